@@ -1,0 +1,1 @@
+//! Data sets: the built-in micro-world, splits, decorrelation.

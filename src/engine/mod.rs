@@ -1,0 +1,1 @@
+//! The background engine: commands in, events out.

@@ -1,0 +1,1 @@
+//! Figures without a renderer, and their renderers.

@@ -1,0 +1,3 @@
+//! The instruments: science with no terminal, no threads and no files.
+
+pub mod interventions;

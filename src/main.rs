@@ -1,0 +1,3 @@
+//! The `probity` binary: hands the command line to the library.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Language models: loading, descriptions of architectures, execution with hooks.

@@ -1,0 +1,1 @@
+//! Pure numbers: random streams, intervals, resampling, paired tests.
