@@ -1,1 +1,3 @@
 //! Pure numbers: random streams, intervals, resampling, paired tests.
+
+pub mod estimate;
