@@ -1,1 +1,3 @@
 //! Language models: loading, descriptions of architectures, execution with hooks.
+
+pub mod exec;

@@ -1,0 +1,3 @@
+//! What runs a model description.
+
+pub mod cpu;
