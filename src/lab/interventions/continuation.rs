@@ -61,7 +61,7 @@ impl Continuation {
             done += group.len();
             parts.push(if layer == model.arch().layers {
                 // Only the head is left, and it reads each position by itself: one token a row is all it needs.
-                let pad = model.tokenizer().map_or(0, |t| t.pad_id());
+                let pad = model.tokenizer()?.pad_id();
                 let batch = Batch::new(&vec![[pad]; group.len()], pad)?;
                 let sites = (0..group.len()).map(|k| (k, 0)).collect();
                 Part { batch, sites, places: group, hidden: None }

@@ -16,12 +16,6 @@ const TOKENS_PER_BATCH: usize = 4096;
 /// Why examples cannot be shown to a model.
 #[derive(Debug, Error)]
 pub enum StimuliError {
-    /// The model has no tokenizer.
-    #[error("model `{model}` has no tokenizer; put tokenizer.json (or vocab.txt, or vocab.json and merges.txt) beside its weights")]
-    NoTokenizer {
-        /// Name of the model.
-        model: String,
-    },
     /// A masked model without a mask token.
     #[error("the tokenizer of `{model}` has no mask token, so nothing can be asked of a masked model; name it in special_tokens_map.json")]
     NoMask {
@@ -79,7 +73,7 @@ impl Stimuli {
     /// [`StimuliError`] where the model cannot be asked or keeps fewer than half of the examples.
     pub fn new(model: &Model, examples: &[Example]) -> Result<Self, StimuliError> {
         let name = || model.name().to_owned();
-        let tokenizer = model.tokenizer().ok_or_else(|| StimuliError::NoTokenizer { model: name() })?;
+        let tokenizer = model.tokenizer()?;
         let causal = model.arch().is_causal();
         let mask = match (causal, tokenizer.mask_token(), tokenizer.special().mask) {
             (true, ..) => None,
@@ -177,7 +171,6 @@ impl Stimuli {
     ) -> Result<(Batch, Vec<(usize, usize)>), ModelError> {
         let ids: Vec<&[u32]> = group.iter().map(|p| self.list[rows[*p]].ids.as_slice()).collect();
         let sites = group.iter().enumerate().map(|(k, p)| (k, self.list[rows[*p]].position)).collect();
-        let pad = model.tokenizer().map_or(0, |t| t.pad_id());
-        Ok((Batch::new(&ids, pad)?, sites))
+        Ok((Batch::new(&ids, model.tokenizer()?.pad_id())?, sites))
     }
 }
