@@ -8,7 +8,7 @@ use super::matrix::{Dense, Matrix, softmax_rows};
 use super::mlp::{Layer, Mlp};
 use super::split::Role;
 use super::train::{Recipe, Score, Trained, train};
-use crate::stats::{Cancelled, Pulse};
+use crate::stats::{Cancelled, Pulse, SharedPulse};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
@@ -138,25 +138,6 @@ pub struct Probe<R> {
     role: PhantomData<R>,
 }
 
-/// Progress shared by the threads of a search.
-struct Shared<'a> {
-    done: usize,
-    total: usize,
-    cancelled: bool,
-    pulse: &'a mut dyn Pulse,
-    finished: &'a mut (dyn FnMut(&Trial) + Send),
-}
-
-impl Shared<'_> {
-    fn beat(&mut self) -> Result<(), Cancelled> {
-        if !self.cancelled {
-            self.cancelled = self.pulse.beat(self.done, self.total).is_err();
-            self.done += 1;
-        }
-        if self.cancelled { Err(Cancelled) } else { Ok(()) }
-    }
-}
-
 /// Trains every recipe of `grid` on `data`, several at a time on rayon's threads, and keeps the network with the best
 /// validation accuracy (ties: lower validation loss, then the earlier recipe). Each recipe draws from streams of its own,
 /// so the result depends neither on the number of threads nor on their timing. `pulse` counts Adam steps over all
@@ -173,8 +154,8 @@ pub fn search<R: Role>(
 ) -> Result<Probe<R>, ProbeError> {
     grid.check()?;
     let total = grid.recipes.iter().map(|r| r.steps(data.train().len())).sum();
-    let shared = Mutex::new(Shared { done: 0, total, cancelled: false, pulse, finished });
-    let lock = || shared.lock().unwrap_or_else(PoisonError::into_inner);
+    let pulse = SharedPulse::new(pulse, total);
+    let finished = Mutex::new(finished);
     // The dearest first, so that no thread is left alone with one at the end.
     let mut order: Vec<usize> = (0..grid.recipes.len()).collect();
     order.sort_by_key(|i| std::cmp::Reverse(cost(&grid.recipes[*i], data.train().x().cols())));
@@ -183,10 +164,10 @@ pub fn search<R: Role>(
         .with_max_len(1)
         .map(|index| {
             let recipe = &grid.recipes[index];
-            let trained = train(data.train(), data.validation(), recipe, seed, &mut || lock().beat())?;
+            let trained = train(data.train(), data.validation(), recipe, seed, &mut || pulse.beat())?;
             let outcome = trained.as_ref().map(|t| (t.epoch, t.score));
             let trial = Trial { index, recipe: recipe.clone(), outcome };
-            (lock().finished)(&trial);
+            (finished.lock().unwrap_or_else(PoisonError::into_inner))(&trial);
             Ok((trial, trained))
         })
         .collect::<Result<_, Cancelled>>()?;

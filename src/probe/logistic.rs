@@ -24,8 +24,8 @@ pub struct Settings {
     pub c: f64,
     /// Whether there are biases.
     pub intercept: bool,
-    /// Stops when the gradient's length in the metric of the preconditioner, which bounds the distance of the weights
-    /// from the optimum, falls below this times `max(1, sqrt(objective))`.
+    /// Stops when the gradient's length in the metric of the preconditioner, which goes with the distance of the weights
+    /// from the optimum, has fallen to this share of its length at zero weights.
     pub tolerance: f64,
     /// Stops after so many iterations in any case.
     pub max_iterations: usize,
@@ -113,6 +113,10 @@ impl Gram {
 const CHUNK: usize = 512;
 /// Pairs that L-BFGS remembers.
 const MEMORY: usize = 12;
+/// Gradients below this (against the root of the objective) are rounding: there is nothing to learn.
+const NOISE: f64 = 1e-13;
+/// Rounding of the objective, which the line search must not take for an ascent.
+const ROUNDING: f64 = 1e-14;
 
 impl Logistic {
     /// Fits `data`. `removed` (with `gram` of the same data) is taken out of the embeddings first; the weights then lie in
@@ -170,7 +174,8 @@ impl Logistic {
         softmax_rows(&self.logits(x))
     }
 
-    /// Share of `data` answered correctly.
+    /// Share of `data` answered correctly. For weights inside what a subspace leaves, it makes no difference whether the
+    /// subspace was taken out of the data.
     #[must_use]
     pub fn accuracy(&self, data: &Labelled) -> f64 {
         let logits = self.logits(data.x());
@@ -358,11 +363,16 @@ fn minimise(
     let mut value = problem.value(&point, &mut gradient);
     let mut memory: VecDeque<Pair> = VecDeque::with_capacity(MEMORY);
     let (mut next, mut next_gradient) = (vec![0.0; size], vec![0.0; size]);
+    let mut goal = f64::NAN;
     for iteration in 0..max_iterations {
         beat()?;
         let mut steepest = gradient.clone();
         preconditioner.apply(&mut steepest);
-        if inner(&gradient, &steepest).max(0.0).sqrt() <= tolerance * value.sqrt().max(1.0) {
+        let length = inner(&gradient, &steepest).max(0.0).sqrt();
+        if iteration == 0 {
+            goal = tolerance * length;
+        }
+        if length <= goal.max(NOISE * value.sqrt()) {
             return Ok((point, value, iteration, true));
         }
         let direction = direction(&gradient, &memory, preconditioner);
@@ -371,7 +381,7 @@ fn minimise(
         let next_value = loop {
             next.iter_mut().zip(&point).zip(&direction).for_each(|((n, p), d)| *n = p - step * d);
             let reached = problem.value(&next, &mut next_gradient);
-            if reached <= value - 1e-4 * step * slope {
+            if reached <= value - 1e-4 * step * slope + ROUNDING * value.abs() {
                 break Some(reached);
             }
             step *= 0.5;
