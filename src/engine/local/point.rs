@@ -44,7 +44,9 @@ pub fn answer(
 ) -> Result<Vec<Finding>, Fault> {
     if request.model != bench.model.name() {
         let what = format!("model `{}` is not part of this run", request.model);
-        return Err(Problem { what, r#where: "point".into(), hint: "run the experiment with it".into() }.into());
+        return Err(
+            Problem { what, r#where: "point".into(), hint: "run the experiment with it".into() }.into()
+        );
     }
     let method = find(&request.method).ok_or_else(|| {
         problem(&format!("there is no method `{}`", request.method), "point", "pick one of the list")

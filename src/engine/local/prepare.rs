@@ -99,7 +99,9 @@ impl Bench {
         let layer = spec.site.layer.resolve(layers).map_err(place)?;
         let oracle_layer = spec.site.oracle_layer.map_or(Ok(layer), |l| l.resolve(layers)).map_err(place)?;
         if oracle_layer < layer {
-            return Err(place(format!("the oracle at layer {oracle_layer} stands before layer {layer}")).into());
+            return Err(
+                place(format!("the oracle at layer {oracle_layer} stands before layer {layer}")).into()
+            );
         }
         host.stage(format!("{} examples for {}", spec.task.name, model.name()), "ex", 0.5);
         let frequencies = match spec.task.phi {
@@ -238,7 +240,12 @@ impl Bench {
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn train_oracles(&mut self, kinds: &[OracleKind], cache: &Cache, host: &mut Host<'_>) -> Result<(), Fault> {
+    pub fn train_oracles(
+        &mut self,
+        kinds: &[OracleKind],
+        cache: &Cache,
+        host: &mut Host<'_>,
+    ) -> Result<(), Fault> {
         let mut x: Option<Matrix> = None;
         let mut oracles = Vec::new();
         for kind in kinds {
@@ -246,7 +253,13 @@ impl Bench {
             for role in [Roles::Target, Roles::Other] {
                 let grid = kind.grid(&self.grid);
                 let name = format!("oracle {kind} {}", self.property(role));
-                let key = format!("{}|{name}|layer {} from {}|{}", self.key, self.site.oracle_layer, "resid_post", grid.describe());
+                let key = format!(
+                    "{}|{name}|layer {} from {}|{}",
+                    self.key,
+                    self.site.oracle_layer,
+                    "resid_post",
+                    grid.describe()
+                );
                 let stored = cache.get(&key).and_then(|b| Probe::from_bytes(&b).ok());
                 self.cached.insert(name.clone(), stored.is_some());
                 let probe = match stored {

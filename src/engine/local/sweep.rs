@@ -59,7 +59,13 @@ impl Sweep {
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn finish(&mut self, bench: &mut Bench, cache: &Cache, host: &mut Host<'_>, weight: f64) -> Result<(), Fault> {
+    pub fn finish(
+        &mut self,
+        bench: &mut Bench,
+        cache: &Cache,
+        host: &mut Host<'_>,
+        weight: f64,
+    ) -> Result<(), Fault> {
         let (chunks, sights) = (bench.chunks[1..].to_vec(), bench.sights[1..].to_vec());
         host.stage(format!("{}: {}", bench.model.name(), self.fit.method.title()), "point", weight);
         self.pass(bench, &chunks, &sights, true, cache, host)?;
@@ -146,7 +152,7 @@ pub fn bodies(bench: &mut Bench, fit: &Fit, outcome: &Outcome, value: f64) -> Ve
     let level = bench.label.level();
     let oracles = bench.oracles.clone();
     for (oracle, scores) in oracles.iter().zip(&outcome.scores) {
-        let n = scores.completeness.len();
+        let n = scores.examples.completeness.len();
         let resamples = bench.resamples(n);
         list.push((reliability(bench, fit, oracle.kind, scores, value, &resamples, level), n));
     }
@@ -167,7 +173,7 @@ fn reliability(
     resamples: &Resamples,
     level: f64,
 ) -> Body {
-    let means = resamples.paired(&scores.completeness, &scores.selectivity, level);
+    let means = scores.examples.summary(resamples, level);
     // Without any example that has the other property nothing is known: the whole range, not a guess.
     let unknown = Estimate { mean: f64::NAN, lo: 0.0, hi: 1.0 };
     Body::Reliability(ReliabilityFinding {
@@ -177,12 +183,12 @@ fn reliability(
         oracle_layer: bench.site.oracle_layer,
         parameter: fit.method.parameter().name.to_owned(),
         value,
-        completeness: means.first,
-        selectivity: means.second.unwrap_or(unknown),
-        reliability: means.harmonic.unwrap_or(unknown),
-        n_c: scores.completeness.len(),
-        n_s: scores.selectivity.iter().flatten().count(),
-        mean_harmonic: scores.mean_harmonic(),
+        completeness: means.completeness,
+        selectivity: means.selectivity.unwrap_or(unknown),
+        reliability: means.reliability.unwrap_or(unknown),
+        n_c: means.n_c,
+        n_s: means.n_s,
+        mean_harmonic: means.mean_of_harmonics.unwrap_or(f64::NAN),
         completeness_prior: (fit.method.goal() == Goal::Nullifying)
             .then(|| scores.prior.iter().sum::<f64>() / scores.prior.len() as f64),
     })
@@ -237,13 +243,15 @@ pub fn audit_probes(bench: &Bench, is_final: bool, host: &mut Host<'_>) -> Resul
     for oracle in bench.oracles.iter() {
         for (role, probe) in [(Roles::Target, &oracle.target), (Roles::Other, &oracle.other)] {
             let name = format!("oracle {} {}", oracle.kind, bench.property(role));
-            let found = ProbeAudit { role: ProbeRole::Oracle, oracle: Some(oracle.kind), property: role, name };
+            let found =
+                ProbeAudit { role: ProbeRole::Oracle, oracle: Some(oracle.kind), property: role, name };
             found.report(bench, probe, is_final, host)?;
         }
     }
     if let Some(mlp) = bench.mlp() {
         let name = "interventional".to_owned();
-        let found = ProbeAudit { role: ProbeRole::Interventional, oracle: None, property: Roles::Target, name };
+        let found =
+            ProbeAudit { role: ProbeRole::Interventional, oracle: None, property: Roles::Target, name };
         found.report(bench, mlp, is_final, host)?;
     }
     Ok(())

@@ -220,11 +220,16 @@ fn methods(spec: &Spec) -> Result<Vec<&'static dyn Method>, Fault> {
     for m in &spec.methods {
         let method = find(&m.name).ok_or_else(|| {
             let known: Vec<_> = registry().iter().map(|m| m.id()).collect();
-            problem(&format!("there is no method `{}`", m.name), "method", &format!("known are {}", known.join(", ")))
+            problem(
+                &format!("there is no method `{}`", m.name),
+                "method",
+                &format!("known are {}", known.join(", ")),
+            )
         })?;
         let parameter = method.parameter();
         if let Some(bad) = m.values.iter().find(|v| !parameter.allows(**v)) {
-            let what = format!("{} = {bad} is outside {} to {}", parameter.name, parameter.min, parameter.max);
+            let what =
+                format!("{} = {bad} is outside {} to {}", parameter.name, parameter.min, parameter.max);
             return Err(problem(&what, method.id(), "correct the method's values").into());
         }
         list.push(method);

@@ -5,7 +5,8 @@ use super::method::{Fitted, Goal, InterventionError, Method, Prepared};
 use super::oracle::{Oracle, Sight};
 use super::plan::PropertyLabels;
 use super::score::{
-    counterfactual_completeness, nullifying_completeness, nullifying_completeness_to, reliability, selectivity,
+    ExampleScores, counterfactual_completeness, nullifying_completeness, nullifying_completeness_to,
+    selectivity,
 };
 use super::stimuli::{Stimuli, StimuliError};
 use crate::model::Model;
@@ -53,13 +54,11 @@ pub struct Chunk {
     forms: Vec<[f32; 2]>,
 }
 
-/// Scores of one strength on one chunk under one oracle, per example.
+/// Scores of one strength on one chunk under one oracle.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Scores {
-    /// Completeness.
-    pub completeness: Vec<f64>,
-    /// Selectivity, where the example has the other property.
-    pub selectivity: Vec<Option<f64>>,
+    /// Completeness and selectivity, per example.
+    pub examples: ExampleScores,
     /// Completeness toward the class prior, for nullifying methods.
     pub prior: Vec<f64>,
 }
@@ -67,21 +66,9 @@ pub struct Scores {
 impl Scores {
     /// Appends the scores of further examples.
     pub fn extend(&mut self, more: Scores) {
-        self.completeness.extend(more.completeness);
-        self.selectivity.extend(more.selectivity);
+        self.examples.completeness.extend(more.examples.completeness);
+        self.examples.selectivity.extend(more.examples.selectivity);
         self.prior.extend(more.prior);
-    }
-
-    /// Mean over the examples that have both scores of their harmonic mean.
-    #[must_use]
-    pub fn mean_harmonic(&self) -> f64 {
-        let both: Vec<f64> = self
-            .completeness
-            .iter()
-            .zip(&self.selectivity)
-            .filter_map(|(c, s)| s.map(|s| reliability(*c, s)))
-            .collect();
-        both.iter().sum::<f64>() / both.len() as f64
     }
 }
 
@@ -132,7 +119,7 @@ impl Outcome {
     /// Number of examples.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.scores.first().map_or(0, |s| s.completeness.len())
+        self.scores.first().map_or(0, |s| s.examples.completeness.len())
     }
 
     /// Whether there are none.
@@ -279,7 +266,12 @@ impl Applied<'_> {
     ///
     /// # Errors
     /// From the method, or from the model where the pass must go on.
-    pub fn judge(&mut self, value: f64, court: Court<'_>, pulse: &mut dyn Pulse) -> Result<Outcome, BenchError> {
+    pub fn judge(
+        &mut self,
+        value: f64,
+        court: Court<'_>,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Outcome, BenchError> {
         let mut scores = vec![Scores::default(); court.oracles.len()];
         let mut conduct = None;
         let shifts = self.shifts.len();
@@ -310,14 +302,15 @@ impl Scores {
     /// Adds one goal value's scores with the weight `1 / shifts`.
     fn add(&mut self, part: Scores, shifts: usize) {
         let w = 1.0 / shifts as f64;
-        if self.completeness.is_empty() {
-            self.completeness = vec![0.0; part.completeness.len()];
-            self.selectivity = part.selectivity.iter().map(|s| s.map(|_| 0.0)).collect();
+        let (sum, more) = (&mut self.examples, part.examples);
+        if sum.completeness.is_empty() {
+            sum.completeness = vec![0.0; more.completeness.len()];
+            sum.selectivity = more.selectivity.iter().map(|s| s.map(|_| 0.0)).collect();
             self.prior = vec![0.0; part.prior.len()];
         }
-        self.completeness.iter_mut().zip(part.completeness).for_each(|(a, b)| *a += w * b);
+        sum.completeness.iter_mut().zip(more.completeness).for_each(|(a, b)| *a += w * b);
         self.prior.iter_mut().zip(part.prior).for_each(|(a, b)| *a += w * b);
-        for (a, b) in self.selectivity.iter_mut().zip(part.selectivity) {
+        for (a, b) in sum.selectivity.iter_mut().zip(more.selectivity) {
             if let (Some(a), Some(b)) = (a, b) {
                 *a += w * b;
             }
@@ -335,7 +328,7 @@ impl Chunk {
         };
         let kept = selectivity(&before.other, &after.other);
         let selectivity = self.other.iter().zip(kept).map(|(other, s)| other.map(|_| s)).collect();
-        Scores { completeness, selectivity, prior }
+        Scores { examples: ExampleScores { completeness, selectivity }, prior }
     }
 
     fn conduct(&self, after: &[[f32; 2]]) -> Conduct {

@@ -4,12 +4,17 @@
 //! [`score`] says how completely and how selectively it changed what oracles read. To add a method: one file in `methods/`,
 //! one line in [`registry`].
 
+pub mod bench;
+pub mod continuation;
 pub mod method;
 pub mod methods;
 pub mod options;
+pub mod oracle;
 pub mod parameter;
+pub mod plan;
 pub mod registry;
 pub mod score;
+pub mod stimuli;
 
 pub use method::{FitData, Fitted, Goal, InterventionError, Method, Needs, Prepared};
 pub use options::{OptionError, Options, Setting, SettingKind};

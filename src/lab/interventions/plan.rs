@@ -31,7 +31,12 @@ pub struct PropertyLabels {
 impl PropertyLabels {
     /// Labels of the examples `which` for an experiment on the property with index `target` (0 or 1).
     #[must_use]
-    pub fn new(task: &Task, target: usize, examples: &[Example], which: impl Iterator<Item = usize> + Clone) -> Self {
+    pub fn new(
+        task: &Task,
+        target: usize,
+        examples: &[Example],
+        which: impl Iterator<Item = usize> + Clone,
+    ) -> Self {
         let other = 1 - target;
         let labels = |property: usize| -> Vec<Option<usize>> {
             which.clone().map(|i| examples[i].label(property).map(usize::from)).collect()
