@@ -258,7 +258,10 @@ mod tests {
         let r = Resamples::new(4, 500, 5);
         let some = r.paired(&a, &[Some(0.5), None, Some(0.7), None], 0.95);
         let second = some.second.map(|e| (e.mean, e.lo, e.hi));
-        assert!(second.is_some_and(|(m, lo, hi)| (m - 0.6).abs() < 1e-12 && lo >= 0.5 - 1e-12 && hi <= 0.7 + 1e-12));
+        assert!(
+            second
+                .is_some_and(|(m, lo, hi)| (m - 0.6).abs() < 1e-12 && lo >= 0.5 - 1e-12 && hi <= 0.7 + 1e-12)
+        );
         let none = r.paired(&a, &[None; 4], 0.95);
         assert!(none.second.is_none() && none.harmonic.is_none());
     }

@@ -6,7 +6,9 @@
 use gemm::Parallelism;
 
 /// Element types that the kernel multiplies.
-pub trait Element: Copy + Send + Sync + PartialEq + std::ops::Mul<Output = Self> + sealed::Sealed + 'static {
+pub trait Element:
+    Copy + Send + Sync + PartialEq + std::ops::Mul<Output = Self> + sealed::Sealed + 'static
+{
     /// 0.
     const ZERO: Self;
     /// 1.
