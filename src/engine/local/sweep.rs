@@ -24,7 +24,7 @@ use crate::stats::bootstrap::Resamples;
 
 /// One method of the spec with its values.
 pub struct Sweep {
-    fit: Fit,
+    fit: Arc<Fit>,
     values: Vec<f64>,
     /// Scores on the first chunk, per value.
     first: Vec<Outcome>,
@@ -48,7 +48,7 @@ pub fn begin(
     let values = if spec.values.is_empty() { method.parameter().grid.to_vec() } else { spec.values.clone() };
     let chunks = vec![bench.chunks[0].clone()];
     let sights = vec![bench.sights[0].clone()];
-    let mut sweep = Sweep { fit, values, first: Vec::new(), points: Vec::new() };
+    let mut sweep = Sweep { fit: Arc::new(fit), values, first: Vec::new(), points: Vec::new() };
     host.stage(format!("{}: {} first estimate", bench.model.name(), method.title()), "point", 0.5);
     sweep.pass(bench, &chunks, &sights, false, cache, host)?;
     Ok(sweep)
@@ -89,9 +89,10 @@ impl Sweep {
         host: &mut Host<'_>,
     ) -> Result<(), Fault> {
         let classes = bench.labels.target_classes;
+        let fit = self.fit.clone();
         let mut applied: Vec<Applied<'_>> = chunks
             .iter()
-            .map(|c| c.apply(self.fit.method, self.fit.fitted.as_ref(), classes, host))
+            .map(|c| c.apply(fit.method, fit.fitted.as_ref(), classes, host))
             .collect::<Result<_, _>>()?;
         let (model, oracles) = (bench.model.clone(), bench.oracles.clone());
         // Above the last layer the model's own answer needs only its head; below, the blocks in between run again for
