@@ -340,7 +340,7 @@ impl Arch {
         if self.embedding.types > LARGEST {
             return Err(format!("{} token types", self.embedding.types));
         }
-        if self.heads % self.kv_heads != 0 {
+        if !self.heads.is_multiple_of(self.kv_heads) {
             return Err(format!("{} heads cannot share {} key/value heads", self.heads, self.kv_heads));
         }
         if !self.embedding.projection && self.embedding.width != self.hidden {
@@ -351,7 +351,7 @@ impl Arch {
         }
         if let Positions::Rotary { fraction, theta } = self.positions {
             let sound = fraction > 0.0 && fraction <= 1.0 && theta > 0.0 && theta.is_finite();
-            if !sound || self.rotated() % 2 != 0 || self.rotated() == 0 {
+            if !sound || !self.rotated().is_multiple_of(2) || self.rotated() == 0 {
                 return Err(format!("rotary positions with share {fraction} and base {theta}"));
             }
         }

@@ -168,7 +168,7 @@ impl ConfigFile {
 
     /// Width of a head, where `hidden` splits evenly.
     fn head_width(&self, hidden: usize, heads: usize) -> Result<usize> {
-        if heads == 0 || hidden % heads != 0 {
+        if heads == 0 || !hidden.is_multiple_of(heads) {
             return Err(self.wrong(format!("a hidden size of {hidden} does not split into {heads} heads")));
         }
         Ok(hidden / heads)
