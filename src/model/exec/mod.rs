@@ -1,6 +1,8 @@
 //! Executors run an architecture description. All of them answer the same [`Plan`] with the same [`Trace`].
 
 pub mod candle;
+#[cfg(test)]
+mod tests;
 
 use super::batch::Batch;
 use super::error::Result;
