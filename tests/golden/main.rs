@@ -4,4 +4,6 @@
 //! `--nocapture` to see the largest deviation of each check.
 
 mod common;
+mod interventions;
 mod models;
+mod stats;
