@@ -110,21 +110,3 @@ mod tests {
         assert!(texts.len() == 3 && texts.iter().all(|t| !t.contains('\u{1b}')), "{texts:?}");
     }
 }
-#[cfg(test)]
-#[test]
-fn zz_look() {
-    for f in super::reliability::all(&super::samples::board()) {
-        std::fs::write(format!("/tmp/pb/{}.png", f.name), to_png(&f).unwrap()).unwrap();
-        std::fs::write(format!("/tmp/pb/{}.svg", f.name), super::svg::to_svg(&f).unwrap()).unwrap();
-    }
-    let f = super::reliability::curves(
-        &super::samples::board(),
-        "bert-mini",
-        &["fgsm", "pgd"],
-        crate::engine::spec::OracleKind::Mlp,
-        Some(0.005),
-    )
-    .unwrap();
-    std::fs::write("/tmp/pb/two.png", to_png(&f).unwrap()).unwrap();
-    std::fs::write("/tmp/pb/hostile.png", to_png(&super::samples::hostile()).unwrap()).unwrap();
-}
