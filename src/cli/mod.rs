@@ -1,5 +1,6 @@
 //! The command line: one file per subcommand.
 
+pub mod catalog;
 pub mod doctor;
 pub mod drive;
 pub mod error;
@@ -16,6 +17,7 @@ pub mod shell;
 pub mod signals;
 pub mod suggest;
 pub mod table;
+pub mod tui;
 
 use std::io::Write;
 use std::process::ExitCode;
