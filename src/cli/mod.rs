@@ -12,6 +12,7 @@ pub mod output;
 pub mod progress;
 pub mod replay;
 pub mod run;
+pub mod score;
 pub mod shell;
 pub mod signals;
 pub mod suggest;
@@ -24,6 +25,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use self::error::CliError;
+use crate::figure::text::printable;
 
 /// How far can a probe of a language model be trusted?
 #[derive(Debug, Parser)]
@@ -35,11 +37,15 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Run(run::RunArgs),
     Replay(replay::ReplayArgs),
     Export(export::ExportArgs),
     /// List models, or load one and describe it.
     #[command(subcommand)]
     Models(models::ModelsCommand),
+    Gallery(gallery::GalleryArgs),
+    Score(score::ScoreArgs),
+    Reliability(score::ReliabilityArgs),
     /// Check device, terminal, folders and fonts.
     Doctor,
     /// Print completions for a shell.
@@ -60,8 +66,13 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version are no errors and go to standard output; clap knows which is which.
-            let _ = error.print();
+            // clap quotes arguments as they are; those that could steer the terminal are shown without colour.
+            if std::env::args_os().any(|a| a.to_string_lossy().chars().any(char::is_control)) {
+                error.render().to_string().lines().for_each(|line| output::say(&printable(line)));
+            } else {
+                // Help and version are no errors and go to standard output; clap knows which is which.
+                let _ = error.print();
+            }
             return ExitCode::from(if error.use_stderr() { error::USAGE } else { error::DONE });
         }
     };
@@ -78,9 +89,13 @@ pub fn main() -> ExitCode {
 
 fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), CliError> {
     match command {
+        Command::Run(args) => run::run(&args, out),
         Command::Replay(args) => replay::headless(&args, out),
         Command::Export(args) => export::export(&args),
         Command::Models(command) => models::models(&command, out),
+        Command::Gallery(args) => Ok(gallery::run(&args)?),
+        Command::Score(args) => score::score(&args, out),
+        Command::Reliability(args) => score::reliability(&args, out),
         Command::Doctor => doctor::doctor(out),
         Command::Completions { shell } => shell::completions(shell, out),
         Command::Man => shell::man(out),
