@@ -91,9 +91,17 @@ fn compare(
     report.close64(name, &got, &expected, 1e-5);
 }
 
-/// The attacks of `scores.json` with their options.
-const METHODS: [(&str, &[(&str, f64)]); 2] =
-    [("fgsm", &[]), ("pgd", &[("steps", 40.0), ("step", 2.5 / 40.0)])];
+/// The attacks of `scores.json` with their options; PGD's number of steps is that of the stored traces.
+fn attacks(set: &Set) -> [(&'static str, Vec<(&'static str, f64)>); 2] {
+    let steps = steps(set) as f64;
+    [("fgsm", Vec::new()), ("pgd", vec![("steps", steps), ("step", 2.5 / steps)])]
+}
+
+fn steps(set: &Set) -> usize {
+    let stored = set.tensors("gradient_attacks.safetensors");
+    let (name, _) = &values_of(&json(&set.dir.join("scores.json")), "pgd.zc.target_plus1.")[0];
+    stored.get(&format!("zc.target_plus1.pgd.{name}.2.5eps_over_T.losses")).shape[0] - 1
+}
 
 /// How often the reference's single-precision run of a scored attack parts from its double-precision run.
 fn parting(precision: &Value, name: &str) -> f64 {
@@ -112,7 +120,8 @@ fn exact_pgd(set: &Set, goal: &Goals, epsilon: f64) -> Matrix {
     let mlp: Mlp<f64> = set.mlp(&format!("mlp.{}", goal.property)).cast();
     let x: Dense<f64> = set.x("test").cast();
     let first = signs(&mlp, &x, &goal.labels, goal.aim);
-    let schedule = Schedule { epsilon, step: 2.5 * epsilon / 40.0, steps: 40 };
+    let steps = steps(set);
+    let schedule = Schedule { epsilon, step: 2.5 * epsilon / steps as f64, steps };
     pgd(&mlp, &x, (&goal.labels, goal.aim), &first, schedule, &mut NoPulse).unwrap().cast()
 }
 
@@ -178,9 +187,9 @@ fn scores() {
     let precision = json(&set.dir.join("precision.json"));
     for goal in goals(&set, &meta).into_iter().filter(|g| g.aim == Aim::Towards) {
         let probe: Probe<Intervention> = Probe::from_mlp(set.mlp(&format!("mlp.{}", goal.property)));
-        for (method, options) in METHODS {
+        for (method, options) in attacks(&set) {
             for (spelled, epsilon) in values_of(&want, &format!("{method}.{}.", goal.name)) {
-                let h = &run(method, &probe.to_bytes(), options, &x, &goal.labels, &[epsilon])[0];
+                let h = &run(method, &probe.to_bytes(), &options, &x, &goal.labels, &[epsilon])[0];
                 let name = format!("{method}.{}.{spelled}", goal.name);
                 let scored = judge.score(&goal.property, h, Some(&goal.labels));
                 if parting(&precision, &name) == 0.0 {
@@ -221,11 +230,11 @@ fn scores_of_three_values() {
     let goals = goals(&set, &json(&set.dir.join("gradient_attacks.json")));
     let probe: Probe<Intervention> = Probe::from_mlp(set.mlp("mlp.z3"));
     let precision = json(&set.dir.join("precision.json"));
-    for (method, options) in METHODS {
+    for (method, options) in attacks(&set) {
         for (spelled, epsilon) in values_of(&want, &format!("{method}.z3.averaged.")) {
             let (mut runs, mut exact, mut parted) = (Vec::new(), Vec::new(), false);
             for goal in goals.iter().filter(|g| g.property == "z3" && g.aim == Aim::Towards) {
-                let h = &run(method, &probe.to_bytes(), options, &x, &goal.labels, &[epsilon])[0];
+                let h = &run(method, &probe.to_bytes(), &options, &x, &goal.labels, &[epsilon])[0];
                 runs.push(judge.score("z3", h, Some(&goal.labels)).0);
                 if parting(&precision, &format!("{method}.{}.{spelled}", goal.name)) > 0.0 {
                     parted = true;

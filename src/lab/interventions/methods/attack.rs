@@ -223,3 +223,64 @@ fn walk<T: Real>(x: &mut [T], before: &mut [T], h: &[T], g: &[T], (step, epsilon
 pub fn losses<T: Real>(mlp: &Mlp<T>, h: &Dense<T>, classes: &[usize]) -> Vec<T> {
     mlp.input_gradient(h, classes).1
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::mlp::Layer;
+    use crate::stats::NoPulse;
+    use crate::stats::rng::{stream, unit};
+
+    /// The definition: every row, every step.
+    fn plain(mlp: &Mlp<f64>, h: &Dense<f64>, classes: &[usize], aim: Aim, s: Schedule<f64>) -> Dense<f64> {
+        let mut x = h.clone();
+        for _ in 0..s.steps {
+            let step = signs(mlp, &x, classes, aim);
+            for ((x, h), sign) in x.data_mut().iter_mut().zip(h.data()).zip(step.data()) {
+                *x = (*x + s.step * sign).max(h - s.epsilon).min(h + s.epsilon);
+            }
+        }
+        x
+    }
+
+    /// Rows that have arrived or that swing between two points are taken out early. That must change nothing, whether the
+    /// number of steps is even or odd and however many threads there are.
+    #[test]
+    fn leaving_early_changes_nothing() {
+        let (n, d) = (3 * CHUNK + 7, 5);
+        let mut rng = stream(1, "attack");
+        let mut values =
+            |count: usize| -> Vec<f64> { (0..count).map(|_| 2.0 * unit(&mut rng) - 1.0).collect() };
+        let layers = [(d, 9), (9, 3)]
+            .map(|(i, o)| Layer { weight: Dense::from_vec(i, o, values(i * o)).unwrap(), bias: values(o) });
+        let mlp = Mlp::from_layers(layers.to_vec()).unwrap();
+        let h = Dense::from_vec(n, d, values(n * d)).unwrap();
+        let classes: Vec<usize> = (0..n).map(|i| i % 3).collect();
+        let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        for (aim, epsilon, share, steps) in [
+            (Aim::Towards, 0.01, 0.1, 40),
+            (Aim::Towards, 0.5, 0.1, 41),
+            (Aim::AwayFrom, 0.5, 0.25, 17),
+            (Aim::Towards, 3.0, 0.3, 16),
+            (Aim::Towards, 0.0, 0.1, 5),
+            (Aim::Towards, 0.5, 0.1, 0),
+        ] {
+            let first = signs(&mlp, &h, &classes, aim);
+            let schedule = Schedule { epsilon, step: share * epsilon, steps };
+            let (mut beats, total) = (0, n.div_ceil(CHUNK) * steps);
+            let mut count = |_: usize, _: usize| {
+                beats += 1;
+                Ok(())
+            };
+            let got = pgd(&mlp, &h, (&classes, aim), &first, schedule, &mut count).unwrap();
+            let want = plain(&mlp, &h, &classes, aim, schedule);
+            let far = got.data().iter().zip(want.data()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(far < 1e-12, "epsilon {epsilon}, {steps} steps: {far}");
+            // The smallest radius is over well before its steps are.
+            assert!(beats <= total && (epsilon != 0.01 || beats < total / 2), "{beats} of {total}");
+            let again =
+                alone.install(|| pgd(&mlp, &h, (&classes, aim), &first, schedule, &mut NoPulse).unwrap());
+            assert_eq!(again, got);
+        }
+    }
+}
