@@ -1,1 +1,36 @@
 //! The background engine: commands in, events out.
+//!
+//! [`Engine`] has several implementations that nothing above can tell apart: the local worker thread, a scripted fake
+//! for tests, and a recorded session.
+
+pub mod board;
+pub mod fake;
+pub mod finding;
+pub mod local;
+pub mod message;
+pub mod spec;
+
+use thiserror::Error;
+use tokio::sync::mpsc::Receiver;
+
+use message::{Command, Event};
+
+/// Events that wait between engine and front end. Progress is dropped when the queue is full, results never.
+pub const EVENT_QUEUE: usize = 256;
+
+/// The engine has ended and takes no more commands.
+#[derive(Debug, Error)]
+#[error("the engine has stopped; restart the program")]
+pub struct EngineGone;
+
+/// A source of events that takes commands.
+pub trait Engine: Send {
+    /// Sends a command; never blocks.
+    ///
+    /// # Errors
+    /// [`EngineGone`] where the engine has ended.
+    fn send(&mut self, command: Command) -> Result<(), EngineGone>;
+
+    /// The events' end of the channel; taken once by the front end's loop.
+    fn take_events(&mut self) -> Option<Receiver<Event>>;
+}

@@ -17,6 +17,7 @@ pub mod device;
 pub mod error;
 pub mod exec;
 pub mod families;
+pub mod gallery;
 pub mod hook;
 pub mod hub;
 pub mod params;

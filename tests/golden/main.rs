@@ -5,4 +5,6 @@
 
 mod checkpoints;
 mod common;
+mod interventions;
 mod models;
+mod stats;

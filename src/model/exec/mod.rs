@@ -1,6 +1,7 @@
 //! Executors run an architecture description. All of them answer the same [`Plan`] with the same [`Trace`].
 
 pub mod candle;
+pub mod cpu;
 #[cfg(test)]
 mod tests;
 
