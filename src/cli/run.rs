@@ -191,12 +191,17 @@ impl Report {
         set_mode(findings.path());
         findings.persist(&path).map_err(|e| cannot(&path, &e.error))?;
         let figures = if figures { figure::reliability::all(board) } else { Vec::new() };
+        let mut names: Vec<String> = Vec::new();
         for figure in &figures {
+            // Two folders may have the same last part.
+            let mut name = name::sanitise(&figure.name);
+            let taken = names.iter().filter(|n| **n == name).count();
+            names.push(name.clone());
+            if taken > 0 {
+                name = format!("{name}-{}", taken + 1);
+            }
             for extension in ["png", "svg", "csv"] {
-                figure::export(
-                    figure,
-                    &folder.join(format!("{}.{extension}", name::sanitise(&figure.name))),
-                )?;
+                figure::export(figure, &folder.join(format!("{name}.{extension}")))?;
             }
         }
         if !self.quiet {
