@@ -9,4 +9,4 @@ pub mod rng;
 pub mod special;
 
 pub use estimate::Estimate;
-pub use pulse::{Cancelled, NoPulse, Pulse};
+pub use pulse::{Cancelled, NoPulse, Pulse, SharedPulse};

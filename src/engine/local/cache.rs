@@ -82,7 +82,8 @@ impl Cache {
     }
 
     fn path(&self, key: &str) -> Option<PathBuf> {
-        let name: String = Sha256::digest(key.as_bytes()).iter().take(16).map(|b| format!("{b:02x}")).collect();
+        let name: String =
+            Sha256::digest(key.as_bytes()).iter().take(16).map(|b| format!("{b:02x}")).collect();
         self.dir.as_ref().map(|d| d.join(format!("{name}.probe")))
     }
 

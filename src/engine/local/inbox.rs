@@ -82,6 +82,11 @@ impl Queue {
         std::mem::take(&mut self.list)
     }
 
+    /// Whether anything waits.
+    pub fn busy(&self) -> bool {
+        !self.idle()
+    }
+
     fn idle(&self) -> bool {
         !self.closed && self.run.is_none() && self.point.is_none() && !self.list
     }
@@ -146,6 +151,7 @@ mod tests {
         PointRequest {
             generation,
             ticket,
+            model: "m".into(),
             method: "fgsm".into(),
             options: Default::default(),
             value: 0.1,

@@ -17,13 +17,17 @@ const TOKENS_PER_BATCH: usize = 4096;
 #[derive(Debug, Error)]
 pub enum StimuliError {
     /// A masked model without a mask token.
-    #[error("the tokenizer of `{model}` has no mask token, so nothing can be asked of a masked model; name it in special_tokens_map.json")]
+    #[error(
+        "the tokenizer of `{model}` has no mask token, so nothing can be asked of a masked model; name it in special_tokens_map.json"
+    )]
     NoMask {
         /// Name of the model.
         model: String,
     },
     /// Too few examples survive.
-    #[error("only {kept} of {of} examples fit `{model}` ({reason}); choose a task whose words the model knows")]
+    #[error(
+        "only {kept} of {of} examples fit `{model}` ({reason}); choose a task whose words the model knows"
+    )]
     TooFew {
         /// Name of the model.
         model: String,
@@ -108,7 +112,8 @@ impl Stimuli {
         let list: Vec<_> = all.into_iter().flatten().filter(|s| !s.ids.is_empty()).collect();
         let dropped_texts = examples.len() - dropped_forms - list.len();
         if list.len() * 2 < examples.len() {
-            let reason = format!("{dropped_forms} verb pairs are not single tokens, {dropped_texts} texts unreadable");
+            let reason =
+                format!("{dropped_forms} verb pairs are not single tokens, {dropped_texts} texts unreadable");
             return Err(StimuliError::TooFew { model: name(), kept: list.len(), of: examples.len(), reason });
         }
         Ok(Self { list, dropped_forms, dropped_texts })
