@@ -45,6 +45,7 @@ enum Command {
     /// List models, or load one and describe it.
     #[command(subcommand)]
     Models(models::ModelsCommand),
+    Gallery(gallery::GalleryArgs),
     /// Check device, terminal, folders and fonts.
     Doctor,
     /// Print completions for a shell.
@@ -92,6 +93,7 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), CliError> {
         }
         Command::Export(args) => export::export(&args),
         Command::Models(command) => models::models(&command, out),
+        Command::Gallery(args) => gallery::run(&args, out),
         Command::Doctor => doctor::doctor(out),
         Command::Completions { shell } => shell::completions(shell, out),
         Command::Man => shell::man(out),
