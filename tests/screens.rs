@@ -182,7 +182,9 @@ fn text_from_outside_cannot_steer_the_terminal() {
     h.state.board.results.probes[0].value.classifier = evil.into();
     h.state.board.job.as_mut().unwrap().progress.as_mut().unwrap().stage = evil.into();
     h.state.board.point.as_mut().unwrap().example.as_mut().unwrap().value.text = evil.into();
-    for keys in ["j", "!", "esc m", "esc i", "esc :", "esc ?", "esc 5", "2 z", "tab", "tab", "tab", "tab", "g"] {
+    for keys in
+        ["j", "!", "esc m", "esc i", "esc :", "esc ?", "esc 5", "2 z", "tab", "tab", "tab", "tab", "g"]
+    {
         h.keys(keys);
         for cell in h.buffer().content() {
             assert!(!cell.symbol().contains(char::is_control), "{:?} after {keys}", cell.symbol());
@@ -208,7 +210,8 @@ fn without_colour_no_cell_has_one() {
 fn in_ascii_the_screen_is_ascii_but_for_names_and_signs() {
     let mut h = Harness::finished(120, 40);
     h.state.view.glyphs = Glyphs::Ascii;
-    let strange: Vec<char> = h.screen().chars().filter(|c| !c.is_ascii() && !"εαφ±→·».●".contains(*c)).collect();
+    let strange: Vec<char> =
+        h.screen().chars().filter(|c| !c.is_ascii() && !"εαφ±→·».●".contains(*c)).collect();
     assert_eq!(strange, Vec::<char>::new());
 }
 

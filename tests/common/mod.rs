@@ -180,7 +180,9 @@ pub fn models() -> Event {
         hidden: 256,
         parameters,
     };
-    Event::Models { models: vec![model("bert-mini", "bert", 4_200_000), model("gpt2-mini", "gpt2", 4_100_000)] }
+    Event::Models {
+        models: vec![model("bert-mini", "bert", 4_200_000), model("gpt2-mini", "gpt2", 4_100_000)],
+    }
 }
 
 pub fn progress(generation: u64) -> Event {
@@ -244,7 +246,13 @@ fn truth(method: &str, value: f64, oracle: OracleKind) -> (f64, f64) {
     }
 }
 
-fn reliability(method: &str, parameter: &str, value: f64, oracle: OracleKind, n: usize) -> ReliabilityFinding {
+fn reliability(
+    method: &str,
+    parameter: &str,
+    value: f64,
+    oracle: OracleKind,
+    n: usize,
+) -> ReliabilityFinding {
     let (c, s) = truth(method, value, oracle);
     let n_s = (n * 17 / 100).max(1);
     let r = if c + s > 0.0 { 2.0 * c * s / (c + s) } else { 0.0 };
@@ -279,21 +287,22 @@ fn behaviour(method: &str, parameter: &str, value: f64, n: usize) -> BehaviourFi
 }
 
 fn probes() -> Vec<ProbeFinding> {
-    let probe = |role, property: &str, classifier: &str, oracle, accuracy: f64, majority, calibration_error| {
-        ProbeFinding {
-            role,
-            property: property.into(),
-            classifier: classifier.into(),
-            oracle,
-            layer: 4,
-            accuracy: estimate(accuracy, 2400),
-            majority,
-            balanced_accuracy: accuracy - 0.012,
-            calibration_error,
-            cached: false,
-            grid: "small: 8 of the paper's 36 points".into(),
-        }
-    };
+    let probe =
+        |role, property: &str, classifier: &str, oracle, accuracy: f64, majority, calibration_error| {
+            ProbeFinding {
+                role,
+                property: property.into(),
+                classifier: classifier.into(),
+                oracle,
+                layer: 4,
+                accuracy: estimate(accuracy, 2400),
+                majority,
+                balanced_accuracy: accuracy - 0.012,
+                calibration_error,
+                cached: false,
+                grid: "small: 8 of the paper's 36 points".into(),
+            }
+        };
     use OracleKind::{Linear, Mlp};
     use ProbeRole::{Interventional, Oracle};
     vec![
@@ -351,7 +360,8 @@ pub fn measured(seed: u64, n: usize, finished: bool) -> Vec<Finding> {
         if reached == grid.len() {
             for oracle in [OracleKind::Mlp, OracleKind::Linear] {
                 let points = grid.iter().map(|v| reliability(id, parameter, *v, oracle, n));
-                let best = points.max_by(|a, b| a.reliability.mean.total_cmp(&b.reliability.mean)).expect("a grid");
+                let best =
+                    points.max_by(|a, b| a.reliability.mean.total_cmp(&b.reliability.mean)).expect("a grid");
                 let optimum = OptimumFinding {
                     method: id.into(),
                     layer: 4,
@@ -384,8 +394,14 @@ pub fn point(spec: &Spec, request: &probity::engine::message::PointRequest, n: u
         parameter: parameter.clone(),
         value: request.value,
         oracle: vec![
-            ("subject_number".into(), vec![shift("singular", 0.03, to(0.03, c)), shift("plural", 0.97, to(0.97, c))]),
-            ("attractor_number".into(), vec![shift("singular", 0.99, 0.99 * s), shift("plural", 0.01, 1.0 - 0.99 * s)]),
+            (
+                "subject_number".into(),
+                vec![shift("singular", 0.03, to(0.03, c)), shift("plural", 0.97, to(0.97, c))],
+            ),
+            (
+                "attractor_number".into(),
+                vec![shift("singular", 0.99, 0.99 * s), shift("plural", 0.01, 1.0 - 0.99 * s)],
+            ),
         ],
         words: vec![shift("are", 0.91, 0.91 * (1.0 - 0.93 * c)), shift("is", 0.03, 0.03 + 0.85 * c)],
         correct: 0,
@@ -394,9 +410,21 @@ pub fn point(spec: &Spec, request: &probity::engine::message::PointRequest, n: u
         .probe
         .oracles
         .iter()
-        .map(|o| finding(n, false, 9.0, Body::Reliability(reliability(&request.method, &parameter, request.value, *o, n))))
+        .map(|o| {
+            finding(
+                n,
+                false,
+                9.0,
+                Body::Reliability(reliability(&request.method, &parameter, request.value, *o, n)),
+            )
+        })
         .collect();
-    findings.push(finding(n, false, 9.0, Body::Behaviour(behaviour(&request.method, &parameter, request.value, n))));
+    findings.push(finding(
+        n,
+        false,
+        9.0,
+        Body::Behaviour(behaviour(&request.method, &parameter, request.value, n)),
+    ));
     findings.push(finding(1, true, 9.0, Body::Example(example)));
     Event::Point { generation: request.generation, ticket: request.ticket, findings }
 }
@@ -409,7 +437,10 @@ pub fn script() -> Box<dyn FnMut(&Command) -> Vec<Event> + Send> {
         Command::ListModels => vec![ready(), models()],
         Command::Run { job, generation, spec: asked } => {
             spec = (**asked).clone();
-            vec![Event::Started { job: *job, generation: *generation, spec_hash: asked.hash() }, progress(*generation)]
+            vec![
+                Event::Started { job: *job, generation: *generation, spec_hash: asked.hash() },
+                progress(*generation),
+            ]
         }
         Command::Point(request) => {
             assert!(request.options.len() <= 1 && options.is_empty());

@@ -42,15 +42,11 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let chart = Chart { figure, theme: state.theme(), glyphs: view.glyphs };
     frame.render_widget(chart, chart_area(inner));
     let below = Rect { y: chart_area(inner).bottom(), height: numbers(inner.height), ..inner };
-    for (row, line) in below.rows().zip([readout(state, row_room(below)), behaviour(state)]) {
+    for (row, line) in below.rows().zip([readout(state, below.width.into()), behaviour(state)]) {
         if let Some(line) = line {
             frame.render_widget(line, row);
         }
     }
-}
-
-fn row_room(area: Rect) -> usize {
-    area.width.into()
 }
 
 /// The numbers at the marker.
@@ -70,10 +66,13 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
         (true, false) => "refining".into(),
         (true, true) => "final".into(),
     };
+    let level = readout.point.level.map_or(String::new(), |l| format!(", {} % intervals", short(100.0 * l)));
     let short_form = format!("  n {}", readout.point.n);
     let used: usize = spans.iter().map(Span::width).sum();
     let full = format!("{short_form}  {kind}");
-    let text = if used + width(&full) <= room { full } else { short_form };
+    let fullest = format!("{full}{level}");
+    let fits = |text: &String| used + width(text) <= room;
+    let text = [fullest, full].into_iter().find(fits).unwrap_or(short_form);
     spans.push(Span::styled(text, theme.style(Role::Dim)));
     Some(Line::from(spans))
 }

@@ -73,8 +73,8 @@ pub(super) fn perform(state: &mut State, command: CommandId, effects: &mut Vec<E
         }
         C::PopupUp | C::ListUp => popup::travel(state, -1),
         C::PopupDown | C::ListDown => popup::travel(state, 1),
-        C::PopupPageUp => popup::travel(state, -10),
-        C::PopupPageDown => popup::travel(state, 10),
+        C::PopupPageUp | C::ListPageUp => popup::travel(state, -10),
+        C::PopupPageDown | C::ListPageDown => popup::travel(state, 10),
         C::PopupAccept => popup::accept(state, effects),
         C::PopupSelect => popup::mark(state),
         C::PopupCopy => copy(state, state.copy_text(), effects),

@@ -386,6 +386,11 @@ impl State {
         matches!(self.view.popup, Some(Popup::Methods { .. })) && self.replay.is_none()
     }
 
+    /// Whether the popup offers something to take.
+    pub fn popup_accepts(&self) -> bool {
+        matches!(self.view.popup, Some(Popup::Methods { .. } | Popup::Quit { .. }))
+    }
+
     /// Whether the popup shows something to copy.
     pub fn popup_copies(&self) -> bool {
         matches!(self.view.popup, Some(Popup::Provenance { .. } | Popup::Notices { .. }))

@@ -241,10 +241,10 @@ impl State {
             Row::Examples => "n".into(),
             Row::Phi => "φ".into(),
             Row::Layer => "Layer".into(),
-            Row::OracleLayer => "at layer".into(),
+            Row::OracleLayer => "read at".into(),
             Row::Method => "Method".into(),
             Row::Parameter => {
-                self.method().map_or("strength".into(), |m| printable(&m.parameter.symbol).into_owned())
+                self.method().map_or("value".into(), |m| printable(&m.parameter.symbol).into_owned())
             }
             Row::Option(i) => {
                 self.option(i).map_or(String::new(), |(entry, _)| printable(&entry.title).into_owned())

@@ -73,7 +73,8 @@ impl Widget for Chart<'_> {
         self.x_axis(plot, &x, buffer);
         self.rules(plot, &x, &y, buffer);
         let mut canvas = Canvas::new(plot, self.glyphs);
-        for series in self.series() {
+        // Bands belong to lines; around scattered points they would hide each other.
+        for series in self.series().filter(|s| s.dash.is_some()) {
             self.band(&mut canvas, series, &x, &y);
         }
         for series in self.series() {
