@@ -1,1 +1,88 @@
 //! The command line: one file per subcommand.
+
+pub mod doctor;
+pub mod drive;
+pub mod error;
+pub mod export;
+pub mod gallery;
+pub mod models;
+pub mod names;
+pub mod number;
+pub mod output;
+pub mod progress;
+pub mod replay;
+pub mod run;
+pub mod shell;
+pub mod signals;
+pub mod suggest;
+pub mod table;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use clap_complete::Shell;
+
+use self::error::CliError;
+
+/// How far can a probe of a language model be trusted?
+#[derive(Debug, Parser)]
+#[command(name = "probity", version, about, arg_required_else_help = true, max_term_width = 110)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Replay(replay::ReplayArgs),
+    Export(export::ExportArgs),
+    /// List models, or load one and describe it.
+    #[command(subcommand)]
+    Models(models::ModelsCommand),
+    /// Check device, terminal, folders and fonts.
+    Doctor,
+    /// Print completions for a shell.
+    #[command(
+        after_help = "Example:\n  probity completions bash > ~/.local/share/bash-completion/completions/probity"
+    )]
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Print the manual page.
+    #[command(after_help = "Example:\n  probity man | man -l -")]
+    Man,
+}
+
+/// Reads the command line, does what it says, and gives the exit code: 0 done, 1 failed, 2 bad usage or input, 130 cancelled.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are no errors and go to standard output; clap knows which is which.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { error::USAGE } else { error::DONE });
+        }
+    };
+    match dispatch(cli.command, &mut std::io::stdout().lock()) {
+        Ok(()) => ExitCode::from(error::DONE),
+        Err(error) => {
+            if let Some(message) = error.message() {
+                output::say(&format!("error: {message}"));
+            }
+            ExitCode::from(error.code())
+        }
+    }
+}
+
+fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), CliError> {
+    match command {
+        Command::Replay(args) => replay::headless(&args, out),
+        Command::Export(args) => export::export(&args),
+        Command::Models(command) => models::models(&command, out),
+        Command::Doctor => doctor::doctor(out),
+        Command::Completions { shell } => shell::completions(shell, out),
+        Command::Man => shell::man(out),
+    }
+}

@@ -50,6 +50,8 @@ pub struct PointRequest {
     pub generation: Generation,
     /// Number of the request: answers to older ones are dropped.
     pub ticket: u64,
+    /// The model, one of the experiment's.
+    pub model: String,
     /// Method in the registry.
     pub method: String,
     /// Hyperparameters other than the swept one.

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+pub use crate::lab::interventions::oracle::OracleKind;
+
 /// What to compute, completely: the same spec with the same program gives the same findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -102,25 +104,6 @@ pub struct SiteSpec {
     pub layer: LayerRef,
     /// Layer of the oracle, the same or a later one; none means the same.
     pub oracle_layer: Option<LayerRef>,
-}
-
-/// Kinds of oracle probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OracleKind {
-    /// Multi-layer perceptron, the main text of the paper.
-    Mlp,
-    /// Linear probe, the paper's appendix.
-    Linear,
-}
-
-impl std::fmt::Display for OracleKind {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            OracleKind::Mlp => "mlp",
-            OracleKind::Linear => "linear",
-        })
-    }
 }
 
 /// How probes are trained.

@@ -1,1 +1,53 @@
-//! Classifiers on embeddings.
+//! Classifiers on embeddings: matrices, splits, logistic regression, multilayer perceptrons, grid search, audit.
+
+pub mod audit;
+pub mod bytes;
+pub mod data;
+pub mod decorrelate;
+pub mod grid;
+pub mod linear;
+pub mod logistic;
+pub mod matrix;
+pub mod mlp;
+pub mod split;
+pub mod subspace;
+pub mod train;
+
+pub use data::{Labelled, TestData, TrainingData};
+pub use grid::{Grid, Probe};
+pub use logistic::Logistic;
+pub use matrix::{Dense, Matrix};
+pub use mlp::Mlp;
+pub use split::{Intervention, InterventionSplit, Oracle, OracleSplit, Split, TestSplit};
+pub use subspace::Subspace;
+
+use crate::stats::Cancelled;
+
+/// What can go wrong while a probe is trained or read back.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ProbeError {
+    /// The pulse said stop.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+    /// The data cannot train or test a classifier.
+    #[error(transparent)]
+    Data(#[from] data::DataError),
+    /// Every trial ended with weights that are not numbers.
+    #[error(
+        "training diverged in all {trials} trials of the grid '{grid}': use lower learning rates or rescale the embeddings"
+    )]
+    Diverged {
+        /// Name of the grid.
+        grid: String,
+        /// How many trials were run.
+        trials: usize,
+    },
+    /// A grid without points, or a point that no classifier can have.
+    #[error("the grid '{grid}' is not usable: {reason}")]
+    Grid {
+        /// Name of the grid.
+        grid: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}

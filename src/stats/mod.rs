@@ -1,3 +1,12 @@
-//! Pure numbers: random streams, intervals, resampling, paired tests.
+//! Pure numbers: random streams, intervals, resampling, distances. This module knows no other.
 
+pub mod bootstrap;
+pub mod distance;
 pub mod estimate;
+pub mod intervals;
+pub mod pulse;
+pub mod rng;
+pub mod special;
+
+pub use estimate::Estimate;
+pub use pulse::{Cancelled, NoPulse, Pulse, SharedPulse};

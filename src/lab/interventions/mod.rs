@@ -1,1 +1,22 @@
-//! Interventions on hidden states and how far they can be trusted (Canby et al.).
+//! Interventions on hidden states and how far they can be trusted (Canby et al. 2024).
+//!
+//! A [`Method`] is fitted on the intervention part of the data, applied to test embeddings and swept over its parameter.
+//! [`score`] says how completely and how selectively it changed what oracles read. To add a method: one file in `methods/`,
+//! one line in [`registry`].
+
+pub mod bench;
+pub mod continuation;
+pub mod method;
+pub mod methods;
+pub mod options;
+pub mod oracle;
+pub mod parameter;
+pub mod plan;
+pub mod registry;
+pub mod score;
+pub mod stimuli;
+
+pub use method::{FitData, Fitted, Goal, InterventionError, Method, Needs, Prepared};
+pub use options::{OptionError, Options, Setting, SettingKind};
+pub use parameter::{Parameter, Scale};
+pub use registry::{find, registry};

@@ -64,6 +64,7 @@ pub(super) fn ask_point(state: &mut State, effects: &mut Vec<Effect>) {
     let request = PointRequest {
         generation: state.board.generation,
         ticket: state.board.ticket + 1,
+        model: state.view.model.clone(),
         method: state.view.method.clone(),
         options,
         value: state.marker(),

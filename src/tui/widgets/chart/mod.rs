@@ -219,7 +219,8 @@ impl Chart<'_> {
                     let room = usize::from(plot.width);
                     buffer.set_stringn(plot.x, row, fit(&printable(label), room), room, style);
                 }
-                Layer::Series(_) => {}
+                // Guides help on paper; the few dots of a terminal belong to the data.
+                Layer::Series(_) | Layer::Guide { .. } => {}
             }
         }
     }

@@ -1,0 +1,333 @@
+//! Subject-verb agreement: sentences whose verb agrees with a subject, with or without a noun of either number in between.
+//!
+//! `[fronted] subject [relative clause | prepositional attractor] [adverb] VERB complement [final]`. The verb's number
+//! follows from the subject noun alone: every other word is neutral, or a noun that draws its number independently.
+
+use rand_chacha::rand_core::RngCore;
+use serde::{Deserialize, Serialize};
+
+use super::frequencies::Frequencies;
+use super::lexicon::{self, Frame, Kind, Kinds, Noun, Verb, Word};
+use super::{Number, Side, join};
+use crate::stats::rng::{below, unit};
+
+/// One sentence with its annotation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sentence {
+    /// Lower-case words and punctuation.
+    pub tokens: Vec<String>,
+    /// Index of the subject noun.
+    pub subject: usize,
+    /// Index of the verb.
+    pub verb: usize,
+    /// The verb's two forms, indexed by [`Number::index`].
+    pub forms: [String; 2],
+    /// Z_c: the number of the subject.
+    pub subject_number: Number,
+    /// Z_e: the number of the noun right before the verb where that is a prepositional object, otherwise none.
+    pub attractor: Option<Number>,
+    /// Whether a relative clause stands between subject and verb.
+    pub relative_clause: bool,
+    /// Nouns between subject and verb.
+    pub intervening: usize,
+    /// Those among them of the other number than the subject: attractors in the sense of Linzen et al. (2016).
+    pub opposing: usize,
+}
+
+impl Sentence {
+    /// The sentence as written English.
+    #[must_use]
+    pub fn text(&self) -> String {
+        join(&self.tokens.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// The sentence with `mask` in place of the verb.
+    #[must_use]
+    pub fn masked(&self, mask: &str) -> String {
+        let mut tokens: Vec<&str> = self.tokens.iter().map(String::as_str).collect();
+        tokens[self.verb] = mask;
+        join(&tokens)
+    }
+
+    /// The words before the verb, without a trailing blank.
+    #[must_use]
+    pub fn prefix(&self) -> String {
+        join(&self.tokens[..self.verb].iter().map(String::as_str).collect::<Vec<_>>())
+    }
+}
+
+/// How often optional parts are written. One set for training and probing.
+mod share {
+    pub const FRONTED: f64 = 0.20;
+    /// Of the fronted phrases, a place with a noun (`in the garden ,`).
+    pub const FRONTED_PLACE: f64 = 0.35;
+    pub const THE: f64 = 0.55;
+    pub const SUBJECT_ADJECTIVE: f64 = 0.35;
+    pub const OTHER_ADJECTIVE: f64 = 0.15;
+    /// Of the sentences without attractor.
+    pub const RELATIVE_CLAUSE: f64 = 0.15;
+    /// Of the relative clauses, those whose own subject is another noun (`that the man bought`).
+    pub const OBJECT_RELATIVE: f64 = 0.5;
+    pub const CLAUSE_ADVERB: f64 = 0.4;
+    /// Of the sentences with attractor, a second noun before it (`the key to the door of the house`).
+    pub const NESTED: f64 = 0.15;
+    /// Of the sentences without attractor, for verbs other than the copula.
+    pub const PREVERBAL: f64 = 0.15;
+    pub const FINAL: f64 = 0.25;
+    /// Of the nouns whose number is free: plural.
+    pub const FREE_PLURAL: f64 = 0.5;
+}
+
+/// Writes agreement sentences of one side with given frequencies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Agreement {
+    /// How often each combination of numbers is written.
+    pub frequencies: Frequencies,
+    /// Which pairs of subject noun and verb are used.
+    pub side: Side,
+}
+
+impl Agreement {
+    /// The next sentence of a stream.
+    pub fn sentence(&self, rng: &mut impl RngCore) -> Sentence {
+        let (number, attractor) = self.frequencies.draw(rng);
+        self.sentence_with(rng, number, attractor)
+    }
+
+    /// A sentence whose subject has this number and whose attractor, if any, has that one.
+    pub fn sentence_with(
+        &self,
+        rng: &mut impl RngCore,
+        number: Number,
+        attractor: Option<Number>,
+    ) -> Sentence {
+        let noun = &lexicon::NOUNS[pick(rng, lexicon::NOUNS.len())];
+        let verb = self.verb(rng, noun);
+        let mut text = Builder { rng, tokens: Vec::new(), nouns: Vec::new() };
+        text.fronted();
+        text.noun_phrase(noun, number, share::SUBJECT_ADJECTIVE);
+        let subject = text.tokens.len() - 1;
+        let relative_clause = attractor.is_none() && text.flip(share::RELATIVE_CLAUSE);
+        if let Some(z) = attractor {
+            if text.flip(share::NESTED) {
+                let other = text.number();
+                text.prepositional(noun, other);
+            }
+            text.prepositional(noun, z);
+        } else if relative_clause {
+            text.relative_clause(noun);
+        }
+        if attractor.is_none() && verb.frame != Frame::Copula && text.flip(share::PREVERBAL) {
+            text.word(lexicon::PREVERBAL);
+        }
+        let at = text.tokens.len();
+        let between: Vec<Number> = text.nouns.iter().filter(|n| n.0 > subject).map(|n| n.1).collect();
+        text.tokens.push(verb.forms[number.index()]);
+        text.complement(noun, verb);
+        if text.flip(share::FINAL) {
+            text.phrase(lexicon::FINAL);
+        }
+        text.tokens.push(".");
+        Sentence {
+            subject,
+            verb: at,
+            forms: verb.forms.map(str::to_owned),
+            subject_number: number,
+            attractor,
+            relative_clause,
+            intervening: between.len(),
+            opposing: between.iter().filter(|&&n| n != number).count(),
+            tokens: text.tokens.into_iter().map(str::to_owned).collect(),
+        }
+    }
+
+    /// A verb for this subject on this side, by weight.
+    fn verb(&self, rng: &mut impl RngCore, noun: &Noun) -> &'static Verb {
+        let held = self.side == Side::Held;
+        let fits = || {
+            lexicon::VERBS
+                .iter()
+                .filter(|v| v.subjects & noun.kind as u8 != 0 && lexicon::is_held_out(noun, v) == held)
+        };
+        let mut left = below(rng, fits().map(|v| v.weight).sum());
+        for verb in fits() {
+            if left < verb.weight {
+                return verb;
+            }
+            left -= verb.weight;
+        }
+        unreachable!("an index below the sum of the weights lies in one of them")
+    }
+}
+
+fn pick(rng: &mut impl RngCore, len: usize) -> usize {
+    below(rng, len as u32) as usize
+}
+
+/// A sentence in the making.
+struct Builder<'a, R: RngCore> {
+    rng: &'a mut R,
+    tokens: Vec<&'static str>,
+    /// Index and number of every noun so far.
+    nouns: Vec<(usize, Number)>,
+}
+
+impl<R: RngCore> Builder<'_, R> {
+    fn flip(&mut self, share: f64) -> bool {
+        unit(self.rng) < share
+    }
+
+    fn number(&mut self) -> Number {
+        if self.flip(share::FREE_PLURAL) { Number::Pl } else { Number::Sg }
+    }
+
+    fn word(&mut self, list: &[&'static str]) {
+        let i = pick(self.rng, list.len());
+        self.tokens.push(list[i]);
+    }
+
+    fn phrase(&mut self, list: &[&[&'static str]]) {
+        let i = pick(self.rng, list.len());
+        self.tokens.extend(list[i]);
+    }
+
+    /// A word of the list that goes with `kind`.
+    fn fitting(&mut self, list: &[Word], kind: Kind) -> &'static str {
+        let fits = || list.iter().filter(|w| w.1 & kind as u8 != 0);
+        let i = pick(self.rng, fits().count());
+        fits().nth(i).map_or("", |w| w.0)
+    }
+
+    /// A noun of one of these kinds, other than `except`.
+    fn noun(&mut self, kinds: Kinds, except: &Noun) -> &'static Noun {
+        loop {
+            let noun = &lexicon::NOUNS[pick(self.rng, lexicon::NOUNS.len())];
+            if noun.kind as u8 & kinds != 0 && noun != except {
+                return noun;
+            }
+        }
+    }
+
+    /// `[the | possessive] (adjective) noun`, neutral in number but for the noun.
+    fn noun_phrase(&mut self, noun: &Noun, number: Number, adjective: f64) {
+        if self.flip(share::THE) {
+            self.tokens.push("the");
+        } else {
+            self.word(lexicon::DETERMINERS);
+        }
+        self.bare(noun, number, adjective);
+    }
+
+    /// `(adjective) noun`.
+    fn bare(&mut self, noun: &Noun, number: Number, adjective: f64) {
+        if self.flip(adjective) {
+            let word = self.fitting(lexicon::ADJECTIVES, noun.kind);
+            self.tokens.push(word);
+        }
+        self.nouns.push((self.tokens.len(), number));
+        self.tokens.push(noun.forms[number.index()]);
+    }
+
+    /// `preposition noun-phrase` with a noun other than `except`.
+    fn prepositional(&mut self, except: &Noun, number: Number) {
+        let (word, kinds) = lexicon::PREPOSITIONS[pick(self.rng, lexicon::PREPOSITIONS.len())];
+        self.tokens.push(word);
+        let noun = self.noun(kinds, except);
+        self.noun_phrase(noun, number, share::OTHER_ADJECTIVE);
+    }
+
+    fn fronted(&mut self) {
+        if !self.flip(share::FRONTED) {
+            return;
+        }
+        if self.flip(share::FRONTED_PLACE) {
+            let number = self.number();
+            let noun = self.place();
+            self.tokens.push("in");
+            self.noun_phrase(noun, number, share::OTHER_ADJECTIVE);
+        } else {
+            self.phrase(lexicon::FRONTED);
+        }
+        self.tokens.push(",");
+    }
+
+    fn place(&mut self) -> &'static Noun {
+        loop {
+            let noun = &lexicon::NOUNS[pick(self.rng, lexicon::NOUNS.len())];
+            if noun.kind == Kind::Place {
+                return noun;
+            }
+        }
+    }
+
+    /// `who arrived late`, `that the man bought yesterday`: past tense, ending in no noun.
+    fn relative_clause(&mut self, head: &Noun) {
+        self.tokens.push(if head.kind == Kind::Person { "who" } else { "that" });
+        if self.flip(share::OBJECT_RELATIVE) {
+            let (noun, number) = (self.noun(Kind::Person as u8, head), self.number());
+            self.noun_phrase(noun, number, share::OTHER_ADJECTIVE);
+            let word = self.fitting(lexicon::PAST_TRANSITIVE, head.kind);
+            self.tokens.push(word);
+        } else {
+            let word = self.fitting(lexicon::PAST_INTRANSITIVE, head.kind);
+            self.tokens.push(word);
+        }
+        if self.flip(share::CLAUSE_ADVERB) {
+            self.word(lexicon::CLAUSE_ADVERBS);
+        }
+    }
+
+    /// What follows the verb: independent of the subject's number.
+    fn complement(&mut self, subject: &Noun, verb: &Verb) {
+        match verb.frame {
+            Frame::Copula => match pick(self.rng, 4) {
+                0 | 1 => {
+                    let word = self.fitting(lexicon::ADJECTIVES, subject.kind);
+                    self.tokens.push(word);
+                }
+                2 => self.free_prepositional(subject),
+                _ => {
+                    let word = self.fitting(lexicon::PARTICIPLES, subject.kind);
+                    self.tokens.push(word);
+                    self.free_prepositional(subject);
+                }
+            },
+            Frame::Linking => {
+                let word = self.fitting(lexicon::ADJECTIVES, subject.kind);
+                self.tokens.push(word);
+            }
+            Frame::Transitive(kinds) => {
+                self.object(subject, kinds);
+                if self.flip(0.3) {
+                    self.free_prepositional(subject);
+                }
+            }
+            Frame::Intransitive => {
+                if self.flip(0.6) {
+                    self.free_prepositional(subject);
+                }
+            }
+        }
+    }
+
+    fn free_prepositional(&mut self, except: &Noun) {
+        let number = self.number();
+        self.prepositional(except, number);
+    }
+
+    /// An object with a determiner of its own number, which is drawn independently of everything else.
+    fn object(&mut self, except: &Noun, kinds: Kinds) {
+        let (noun, number) = (self.noun(kinds, except), self.number());
+        self.word(if number == Number::Sg { lexicon::OBJECT_SG } else { lexicon::OBJECT_PL });
+        let determiner = self.tokens.len() - 1;
+        self.bare(noun, number, share::OTHER_ADJECTIVE);
+        let vowel = self.tokens[determiner + 1].starts_with(['a', 'e', 'i', 'o', 'u']);
+        if self.tokens[determiner] == "a" && vowel {
+            self.tokens[determiner] = "an";
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "agreement_tests.rs"]
+mod tests;

@@ -1,0 +1,217 @@
+//! How often each combination of subject number and environment is written, and their correlation.
+
+use rand_chacha::rand_core::RngCore;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::Number;
+use crate::stats::rng::unit;
+
+/// Why frequencies cannot be had.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum FrequencyError {
+    /// No table with these margins has this correlation.
+    #[error(
+        "a correlation (phi) of {phi} is not possible with the natural shares of subject and attractor number; allowed are \
+         {lo:.3} to {hi:.3}"
+    )]
+    Phi {
+        /// What was asked for.
+        phi: f64,
+        /// Smallest possible value.
+        lo: f64,
+        /// Largest possible value.
+        hi: f64,
+    },
+    /// A share is negative, infinite or not a number, or a number of the subject never occurs.
+    #[error(
+        "the shares {0:?} are no frequencies: each must be finite and at least 0, with a positive sum in each row"
+    )]
+    Cells([[f64; 3]; 2]),
+}
+
+/// Shares of the six combinations: rows Z_c = Sg, Pl; columns Z_e = none, Sg, Pl; sum 1. Z_c is the subject's number, Z_e
+/// that of the prepositional object right before the verb.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "[[f64; 3]; 2]", into = "[[f64; 3]; 2]")]
+pub struct Frequencies {
+    cells: [[f64; 3]; 2],
+}
+
+/// Table 1 of Canby et al., in thousands of sentences of the test set.
+pub const TABLE_1: [[f64; 3]; 2] = [[176.0, 31.0, 5.0], [78.0, 10.0, 4.0]];
+
+impl Frequencies {
+    /// The paper's Table 1.
+    #[must_use]
+    pub fn natural() -> Self {
+        Self::scaled(TABLE_1)
+    }
+
+    /// All six combinations equally often: what accuracies are measured on.
+    #[must_use]
+    pub fn balanced() -> Self {
+        Self::scaled([[1.0; 3]; 2])
+    }
+
+    /// The natural shares of subject number, of sentences with an attractor in either row, and of attractor number, with
+    /// the correlation `phi` between the two numbers in sentences that have both.
+    ///
+    /// # Errors
+    /// [`FrequencyError::Phi`] with the range that these shares allow.
+    pub fn with_phi(phi: f64) -> Result<Self, FrequencyError> {
+        let [[none_sg, a, b], [none_pl, c, d]] = TABLE_1;
+        let n = a + b + c + d;
+        let (p, q) = ((a + b) / n, (a + c) / n);
+        let scale = (p * (1.0 - p) * q * (1.0 - q)).sqrt();
+        let (lo, hi) = (((p + q - 1.0).max(0.0) - p * q) / scale, (p.min(q) - p * q) / scale);
+        if !(lo..=hi).contains(&phi) {
+            return Err(FrequencyError::Phi { phi, lo, hi });
+        }
+        let both_sg = (p * q + phi * scale).clamp(0.0, 1.0);
+        let cell = |share: f64| n * share.max(0.0);
+        Ok(Self::scaled([
+            [none_sg, cell(both_sg), cell(p - both_sg)],
+            [none_pl, cell(q - both_sg), cell(1.0 - p - q + both_sg)],
+        ]))
+    }
+
+    /// Shares proportional to `cells`.
+    ///
+    /// # Errors
+    /// [`FrequencyError::Cells`] where they are no frequencies.
+    pub fn from_cells(cells: [[f64; 3]; 2]) -> Result<Self, FrequencyError> {
+        let fine = cells
+            .iter()
+            .all(|row| row.iter().all(|&c| c.is_finite() && c >= 0.0) && row.iter().sum::<f64>() > 0.0);
+        let total: f64 = cells.iter().flatten().sum();
+        if fine && total.is_finite() { Ok(Self::scaled(cells)) } else { Err(FrequencyError::Cells(cells)) }
+    }
+
+    fn scaled(cells: [[f64; 3]; 2]) -> Self {
+        let total: f64 = cells.iter().flatten().sum();
+        Self { cells: cells.map(|row| row.map(|c| c / total)) }
+    }
+
+    /// The shares.
+    #[must_use]
+    pub fn cells(&self) -> [[f64; 3]; 2] {
+        self.cells
+    }
+
+    /// The correlation of subject and attractor number in sentences that have both; 0 where one of them never varies.
+    #[must_use]
+    pub fn phi(&self) -> f64 {
+        let [[_, a, b], [_, c, d]] = self.cells;
+        let scale = ((a + b) * (c + d) * (a + c) * (b + d)).sqrt();
+        if scale > 0.0 { (a * d - b * c) / scale } else { 0.0 }
+    }
+
+    /// Draws a combination.
+    pub(super) fn draw(&self, rng: &mut impl RngCore) -> (Number, Option<Number>) {
+        let mut left = unit(rng);
+        let mut last = (Number::Sg, None);
+        for (row, zc) in Number::ALL.into_iter().enumerate() {
+            for (column, ze) in [None, Some(Number::Sg), Some(Number::Pl)].into_iter().enumerate() {
+                let share = self.cells[row][column];
+                if share > 0.0 {
+                    last = (zc, ze);
+                    if left < share {
+                        return last;
+                    }
+                    left -= share;
+                }
+            }
+        }
+        // Rounding can leave a sum below the number drawn.
+        last
+    }
+}
+
+impl Default for Frequencies {
+    fn default() -> Self {
+        Self::natural()
+    }
+}
+
+impl From<Frequencies> for [[f64; 3]; 2] {
+    fn from(f: Frequencies) -> Self {
+        f.cells
+    }
+}
+
+impl TryFrom<[[f64; 3]; 2]> for Frequencies {
+    type Error = FrequencyError;
+
+    fn try_from(cells: [[f64; 3]; 2]) -> Result<Self, FrequencyError> {
+        Self::from_cells(cells)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::rng::stream;
+    use proptest::prelude::*;
+
+    #[test]
+    fn natural_is_table_1() {
+        let f = Frequencies::natural();
+        let sg: f64 = f.cells()[0].iter().sum();
+        let none: f64 = f.cells()[0][0] + f.cells()[1][0];
+        // The paper states 69.8 % and "about 83 %"; its rounded counts give these.
+        assert!((sg - 212.0 / 304.0).abs() < 1e-12 && (none - 254.0 / 304.0).abs() < 1e-12);
+        let ze_sg = (f.cells()[0][1] + f.cells()[1][1]) / (1.0 - none);
+        assert!((ze_sg - 0.82).abs() < 1e-12, "{ze_sg}");
+        assert!((f.phi() - (31.0 * 4.0 - 5.0 * 10.0) / (36.0 * 14.0 * 41.0 * 9.0f64).sqrt()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_the_range() {
+        let FrequencyError::Phi { lo, hi, .. } = Frequencies::with_phi(0.9).unwrap_err() else { panic!() };
+        assert!((lo + 0.292).abs() < 1e-3 && (hi - 0.751).abs() < 1e-3, "{lo} {hi}");
+        assert!(Frequencies::with_phi(f64::NAN).is_err());
+        for bad in [[[0.0; 3], [1.0; 3]], [[-1.0, 2.0, 2.0], [1.0; 3]], [[f64::INFINITY, 1.0, 1.0], [1.0; 3]]]
+        {
+            assert!(Frequencies::from_cells(bad).is_err());
+        }
+        assert!(serde_json::from_str::<Frequencies>("[[1,2,3],[0,0,0]]").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn phi_is_what_was_asked_for(phi in -0.29f64..0.75) {
+            let f = Frequencies::with_phi(phi).unwrap();
+            prop_assert!((f.phi() - phi).abs() < 1e-9);
+            let natural = Frequencies::natural().cells();
+            for column in 1..3 {
+                let sum = |c: [[f64; 3]; 2]| c[0][column] + c[1][column];
+                prop_assert!((sum(f.cells()) - sum(natural)).abs() < 1e-12);
+            }
+            for row in 0..2 {
+                let sum = |c: [[f64; 3]; 2]| c[row].iter().sum::<f64>();
+                prop_assert!((sum(f.cells()) - sum(natural)).abs() < 1e-12);
+            }
+            let back: Frequencies = serde_json::from_str(&serde_json::to_string(&f).unwrap()).unwrap();
+            prop_assert!((back.phi() - phi).abs() < 1e-9);
+        }
+
+        #[test]
+        fn draws_follow_the_shares(seed: u64, cells in proptest::array::uniform2(proptest::array::uniform3(0.0f64..1.0))) {
+            prop_assume!(Frequencies::from_cells(cells).is_ok());
+            let f = Frequencies::from_cells(cells).unwrap();
+            let mut rng = stream(seed, "frequencies test");
+            let n = 4_000;
+            let mut counts = [[0.0f64; 3]; 2];
+            for _ in 0..n {
+                let (zc, ze) = f.draw(&mut rng);
+                counts[zc.index()][ze.map_or(0, |z| 1 + z.index())] += 1.0;
+            }
+            for (count, share) in counts.iter().flatten().zip(f.cells().iter().flatten()) {
+                // Six standard deviations.
+                let tolerance = 6.0 * (n as f64 * share * (1.0 - share)).sqrt() + 1e-9;
+                prop_assert!((count - n as f64 * share).abs() <= tolerance, "{count} for {share}");
+            }
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Probing tasks: examples with a masked verb, the two forms that could stand there, and the labels of what is probed.
+//!
+//! A task is one line in [`TASKS`].
+
+use std::collections::HashSet;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+use super::micro::agreement::Agreement;
+use super::micro::frequencies::Frequencies;
+use super::micro::{Number, Side};
+use crate::stats::rng::stream;
+
+/// Stands for the masked word in [`Example::text`]; replaced by the tokenizer's own mask.
+pub const MASK: &str = "[MASK]";
+
+/// A property that is encoded, probed and intervened on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Property {
+    /// Name in specs and findings.
+    pub id: &'static str,
+    /// Name on the screen.
+    pub title: &'static str,
+    /// Names of the values, indexed by label.
+    pub values: &'static [&'static str],
+}
+
+/// A probing task.
+#[derive(Debug, Clone, Copy)]
+pub struct Task {
+    /// Name in specs and findings.
+    pub id: &'static str,
+    /// Name on the screen.
+    pub title: &'static str,
+    /// Target (Z_c, [`Example::zc`]) and environment (Z_e, [`Example::ze`]), in this order.
+    pub properties: [Property; 2],
+    write: fn(seed: u64, Frequencies) -> Writer,
+}
+
+/// Writes the next example of a stream; given the labels of an example, another one with the same labels.
+type Writer = Box<dyn FnMut(Option<(u8, Option<u8>)>) -> Example>;
+
+/// All tasks.
+pub const TASKS: &[Task] = &[Task {
+    id: "agreement",
+    title: "subject-verb agreement",
+    properties: [
+        Property { id: "subject_number", title: "subject number", values: &["Sg", "Pl"] },
+        Property { id: "attractor_number", title: "attractor number", values: &["Sg", "Pl"] },
+    ],
+    write: agreement,
+}];
+
+/// One example.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Example {
+    /// The sentence with [`MASK`] once, where the verb was.
+    pub text: String,
+    /// What precedes the mask, without a trailing blank: all that a causal model sees.
+    pub prefix: String,
+    /// The forms of the verb, indexed by the label of Z_c that each agrees with.
+    pub forms: [String; 2],
+    /// Label of the target: index into the values of the task's first property. The correct form is `forms[zc]`.
+    pub zc: u8,
+    /// Label of the environment, where the example has one.
+    pub ze: Option<u8>,
+}
+
+impl Example {
+    /// The sentence with `mask` at the place of the verb: a tokenizer's mask token, or a verb form.
+    #[must_use]
+    pub fn filled(&self, mask: &str) -> String {
+        self.text.replacen(MASK, mask, 1)
+    }
+
+    /// The label for the task's property of this index (0 target, 1 environment).
+    #[must_use]
+    pub fn label(&self, property: usize) -> Option<u8> {
+        match property {
+            0 => Some(self.zc),
+            1 => self.ze,
+            _ => None,
+        }
+    }
+}
+
+/// Examples together with all that is needed to make them again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExampleSet {
+    /// Identifier of the task.
+    pub task: &'static str,
+    /// The seed of the stream.
+    pub seed: u64,
+    /// The frequencies of the combinations.
+    pub frequencies: Frequencies,
+    /// In the order of the stream: the first n of a longer set are the set of size n.
+    pub examples: Vec<Example>,
+    /// SHA-256 of the content, in hexadecimal.
+    pub hash: String,
+}
+
+/// Why examples cannot be had.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum TaskError {
+    /// The name is in no registry line.
+    #[error("there is no task `{name}`; known are {known}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The names of [`TASKS`].
+        known: String,
+    },
+    /// The grammar repeats itself too often at these frequencies.
+    #[error("task `{task}` has no {wanted} different examples at these frequencies, only {found}")]
+    Exhausted {
+        /// Identifier of the task.
+        task: &'static str,
+        /// What was asked for.
+        wanted: usize,
+        /// Different ones found.
+        found: usize,
+    },
+}
+
+impl Task {
+    /// The task of this name.
+    ///
+    /// # Errors
+    /// [`TaskError::Unknown`] with the known names.
+    pub fn named(name: &str) -> Result<&'static Task, TaskError> {
+        TASKS.iter().find(|t| t.id == name).ok_or_else(|| TaskError::Unknown {
+            name: name.to_owned(),
+            known: TASKS.iter().map(|t| t.id).collect::<Vec<_>>().join(", "),
+        })
+    }
+
+    /// Index of the property with this name.
+    #[must_use]
+    pub fn property(&self, id: &str) -> Option<usize> {
+        self.properties.iter().position(|p| p.id == id)
+    }
+
+    /// `n` examples that no built-in model was trained on, no two with the same prefix: embeddings at the mask (whole
+    /// sentence) and at the verb position (prefix only) therefore come from different inputs in every example, and any
+    /// split of the set is disjoint.
+    ///
+    /// # Errors
+    /// [`TaskError::Exhausted`] when the grammar repeats itself too often.
+    pub fn examples(&self, n: usize, seed: u64, frequencies: &Frequencies) -> Result<ExampleSet, TaskError> {
+        let mut write = (self.write)(seed, *frequencies);
+        let mut seen = HashSet::with_capacity(n);
+        let mut examples = Vec::with_capacity(n);
+        for found in 0..n {
+            // A repeated prefix is written anew with the same labels: rejecting it would favour combinations whose
+            // sentences repeat less often.
+            let mut example = write(None);
+            let mut tries = 1;
+            while !seen.insert(example.prefix.clone()) {
+                if tries == MAX_TRIES {
+                    return Err(TaskError::Exhausted { task: self.id, wanted: n, found });
+                }
+                example = write(Some((example.zc, example.ze)));
+                tries += 1;
+            }
+            examples.push(example);
+        }
+        let hash = content_hash(&examples);
+        Ok(ExampleSet { task: self.id, seed, frequencies: *frequencies, examples, hash })
+    }
+}
+
+/// How often in a row a sentence may repeat an earlier prefix.
+const MAX_TRIES: usize = 10_000;
+
+/// SHA-256 over all fields of all examples, each field with its length before it.
+fn content_hash(examples: &[Example]) -> String {
+    let mut hash = Sha256::new();
+    let mut field = |bytes: &[u8]| {
+        hash.update((bytes.len() as u64).to_le_bytes());
+        hash.update(bytes);
+    };
+    for e in examples {
+        field(e.text.as_bytes());
+        field(e.prefix.as_bytes());
+        e.forms.iter().for_each(|f| field(f.as_bytes()));
+        field(&[e.zc, e.ze.map_or(0, |z| z + 1)]);
+    }
+    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// The stream of agreement examples.
+fn agreement(seed: u64, frequencies: Frequencies) -> Writer {
+    let grammar = Agreement { frequencies, side: Side::Held };
+    let mut rng = stream(seed, "task agreement");
+    Box::new(move |labels| {
+        let number = |label: u8| Number::ALL[usize::from(label)];
+        let sentence = match labels {
+            None => grammar.sentence(&mut rng),
+            Some((zc, ze)) => grammar.sentence_with(&mut rng, number(zc), ze.map(number)),
+        };
+        Example {
+            text: sentence.masked(MASK),
+            prefix: sentence.prefix(),
+            zc: sentence.subject_number.index() as u8,
+            ze: sentence.attractor.map(|n| n.index() as u8),
+            forms: sentence.forms,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn task() -> &'static Task {
+        Task::named("agreement").unwrap()
+    }
+
+    #[test]
+    fn unknown_names_are_refused_with_the_known_ones() {
+        let error = Task::named("tense").unwrap_err().to_string();
+        assert!(error.contains("tense") && error.contains("agreement"), "{error}");
+        assert_eq!(task().property("attractor_number"), Some(1));
+        assert_eq!(task().property("colour"), None);
+    }
+
+    #[test]
+    fn identifiers_are_unique_and_labels_name_values() {
+        let ids: HashSet<_> = TASKS.iter().map(|t| t.id).collect();
+        assert_eq!(ids.len(), TASKS.len());
+        for task in TASKS {
+            assert_ne!(task.properties[0].id, task.properties[1].id);
+            for e in task.examples(300, 1, &Frequencies::natural()).unwrap().examples {
+                for (i, property) in task.properties.iter().enumerate() {
+                    assert!(e.label(i).is_none_or(|l| usize::from(l) < property.values.len()));
+                }
+                assert_eq!(e.label(2), None);
+            }
+        }
+    }
+
+    #[test]
+    fn examples_are_whole() {
+        let set = task().examples(3_000, 9, &Frequencies::natural()).unwrap();
+        let prefixes: HashSet<_> = set.examples.iter().map(|e| &e.prefix).collect();
+        assert_eq!(prefixes.len(), 3_000);
+        for e in &set.examples {
+            assert_eq!(e.text.matches(MASK).count(), 1);
+            assert!(e.text.starts_with(&format!("{} {MASK}", e.prefix)), "{}", e.text);
+            let filled = e.filled(&e.forms[usize::from(e.zc)]);
+            assert!(!filled.contains(MASK) && filled.starts_with(&e.prefix));
+        }
+    }
+
+    /// Frozen: a change here changes what every spec with this task means.
+    #[test]
+    fn examples_are_stable() {
+        let set = task().examples(200, 0, &Frequencies::natural()).unwrap();
+        assert_eq!(set.examples[0].text, FIRST);
+        assert_eq!(set.hash, HASH);
+    }
+
+    const FIRST: &str = "The long shirt [MASK] from my rabbit.";
+    const HASH: &str = "5304d249595fee12ab0cdfa861f79cf05fa8cd43871a9e4b16925bad3aeb8f29";
+
+    /// Within 6 standard deviations, at the sizes that the lab uses.
+    #[test]
+    fn frequencies_and_correlation_are_met() {
+        for phi in [None, Some(-0.2), Some(0.0), Some(0.6)] {
+            let frequencies = phi.map_or(Frequencies::natural(), |p| Frequencies::with_phi(p).unwrap());
+            let n = 20_000;
+            let mut counts = [[0.0f64; 3]; 2];
+            for e in task().examples(n, 2, &frequencies).unwrap().examples {
+                counts[usize::from(e.zc)][e.ze.map_or(0, |z| 1 + usize::from(z))] += 1.0;
+            }
+            println!("phi {phi:?}: {counts:?}");
+            for (count, share) in counts.iter().flatten().zip(frequencies.cells().iter().flatten()) {
+                let tolerance = 6.0 * (n as f64 * share * (1.0 - share)).sqrt();
+                assert!((count - n as f64 * share).abs() < tolerance, "{count} for {share}");
+            }
+            let found = Frequencies::from_cells(counts).unwrap().phi();
+            assert!((found - frequencies.phi()).abs() < 0.1, "{found} for {}", frequencies.phi());
+        }
+    }
+
+    #[test]
+    fn a_grammar_that_repeats_itself_is_an_error() {
+        fn one(seed: u64, f: Frequencies) -> Writer {
+            let example = agreement(seed, f)(None);
+            Box::new(move |_| example.clone())
+        }
+        let stuck = Task { write: one, ..*task() };
+        assert!(stuck.examples(1, 0, &Frequencies::natural()).is_ok());
+        let error = stuck.examples(2, 0, &Frequencies::natural()).unwrap_err();
+        assert_eq!(error, TaskError::Exhausted { task: "agreement", wanted: 2, found: 1 });
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn smaller_sets_begin_larger_ones(seed: u64, n in 0usize..60, more in 0usize..60) {
+            let f = Frequencies::natural();
+            let small = task().examples(n, seed, &f).unwrap();
+            let large = task().examples(n + more, seed, &f).unwrap();
+            prop_assert_eq!(&small.examples[..], &large.examples[..n]);
+            prop_assert_eq!(small.hash == large.hash, more == 0);
+            prop_assert_eq!(task().examples(n, seed, &f).unwrap(), small);
+        }
+
+        #[test]
+        fn the_form_of_the_label_agrees(seed: u64) {
+            for e in task().examples(20, seed, &Frequencies::balanced()).unwrap().examples {
+                let number = Number::ALL[usize::from(e.zc)];
+                prop_assert_ne!(&e.forms[0], &e.forms[1]);
+                let verb = super::super::micro::lexicon::VERBS.iter().find(|v| v.forms[number.index()] == e.forms[number.index()]);
+                prop_assert!(verb.is_some());
+            }
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Trained probes on disk, found by the content of everything that shaped them.
+//!
+//! A file is `magic, SHA-256 of the payload, payload`. It is written beside its place and renamed, so two processes can
+//! share the folder and a killed one leaves nothing half-written. A file that fails its checksum is as good as absent.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use sha2::{Digest, Sha256};
+
+const MAGIC: &[u8; 8] = b"PROBITY1";
+/// The folder is kept below this size; the files unused for longest go first.
+const CAP_BYTES: u64 = 512 << 20;
+/// No single entry is larger; a larger file is not ours.
+const MAX_ENTRY: u64 = 128 << 20;
+
+/// A folder of cached probes, or nothing where there is no place for it.
+#[derive(Debug, Clone)]
+pub struct Cache {
+    dir: Option<PathBuf>,
+}
+
+impl Cache {
+    /// The user's cache folder: `PROBITY_CACHE_DIR`, else `probity/probes` in the platform's cache folder.
+    pub fn user() -> Self {
+        let dir = std::env::var_os("PROBITY_CACHE_DIR")
+            .map(PathBuf::from)
+            .or_else(|| dirs::cache_dir().map(|d| d.join("probity")))
+            .map(|d| d.join("probes"));
+        Self { dir }
+    }
+
+    /// A cache in `dir`.
+    pub fn at(dir: &Path) -> Self {
+        Self { dir: Some(dir.to_owned()) }
+    }
+
+    /// A cache that holds nothing.
+    pub fn none() -> Self {
+        Self { dir: None }
+    }
+
+    /// The folder, where there is one.
+    pub fn dir(&self) -> Option<&Path> {
+        self.dir.as_deref()
+    }
+
+    /// The payload stored under `key` (any text that names everything that shaped it).
+    pub fn get(&self, key: &str) -> Option<Vec<u8>> {
+        let path = self.path(key)?;
+        if std::fs::metadata(&path).ok()?.len() > MAX_ENTRY {
+            return None;
+        }
+        let bytes = std::fs::read(&path).ok()?;
+        let rest = bytes.strip_prefix(MAGIC)?;
+        let (sum, payload) = rest.split_at_checked(32)?;
+        if Sha256::digest(payload).as_slice() != sum {
+            return None;
+        }
+        // The time of the last use decides what is removed first; a folder that forbids it still serves.
+        if let Ok(file) = std::fs::File::options().append(true).open(&path) {
+            let _ = file.set_modified(SystemTime::now());
+        }
+        Some(payload.to_vec())
+    }
+
+    /// Stores `payload` under `key`. A folder that cannot be written only costs time later.
+    ///
+    /// # Errors
+    /// The system's reason; the caller tells the user once.
+    pub fn put(&self, key: &str, payload: &[u8]) -> std::io::Result<()> {
+        let (Some(dir), Some(path)) = (&self.dir, self.path(key)) else { return Ok(()) };
+        std::fs::create_dir_all(dir)?;
+        let mut file = tempfile::NamedTempFile::new_in(dir)?;
+        file.write_all(MAGIC)?;
+        file.write_all(&Sha256::digest(payload))?;
+        file.write_all(payload)?;
+        file.persist(&path).map_err(|e| e.error)?;
+        self.prune();
+        Ok(())
+    }
+
+    fn path(&self, key: &str) -> Option<PathBuf> {
+        let name: String =
+            Sha256::digest(key.as_bytes()).iter().take(16).map(|b| format!("{b:02x}")).collect();
+        self.dir.as_ref().map(|d| d.join(format!("{name}.probe")))
+    }
+
+    fn prune(&self) {
+        let Some(entries) = self.dir.as_ref().and_then(|d| std::fs::read_dir(d).ok()) else { return };
+        let mut files: Vec<(SystemTime, u64, PathBuf)> = entries
+            .flatten()
+            .filter(|e| e.path().extension().is_some_and(|x| x == "probe"))
+            .filter_map(|e| {
+                let m = e.metadata().ok()?;
+                Some((m.modified().ok()?, m.len(), e.path()))
+            })
+            .collect();
+        let mut total: u64 = files.iter().map(|f| f.1).sum();
+        files.sort();
+        for (_, size, path) in files {
+            if total <= CAP_BYTES {
+                break;
+            }
+            if std::fs::remove_file(path).is_ok() {
+                total -= size;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_what_it_is_given_and_distrusts_damaged_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::at(dir.path());
+        assert_eq!(cache.get("a"), None);
+        cache.put("a", b"probe").unwrap();
+        assert_eq!(cache.get("a").as_deref(), Some(&b"probe"[..]));
+        assert_eq!(cache.get("b"), None);
+        let path = cache.path("a").unwrap();
+        let mut bytes = std::fs::read(&path).unwrap();
+        *bytes.last_mut().unwrap() ^= 1;
+        std::fs::write(&path, &bytes).unwrap();
+        assert_eq!(cache.get("a"), None, "a damaged entry is not a probe");
+        std::fs::write(&path, b"PRO").unwrap();
+        assert_eq!(cache.get("a"), None, "a cut entry is not a probe");
+    }
+
+    #[test]
+    fn a_missing_folder_holds_nothing_and_complains_about_nothing() {
+        let cache = Cache::none();
+        cache.put("a", b"x").unwrap();
+        assert_eq!(cache.get("a"), None);
+    }
+}

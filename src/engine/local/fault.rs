@@ -1,0 +1,94 @@
+//! Why a run ended early, and how that is told to the user.
+
+use thiserror::Error;
+
+use crate::corpus::micro::frequencies::FrequencyError;
+use crate::corpus::task::TaskError;
+use crate::engine::finding::Problem;
+use crate::lab::interventions::bench::BenchError;
+use crate::lab::interventions::method::InterventionError;
+use crate::lab::interventions::options::OptionError;
+use crate::lab::interventions::stimuli::StimuliError;
+use crate::model::ModelError;
+use crate::probe::ProbeError;
+use crate::probe::data::DataError;
+use crate::probe::split::SplitError;
+use crate::stats::Cancelled;
+
+/// Why a run ended early.
+#[derive(Debug, Error)]
+pub enum Fault {
+    /// The user stopped it, or asked for something else.
+    #[error("cancelled")]
+    Cancelled,
+    /// It failed.
+    #[error(transparent)]
+    Failed(#[from] Problem),
+}
+
+impl From<Cancelled> for Fault {
+    fn from(_: Cancelled) -> Self {
+        Fault::Cancelled
+    }
+}
+
+impl From<InterventionError> for Fault {
+    fn from(e: InterventionError) -> Self {
+        match e {
+            InterventionError::Cancelled(_) => Fault::Cancelled,
+            e => Fault::Failed(problem(&e, "intervention", "change the method or its values in the setup")),
+        }
+    }
+}
+
+impl From<StimuliError> for Fault {
+    fn from(e: StimuliError) -> Self {
+        match e {
+            StimuliError::Cancelled(_) => Fault::Cancelled,
+            e => Fault::Failed(problem(&e, "stimuli", "choose another model or task")),
+        }
+    }
+}
+
+impl From<BenchError> for Fault {
+    fn from(e: BenchError) -> Self {
+        match e {
+            BenchError::Stimuli(e) => e.into(),
+            BenchError::Intervention(e) => e.into(),
+        }
+    }
+}
+
+impl From<ProbeError> for Fault {
+    fn from(e: ProbeError) -> Self {
+        match e {
+            ProbeError::Cancelled(_) => Fault::Cancelled,
+            e => Fault::Failed(problem(&e, "probe", "use more examples or another layer")),
+        }
+    }
+}
+
+/// Errors that are told as they are, with the place and a hint.
+macro_rules! told {
+    ($($error:ty: $place:literal, $hint:literal;)*) => {
+        $(impl From<$error> for Fault {
+            fn from(e: $error) -> Self {
+                Fault::Failed(problem(&e, $place, $hint))
+            }
+        })*
+    };
+}
+
+told! {
+    ModelError: "model", "`probity models list` names the models that are there";
+    TaskError: "task", "see task.name and task.examples of the spec";
+    FrequencyError: "task.phi", "leave phi out for the natural frequencies";
+    SplitError: "split", "raise task.examples";
+    DataError: "data", "raise task.examples";
+    OptionError: "method options", "see the method's options in the help";
+}
+
+/// A problem from an error, a place and a hint.
+pub fn problem(error: &dyn std::fmt::Display, place: &str, hint: &str) -> Problem {
+    Problem { what: error.to_string(), r#where: place.into(), hint: hint.into() }
+}

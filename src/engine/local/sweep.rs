@@ -1,0 +1,312 @@
+//! The sweep: every method over its grid, first on a subsample, then on all test examples, with sliders answered between.
+
+use std::sync::Arc;
+
+use super::cache::Cache;
+use super::fault::Fault;
+use super::host::Host;
+use super::point;
+use super::prepare::{Bench, Fit};
+use crate::engine::finding::{
+    BehaviourFinding, Body, Finding, OptimumFinding, ProbeFinding, ProbeRole, ReliabilityFinding,
+};
+use crate::engine::spec::{MethodSpec, OracleKind};
+use crate::lab::interventions::bench::{Applied, Chunk, Conduct, Court, Outcome, Scores};
+use crate::lab::interventions::method::{Goal, Method};
+use crate::lab::interventions::options::Options;
+use crate::lab::interventions::oracle::Sight;
+use crate::lab::interventions::plan::Roles;
+use crate::probe::audit::audit;
+use crate::probe::matrix::{Dense, Matrix};
+use crate::probe::{Labelled, Probe};
+use crate::stats::Estimate;
+use crate::stats::bootstrap::Resamples;
+
+/// One method of the spec with its values.
+pub struct Sweep {
+    fit: Arc<Fit>,
+    values: Vec<f64>,
+    /// Scores on the first chunk, per value.
+    first: Vec<Outcome>,
+    /// Final points, per oracle and value.
+    points: Vec<Vec<ReliabilityFinding>>,
+}
+
+/// Fits a method and gives the first estimate of each of its points.
+///
+/// # Errors
+/// [`Fault`].
+pub fn begin(
+    bench: &mut Bench,
+    spec: &MethodSpec,
+    method: &'static dyn Method,
+    cache: &Cache,
+    host: &mut Host<'_>,
+) -> Result<Sweep, Fault> {
+    let options = Options::new(method, spec.options.iter().map(|(k, v)| (k.as_str(), *v)))?;
+    let fit = bench.fit(method, &options, cache, host)?;
+    let values = if spec.values.is_empty() { method.parameter().grid.to_vec() } else { spec.values.clone() };
+    let chunks = vec![bench.chunks[0].clone()];
+    let sights = vec![bench.sights[0].clone()];
+    let mut sweep = Sweep { fit: Arc::new(fit), values, first: Vec::new(), points: Vec::new() };
+    host.stage(format!("{}: {} first estimate", bench.model.name(), method.title()), "point", 0.5);
+    sweep.pass(bench, &chunks, &sights, false, cache, host)?;
+    Ok(sweep)
+}
+
+impl Sweep {
+    /// Judges every value on all test examples and names the best one.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn finish(
+        &mut self,
+        bench: &mut Bench,
+        cache: &Cache,
+        host: &mut Host<'_>,
+        weight: f64,
+    ) -> Result<(), Fault> {
+        let (chunks, sights) = (bench.chunks[1..].to_vec(), bench.sights[1..].to_vec());
+        host.stage(format!("{}: {}", bench.model.name(), self.fit.method.title()), "point", weight);
+        self.pass(bench, &chunks, &sights, true, cache, host)?;
+        for (k, points) in self.points.iter().enumerate() {
+            let kind = bench.oracles[k].kind;
+            if let Some(body) = optimum(points, kind) {
+                let finding = bench.label.finding(bench.test.len(), true, host.meter.elapsed(), body);
+                host.find(finding)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn pass(
+        &mut self,
+        bench: &mut Bench,
+        chunks: &[Arc<Chunk>],
+        sights: &[Arc<Vec<Sight>>],
+        is_final: bool,
+        cache: &Cache,
+        host: &mut Host<'_>,
+    ) -> Result<(), Fault> {
+        let classes = bench.labels.target_classes;
+        let fit = self.fit.clone();
+        let mut applied: Vec<Applied<'_>> = chunks
+            .iter()
+            .map(|c| c.apply(fit.method, fit.fitted.as_ref(), classes, host))
+            .collect::<Result<_, _>>()?;
+        let (model, oracles) = (bench.model.clone(), bench.oracles.clone());
+        // Above the last layer the model's own answer needs only its head; below, the blocks in between run again for
+        // every value, and the subsample has to do.
+        let everywhere = bench.site.layer == model.layers();
+        let total = self.values.len();
+        for i in 0..total {
+            let value = self.values[i];
+            let mut outcome = if is_final { self.first[i].clone() } else { Outcome::empty(oracles.len()) };
+            for (a, before) in applied.iter_mut().zip(sights) {
+                let conduct = model.has_head() && classes == 2 && (!is_final || everywhere);
+                let court = Court {
+                    model: &model,
+                    oracles: &oracles,
+                    before,
+                    prior: &bench.prior,
+                    site: bench.site,
+                    conduct,
+                };
+                outcome.extend(a.judge(value, court, host)?);
+                point::serve(bench, cache, host)?;
+            }
+            self.emit(bench, &outcome, value, is_final, host)?;
+            if !is_final {
+                self.first.push(outcome);
+            }
+            host.progress(i + 1, total);
+            host.poll()?;
+        }
+        Ok(())
+    }
+
+    fn emit(
+        &mut self,
+        bench: &mut Bench,
+        outcome: &Outcome,
+        value: f64,
+        is_final: bool,
+        host: &mut Host<'_>,
+    ) -> Result<(), Fault> {
+        self.points.resize(bench.oracles.len(), Vec::new());
+        for (body, n) in bodies(bench, &self.fit, outcome, value) {
+            if let (true, Body::Reliability(point)) = (is_final, &body)
+                && let Some(k) = bench.oracles.iter().position(|o| o.kind == point.oracle)
+            {
+                self.points[k].push(point.clone());
+            }
+            let finding = bench.label.finding(n, is_final, host.meter.elapsed(), body);
+            host.find(finding)?;
+        }
+        Ok(())
+    }
+}
+
+/// The findings of one outcome: reliability under each oracle, then the model's behaviour. Each with its n.
+pub fn bodies(bench: &mut Bench, fit: &Fit, outcome: &Outcome, value: f64) -> Vec<(Body, usize)> {
+    let mut list = Vec::new();
+    let level = bench.label.level();
+    let oracles = bench.oracles.clone();
+    for (oracle, scores) in oracles.iter().zip(&outcome.scores) {
+        let n = scores.examples.completeness.len();
+        let resamples = bench.resamples(n);
+        list.push((reliability(bench, fit, oracle.kind, scores, value, &resamples, level), n));
+    }
+    if let Some(conduct) = &outcome.conduct {
+        let n = conduct.flipped.len();
+        let resamples = bench.resamples(n);
+        list.push((behaviour(bench, fit, conduct, value, &resamples, level), n));
+    }
+    list
+}
+
+fn reliability(
+    bench: &Bench,
+    fit: &Fit,
+    oracle: OracleKind,
+    scores: &Scores,
+    value: f64,
+    resamples: &Resamples,
+    level: f64,
+) -> Body {
+    let means = scores.examples.summary(resamples, level);
+    // Without any example that has the other property nothing is known: the whole range, not a guess.
+    let unknown = Estimate { mean: f64::NAN, lo: 0.0, hi: 1.0 };
+    Body::Reliability(ReliabilityFinding {
+        method: fit.method.id().to_owned(),
+        layer: bench.site.layer,
+        oracle,
+        oracle_layer: bench.site.oracle_layer,
+        parameter: fit.method.parameter().name.to_owned(),
+        value,
+        completeness: means.completeness,
+        selectivity: means.selectivity.unwrap_or(unknown),
+        reliability: means.reliability.unwrap_or(unknown),
+        n_c: means.n_c,
+        n_s: means.n_s,
+        mean_harmonic: means.mean_of_harmonics.unwrap_or(f64::NAN),
+        completeness_prior: (fit.method.goal() == Goal::Nullifying)
+            .then(|| scores.prior.iter().sum::<f64>() / scores.prior.len() as f64),
+    })
+}
+
+fn behaviour(
+    bench: &Bench,
+    fit: &Fit,
+    conduct: &Conduct,
+    value: f64,
+    resamples: &Resamples,
+    level: f64,
+) -> Body {
+    Body::Behaviour(BehaviourFinding {
+        method: fit.method.id().to_owned(),
+        layer: bench.site.layer,
+        parameter: fit.method.parameter().name.to_owned(),
+        value,
+        flip_rate: resamples.mean(&conduct.flipped, level),
+        correct_before: resamples.mean(&conduct.correct_before, level),
+        correct_after: resamples.mean(&conduct.correct_after, level),
+    })
+}
+
+/// The value of the highest reliability; of equals the weakest intervention.
+fn optimum(points: &[ReliabilityFinding], oracle: OracleKind) -> Option<Body> {
+    let mut best: Option<&ReliabilityFinding> = None;
+    for point in points.iter().filter(|p| p.reliability.mean.is_finite()) {
+        if best.is_none_or(|b| point.reliability.mean > b.reliability.mean) {
+            best = Some(point);
+        }
+    }
+    best.map(|b| {
+        Body::Optimum(OptimumFinding {
+            method: b.method.clone(),
+            layer: b.layer,
+            oracle,
+            parameter: b.parameter.clone(),
+            value: b.value,
+            completeness: b.completeness,
+            selectivity: b.selectivity,
+            reliability: b.reliability,
+        })
+    })
+}
+
+/// Audits every probe on the test examples that have been read.
+///
+/// # Errors
+/// [`Fault`].
+pub fn audit_probes(bench: &Bench, is_final: bool, host: &mut Host<'_>) -> Result<(), Fault> {
+    for oracle in bench.oracles.iter() {
+        for (role, probe) in [(Roles::Target, &oracle.target), (Roles::Other, &oracle.other)] {
+            let name = format!("oracle {} {}", oracle.kind, bench.property(role));
+            let found =
+                ProbeAudit { role: ProbeRole::Oracle, oracle: Some(oracle.kind), property: role, name };
+            found.report(bench, probe, is_final, host)?;
+        }
+    }
+    if let Some(mlp) = bench.mlp() {
+        let name = "interventional".to_owned();
+        let found =
+            ProbeAudit { role: ProbeRole::Interventional, oracle: None, property: Roles::Target, name };
+        found.report(bench, mlp, is_final, host)?;
+    }
+    Ok(())
+}
+
+struct ProbeAudit {
+    role: ProbeRole,
+    oracle: Option<OracleKind>,
+    property: Roles,
+    name: String,
+}
+
+impl ProbeAudit {
+    fn report<R: crate::probe::split::Role>(
+        &self,
+        bench: &Bench,
+        probe: &Probe<R>,
+        is_final: bool,
+        host: &mut Host<'_>,
+    ) -> Result<(), Fault> {
+        let (labels, classes) = bench.labels.of(self.property);
+        let mut x = Vec::new();
+        let mut y = Vec::new();
+        let mut dim = 0;
+        for chunk in &bench.chunks {
+            let h = if self.role == ProbeRole::Oracle { &chunk.oracle_h } else { &chunk.h };
+            dim = h.cols();
+            for (i, r) in chunk.rows.iter().enumerate() {
+                if let Some(label) = labels[*r] {
+                    x.extend_from_slice(h.row(i));
+                    y.push(label);
+                }
+            }
+        }
+        if y.is_empty() {
+            return Ok(());
+        }
+        let x: Matrix = Dense::from_fn(y.len(), dim, |i, j| x[i * dim + j]);
+        let data = Labelled::new(x, y, classes)?;
+        let audit = audit(&probe.probabilities(data.x()), &data, bench.label.level());
+        let body = Body::Probe(ProbeFinding {
+            role: self.role,
+            property: bench.property(self.property).to_owned(),
+            classifier: probe.chosen().map_or_else(|| "given".into(), |t| t.recipe.describe()),
+            oracle: self.oracle,
+            layer: if self.role == ProbeRole::Oracle { bench.site.oracle_layer } else { bench.site.layer },
+            accuracy: audit.accuracy,
+            majority: audit.majority,
+            balanced_accuracy: audit.balanced_accuracy,
+            calibration_error: audit.calibration_error,
+            cached: bench.was_cached(&self.name),
+            grid: bench.grid(self.oracle),
+        });
+        let finding: Finding = bench.label.finding(audit.n, is_final, host.meter.elapsed(), body);
+        Ok(host.find(finding)?)
+    }
+}

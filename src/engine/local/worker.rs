@@ -1,0 +1,279 @@
+//! The worker thread: owns device, models and the current experiment.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use super::cache::Cache;
+use super::fault::{Fault, problem};
+use super::host::{Host, Label, Outbox};
+use super::inbox::{Inbox, Waiting};
+use super::point;
+use super::prepare::Bench;
+use super::sweep::{self, Sweep};
+use crate::engine::finding::{Body, Problem, SummaryFinding};
+use crate::engine::message::{
+    Command, EngineInfo, Event, Generation, JobId, ModelInfo, NoticeLevel, Outcome, PointRequest,
+};
+use crate::engine::spec::Spec;
+use crate::lab::interventions::method::Method;
+use crate::lab::interventions::{find, registry};
+use crate::model::builtin::BUILTINS;
+use crate::model::{Device, Model, ModelSource};
+use crate::stats::Cancelled;
+
+/// Weights of the stages of one model, in seconds of the default experiment on two cores.
+const PREPARE_WEIGHT: f64 = 0.5 + 2.0 * 3.0 + 5.0;
+const REST_WEIGHT: f64 = 1.0;
+const METHOD_WEIGHT: f64 = 1.5;
+/// Expected cost of a method over all test examples, until the first pass has measured it.
+const GUESS: f64 = 2.0;
+/// Models kept in memory.
+const MOST_MODELS: usize = 4;
+
+/// The worker's state.
+pub struct Worker {
+    inbox: Inbox,
+    outbox: Outbox,
+    device: Device,
+    cache: Cache,
+    extra: Vec<String>,
+    models: HashMap<String, Arc<Model>>,
+    current: Option<Current>,
+}
+
+/// The experiment that sliders ask about.
+struct Current {
+    job: JobId,
+    generation: Generation,
+    benches: Vec<Bench>,
+}
+
+impl Worker {
+    /// A worker that has not started yet.
+    pub fn new(
+        commands: Receiver<Command>,
+        outbox: Outbox,
+        device: Device,
+        cache: Cache,
+        extra: Vec<String>,
+    ) -> Self {
+        Self {
+            inbox: Inbox::new(commands),
+            outbox,
+            device,
+            cache,
+            extra,
+            models: HashMap::new(),
+            current: None,
+        }
+    }
+
+    /// Works until the front end is gone.
+    pub fn work(&mut self) {
+        let info = EngineInfo {
+            version: env!("CARGO_PKG_VERSION").into(),
+            device: format!("{} ({} threads)", self.device, rayon::current_num_threads()),
+        };
+        if self.outbox.send(Event::Ready(info)).is_err() {
+            return;
+        }
+        while self.step().is_ok() {}
+    }
+
+    fn step(&mut self) -> Result<(), Cancelled> {
+        self.inbox.wait();
+        if self.inbox.queue.closed() {
+            return Err(Cancelled);
+        }
+        if self.inbox.queue.take_list() {
+            let models = self.list();
+            self.outbox.send(Event::Models { models })?;
+        }
+        if let Some(waiting) = self.inbox.queue.take_run() {
+            self.run(waiting)?;
+        } else if let Some(mut current) = self.current.take() {
+            if let Some(request) = self.inbox.queue.take_point(current.generation) {
+                self.slide(&mut current, &request)?;
+            }
+            self.current = Some(current);
+        } else {
+            // A point without an experiment has no answer.
+            self.inbox.queue.take_point(0);
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, waiting: Waiting) -> Result<(), Cancelled> {
+        self.current = None;
+        let Waiting { job, generation, spec } = waiting;
+        self.outbox.send(Event::Started { job, generation, spec_hash: spec.hash() })?;
+        let begun = std::time::Instant::now();
+        let result = catch_unwind(AssertUnwindSafe(|| self.experiment(job, generation, &spec)));
+        let outcome = match result {
+            Ok(Ok(())) => Outcome::Done,
+            Ok(Err(Fault::Cancelled)) => Outcome::Cancelled,
+            Ok(Err(Fault::Failed(problem))) => Outcome::Failed(problem),
+            Err(panic) => Outcome::Failed(internal(panic.as_ref())),
+        };
+        let seconds = begun.elapsed().as_secs_f64();
+        let summary = Body::Summary(SummaryFinding {
+            seconds,
+            device: self.device.to_string(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            cancelled: outcome == Outcome::Cancelled,
+        });
+        let n = self.current.as_ref().map_or(0, |c| c.benches.iter().map(|b| b.test.len()).sum());
+        let finding = Label::new(&spec, &spec.models.join(",")).finding(n, true, seconds, summary);
+        self.outbox.send(Event::Finding { generation, finding: Box::new(finding) })?;
+        self.outbox.send(Event::Finished { job, generation, outcome, seconds })
+    }
+
+    fn experiment(&mut self, job: JobId, generation: Generation, spec: &Spec) -> Result<(), Fault> {
+        spec.check("spec").map_err(|e| problem(&e, "spec", "correct the setup"))?;
+        let methods = methods(spec)?;
+        self.current = Some(Current { job, generation, benches: Vec::new() });
+        for name in &spec.models {
+            let model = self.load(name)?;
+            let plan = PREPARE_WEIGHT + REST_WEIGHT + (METHOD_WEIGHT + GUESS) * methods.len() as f64;
+            let plan = plan * spec.models.len() as f64;
+            let mut host = Host::new(&mut self.inbox, self.outbox.clone(), job, generation, plan);
+            let mut bench = Bench::open(spec, model, &mut host)?;
+            let result = investigate(&mut bench, spec, &methods, &self.cache, &mut host);
+            // Whatever was computed can be slid over, also after a cancellation.
+            if !bench.oracles.is_empty()
+                && let Some(current) = &mut self.current
+            {
+                current.benches.push(bench);
+            }
+            result?;
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, name: &str) -> Result<Arc<Model>, Fault> {
+        if let Some(model) = self.models.get(name) {
+            return Ok(model.clone());
+        }
+        let source: ModelSource = name.parse()?;
+        let model = Arc::new(Model::load(&source, self.device)?);
+        if self.models.len() >= MOST_MODELS {
+            self.models.clear();
+        }
+        self.models.insert(name.to_owned(), model.clone());
+        Ok(model)
+    }
+
+    fn list(&mut self) -> Vec<ModelInfo> {
+        let names: Vec<String> =
+            BUILTINS.iter().map(|b| b.name.to_owned()).chain(self.extra.iter().cloned()).collect();
+        let mut list = Vec::new();
+        for name in names {
+            match self.load(&name) {
+                Ok(model) => list.push(ModelInfo {
+                    name,
+                    family: model.arch().family.clone(),
+                    layers: model.layers(),
+                    hidden: model.embed_dim(),
+                    parameters: model.arch().parameter_count() as u64,
+                }),
+                Err(Fault::Failed(problem)) => {
+                    // The list goes on without it; the user learns why.
+                    let _ = self.outbox.notice(NoticeLevel::Error, Problem { r#where: name, ..problem });
+                }
+                Err(Fault::Cancelled) => {}
+            }
+        }
+        list
+    }
+
+    /// Answers a slider while no run is in progress: at once from the subsample, then from all test examples unless the
+    /// slider has moved on.
+    fn slide(&mut self, current: &mut Current, request: &PointRequest) -> Result<(), Cancelled> {
+        let (job, generation, ticket) = (current.job, current.generation, request.ticket);
+        let mut host = Host::new(&mut self.inbox, self.outbox.clone(), job, generation, 1.0);
+        let Some(bench) = current.benches.iter_mut().find(|b| b.model.name() == request.model) else {
+            return Ok(());
+        };
+        for chunks in [1, bench.chunks.len()] {
+            let answered = catch_unwind(AssertUnwindSafe(|| {
+                point::answer(bench, request, chunks, &self.cache, &mut host)
+            }));
+            match answered {
+                Ok(Ok(findings)) => self.outbox.send(Event::Point { generation, ticket, findings })?,
+                Ok(Err(Fault::Cancelled)) => return Ok(()),
+                Ok(Err(Fault::Failed(problem))) => return self.outbox.notice(NoticeLevel::Error, problem),
+                Err(panic) => return self.outbox.notice(NoticeLevel::Error, internal(panic.as_ref())),
+            }
+            if bench.chunks.len() == 1 || host.superseded() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The methods of a spec, all known and with values that they take.
+fn methods(spec: &Spec) -> Result<Vec<&'static dyn Method>, Fault> {
+    let mut list = Vec::new();
+    for m in &spec.methods {
+        let method = find(&m.name).ok_or_else(|| {
+            let known: Vec<_> = registry().iter().map(|m| m.id()).collect();
+            problem(
+                &format!("there is no method `{}`", m.name),
+                "method",
+                &format!("known are {}", known.join(", ")),
+            )
+        })?;
+        let parameter = method.parameter();
+        if let Some(bad) = m.values.iter().find(|v| !parameter.allows(**v)) {
+            let what =
+                format!("{} = {bad} is outside {} to {}", parameter.name, parameter.min, parameter.max);
+            return Err(problem(&what, method.id(), "correct the method's values").into());
+        }
+        list.push(method);
+    }
+    Ok(list)
+}
+
+/// One model: oracles, first estimates of every method, all test examples, final points.
+fn investigate(
+    bench: &mut Bench,
+    spec: &Spec,
+    methods: &[&'static dyn Method],
+    cache: &Cache,
+    host: &mut Host<'_>,
+) -> Result<(), Fault> {
+    bench.train_oracles(&spec.probe.oracles, cache, host)?;
+    sweep::audit_probes(bench, false, host)?;
+    let mut sweeps: Vec<(Sweep, f64)> = Vec::new();
+    for (m, method) in spec.methods.iter().zip(methods) {
+        let then = host.meter.elapsed();
+        let sweep = sweep::begin(bench, m, *method, cache, host)?;
+        sweeps.push((sweep, host.meter.elapsed() - then));
+    }
+    host.stage(format!("{}: all test examples", bench.model.name()), "ex", REST_WEIGHT);
+    bench.read_rest(host)?;
+    sweep::audit_probes(bench, true, host)?;
+    let spent: f64 = sweeps.iter().map(|s| s.1).sum();
+    for (sweep, seconds) in &mut sweeps {
+        // The first pass has measured how the methods share the work.
+        let weight = GUESS * methods.len() as f64 * *seconds / spent.max(f64::MIN_POSITIVE);
+        sweep.finish(bench, cache, host, weight)?;
+    }
+    Ok(())
+}
+
+fn internal(panic: &(dyn std::any::Any + Send)) -> Problem {
+    let what = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("unknown");
+    Problem {
+        what: format!("internal error: {what}"),
+        r#where: "engine".into(),
+        hint: "this is a defect of the program; the session file shows what led to it".into(),
+    }
+}

@@ -1,0 +1,346 @@
+//! The bench: test examples with their hidden states, ready to be changed, judged and passed on through the model.
+
+use super::continuation::Continuation;
+use super::method::{Fitted, Goal, InterventionError, Method, Prepared};
+use super::oracle::{Oracle, Sight};
+use super::plan::PropertyLabels;
+use super::score::{
+    ExampleScores, counterfactual_completeness, nullifying_completeness, nullifying_completeness_to,
+    selectivity,
+};
+use super::stimuli::{Stimuli, StimuliError};
+use crate::model::Model;
+use crate::probe::matrix::Matrix;
+use crate::stats::Pulse;
+use thiserror::Error;
+
+/// Why an evaluation failed.
+#[derive(Debug, Error)]
+pub enum BenchError {
+    /// On the way through the model.
+    #[error(transparent)]
+    Stimuli(#[from] StimuliError),
+    /// In the method.
+    #[error(transparent)]
+    Intervention(#[from] InterventionError),
+}
+
+/// Where an experiment reads and writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Site {
+    /// Layer of the intervention, from 1.
+    pub layer: usize,
+    /// Layer of the oracle, the same or a later one.
+    pub oracle_layer: usize,
+}
+
+/// Some test examples, ready for interventions.
+#[derive(Debug, Clone)]
+pub struct Chunk {
+    /// Rows among the stimuli.
+    pub rows: Vec<usize>,
+    /// Hidden states at the verb's position (n x D) at the layer of the intervention.
+    pub h: Matrix,
+    /// Hidden states at the layer of the oracle.
+    pub oracle_h: Matrix,
+    /// True value of the target, per example.
+    pub target: Vec<usize>,
+    /// True value of the other property, where there is one.
+    pub other: Vec<Option<usize>>,
+    /// The form that the grammar asks for, per example.
+    pub correct: Vec<usize>,
+    continuation: Continuation,
+    /// The model's logits of the two forms before any intervention.
+    forms: Vec<[f32; 2]>,
+}
+
+/// Scores of one strength on one chunk under one oracle.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Scores {
+    /// Completeness and selectivity, per example.
+    pub examples: ExampleScores,
+    /// Completeness toward the class prior, for nullifying methods.
+    pub prior: Vec<f64>,
+}
+
+impl Scores {
+    /// Appends the scores of further examples.
+    pub fn extend(&mut self, more: Scores) {
+        self.examples.completeness.extend(more.examples.completeness);
+        self.examples.selectivity.extend(more.examples.selectivity);
+        self.prior.extend(more.prior);
+    }
+}
+
+/// What the model itself does with changed hidden states, per example.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Conduct {
+    /// 1 where the preferred form changes.
+    pub flipped: Vec<f64>,
+    /// Probability of the correct form, relative to both forms, before.
+    pub correct_before: Vec<f64>,
+    /// The same after.
+    pub correct_after: Vec<f64>,
+}
+
+impl Conduct {
+    /// Appends further examples.
+    pub fn extend(&mut self, more: Conduct) {
+        self.flipped.extend(more.flipped);
+        self.correct_before.extend(more.correct_before);
+        self.correct_after.extend(more.correct_after);
+    }
+}
+
+/// Scores per oracle, and the model's conduct if it was asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// One entry per oracle, in the order of the oracles.
+    pub scores: Vec<Scores>,
+    /// The model's conduct.
+    pub conduct: Option<Conduct>,
+}
+
+impl Outcome {
+    /// No examples yet, for so many oracles.
+    #[must_use]
+    pub fn empty(oracles: usize) -> Self {
+        Self { scores: vec![Scores::default(); oracles], conduct: None }
+    }
+
+    /// Appends further examples. Conduct that was not asked for in `more` stays as it is.
+    pub fn extend(&mut self, more: Outcome) {
+        self.scores.iter_mut().zip(more.scores).for_each(|(a, b)| a.extend(b));
+        if let Some(more) = more.conduct {
+            self.conduct.get_or_insert_default().extend(more);
+        }
+    }
+
+    /// Number of examples.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.scores.first().map_or(0, |s| s.examples.completeness.len())
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A method at work on a chunk: one prepared intervention per goal value.
+pub struct Applied<'a> {
+    chunk: &'a Chunk,
+    goal: Goal,
+    /// Wanted values of the target and the intervention toward them. Properties with k > 2 values have k - 1 of them.
+    shifts: Vec<(Vec<usize>, Box<dyn Prepared + 'a>)>,
+}
+
+impl Chunk {
+    /// Reads the test rows `rows`, all of which must have a value of the target, up to the layer of the intervention.
+    ///
+    /// # Errors
+    /// Whatever the model says; cancellation.
+    pub fn new(
+        model: &Model,
+        stimuli: &Stimuli,
+        labels: &PropertyLabels,
+        rows: &[usize],
+        site: Site,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Self, StimuliError> {
+        let h = stimuli.hidden(model, site.layer, rows, pulse)?;
+        let continuation = Continuation::new(model, stimuli, rows, site.layer, pulse)?;
+        let later = (site.oracle_layer != site.layer).then_some(site.oracle_layer);
+        let clean = continuation.run(model, &h, later, pulse)?;
+        Ok(Self {
+            rows: rows.to_vec(),
+            target: rows.iter().map(|r| labels.target[*r].unwrap_or(0)).collect(),
+            other: rows.iter().map(|r| labels.other[*r]).collect(),
+            correct: rows.iter().map(|r| labels.form[*r]).collect(),
+            oracle_h: clean.later.unwrap_or_else(|| h.clone()),
+            forms: clean.forms,
+            continuation,
+            h,
+        })
+    }
+
+    /// Number of examples.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// What each oracle sees before any intervention.
+    #[must_use]
+    pub fn sights(&self, oracles: &[Oracle]) -> Vec<Sight> {
+        oracles.iter().map(|o| o.see(&self.oracle_h)).collect()
+    }
+
+    /// Readies a fitted method for the chunk's examples, toward every value of the target that an example does not have
+    /// (Canby et al., section 3: completeness is averaged over the counterfactual values).
+    ///
+    /// # Errors
+    /// [`InterventionError`].
+    pub fn apply<'a>(
+        &'a self,
+        method: &dyn Method,
+        fitted: &'a dyn Fitted,
+        classes: usize,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Applied<'a>, InterventionError> {
+        let count = match method.goal() {
+            Goal::Counterfactual => classes - 1,
+            Goal::Nullifying => 1,
+        };
+        let mut shifts = Vec::with_capacity(count);
+        for j in 1..=count {
+            let wanted: Vec<usize> = self.target.iter().map(|y| (y + j) % classes).collect();
+            let prepared = fitted.on(&self.h, &wanted, pulse)?;
+            shifts.push((wanted, prepared));
+        }
+        Ok(Applied { chunk: self, goal: method.goal(), shifts })
+    }
+
+    /// The hidden states that the oracle reads when `h` (n x D) stands in place of the chunk's own.
+    ///
+    /// # Errors
+    /// Whatever the model says; cancellation.
+    pub fn later(
+        &self,
+        model: &Model,
+        h: &Matrix,
+        site: Site,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Matrix, StimuliError> {
+        if site.oracle_layer == site.layer {
+            return Ok(h.clone());
+        }
+        let continued = self.continuation.run(model, h, Some(site.oracle_layer), pulse)?;
+        Ok(continued.later.unwrap_or_else(|| h.clone()))
+    }
+
+    /// Probabilities, over the whole vocabulary, of the two forms of example `i` with the hidden state `h` in place.
+    ///
+    /// # Errors
+    /// Whatever the model says.
+    pub fn words(&self, model: &Model, i: usize, h: &[f32]) -> Result<[f64; 2], StimuliError> {
+        self.continuation.probabilities(model, i, h)
+    }
+}
+
+/// What an evaluation needs besides the method.
+#[derive(Clone, Copy)]
+pub struct Court<'a> {
+    /// The model.
+    pub model: &'a Model,
+    /// The oracles.
+    pub oracles: &'a [Oracle],
+    /// What each oracle saw before, in the same order.
+    pub before: &'a [Sight],
+    /// Share of each target value in the data, for the prior variant of nullifying completeness.
+    pub prior: &'a [f64],
+    /// Where interventions write and oracles read.
+    pub site: Site,
+    /// Whether the model's own conduct is wanted too.
+    pub conduct: bool,
+}
+
+impl Applied<'_> {
+    /// Changed hidden states (n x D) of the first goal value.
+    ///
+    /// # Errors
+    /// [`InterventionError`].
+    pub fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
+        self.shifts[0].1.at(value, pulse)
+    }
+
+    /// Scores one strength.
+    ///
+    /// # Errors
+    /// From the method, or from the model where the pass must go on.
+    pub fn judge(
+        &mut self,
+        value: f64,
+        court: Court<'_>,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Outcome, BenchError> {
+        let mut scores = vec![Scores::default(); court.oracles.len()];
+        let mut conduct = None;
+        let shifts = self.shifts.len();
+        for (j, (wanted, prepared)) in self.shifts.iter_mut().enumerate() {
+            let h = prepared.at(value, pulse)?;
+            let later = (court.site.oracle_layer != court.site.layer).then_some(court.site.oracle_layer);
+            let continued = if later.is_some() || (court.conduct && j == 0) {
+                Some(self.chunk.continuation.run(court.model, &h, later, pulse)?)
+            } else {
+                None
+            };
+            if court.conduct && j == 0 {
+                conduct = continued.as_ref().map(|c| self.chunk.conduct(&c.forms));
+            }
+            let seen = continued.and_then(|c| c.later);
+            let seen = seen.as_ref().unwrap_or(&h);
+            for (k, (oracle, before)) in court.oracles.iter().zip(court.before).enumerate() {
+                let after = oracle.see(seen);
+                let part = self.chunk.scores(self.goal, wanted, before, &after, court.prior);
+                scores[k].add(part, shifts);
+            }
+        }
+        Ok(Outcome { scores, conduct })
+    }
+}
+
+impl Scores {
+    /// Adds one goal value's scores with the weight `1 / shifts`.
+    fn add(&mut self, part: Scores, shifts: usize) {
+        let w = 1.0 / shifts as f64;
+        let (sum, more) = (&mut self.examples, part.examples);
+        if sum.completeness.is_empty() {
+            sum.completeness = vec![0.0; more.completeness.len()];
+            sum.selectivity = more.selectivity.iter().map(|s| s.map(|_| 0.0)).collect();
+            self.prior = vec![0.0; part.prior.len()];
+        }
+        sum.completeness.iter_mut().zip(more.completeness).for_each(|(a, b)| *a += w * b);
+        self.prior.iter_mut().zip(part.prior).for_each(|(a, b)| *a += w * b);
+        for (a, b) in sum.selectivity.iter_mut().zip(more.selectivity) {
+            if let (Some(a), Some(b)) = (a, b) {
+                *a += w * b;
+            }
+        }
+    }
+}
+
+impl Chunk {
+    fn scores(&self, goal: Goal, wanted: &[usize], before: &Sight, after: &Sight, prior: &[f64]) -> Scores {
+        let (completeness, prior) = match goal {
+            Goal::Counterfactual => (counterfactual_completeness(&after.target, wanted), Vec::new()),
+            Goal::Nullifying => {
+                (nullifying_completeness(&after.target), nullifying_completeness_to(&after.target, prior))
+            }
+        };
+        let kept = selectivity(&before.other, &after.other);
+        let selectivity = self.other.iter().zip(kept).map(|(other, s)| other.map(|_| s)).collect();
+        Scores { examples: ExampleScores { completeness, selectivity }, prior }
+    }
+
+    fn conduct(&self, after: &[[f32; 2]]) -> Conduct {
+        // Probability of the first form relative to both: the logistic function of the difference of logits.
+        let first = |l: &[f32; 2]| 1.0 / (1.0 + f64::from(l[1] - l[0]).exp());
+        let mut conduct = Conduct::default();
+        for ((before, after), y) in self.forms.iter().zip(after).zip(&self.correct) {
+            let correct = |p: f64| if *y == 0 { p } else { 1.0 - p };
+            conduct.flipped.push(f64::from(u8::from((before[0] > before[1]) != (after[0] > after[1]))));
+            conduct.correct_before.push(correct(first(before)));
+            conduct.correct_after.push(correct(first(after)));
+        }
+        conduct
+    }
+}

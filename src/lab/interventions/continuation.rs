@@ -1,0 +1,165 @@
+//! What the model makes of a changed hidden state: the rest of the forward pass, resumed at the layer of the intervention.
+
+use super::stimuli::{Stimuli, StimuliError};
+use crate::model::array::Array;
+use crate::model::{Batch, HookPoint, Model, Plan, Sites};
+use crate::probe::matrix::Matrix;
+use crate::stats::Pulse;
+
+/// Sentences that have run up to a layer and can go on from there any number of times.
+#[derive(Debug, Clone)]
+pub struct Continuation {
+    layer: usize,
+    parts: Vec<Part>,
+    /// Union of the verb forms: the rows of the vocabulary that are scored.
+    vocab: Vec<u32>,
+    /// Columns of the two forms, per row.
+    columns: Vec<[usize; 2]>,
+}
+
+#[derive(Debug, Clone)]
+struct Part {
+    batch: Batch,
+    /// Places of the batch's rows among the rows of the continuation.
+    places: Vec<usize>,
+    sites: Vec<(usize, usize)>,
+    /// Output of block `layer`, `[B,T,D]`; not needed where only the head is left.
+    hidden: Option<Array>,
+}
+
+/// The end of the pass for changed hidden states.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Continued {
+    /// Logits of the two forms, per row.
+    pub forms: Vec<[f32; 2]>,
+    /// Hidden states at the verb's position at a later layer, if asked for.
+    pub later: Option<Matrix>,
+}
+
+impl Continuation {
+    /// Runs the stimuli `rows` up to block `layer` (from 1).
+    ///
+    /// # Errors
+    /// Whatever the model says; cancellation.
+    pub fn new(
+        model: &Model,
+        stimuli: &Stimuli,
+        rows: &[usize],
+        layer: usize,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Self, StimuliError> {
+        let forms = |r: &usize| stimuli.list[*r].forms;
+        let mut vocab: Vec<u32> = rows.iter().flat_map(forms).collect();
+        vocab.sort_unstable();
+        vocab.dedup();
+        let column = |id: u32| vocab.partition_point(|v| *v < id);
+        let columns = rows.iter().map(|r| forms(r).map(column)).collect();
+        let at = HookPoint::ResidPost(layer - 1);
+        let mut parts = Vec::new();
+        let mut done = 0;
+        for group in stimuli.batches(rows) {
+            done += group.len();
+            parts.push(if layer == model.arch().layers {
+                // Only the head is left, and it reads each position by itself: one token a row is all it needs.
+                let pad = model.tokenizer()?.pad_id();
+                let batch = Batch::new(&vec![[pad]; group.len()], pad)?;
+                let sites = (0..group.len()).map(|k| (k, 0)).collect();
+                Part { batch, sites, places: group, hidden: None }
+            } else {
+                let (batch, sites) = stimuli.batch(model, rows, &group)?;
+                let mut trace = model.forward(&batch, &Plan::default().capture(at))?;
+                Part { batch, sites, places: group, hidden: Some(trace.take(at)?) }
+            });
+            pulse.beat(done, rows.len())?;
+        }
+        Ok(Self { layer, parts, vocab, columns })
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// Goes on from hidden states `h` (rows x D) at the verb's position in place of the model's own. With `later`, the
+    /// hidden states after that block (from 1) are brought back too.
+    ///
+    /// # Errors
+    /// Whatever the model says; cancellation.
+    pub fn run(
+        &self,
+        model: &Model,
+        h: &Matrix,
+        later: Option<usize>,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Continued, StimuliError> {
+        let mut forms = vec![[0.0; 2]; self.len()];
+        let mut later_hidden = later.map(|_| Matrix::zeros(self.len(), h.cols()));
+        for (i, part) in self.parts.iter().enumerate() {
+            let mut plan = self.resume(part, h).logits_of(Sites::At(part.sites.clone()), self.vocab.clone());
+            let at = later.map(|l| HookPoint::ResidPost(l - 1));
+            if let Some(at) = at {
+                plan = plan.capture_at(at, Sites::At(part.sites.clone()));
+            }
+            let trace = model.forward(&part.batch, &plan)?;
+            let logits = trace.logits()?;
+            for (k, place) in part.places.iter().enumerate() {
+                forms[*place] = self.columns[*place].map(|c| logits.row(k)[c]);
+            }
+            if let (Some(at), Some(out)) = (at, &mut later_hidden) {
+                let captured = trace.get(at)?;
+                for (k, place) in part.places.iter().enumerate() {
+                    out.row_mut(*place).copy_from_slice(captured.row(k));
+                }
+            }
+            pulse.beat(i + 1, self.parts.len())?;
+        }
+        Ok(Continued { forms, later: later_hidden })
+    }
+
+    /// Probabilities over the whole vocabulary of the two forms of one row, going on from `h` (one row x D).
+    ///
+    /// # Errors
+    /// Whatever the model says.
+    pub fn probabilities(&self, model: &Model, place: usize, h: &[f32]) -> Result<[f64; 2], StimuliError> {
+        let Some((part, k)) =
+            self.parts.iter().find_map(|p| p.places.iter().position(|x| *x == place).map(|k| (p, k)))
+        else {
+            return Ok([f64::NAN; 2]);
+        };
+        let (start, len) = (k * part.batch.len(), part.batch.lengths()[k]);
+        let single = Part {
+            batch: Batch::new(&[&part.batch.ids()[start..start + len]], 0)?,
+            places: vec![0],
+            sites: vec![(0, part.sites[k].1)],
+            hidden: part.hidden.as_ref().map(|x| one_row(x, k, len)),
+        };
+        let row = Matrix::from_fn(1, h.len(), |_, j| h[j]);
+        let plan = self.resume(&single, &row).logits_at(Sites::At(single.sites.clone()));
+        let trace = model.forward(&single.batch, &plan)?;
+        let logits = trace.logits()?.row(0).to_vec();
+        let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let sum: f64 = logits.iter().map(|x| f64::from(x - max).exp()).sum();
+        Ok(self.columns[place].map(|c| f64::from(logits[self.vocab[c] as usize] - max).exp() / sum))
+    }
+
+    fn resume(&self, part: &Part, h: &Matrix) -> Plan {
+        let (rows, d) = (part.places.len(), h.cols());
+        let mut hidden = part.hidden.clone().unwrap_or_else(|| Array::zeros([rows, 1, d]));
+        let t = hidden.shape[1];
+        for (place, (k, position)) in part.places.iter().zip(&part.sites) {
+            hidden.row_mut(k * t + position).copy_from_slice(h.row(*place));
+        }
+        Plan::default().resume(self.layer, hidden)
+    }
+}
+
+/// Row `k` of `[B,T,D]`, cut to `len` tokens: `[1,len,D]`.
+fn one_row(x: &Array, k: usize, len: usize) -> Array {
+    let (t, d) = (x.shape[1], x.shape[2]);
+    Array::new([1, len, d], x.data[k * t * d..(k * t + len) * d].to_vec())
+}

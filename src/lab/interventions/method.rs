@@ -1,0 +1,209 @@
+//! What an intervention method is: fitted once, applied to embeddings, swept over its parameter.
+
+use super::options::{Options, Setting};
+use super::parameter::Parameter;
+use crate::probe::bytes::BytesError;
+use crate::probe::subspace::SvdError;
+use crate::probe::{Intervention, Matrix, Probe, TrainingData};
+use crate::stats::{Cancelled, Pulse};
+
+/// What an intervention tries to make of the property.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Goal {
+    /// Another value: completeness by equation 1 of Canby et al.
+    Counterfactual,
+    /// No value: completeness by equation 2.
+    Nullifying,
+}
+
+/// What a method needs besides embeddings and labels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Needs {
+    /// The perceptron trained on the intervention part.
+    pub mlp: bool,
+    /// A property with exactly two values.
+    pub binary: bool,
+}
+
+/// What methods are fitted on. The types keep oracle and test data out.
+#[derive(Debug, Clone, Copy)]
+pub struct FitData<'a> {
+    /// Training and validation embeddings with labels.
+    pub data: &'a TrainingData<Intervention>,
+    /// The interventional perceptron, for methods that need it.
+    pub mlp: Option<&'a Probe<Intervention>>,
+    /// Seed of whatever the method draws.
+    pub seed: u64,
+}
+
+/// What can go wrong.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum InterventionError {
+    /// The pulse said stop.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+    /// No perceptron was given.
+    #[error("{method} attacks the interventional perceptron, and none was trained")]
+    NoProbe {
+        /// The method.
+        method: &'static str,
+    },
+    /// A property with more values than the method can handle.
+    #[error("{method} is defined for properties with two values, this one has {classes}")]
+    NotBinary {
+        /// The method.
+        method: &'static str,
+        /// Values of the property.
+        classes: usize,
+    },
+    /// A parameter value out of bounds.
+    #[error("{parameter} = {value} is outside {min} to {max}")]
+    Value {
+        /// Name of the parameter.
+        parameter: &'static str,
+        /// The value.
+        value: f64,
+        /// Least value.
+        min: f64,
+        /// Largest value.
+        max: f64,
+    },
+    /// Embeddings of another size than those fitted on, or targets that do not go with them.
+    #[error(
+        "{rows} embeddings of size {found} with {targets} targets do not fit a method fitted on size {wanted}"
+    )]
+    Shape {
+        /// Rows given.
+        rows: usize,
+        /// Their size.
+        found: usize,
+        /// Targets given.
+        targets: usize,
+        /// Size fitted on.
+        wanted: usize,
+    },
+    /// A target that is no class.
+    #[error("target {target} of row {row} is outside 0..{classes}")]
+    Target {
+        /// The row.
+        row: usize,
+        /// The target.
+        target: usize,
+        /// Number of classes.
+        classes: usize,
+    },
+    /// Directions that are not numbers.
+    #[error(transparent)]
+    Svd(#[from] SvdError),
+    /// A cached fit that cannot be read.
+    #[error(transparent)]
+    Bytes(#[from] BytesError),
+}
+
+/// An intervention method. Everything the program knows about it: the picker, the help, the command line and the sweep read
+/// it from here.
+pub trait Method: Send + Sync {
+    /// The name in specs and findings.
+    fn id(&self) -> &'static str;
+    /// The name on screens.
+    fn title(&self) -> &'static str;
+    /// One line: what it does, and the paper it is from.
+    fn doc(&self) -> &'static str;
+    /// Counterfactual or nullifying.
+    fn goal(&self) -> Goal;
+    /// What [`FitData`] must hold.
+    fn needs(&self) -> Needs;
+    /// What is swept.
+    fn parameter(&self) -> &'static Parameter;
+    /// What else can be set.
+    fn settings(&self) -> &'static [Setting];
+    /// Whether it is a control rather than a method under study.
+    fn is_control(&self) -> bool {
+        false
+    }
+    /// Learns from the intervention part of the data whatever does not depend on the swept value.
+    ///
+    /// # Errors
+    /// [`InterventionError`] if the data does not hold what [`Self::needs`] says, or if cancelled.
+    fn fit(
+        &self,
+        data: &FitData<'_>,
+        options: &Options,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Box<dyn Fitted>, InterventionError>;
+    /// Reads what [`Fitted::to_bytes`] wrote. `options` must be those of the fit.
+    ///
+    /// # Errors
+    /// [`InterventionError::Bytes`] for anything else.
+    fn load(&self, bytes: &[u8], options: &Options) -> Result<Box<dyn Fitted>, InterventionError>;
+    /// A name shared by methods whose fits are the same computation (AlterRep uses INLP's classifiers), so that a cache
+    /// keeps one fit for both. Two methods of one family read each other's bytes.
+    fn family(&self) -> &'static str {
+        self.id()
+    }
+    /// The options that change the fit: part of its cache key. Others only change what is done with it.
+    fn fit_options(&self) -> &'static [&'static str];
+}
+
+/// A fitted method.
+pub trait Fitted: Send + Sync {
+    /// Readies the method for the rows of `h` (n x D), with the wanted value of the property for each row (read by
+    /// counterfactual methods only, but always one per row). Work that the swept values share is done here.
+    ///
+    /// # Errors
+    /// [`InterventionError`] for shapes and targets that do not fit, or if cancelled.
+    fn on<'a>(
+        &'a self,
+        h: &'a Matrix,
+        targets: &[usize],
+        pulse: &mut dyn Pulse,
+    ) -> Result<Box<dyn Prepared + 'a>, InterventionError>;
+    /// For a cache.
+    fn to_bytes(&self) -> Vec<u8>;
+}
+
+/// A fitted method with embeddings at hand.
+pub trait Prepared: Send {
+    /// The changed embeddings (n x D) at one value of the parameter, in any order of values. Embeddings are never clamped
+    /// to a range: they are not images.
+    ///
+    /// # Errors
+    /// [`InterventionError`] for a value out of bounds, or if cancelled.
+    fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError>;
+}
+
+/// Checks a value against a parameter.
+pub(crate) fn check_value(parameter: &'static Parameter, value: f64) -> Result<f64, InterventionError> {
+    if parameter.allows(value) {
+        Ok(value)
+    } else {
+        Err(InterventionError::Value {
+            parameter: parameter.name,
+            value,
+            min: parameter.min,
+            max: parameter.max,
+        })
+    }
+}
+
+/// Checks embeddings and targets against what a method was fitted on.
+pub(crate) fn check_rows(
+    h: &Matrix,
+    targets: &[usize],
+    dimension: usize,
+    classes: usize,
+) -> Result<(), InterventionError> {
+    if h.cols() != dimension || h.rows() != targets.len() {
+        let (rows, found) = (h.rows(), h.cols());
+        return Err(InterventionError::Shape { rows, found, targets: targets.len(), wanted: dimension });
+    }
+    match targets.iter().position(|t| *t >= classes) {
+        Some(row) => Err(InterventionError::Target { row, target: targets[row], classes }),
+        None => Ok(()),
+    }
+}
+
+/// Refuses properties with more than two values.
+pub(crate) fn check_binary(method: &'static str, classes: usize) -> Result<(), InterventionError> {
+    if classes == 2 { Ok(()) } else { Err(InterventionError::NotBinary { method, classes }) }
+}

@@ -1,0 +1,178 @@
+//! AlterRep (Ravfogel et al. 2021): counterfactual embeddings from INLP's classifiers.
+//!
+//! With unit classifier directions w and the embedding's null-space part `h_N = P h`, the embedding is moved to
+//! `h_N + alpha * sum_w |w.h| w` for the positive side (class 1) and `h_N - alpha * sum_w |w.h| w` for the negative one.
+//! That is the AlterRep paper's formula with its sign rule written out; Canby et al. print h for the last w, a misprint. At
+//! alpha = 0 it is INLP, not the identity. Biases of the classifiers play no part.
+
+use super::inlp::{CLASSIFIER, Directions, FIT_OPTIONS};
+use crate::lab::interventions::method::{
+    FitData, Fitted, Goal, InterventionError, Method, Needs, Prepared, check_binary, check_rows, check_value,
+};
+use crate::lab::interventions::options::{Options, Setting, SettingKind};
+use crate::lab::interventions::parameter::{ALPHA, MOST_ITERATIONS, Parameter};
+use crate::probe::{Dense, Matrix, Subspace};
+use crate::stats::Pulse;
+
+/// The method.
+#[derive(Debug)]
+pub struct AlterRep;
+
+static SETTINGS: [Setting; 4] = {
+    let [c, intercept, min_accuracy] = CLASSIFIER;
+    let classifiers = Setting {
+        name: "classifiers",
+        label: "classifiers",
+        doc: "how many INLP classifiers; not given in the paper, 8 is its best rank for INLP",
+        kind: SettingKind::Integer,
+        default: 8.0,
+        min: 1.0,
+        max: MOST_ITERATIONS as f64,
+    };
+    [classifiers, c, intercept, min_accuracy]
+};
+
+impl Method for AlterRep {
+    fn id(&self) -> &'static str {
+        "alterrep"
+    }
+    fn title(&self) -> &'static str {
+        "AlterRep"
+    }
+    fn doc(&self) -> &'static str {
+        "mirrors the embedding to the wanted side of INLP's classifiers (Ravfogel et al. 2021)"
+    }
+    fn goal(&self) -> Goal {
+        Goal::Counterfactual
+    }
+    fn needs(&self) -> Needs {
+        Needs { binary: true, ..Needs::default() }
+    }
+    fn parameter(&self) -> &'static Parameter {
+        &ALPHA
+    }
+    fn settings(&self) -> &'static [Setting] {
+        &SETTINGS
+    }
+    fn family(&self) -> &'static str {
+        "inlp"
+    }
+    fn fit_options(&self) -> &'static [&'static str] {
+        &FIT_OPTIONS
+    }
+    fn fit(
+        &self,
+        data: &FitData<'_>,
+        options: &Options,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Box<dyn Fitted>, InterventionError> {
+        check_binary(self.id(), data.data.classes())?;
+        Sides::new(Directions::fit(data, MOST_ITERATIONS, options, pulse)?, options)
+    }
+    fn load(&self, bytes: &[u8], options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
+        let directions = Directions::from_bytes(bytes)?;
+        check_binary(self.id(), directions.classes())?;
+        Sides::new(directions, options)
+    }
+}
+
+struct Sides {
+    directions: Directions,
+    removed: Subspace,
+    /// Unit directions, one per row.
+    units: Matrix,
+}
+
+impl Sides {
+    fn new(directions: Directions, options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
+        let count = options.integer("classifiers");
+        let removed = directions.subspace(count)?;
+        let units = unit_directions(&directions, count);
+        Ok(Box::new(Self { directions, removed, units }))
+    }
+}
+
+/// The first `count` directions of a binary property, each of length 1 (or 0, where none was found).
+#[must_use]
+pub fn unit_directions(directions: &Directions, count: usize) -> Matrix {
+    let rounds = &directions.rounds()[..count.min(directions.rounds().len())];
+    let rows: Vec<f64> = rounds.iter().flat_map(|w| w.data()).copied().collect();
+    let dimension = directions.dimension();
+    let stacked = Dense::from_fn(rows.len() / dimension.max(1), dimension, |i, j| rows[i * dimension + j]);
+    Subspace::unit_rows(&stacked)
+}
+
+struct Rows {
+    /// Null-space parts.
+    base: Matrix,
+    /// What one unit of alpha adds, its sign that of the target.
+    push: Matrix,
+}
+
+impl Fitted for Sides {
+    fn on<'a>(
+        &'a self,
+        h: &'a Matrix,
+        targets: &[usize],
+        _pulse: &mut dyn Pulse,
+    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
+        check_rows(h, targets, self.directions.dimension(), self.directions.classes())?;
+        let mut sizes = h.dot_t(&self.units);
+        for (i, target) in targets.iter().enumerate() {
+            let side = if *target == 1 { 1.0 } else { -1.0 };
+            sizes.row_mut(i).iter_mut().for_each(|s| *s = side * s.abs());
+        }
+        Ok(Box::new(Rows { base: self.removed.remove_from(h), push: sizes.dot(&self.units) }))
+    }
+    fn to_bytes(&self) -> Vec<u8> {
+        self.directions.to_bytes()
+    }
+}
+
+impl Prepared for Rows {
+    fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
+        let alpha = check_value(&ALPHA, value)? as f32;
+        pulse.beat(0, 1)?;
+        let mut moved = self.base.clone();
+        moved.add_scaled(alpha, &self.push);
+        Ok(moved)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::interventions::methods::inlp::Inlp;
+    use crate::lab::interventions::methods::testing::{identical, sample};
+    use crate::stats::NoPulse;
+
+    #[test]
+    fn zero_is_inlp_and_targets_choose_the_side() {
+        let s = sample(2);
+        let options = Options::defaults(&AlterRep);
+        let fitted = AlterRep.fit(&s.fit_data(), &options, &mut NoPulse).unwrap();
+        let inlp = Inlp.load(&fitted.to_bytes(), &Options::defaults(&Inlp)).unwrap();
+        let targets = s.targets();
+        let projected = inlp.on(&s.test, &targets, &mut NoPulse).unwrap().at(8.0, &mut NoPulse).unwrap();
+        let mut rows = fitted.on(&s.test, &targets, &mut NoPulse).unwrap();
+        assert!(identical(&rows.at(0.0, &mut NoPulse).unwrap(), &projected));
+        let moved = rows.at(2.0, &mut NoPulse).unwrap();
+        let directions = Directions::from_bytes(&fitted.to_bytes()).unwrap();
+        let units = unit_directions(&directions, 8);
+        for (i, target) in targets.iter().enumerate() {
+            for u in units.iter_rows() {
+                let dot = |h: &[f32]| h.iter().zip(u).map(|(a, b)| a * b).sum::<f32>();
+                let (before, after) = (dot(s.test.row(i)), dot(moved.row(i)));
+                let want = if *target == 1 { 2.0 * before.abs() } else { -2.0 * before.abs() };
+                assert!((after - want).abs() < 1e-4, "{before} {after} {want}");
+            }
+        }
+    }
+
+    #[test]
+    fn three_values_are_refused() {
+        let s = sample(3);
+        let refused = AlterRep.fit(&s.fit_data(), &Options::defaults(&AlterRep), &mut NoPulse);
+        assert!(matches!(refused, Err(InterventionError::NotBinary { classes: 3, .. })));
+    }
+}

@@ -1,0 +1,341 @@
+//! INLP: iterative null-space projection (Ravfogel et al. 2020).
+//!
+//! Round i fits a linear classifier to the embeddings with the row spaces of the earlier ones taken out. After r rounds the
+//! embedding is projected on the intersection of the null spaces, `P = I - P_R(sum of P_R(W_i))`, computed from scratch and
+//! applied to the original embedding. The classifier is free in Canby et al.: here L2-regularised logistic regression
+//! (C = 1) **without intercept**, so that AlterRep, which reads the same classifiers, can take the sign of w.h for the
+//! side of the boundary; an intercept is an option.
+
+use crate::lab::interventions::method::{
+    FitData, Fitted, Goal, InterventionError, Method, Needs, Prepared, check_rows, check_value,
+};
+use crate::lab::interventions::options::{Options, Setting, SettingKind};
+use crate::lab::interventions::parameter::{MOST_ITERATIONS, Parameter, RANK};
+use crate::probe::bytes::{Reader, Writer, malformed};
+use crate::probe::logistic::{Gram, Logistic, Settings};
+use crate::probe::subspace::SvdError;
+use crate::probe::{Dense, Matrix, Subspace};
+use crate::stats::Pulse;
+
+/// The method.
+#[derive(Debug)]
+pub struct Inlp;
+
+/// Settings of the classifiers.
+pub(crate) const CLASSIFIER: [Setting; 3] = [
+    Setting {
+        name: "c",
+        label: "C",
+        doc: "weight of the data against the L2 penalty of the logistic regression (scikit-learn's default)",
+        kind: SettingKind::Real,
+        default: 1.0,
+        min: 1e-6,
+        max: 1e6,
+    },
+    Setting {
+        name: "intercept",
+        label: "intercept",
+        doc: "whether the classifiers have one; AlterRep ignores it, so w.h > 0 is then not their side of the boundary",
+        kind: SettingKind::Flag,
+        default: 0.0,
+        min: 0.0,
+        max: 1.0,
+    },
+    Setting {
+        name: "min_accuracy",
+        label: "least accuracy",
+        doc: "a classifier below this validation accuracy is skipped, its round counts (official code; 0 keeps all)",
+        kind: SettingKind::Real,
+        default: 0.0,
+        min: 0.0,
+        max: 1.0,
+    },
+];
+
+/// The options that change the classifiers.
+pub(crate) const FIT_OPTIONS: [&str; 3] = ["c", "intercept", "min_accuracy"];
+
+impl Method for Inlp {
+    fn id(&self) -> &'static str {
+        "inlp"
+    }
+    fn title(&self) -> &'static str {
+        "INLP"
+    }
+    fn doc(&self) -> &'static str {
+        "projects on the null space of r successive linear classifiers (Ravfogel et al. 2020)"
+    }
+    fn goal(&self) -> Goal {
+        Goal::Nullifying
+    }
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+    fn parameter(&self) -> &'static Parameter {
+        &RANK
+    }
+    fn settings(&self) -> &'static [Setting] {
+        &CLASSIFIER
+    }
+    fn fit_options(&self) -> &'static [&'static str] {
+        &FIT_OPTIONS
+    }
+    fn fit(
+        &self,
+        data: &FitData<'_>,
+        options: &Options,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Box<dyn Fitted>, InterventionError> {
+        Ok(Box::new(Sweep { directions: Directions::fit(data, MOST_ITERATIONS, options, pulse)? }))
+    }
+    fn load(&self, bytes: &[u8], _options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
+        Ok(Box::new(Sweep { directions: Directions::from_bytes(bytes)? }))
+    }
+}
+
+/// Weights of successive classifiers, one matrix (1 x D, or k x D for k > 2 classes) per round. A round that was skipped or
+/// found no direction has rows of zeros.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Directions {
+    rounds: Vec<Dense<f64>>,
+    bases: Vec<Subspace>,
+    dimension: usize,
+    classes: usize,
+}
+
+impl Directions {
+    /// Runs INLP for `rounds` rounds. Once no direction is left the remaining rounds find none.
+    ///
+    /// # Errors
+    /// [`InterventionError`] if cancelled.
+    pub fn fit(
+        data: &FitData<'_>,
+        rounds: usize,
+        options: &Options,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Self, InterventionError> {
+        let train = data.data.train();
+        let settings =
+            Settings { c: options.real("c"), intercept: options.flag("intercept"), ..Settings::default() };
+        let least = options.real("min_accuracy");
+        let gram = Gram::new(train.x());
+        let mut found = Self::none(train.x().cols(), train.classes());
+        for round in 0..rounds {
+            let removed = found.subspace(round)?;
+            let fit = Logistic::fit(train, &gram, &removed, &settings, &mut || pulse.beat(round, rounds))?;
+            let mut model = fit.model;
+            if least > 0.0 && model.accuracy(data.data.validation()) < least {
+                model.weight = Dense::zeros(model.weight.rows(), model.weight.cols());
+            }
+            found.push(model.weight)?;
+        }
+        Ok(found)
+    }
+
+    /// No rounds yet.
+    #[must_use]
+    pub fn none(dimension: usize, classes: usize) -> Self {
+        Self { rounds: Vec::new(), bases: Vec::new(), dimension, classes }
+    }
+
+    /// Adds a round.
+    ///
+    /// # Errors
+    /// [`SvdError`] for weights that are not finite.
+    pub fn push(&mut self, weight: Dense<f64>) -> Result<(), SvdError> {
+        self.bases.push(Subspace::row_space(&weight)?);
+        self.rounds.push(weight);
+        Ok(())
+    }
+
+    /// The weights of each round.
+    #[must_use]
+    pub fn rounds(&self) -> &[Dense<f64>] {
+        &self.rounds
+    }
+
+    /// Size of the embeddings.
+    #[must_use]
+    pub fn dimension(&self) -> usize {
+        self.dimension
+    }
+
+    /// Number of classes.
+    #[must_use]
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// What the first `rounds` rounds take out, computed from their row spaces afresh. More rounds than there are count as
+    /// all of them.
+    ///
+    /// # Errors
+    /// [`SvdError`], which finite weights do not cause.
+    pub fn subspace(&self, rounds: usize) -> Result<Subspace, SvdError> {
+        Subspace::sum(&self.bases[..rounds.min(self.bases.len())], self.dimension)
+    }
+
+    /// For a cache.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut w = Writer::new("directions");
+        w.numbers(&[self.dimension, self.classes, self.rounds.len()]);
+        self.rounds.iter().for_each(|m| w.matrix(m));
+        w.finish()
+    }
+
+    /// Reads what [`Self::to_bytes`] wrote.
+    ///
+    /// # Errors
+    /// [`InterventionError::Bytes`] for anything else.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, InterventionError> {
+        let mut r = Reader::open(bytes, "directions")?;
+        let header = r.numbers()?;
+        let [dimension, classes, rounds] = header[..] else { return Err(malformed("no header").into()) };
+        if rounds > MOST_ITERATIONS || classes < 2 {
+            return Err(malformed("impossible header").into());
+        }
+        let mut found = Self::none(dimension, classes);
+        for _ in 0..rounds {
+            let weight = r.matrix()?;
+            if weight.cols() != dimension || weight.rows() > classes {
+                return Err(malformed("a direction has another size").into());
+            }
+            found.push(weight)?;
+        }
+        r.finish()?;
+        Ok(found)
+    }
+}
+
+/// Directions swept by the number of rounds taken out.
+pub(crate) struct Sweep {
+    pub(crate) directions: Directions,
+}
+
+struct Rows<'a> {
+    directions: &'a Directions,
+    h: &'a Matrix,
+}
+
+impl Fitted for Sweep {
+    fn on<'a>(
+        &'a self,
+        h: &'a Matrix,
+        targets: &[usize],
+        _pulse: &mut dyn Pulse,
+    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
+        check_rows(h, targets, self.directions.dimension, self.directions.classes)?;
+        Ok(Box::new(Rows { directions: &self.directions, h }))
+    }
+    fn to_bytes(&self) -> Vec<u8> {
+        self.directions.to_bytes()
+    }
+}
+
+impl Prepared for Rows<'_> {
+    fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
+        let rounds = check_value(&RANK, value)? as usize;
+        pulse.beat(0, 1)?;
+        Ok(self.directions.subspace(rounds)?.remove_from(self.h))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::interventions::methods::testing::{Sample, identical, sample};
+    use crate::stats::{Cancelled, NoPulse};
+
+    fn directions(s: &Sample, rounds: usize, given: &[(&str, f64)]) -> Directions {
+        let options = Options::new(&Inlp, given.iter().copied()).unwrap();
+        Directions::fit(&s.fit_data(), rounds, &options, &mut NoPulse).unwrap()
+    }
+
+    #[test]
+    fn each_round_takes_its_rank_out_and_the_property_goes() {
+        for (classes, per_round) in [(2, 1), (3, 2)] {
+            let s = sample(classes);
+            let d = directions(&s, 4, &[]);
+            for r in 0..=4 {
+                let removed = d.subspace(r).unwrap();
+                assert_eq!(removed.rank(), per_round * r);
+                let p = removed.nullspace_projection();
+                for w in &d.rounds()[..r] {
+                    let scale = w.data().iter().map(|x| x * x).sum::<f64>().sqrt();
+                    assert!(w.dot(&p).data().iter().all(|x| x.abs() < 1e-10 * scale));
+                }
+            }
+            let train = s.data.train();
+            let removed = d.subspace(4).unwrap();
+            let fresh =
+                Logistic::fit(train, &Gram::new(train.x()), &removed, &Settings::default(), &mut || Ok(()));
+            let after = fresh.unwrap().model.accuracy(train);
+            let before = Logistic::fit_plain(train, &Settings::default(), &mut || Ok(()))
+                .unwrap()
+                .model
+                .accuracy(train);
+            assert!(before > train.majority() + 0.2, "{before}");
+            assert!(after < train.majority() + 0.06, "{after} against {}", train.majority());
+        }
+    }
+
+    #[test]
+    fn rank_zero_is_the_identity_and_ranks_come_in_any_order() {
+        let s = sample(2);
+        let fitted = Inlp.fit(&s.fit_data(), &Options::defaults(&Inlp), &mut NoPulse).unwrap();
+        let targets = s.targets();
+        let mut rows = fitted.on(&s.test, &targets, &mut NoPulse).unwrap();
+        let five = rows.at(5.0, &mut NoPulse).unwrap();
+        assert!(identical(&rows.at(0.0, &mut NoPulse).unwrap(), &s.test));
+        rows.at(40.0, &mut NoPulse).unwrap();
+        assert!(identical(&rows.at(5.0, &mut NoPulse).unwrap(), &five) && !identical(&five, &s.test));
+        for bad in [41.0, 0.5, -1.0, f64::NAN] {
+            assert!(matches!(rows.at(bad, &mut NoPulse), Err(InterventionError::Value { .. })));
+        }
+    }
+
+    /// More rounds than dimensions: the later ones find nothing.
+    #[test]
+    fn it_stops_finding_directions_when_none_is_left() {
+        let s = sample(2);
+        let d = directions(&s, MOST_ITERATIONS, &[]);
+        let dimension = s.test.cols();
+        assert!(dimension < MOST_ITERATIONS);
+        assert_eq!(d.subspace(MOST_ITERATIONS).unwrap().rank(), dimension);
+        let removed = d.subspace(MOST_ITERATIONS).unwrap().remove_from(&s.test);
+        assert!(removed.data().iter().all(|x| x.abs() < 1e-4));
+    }
+
+    #[test]
+    fn poor_classifiers_are_skipped_but_counted() {
+        let d = directions(&sample(2), 6, &[("min_accuracy", 0.75)]);
+        assert_eq!(d.rounds().len(), 6);
+        assert_eq!(d.subspace(1).unwrap().rank(), 1);
+        assert!(d.subspace(6).unwrap().rank() < 6);
+        // Official behaviour: nothing was taken out, so the next round fits the same classifier and skips it again.
+        assert!(d.rounds()[5].data().iter().all(|x| *x == 0.0));
+    }
+
+    #[test]
+    fn bytes_round_trip() {
+        let s = sample(3);
+        let fitted = Inlp.fit(&s.fit_data(), &Options::defaults(&Inlp), &mut NoPulse).unwrap();
+        let bytes = fitted.to_bytes();
+        let again = Inlp.load(&bytes, &Options::defaults(&Inlp)).unwrap();
+        let at = |f: &dyn Fitted| {
+            f.on(&s.test, &s.targets(), &mut NoPulse).unwrap().at(3.0, &mut NoPulse).unwrap()
+        };
+        assert!(identical(&at(&*fitted), &at(&*again)));
+        assert!(Inlp.load(&bytes[1..], &Options::defaults(&Inlp)).is_err());
+    }
+
+    #[test]
+    fn it_can_be_stopped() {
+        let s = sample(2);
+        let stopped = Inlp.fit(&s.fit_data(), &Options::defaults(&Inlp), &mut |done, _| {
+            if done < 2 { Ok(()) } else { Err(Cancelled) }
+        });
+        assert!(matches!(stopped, Err(InterventionError::Cancelled(_))));
+    }
+}

@@ -1,0 +1,91 @@
+//! The nullifying control: takes out as many random directions as INLP takes out fitted ones.
+//!
+//! What INLP achieves beyond this is due to its directions, not to their number. Directions are standard normal draws from
+//! the fit's seed, k - 1 per round for k classes as with INLP; their span is then uniform over subspaces of that rank.
+
+use super::inlp::{Directions, Sweep};
+use crate::lab::interventions::method::{FitData, Fitted, Goal, InterventionError, Method, Needs};
+use crate::lab::interventions::options::{Options, Setting};
+use crate::lab::interventions::parameter::{MOST_ITERATIONS, Parameter, RANK};
+use crate::probe::Dense;
+use crate::stats::Pulse;
+use crate::stats::rng::stream;
+use rand_distr::{Distribution, StandardNormal};
+
+/// The control.
+#[derive(Debug)]
+pub struct RandomSubspace;
+
+impl Method for RandomSubspace {
+    fn id(&self) -> &'static str {
+        "random"
+    }
+    fn title(&self) -> &'static str {
+        "random subspace (control)"
+    }
+    fn doc(&self) -> &'static str {
+        "projects r random directions out: what removing that many dimensions does by itself"
+    }
+    fn goal(&self) -> Goal {
+        Goal::Nullifying
+    }
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+    fn parameter(&self) -> &'static Parameter {
+        &RANK
+    }
+    fn settings(&self) -> &'static [Setting] {
+        &[]
+    }
+    fn is_control(&self) -> bool {
+        true
+    }
+    fn fit_options(&self) -> &'static [&'static str] {
+        &[]
+    }
+    fn fit(
+        &self,
+        data: &FitData<'_>,
+        _options: &Options,
+        _pulse: &mut dyn Pulse,
+    ) -> Result<Box<dyn Fitted>, InterventionError> {
+        let train = data.data.train();
+        let (dimension, classes) = (train.x().cols(), train.classes());
+        let mut rng = stream(data.seed, "random subspace");
+        let mut directions = Directions::none(dimension, classes);
+        for _ in 0..MOST_ITERATIONS {
+            let mut w = Dense::zeros(classes - 1, dimension);
+            w.data_mut().iter_mut().for_each(|x| *x = StandardNormal.sample(&mut rng));
+            directions.push(w)?;
+        }
+        Ok(Box::new(Sweep { directions }))
+    }
+    fn load(&self, bytes: &[u8], _options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
+        Ok(Box::new(Sweep { directions: Directions::from_bytes(bytes)? }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::interventions::methods::testing::{identical, sample};
+    use crate::stats::NoPulse;
+
+    #[test]
+    fn it_takes_dimensions_out_at_random() {
+        let s = sample(2);
+        let options = Options::defaults(&RandomSubspace);
+        let at = |seed, rank| {
+            let data = FitData { seed, ..s.fit_data() };
+            let fitted = RandomSubspace.fit(&data, &options, &mut NoPulse).unwrap();
+            let directions = Directions::from_bytes(&fitted.to_bytes()).unwrap();
+            assert_eq!(directions.subspace(rank).unwrap().rank(), rank.min(s.test.cols()));
+            let targets = s.targets();
+            fitted.on(&s.test, &targets, &mut NoPulse).unwrap().at(rank as f64, &mut NoPulse).unwrap()
+        };
+        assert!(identical(&at(1, 0), &s.test));
+        assert!(identical(&at(1, 3), &at(1, 3)) && !identical(&at(1, 3), &at(2, 3)));
+        assert!(at(1, 40).data().iter().all(|x| x.abs() < 1e-4));
+    }
+}

@@ -1,0 +1,181 @@
+//! Further hyperparameters of methods: known by name, with defaults and bounds, so that specs and screens need no code.
+
+use super::method::Method;
+
+/// What values a setting takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SettingKind {
+    /// Any number within the bounds.
+    Real,
+    /// Whole numbers within the bounds.
+    Integer,
+    /// 0 or 1.
+    Flag,
+}
+
+/// A hyperparameter that is not swept.
+#[derive(Debug, PartialEq)]
+pub struct Setting {
+    /// The key in specs.
+    pub name: &'static str,
+    /// The label on screens.
+    pub label: &'static str,
+    /// One line of explanation, with the source of the default.
+    pub doc: &'static str,
+    /// What values it takes.
+    pub kind: SettingKind,
+    /// Value if nothing is said.
+    pub default: f64,
+    /// Least value.
+    pub min: f64,
+    /// Largest value.
+    pub max: f64,
+}
+
+impl Setting {
+    /// Whether `value` may be used.
+    #[must_use]
+    pub fn allows(&self, value: f64) -> bool {
+        (self.min..=self.max).contains(&value) && (self.kind == SettingKind::Real || value.fract() == 0.0)
+    }
+}
+
+/// A hyperparameter that does not exist or a value that it does not take.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum OptionError {
+    /// No setting of that name.
+    #[error("{method} has no option '{name}'; it has: {known}")]
+    Unknown {
+        /// The method.
+        method: &'static str,
+        /// The name given.
+        name: String,
+        /// The names that exist.
+        known: String,
+    },
+    /// Outside the bounds, or not whole.
+    #[error("option '{name}' of {method} is {value}: must be {kind} from {min} to {max}")]
+    Range {
+        /// The method.
+        method: &'static str,
+        /// The option.
+        name: &'static str,
+        /// The value given.
+        value: f64,
+        /// "a number" or "a whole number".
+        kind: &'static str,
+        /// Least value.
+        min: f64,
+        /// Largest value.
+        max: f64,
+    },
+}
+
+/// A value for every setting of one method.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Options {
+    values: Vec<(&'static str, f64)>,
+}
+
+impl Options {
+    /// The defaults of `method`.
+    #[must_use]
+    pub fn defaults(method: &dyn Method) -> Self {
+        Self { values: method.settings().iter().map(|s| (s.name, s.default)).collect() }
+    }
+
+    /// The defaults of `method`, with the given values in their place.
+    ///
+    /// # Errors
+    /// [`OptionError`] for a name that `method` does not have or a value out of bounds.
+    pub fn new<'a>(
+        method: &dyn Method,
+        given: impl IntoIterator<Item = (&'a str, f64)>,
+    ) -> Result<Self, OptionError> {
+        let mut options = Self::defaults(method);
+        for (name, value) in given {
+            let settings = method.settings();
+            let Some(i) = settings.iter().position(|s| s.name == name) else {
+                let names: Vec<&str> = settings.iter().map(|s| s.name).collect();
+                let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+                return Err(OptionError::Unknown { method: method.id(), name: name.to_owned(), known });
+            };
+            let s = &settings[i];
+            if !s.allows(value) {
+                let kind = if s.kind == SettingKind::Real { "a number" } else { "a whole number" };
+                return Err(OptionError::Range {
+                    method: method.id(),
+                    name: s.name,
+                    value,
+                    kind,
+                    min: s.min,
+                    max: s.max,
+                });
+            }
+            options.values[i].1 = value;
+        }
+        Ok(options)
+    }
+
+    /// Names and values in the method's order, for hashes and findings.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, f64)> + '_ {
+        self.values.iter().copied()
+    }
+
+    /// The value of `name`.
+    ///
+    /// # Panics
+    /// If the options belong to a method that has no such setting.
+    #[must_use]
+    pub fn real(&self, name: &str) -> f64 {
+        let found = self.values.iter().find(|(n, _)| *n == name);
+        found.unwrap_or_else(|| panic!("option '{name}' of another method")).1
+    }
+
+    /// The value of `name` as a whole number.
+    ///
+    /// # Panics
+    /// As [`Self::real`].
+    #[must_use]
+    pub fn integer(&self, name: &str) -> usize {
+        self.real(name) as usize
+    }
+
+    /// Whether the flag `name` is set.
+    ///
+    /// # Panics
+    /// As [`Self::real`].
+    #[must_use]
+    pub fn flag(&self, name: &str) -> bool {
+        self.real(name) != 0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::interventions::{find, registry};
+
+    #[test]
+    fn defaults_are_allowed_and_names_distinct() {
+        for method in registry() {
+            let settings = method.settings();
+            assert!(settings.iter().all(|s| s.allows(s.default)), "{}", method.id());
+            let mut names: Vec<_> = settings.iter().map(|s| s.name).collect();
+            names.sort_unstable();
+            names.dedup();
+            assert_eq!(names.len(), settings.len());
+        }
+    }
+
+    #[test]
+    fn given_values_are_checked() {
+        let pgd = find("pgd").unwrap();
+        let options = Options::new(pgd, [("steps", 10.0)]).unwrap();
+        assert_eq!((options.integer("steps"), options.real("step")), (10, 0.1));
+        assert!(matches!(Options::new(pgd, [("stops", 10.0)]), Err(OptionError::Unknown { .. })));
+        for bad in [0.5, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(matches!(Options::new(pgd, [("steps", bad)]), Err(OptionError::Range { .. })));
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Oracles: probes that judge interventions, trained on data that no intervention has seen (Canby et al., section 4.4).
+
+use serde::{Deserialize, Serialize};
+
+use super::plan::{PropertyLabels, Roles};
+use crate::probe::grid::search;
+use crate::probe::matrix::{Dense, Matrix};
+use crate::probe::split::Oracle as OracleRole;
+use crate::probe::{Grid, OracleSplit, Probe, ProbeError, TrainingData};
+use crate::stats::Pulse;
+
+/// Kinds of oracle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OracleKind {
+    /// Multi-layer perceptron, the main text of the paper.
+    Mlp,
+    /// Linear probe, the paper's appendix.
+    Linear,
+}
+
+impl std::fmt::Display for OracleKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            OracleKind::Mlp => "mlp",
+            OracleKind::Linear => "linear",
+        })
+    }
+}
+
+impl OracleKind {
+    /// The grid from which an oracle of this kind is chosen; `mlp` is the grid for perceptrons.
+    #[must_use]
+    pub fn grid(self, mlp: &Grid) -> Grid {
+        match self {
+            OracleKind::Mlp => mlp.clone(),
+            OracleKind::Linear => crate::probe::linear::grid(),
+        }
+    }
+}
+
+/// A pair of oracle probes: one for the target, one for the property that should stay.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Oracle {
+    /// Its kind.
+    pub kind: OracleKind,
+    /// Reads the target.
+    pub target: Probe<OracleRole>,
+    /// Reads the other property.
+    pub other: Probe<OracleRole>,
+}
+
+/// What an oracle sees in hidden states: probabilities, one row each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sight {
+    /// Of the target's values.
+    pub target: Dense<f64>,
+    /// Of the other property's values.
+    pub other: Dense<f64>,
+}
+
+impl Oracle {
+    /// What the oracle sees in `h` (n x D).
+    #[must_use]
+    pub fn see(&self, h: &Matrix) -> Sight {
+        Sight { target: self.target.probabilities(h), other: self.other.probabilities(h) }
+    }
+}
+
+/// The part of the oracle data on which the probe for the property of this role is trained: the largest subset in which
+/// it does not correlate with the other one.
+///
+/// # Errors
+/// Where no such subset exists.
+pub fn training_part(
+    part: &OracleSplit,
+    labels: &PropertyLabels,
+    role: Roles,
+    seed: u64,
+) -> Result<OracleSplit, crate::probe::split::SplitError> {
+    match role {
+        Roles::Target => part.uncorrelated(&labels.target, &labels.other, seed),
+        Roles::Other => part.uncorrelated(&labels.other, &labels.target, seed),
+    }
+}
+
+/// Trains the oracle probe of one kind for the property of one role.
+///
+/// # Errors
+/// [`ProbeError`].
+pub fn train(
+    part: &OracleSplit,
+    x: &Matrix,
+    labels: &PropertyLabels,
+    role: Roles,
+    grid: &Grid,
+    seed: u64,
+    pulse: &mut dyn Pulse,
+) -> Result<Probe<OracleRole>, ProbeError> {
+    let (y, classes) = labels.of(role);
+    let data = TrainingData::new(part, x, y, classes)?;
+    search(&data, grid, seed, pulse, &mut |_| {})
+}

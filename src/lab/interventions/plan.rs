@@ -1,0 +1,85 @@
+//! Which property is changed, which should stay, and what their values are in the data.
+
+use crate::corpus::task::{Example, Task};
+
+/// The two roles of a property in an experiment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Roles {
+    /// The property that is intervened on.
+    Target,
+    /// The property that should stay as it is.
+    Other,
+}
+
+/// Labels of both properties over all stimuli, and their numbers of values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PropertyLabels {
+    /// Values of the target; none where the example has none.
+    pub target: Vec<Option<usize>>,
+    /// Values of the other property.
+    pub other: Vec<Option<usize>>,
+    /// Number of values of the target.
+    pub target_classes: usize,
+    /// Number of values of the other property.
+    pub other_classes: usize,
+    /// The verb form that the grammar asks for: the value of the task's first property.
+    pub form: Vec<usize>,
+    /// Index of the target among the task's properties.
+    pub target_property: usize,
+}
+
+impl PropertyLabels {
+    /// Labels of the examples `which` for an experiment on the property with index `target` (0 or 1).
+    #[must_use]
+    pub fn new(
+        task: &Task,
+        target: usize,
+        examples: &[Example],
+        which: impl Iterator<Item = usize> + Clone,
+    ) -> Self {
+        let other = 1 - target;
+        let labels = |property: usize| -> Vec<Option<usize>> {
+            which.clone().map(|i| examples[i].label(property).map(usize::from)).collect()
+        };
+        Self {
+            target: labels(target),
+            other: labels(other),
+            target_classes: task.properties[target].values.len(),
+            other_classes: task.properties[other].values.len(),
+            form: which.clone().map(|i| usize::from(examples[i].zc)).collect(),
+            target_property: target,
+        }
+    }
+
+    /// Labels and number of values for a role.
+    #[must_use]
+    pub fn of(&self, role: Roles) -> (&[Option<usize>], usize) {
+        match role {
+            Roles::Target => (&self.target, self.target_classes),
+            Roles::Other => (&self.other, self.other_classes),
+        }
+    }
+
+    /// Counts over `rows` by target value (rows) and other value (columns, the last one for none).
+    #[must_use]
+    pub fn table(&self, rows: &[usize]) -> Vec<Vec<usize>> {
+        let mut table = vec![vec![0; self.other_classes + 1]; self.target_classes];
+        for r in rows {
+            if let Some(t) = self.target[*r] {
+                table[t][self.other[*r].unwrap_or(self.other_classes)] += 1;
+            }
+        }
+        table
+    }
+
+    /// Association (phi for two values each) over the rows that have both properties.
+    #[must_use]
+    pub fn phi(&self, rows: &[usize]) -> f64 {
+        let table: Vec<Vec<u64>> = self
+            .table(rows)
+            .iter()
+            .map(|r| r[..self.other_classes].iter().map(|c| *c as u64).collect())
+            .collect();
+        crate::probe::decorrelate::association(&table)
+    }
+}

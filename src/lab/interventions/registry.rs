@@ -1,0 +1,36 @@
+//! All intervention methods: one line each.
+
+use super::method::Method;
+use super::methods::{
+    alterrep::AlterRep, fgsm::Fgsm, identity::Identity, inlp::Inlp, pgd::Pgd, random::RandomSubspace,
+};
+
+/// The methods in the order in which they are listed, controls last.
+#[must_use]
+pub fn registry() -> &'static [&'static dyn Method] {
+    &[&Inlp, &AlterRep, &Fgsm, &Pgd, &RandomSubspace, &Identity]
+}
+
+/// The method of that name.
+#[must_use]
+pub fn find(id: &str) -> Option<&'static dyn Method> {
+    registry().iter().copied().find(|m| m.id() == id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_distinct_and_found() {
+        for (i, method) in registry().iter().enumerate() {
+            let found = find(method.id()).map(|m| m.id());
+            assert_eq!(found, Some(method.id()));
+            assert!(registry()[..i].iter().all(|other| other.id() != method.id()));
+            assert!(!method.title().is_empty() && method.doc().len() > 20);
+            let names: Vec<_> = method.settings().iter().map(|s| s.name).collect();
+            assert!(method.fit_options().iter().all(|o| names.contains(o)));
+        }
+        assert!(find("nothing").is_none());
+    }
+}

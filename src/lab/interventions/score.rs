@@ -1,0 +1,202 @@
+//! Completeness, selectivity and reliability of an intervention (Canby et al. 2024, equations 1 to 4).
+//!
+//! All work on class probabilities of oracles, one row per example, in double precision. The distance is total variation.
+//! C and S of a method are means over test examples; R is the harmonic mean **of the means** (five of the six rows of the
+//! paper's Table 3 agree with that to four digits). The mean of the examples' harmonic means is reported beside it.
+//!
+//! Denominators: C is taken over all test examples, S over those for which a non-targeted property is defined.
+
+use crate::probe::Dense;
+use crate::stats::Estimate;
+use crate::stats::bootstrap::{Resamples, harmonic_mean};
+use crate::stats::distance::total_variation;
+use serde::{Deserialize, Serialize};
+
+/// Counterfactual completeness of each example (equation 1): `1 - TV(after, onehot(target))`, which is the probability that
+/// the oracle gives to the target.
+///
+/// # Panics
+/// If there is not one target per row or a target is no class.
+#[must_use]
+pub fn counterfactual_completeness(after: &Dense<f64>, targets: &[usize]) -> Vec<f64> {
+    assert_eq!(after.rows(), targets.len(), "not one target per example");
+    after.iter_rows().zip(targets).map(|(p, target)| p[*target].clamp(0.0, 1.0)).collect()
+}
+
+/// Nullifying completeness of each example (equation 2): `1 - k/(k-1) TV(after, uniform)`.
+#[must_use]
+pub fn nullifying_completeness(after: &Dense<f64>) -> Vec<f64> {
+    let k = after.cols() as f64;
+    nullifying_completeness_to(after, &vec![1.0 / k; after.cols()])
+}
+
+/// Nullifying completeness towards another distribution than the uniform one, such as the classes' shares: an oracle that
+/// knows these shares can never reach the uniform distribution. `1 - TV(after, prior)/max TV`, where the largest distance
+/// from the prior is `1 - min prior`; for the uniform prior that is equation 2.
+///
+/// # Panics
+/// If the prior has another number of classes.
+#[must_use]
+pub fn nullifying_completeness_to(after: &Dense<f64>, prior: &[f64]) -> Vec<f64> {
+    let farthest = 1.0 - prior.iter().copied().fold(f64::INFINITY, f64::min);
+    after.iter_rows().map(|p| (1.0 - total_variation(p, prior) / farthest).clamp(0.0, 1.0)).collect()
+}
+
+/// Selectivity of each example on one non-targeted property (equation 3): `1 - TV(after, before)/m` with the largest distance
+/// that is possible from `before`, `m = max(1 - min before, max before)`.
+///
+/// # Panics
+/// If the two are of different shapes.
+#[must_use]
+pub fn selectivity(before: &Dense<f64>, after: &Dense<f64>) -> Vec<f64> {
+    assert_eq!((before.rows(), before.cols()), (after.rows(), after.cols()), "other examples or classes");
+    let one = |(p, q): (&[f64], &[f64])| {
+        let (least, most) = p.iter().fold((f64::INFINITY, 0.0f64), |(lo, hi), x| (lo.min(*x), hi.max(*x)));
+        (1.0 - total_variation(p, q) / (1.0 - least).max(most)).clamp(0.0, 1.0)
+    };
+    before.iter_rows().zip(after.iter_rows()).map(one).collect()
+}
+
+/// Mean over several lists of the same examples: completeness over the counterfactual targets of a property with more than
+/// two values, or selectivity over several non-targeted properties. An example's mean is taken over the lists that define
+/// it, and is undefined if none does.
+///
+/// # Panics
+/// If the lists differ in length.
+#[must_use]
+pub fn mean_over(lists: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
+    let n = lists.first().map_or(0, Vec::len);
+    assert!(lists.iter().all(|l| l.len() == n), "lists of other examples");
+    (0..n)
+        .map(|i| {
+            let (sum, count) =
+                lists.iter().filter_map(|l| l[i]).fold((0.0, 0usize), |(s, c), v| (s + v, c + 1));
+            (count > 0).then(|| sum / count as f64)
+        })
+        .collect()
+}
+
+/// Reliability (equation 4): the harmonic mean of completeness and selectivity, 0 when both are 0.
+#[must_use]
+pub fn reliability(completeness: f64, selectivity: f64) -> f64 {
+    harmonic_mean(completeness, selectivity)
+}
+
+/// Scores of the test examples at one strength of one method.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ExampleScores {
+    /// Completeness of every example.
+    pub completeness: Vec<f64>,
+    /// Selectivity where a non-targeted property is defined.
+    pub selectivity: Vec<Option<f64>>,
+}
+
+/// Scores of a method at one strength, each with an interval from the same resamples of examples.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Mean completeness over all examples.
+    pub completeness: Estimate,
+    /// Mean selectivity over the examples that have one; `None` if none has.
+    pub selectivity: Option<Estimate>,
+    /// Harmonic mean of the two means.
+    pub reliability: Option<Estimate>,
+    /// Mean of the harmonic means of the examples that have both.
+    pub mean_of_harmonics: Option<f64>,
+    /// Examples behind the completeness.
+    pub n_c: usize,
+    /// Examples behind the selectivity.
+    pub n_s: usize,
+}
+
+impl ExampleScores {
+    /// Means with intervals at `level` by the paired bootstrap.
+    ///
+    /// # Panics
+    /// If the two lists or the resamples are of other examples.
+    #[must_use]
+    pub fn summary(&self, resamples: &Resamples, level: f64) -> Summary {
+        let means = resamples.paired(&self.completeness, &self.selectivity, level);
+        let both = self.completeness.iter().zip(&self.selectivity);
+        let harmonics: Vec<f64> = both.filter_map(|(c, s)| s.map(|s| reliability(*c, s))).collect();
+        Summary {
+            completeness: means.first,
+            selectivity: means.second,
+            reliability: means.harmonic,
+            mean_of_harmonics: means.second.map(|_| harmonics.iter().sum::<f64>() / harmonics.len() as f64),
+            n_c: self.completeness.len(),
+            n_s: harmonics.len(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn row(p: &[f64]) -> Dense<f64> {
+        Dense::from_vec(1, p.len(), p.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn worked_values() {
+        let close = |a: f64, b: f64| assert!((a - b).abs() < 1e-6, "{a} {b}");
+        close(selectivity(&row(&[0.9, 0.1]), &row(&[0.2, 0.8]))[0], 0.222_222);
+        close(nullifying_completeness(&row(&[0.2, 0.8]))[0], 0.4);
+        close(selectivity(&row(&[0.6, 0.4]), &row(&[0.55, 0.45]))[0], 0.916_667);
+        close(nullifying_completeness(&row(&[0.55, 0.45]))[0], 0.9);
+        close(selectivity(&row(&[0.7, 0.2, 0.1]), &row(&[0.1, 0.3, 0.6]))[0], 0.333_333);
+        close(nullifying_completeness(&row(&[0.1, 0.3, 0.6]))[0], 0.6);
+        close(counterfactual_completeness(&row(&[0.1, 0.3, 0.6]), &[2])[0], 0.6);
+        assert!((reliability(0.8923, 0.3994) - 0.5518).abs() < 5e-5); // FGSM in Table 3
+        close(reliability(0.0, 0.0), 0.0);
+        // The prior itself is complete, the other end is not at all.
+        close(nullifying_completeness_to(&row(&[0.7, 0.3]), &[0.7, 0.3])[0], 1.0);
+        close(nullifying_completeness_to(&row(&[0.0, 1.0]), &[0.7, 0.3])[0], 0.0);
+    }
+
+    #[test]
+    fn means_over_lists_skip_what_is_undefined() {
+        let mean = mean_over(&[vec![Some(0.2), None, None], vec![Some(0.6), Some(0.5), None]]);
+        assert_eq!(mean, [Some(0.4), Some(0.5), None]);
+    }
+
+    #[test]
+    fn the_summary_keeps_the_denominators_apart() {
+        let scores = ExampleScores {
+            completeness: vec![1.0, 0.5, 0.0, 0.5],
+            selectivity: vec![Some(1.0), None, Some(0.5), None],
+        };
+        let s = scores.summary(&Resamples::new(4, 200, 1), 0.95);
+        assert_eq!((s.n_c, s.n_s), (4, 2));
+        assert_eq!(s.completeness.mean, 0.5);
+        assert_eq!(s.selectivity.map(|e| e.mean), Some(0.75));
+        assert!(s.reliability.is_some_and(|e| (e.mean - 0.6).abs() < 1e-12));
+        assert_eq!(s.mean_of_harmonics, Some(0.5));
+    }
+
+    fn distribution(k: usize) -> impl Strategy<Value = Vec<f64>> {
+        proptest::collection::vec(0.0f64..1.0, k).prop_map(|v| {
+            let sum: f64 = v.iter().sum::<f64>() + 1e-9 * v.len() as f64;
+            v.iter().map(|x| (x + 1e-9) / sum).collect()
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn scores_are_shares((before, after, target) in (2usize..6).prop_flat_map(|k| (distribution(k), distribution(k), 0..k))) {
+            let (p, q) = (row(&before), row(&after));
+            let c = counterfactual_completeness(&q, &[target])[0];
+            let mut onehot = vec![0.0; before.len()];
+            onehot[target] = 1.0;
+            prop_assert!((c - (1.0 - total_variation(&after, &onehot))).abs() < 1e-9);
+            let n = nullifying_completeness(&q)[0];
+            let s = selectivity(&p, &q)[0];
+            for v in [c, n, s, reliability(c, s)] {
+                prop_assert!((0.0..=1.0).contains(&v), "{}", v);
+            }
+            prop_assert!((selectivity(&p, &p)[0] - 1.0).abs() < 1e-12);
+            prop_assert!(reliability(c, s) <= c.max(s) + 1e-12 && reliability(c, s) + 1e-12 >= c.min(s).min(2.0 * c.min(s)));
+        }
+    }
+}

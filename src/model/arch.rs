@@ -1,0 +1,383 @@
+//! A transformer described as data: what the families write and the executors run.
+//!
+//! Every family is the same stack with other settings. A family file turns a `config.json` into an [`Arch`]; an
+//! executor needs nothing else but the parameters that [`Arch::parameters`] lists.
+
+use serde::{Deserialize, Serialize};
+
+/// One architecture, completely.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Arch {
+    /// `model_type` of the family that wrote this description (registry key for names and export).
+    pub family: String,
+    /// Vocabulary size V: rows of the word-embedding table.
+    pub vocab: usize,
+    /// Width D of the residual stream.
+    pub hidden: usize,
+    /// Number of blocks L.
+    pub layers: usize,
+    /// Query heads H.
+    pub heads: usize,
+    /// Key/value heads; H unless grouped.
+    pub kv_heads: usize,
+    /// Width of one head.
+    pub head_dim: usize,
+    /// Width F between the two matrices of the feed-forward part.
+    pub intermediate: usize,
+    /// Longest input in tokens.
+    pub max_positions: usize,
+    /// What happens before the first block.
+    pub embedding: Embedding,
+    /// How a token learns where it stands.
+    pub positions: Positions,
+    /// Normalisation in the blocks, of the embeddings and at the end.
+    pub norm: Norm,
+    /// Where the blocks normalise.
+    pub place: Place,
+    /// Self-attention.
+    pub attention: Attention,
+    /// Feed-forward part.
+    pub mlp: Mlp,
+    /// One block's parameters serve all layers (ALBERT).
+    pub shared_block: bool,
+    /// A norm after the last block (`ln_final`).
+    pub final_norm: bool,
+    /// What turns hidden states into logits. (A pooler is never loaded: no instrument reads it.)
+    pub head: Head,
+    /// A second stack that attends to the first (BART). `None` for everything else.
+    pub decoder: Option<Decoder>,
+}
+
+/// The input side.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Embedding {
+    /// Width E of the word-embedding table; differs from D where the table is factorised.
+    pub width: usize,
+    /// Rows of the token-type table; 0 for none.
+    pub types: usize,
+    /// Rows of a task-type table, of which the first is added to every token (ERNIE); 0 for none.
+    pub tasks: usize,
+    /// A norm over the summed embeddings.
+    pub norm: bool,
+    /// A linear map E to D after the norm (ALBERT, ELECTRA).
+    pub projection: bool,
+    /// Word embeddings are multiplied by this (BART's `scale_embedding`); 1 for none.
+    pub scale: f64,
+}
+
+impl Embedding {
+    /// A table of width D and nothing else.
+    pub fn plain(hidden: usize) -> Embedding {
+        Embedding { width: hidden, types: 0, tasks: 0, norm: false, projection: false, scale: 1.0 }
+    }
+}
+
+/// Position information.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Positions {
+    /// None.
+    None,
+    /// A table; token t of a row reads row `offset + t`, padding reads `padding` (or its place when `None`).
+    Learned {
+        /// First row used.
+        offset: usize,
+        /// Row that padding reads (RoBERTa: the pad id).
+        padding: Option<usize>,
+    },
+    /// Rotation of the first `fraction` of each head, half-split pairs (GPT-NeoX and Llama as stored by Hugging Face).
+    Rotary {
+        /// Base of the frequencies.
+        theta: f64,
+        /// Rotated share of a head.
+        fraction: f64,
+    },
+}
+
+/// A normalisation.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Norm {
+    /// Which.
+    pub kind: NormKind,
+    /// Added to the (mean-centred) second moment.
+    pub eps: f64,
+}
+
+/// Kinds of normalisation over the last axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NormKind {
+    /// (x - mean) / sqrt(var + eps) * weight + bias.
+    Layer,
+    /// x / sqrt(mean square + eps) * weight; no bias.
+    Rms,
+}
+
+/// Where a block normalises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Place {
+    /// After each residual sum (BERT).
+    Post,
+    /// Before each sublayer (GPT-2, Llama).
+    Pre,
+    /// Before, and attention and feed-forward read the same input (GPT-NeoX).
+    Parallel,
+}
+
+/// Self-attention.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attention {
+    /// Tokens see only themselves and what stands before them.
+    pub causal: bool,
+    /// Query, key and value have biases.
+    pub qkv_bias: bool,
+    /// The output matrix has a bias.
+    pub out_bias: bool,
+}
+
+/// Feed-forward part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mlp {
+    /// Nonlinearity.
+    pub activation: Activation,
+    /// down(act(gate x) * up x) in place of down(act(up x)).
+    pub gated: bool,
+    /// Its matrices have biases.
+    pub bias: bool,
+}
+
+/// Nonlinearities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Activation {
+    /// x Phi(x) with the exact normal distribution function.
+    GeluErf,
+    /// The tanh approximation of it (`gelu_new`).
+    GeluTanh,
+    /// max(x, 0).
+    Relu,
+    /// x sigmoid(x).
+    Silu,
+}
+
+/// The output side.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Head {
+    /// None: hidden states only.
+    None,
+    /// Masked LM: dense D to E, activation, layer norm, decoder V x E, bias.
+    Masked {
+        /// After the dense layer.
+        activation: Activation,
+        /// Epsilon of the head's own layer norm.
+        eps: f64,
+        /// The decoder is the word-embedding table.
+        tied: bool,
+    },
+    /// Causal LM: decoder V x D.
+    Causal {
+        /// The decoder is the word-embedding table.
+        tied: bool,
+    },
+}
+
+/// The second stack of an encoder-decoder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decoder {
+    /// Blocks, each with self-attention, cross-attention and feed-forward.
+    pub layers: usize,
+    /// Heads.
+    pub heads: usize,
+    /// Feed-forward width.
+    pub intermediate: usize,
+    /// Token that the shifted input begins with.
+    pub start_token: u32,
+}
+
+/// What a parameter is for: decides initial values and weight decay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// A matrix or a table: normal deviates, decayed.
+    Weight,
+    /// Added: zeros, not decayed.
+    Bias,
+    /// Multiplied after normalising: ones, not decayed.
+    Scale,
+}
+
+/// One parameter under its canonical name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// Canonical name, e.g. `blocks.0.attn.q.weight`.
+    pub name: String,
+    /// Shape; matrices are `[out, in]`.
+    pub shape: Vec<usize>,
+    /// What it is for.
+    pub role: Role,
+}
+
+/// Collects parameters in order.
+struct List(Vec<Parameter>);
+
+impl List {
+    fn push(&mut self, name: String, shape: Vec<usize>, role: Role) {
+        self.0.push(Parameter { name, shape, role });
+    }
+
+    fn linear(&mut self, name: &str, out: usize, input: usize, bias: bool) {
+        self.push(format!("{name}.weight"), vec![out, input], Role::Weight);
+        if bias {
+            self.push(format!("{name}.bias"), vec![out], Role::Bias);
+        }
+    }
+
+    fn norm(&mut self, name: &str, kind: NormKind, width: usize) {
+        self.push(format!("{name}.weight"), vec![width], Role::Scale);
+        if kind == NormKind::Layer {
+            self.push(format!("{name}.bias"), vec![width], Role::Bias);
+        }
+    }
+}
+
+/// Largest size that any single field may claim; keeps every product below `usize::MAX` and hostile files harmless.
+const LARGEST: usize = 1 << 24;
+
+impl Arch {
+    /// Every parameter of this architecture, in a fixed order: shapes for loading, roles for training.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        let mut list = List(Vec::new());
+        let (d, e) = (self.hidden, self.embedding.width);
+        list.push("embed.tokens.weight".into(), vec![self.vocab, e], Role::Weight);
+        if let Positions::Learned { offset, .. } = self.positions {
+            list.push("embed.positions.weight".into(), vec![self.max_positions + offset, e], Role::Weight);
+        }
+        if self.embedding.types > 0 {
+            list.push("embed.types.weight".into(), vec![self.embedding.types, e], Role::Weight);
+        }
+        if self.embedding.tasks > 0 {
+            list.push("embed.tasks.weight".into(), vec![self.embedding.tasks, e], Role::Weight);
+        }
+        if self.embedding.norm {
+            list.norm("embed.norm", self.norm.kind, e);
+        }
+        if self.embedding.projection {
+            list.linear("embed.project", d, e, true);
+        }
+        let blocks = if self.shared_block { self.layers.min(1) } else { self.layers };
+        for l in 0..blocks {
+            self.block_parameters(l, &mut list);
+        }
+        if self.final_norm {
+            list.norm("final_norm", self.norm.kind, d);
+        }
+        list.0.extend(self.head_parameters());
+        list.0
+    }
+
+    fn block_parameters(&self, l: usize, list: &mut List) {
+        let (d, f, hd) = (self.hidden, self.intermediate, self.head_dim);
+        let at = format!("blocks.{l}");
+        list.norm(&format!("{at}.norm1"), self.norm.kind, d);
+        list.linear(&format!("{at}.attn.q"), self.heads * hd, d, self.attention.qkv_bias);
+        list.linear(&format!("{at}.attn.k"), self.kv_heads * hd, d, self.attention.qkv_bias);
+        list.linear(&format!("{at}.attn.v"), self.kv_heads * hd, d, self.attention.qkv_bias);
+        list.linear(&format!("{at}.attn.out"), d, self.heads * hd, self.attention.out_bias);
+        list.norm(&format!("{at}.norm2"), self.norm.kind, d);
+        list.linear(&format!("{at}.mlp.up"), f, d, self.mlp.bias);
+        if self.mlp.gated {
+            list.linear(&format!("{at}.mlp.gate"), f, d, self.mlp.bias);
+        }
+        list.linear(&format!("{at}.mlp.down"), d, f, self.mlp.bias);
+    }
+
+    /// The parameters of the head alone: a file that has none of them has no head.
+    pub fn head_parameters(&self) -> Vec<Parameter> {
+        let mut list = List(Vec::new());
+        let (d, e, v) = (self.hidden, self.embedding.width, self.vocab);
+        match self.head {
+            Head::None => {}
+            Head::Masked { tied, .. } => {
+                list.linear("head.transform", e, d, true);
+                list.norm("head.norm", NormKind::Layer, e);
+                if !tied {
+                    list.push("head.decoder.weight".into(), vec![v, e], Role::Weight);
+                }
+                list.push("head.decoder.bias".into(), vec![v], Role::Bias);
+            }
+            Head::Causal { tied } => {
+                if !tied {
+                    list.push("head.decoder.weight".into(), vec![v, d], Role::Weight);
+                }
+            }
+        }
+        list.0
+    }
+
+    /// Number of scalar parameters.
+    pub fn parameter_count(&self) -> usize {
+        self.parameters().iter().map(|p| p.shape.iter().product::<usize>()).sum()
+    }
+
+    /// `masked-LM`, `causal-LM`: what a missing head is called.
+    pub fn head_kind(&self) -> &'static str {
+        if self.attention.causal { "causal-LM" } else { "masked-LM" }
+    }
+
+    /// Whether logits predict the *next* token rather than the token itself.
+    pub fn is_causal(&self) -> bool {
+        self.attention.causal
+    }
+
+    /// Checks that the numbers fit together.
+    ///
+    /// # Errors
+    /// One sentence that names the offending sizes.
+    pub fn validate(&self) -> std::result::Result<(), String> {
+        let sizes = [
+            ("vocabulary", self.vocab),
+            ("hidden size", self.hidden),
+            ("layers", self.layers),
+            ("heads", self.heads),
+            ("key/value heads", self.kv_heads),
+            ("head width", self.head_dim),
+            ("intermediate size", self.intermediate),
+            ("positions", self.max_positions),
+            ("embedding width", self.embedding.width),
+        ];
+        for (what, size) in sizes {
+            if size == 0 || size > LARGEST {
+                return Err(format!("{what} is {size}; it must be between 1 and {LARGEST}"));
+            }
+        }
+        if self.layers > 4096 {
+            return Err(format!("{} layers; at most 4096 are accepted", self.layers));
+        }
+        if self.embedding.types > LARGEST || self.embedding.tasks > LARGEST {
+            return Err(format!("{} token types, {} task types", self.embedding.types, self.embedding.tasks));
+        }
+        if !self.heads.is_multiple_of(self.kv_heads) {
+            return Err(format!("{} heads cannot share {} key/value heads", self.heads, self.kv_heads));
+        }
+        if !self.embedding.projection && self.embedding.width != self.hidden {
+            return Err(format!(
+                "embeddings of width {} do not fit a hidden size of {}",
+                self.embedding.width, self.hidden
+            ));
+        }
+        if let Positions::Rotary { fraction, theta } = self.positions {
+            let sound = fraction > 0.0 && fraction <= 1.0 && theta > 0.0 && theta.is_finite();
+            if !sound || !self.rotated().is_multiple_of(2) || self.rotated() == 0 {
+                return Err(format!("rotary positions with share {fraction} and base {theta}"));
+            }
+        }
+        if !(self.norm.eps > 0.0 && self.norm.eps < 1.0) {
+            return Err(format!("norm epsilon {}; it must lie between 0 and 1", self.norm.eps));
+        }
+        Ok(())
+    }
+
+    /// Number of rotated dimensions of a head (0 without rotary positions).
+    pub fn rotated(&self) -> usize {
+        match self.positions {
+            Positions::Rotary { fraction, .. } => (self.head_dim as f64 * fraction) as usize,
+            _ => 0,
+        }
+    }
+}

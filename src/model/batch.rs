@@ -1,0 +1,166 @@
+//! Sentences side by side: token ids padded on the right.
+
+use super::arch::Arch;
+use super::error::{ModelError, Result};
+
+/// B rows of token ids, padded on the right to the longest, T.
+///
+/// The attention mask follows from the lengths: a row's own tokens see each other, never the padding. Position t of a
+/// row is its t-th token, whatever its id; where padding stands is the architecture's rule
+/// ([`Positions`](super::arch::Positions)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    len: usize,
+    ids: Vec<u32>,
+    types: Vec<u32>,
+    lengths: Vec<usize>,
+}
+
+impl Batch {
+    /// Pads `rows` with `pad`. Token types are 0.
+    ///
+    /// # Errors
+    /// [`ModelError::Empty`] for no rows or a row without tokens.
+    pub fn new<R: AsRef<[u32]>>(rows: &[R], pad: u32) -> Result<Batch> {
+        let len = rows.iter().map(|r| r.as_ref().len()).max().unwrap_or(0);
+        let mut batch = Batch {
+            len,
+            ids: vec![pad; rows.len() * len],
+            types: vec![0; rows.len() * len],
+            lengths: rows.iter().map(|r| r.as_ref().len()).collect(),
+        };
+        if rows.is_empty() {
+            return Err(ModelError::Empty { row: 0 });
+        }
+        for (b, row) in rows.iter().enumerate() {
+            let row = row.as_ref();
+            if row.is_empty() {
+                return Err(ModelError::Empty { row: b });
+            }
+            batch.ids[b * len..b * len + row.len()].copy_from_slice(row);
+        }
+        Ok(batch)
+    }
+
+    /// The same with token types, one list per row and as long as it (sentence pairs).
+    ///
+    /// # Errors
+    /// As [`Batch::new`]; [`ModelError::Plan`] when the lengths differ.
+    pub fn with_types<R: AsRef<[u32]>, S: AsRef<[u32]>>(rows: &[R], types: &[S], pad: u32) -> Result<Batch> {
+        let mut batch = Batch::new(rows, pad)?;
+        if types.len() != rows.len() {
+            return Err(ModelError::Plan(format!("{} type lists for {} sentences", types.len(), rows.len())));
+        }
+        for (b, row) in types.iter().enumerate() {
+            let row = row.as_ref();
+            if row.len() != batch.lengths[b] {
+                return Err(ModelError::Plan(format!(
+                    "sentence {b} has {} tokens and {} token types",
+                    batch.lengths[b],
+                    row.len()
+                )));
+            }
+            batch.types[b * batch.len..b * batch.len + row.len()].copy_from_slice(row);
+        }
+        Ok(batch)
+    }
+
+    /// Number of rows B.
+    pub fn rows(&self) -> usize {
+        self.lengths.len()
+    }
+
+    /// Padded length T.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Never: a batch has at least one token.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Token ids `[B,T]`, padding included.
+    pub fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
+    /// Token types `[B,T]`, 0 at padding.
+    pub fn types(&self) -> &[u32] {
+        &self.types
+    }
+
+    /// Tokens in each row.
+    pub fn lengths(&self) -> &[usize] {
+        &self.lengths
+    }
+
+    /// Whether any row is shorter than T.
+    pub fn is_padded(&self) -> bool {
+        self.lengths.iter().any(|&n| n < self.len)
+    }
+
+    /// Whether `[b,t]` is a token rather than padding.
+    pub fn is_token(&self, b: usize, t: usize) -> bool {
+        self.lengths.get(b).is_some_and(|&n| t < n)
+    }
+
+    /// Index of each row's last token: where a causal model predicts what comes next.
+    pub fn last_positions(&self) -> Vec<usize> {
+        self.lengths.iter().map(|n| n - 1).collect()
+    }
+
+    /// Index of the last occurrence of `id` in each row (the mask token, say), if any.
+    pub fn find_last(&self, id: u32) -> Vec<Option<usize>> {
+        (0..self.rows())
+            .map(|b| self.ids[b * self.len..b * self.len + self.lengths[b]].iter().rposition(|&i| i == id))
+            .collect()
+    }
+
+    /// Checks ids, types and lengths against a model.
+    ///
+    /// # Errors
+    /// [`ModelError::TooLong`], [`ModelError::TokenId`], [`ModelError::Plan`] for token types.
+    pub fn check(&self, arch: &Arch) -> Result<()> {
+        for (row, &len) in self.lengths.iter().enumerate() {
+            if len > arch.max_positions {
+                return Err(ModelError::TooLong { row, len, max: arch.max_positions });
+            }
+        }
+        if let Some(i) = self.ids.iter().position(|&id| id as usize >= arch.vocab) {
+            return Err(ModelError::TokenId { id: self.ids[i], row: i / self.len, vocab: arch.vocab });
+        }
+        let types = arch.embedding.types.max(1) as u32;
+        if let Some(i) = self.types.iter().position(|&t| t >= types) {
+            return Err(ModelError::Plan(format!(
+                "sentence {} has token type {}; the model has {types}",
+                i / self.len,
+                self.types[i]
+            )));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_padded_on_the_right() {
+        let b = Batch::new(&[vec![5, 6, 7], vec![8]], 0).unwrap();
+        assert_eq!((b.rows(), b.len()), (2, 3));
+        assert_eq!(b.ids(), [5, 6, 7, 8, 0, 0]);
+        assert_eq!(b.last_positions(), [2, 0]);
+        assert_eq!(b.find_last(0), [None, None], "padding is not a token");
+        assert_eq!(b.find_last(7), [Some(2), None]);
+        assert!(b.is_padded() && b.is_token(0, 2) && !b.is_token(1, 1) && !b.is_token(9, 0));
+    }
+
+    #[test]
+    fn empty_rows_are_refused() {
+        assert!(matches!(Batch::new::<Vec<u32>>(&[], 0), Err(ModelError::Empty { row: 0 })));
+        assert!(matches!(Batch::new(&[vec![1], vec![]], 0), Err(ModelError::Empty { row: 1 })));
+        assert!(Batch::with_types(&[vec![1, 2]], &[vec![0]], 0).is_err());
+    }
+}

@@ -1,0 +1,39 @@
+//! Models that ship inside the program.
+
+/// One built-in model: the four files of its folder under `assets/models`.
+pub struct Builtin {
+    /// The name it is asked for by.
+    pub name: &'static str,
+    /// `config.json`.
+    pub config: &'static [u8],
+    /// `model.safetensors`.
+    pub weights: &'static [u8],
+    /// `tokenizer.json`.
+    pub tokenizer: &'static [u8],
+    /// `card.json`: how it was trained and what it can do.
+    pub card: &'static [u8],
+}
+
+/// Embeds one folder for each name.
+macro_rules! builtins {
+    ($($name:literal),* $(,)?) => {
+        &[$(Builtin {
+            name: $name,
+            config: builtins!(@file $name, "config.json"),
+            weights: builtins!(@file $name, "model.safetensors"),
+            tokenizer: builtins!(@file $name, "tokenizer.json"),
+            card: builtins!(@file $name, "card.json"),
+        }),*]
+    };
+    (@file $name:literal, $file:literal) => {
+        include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/models/", $name, "/", $file))
+    };
+}
+
+/// The gallery, in the order of the picker. To add a model: its folder, and its name here.
+pub const BUILTINS: &[Builtin] = builtins![];
+
+/// The built-in of that name.
+pub fn find(name: &str) -> Option<&'static Builtin> {
+    BUILTINS.iter().find(|b| b.name == name)
+}

@@ -1,0 +1,65 @@
+//! Which device runs the model.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::error::ModelError;
+
+/// A choice of device; f32 everywhere.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Device {
+    /// The first GPU of this build that works, else the CPU.
+    #[default]
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// An NVIDIA GPU by number (`--features cuda`).
+    Cuda(usize),
+    /// An Apple GPU (`--features metal`).
+    Metal,
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Device::Auto => write!(f, "auto"),
+            Device::Cpu => write!(f, "cpu"),
+            Device::Cuda(n) => write!(f, "cuda:{n}"),
+            Device::Metal => write!(f, "metal"),
+        }
+    }
+}
+
+impl FromStr for Device {
+    type Err = ModelError;
+
+    fn from_str(s: &str) -> Result<Device, ModelError> {
+        match s {
+            "auto" => Ok(Device::Auto),
+            "cpu" => Ok(Device::Cpu),
+            "cuda" => Ok(Device::Cuda(0)),
+            "metal" => Ok(Device::Metal),
+            _ => s.strip_prefix("cuda:").and_then(|n| n.parse().ok()).map(Device::Cuda).ok_or_else(|| {
+                let device = s.chars().take(40).collect::<String>().escape_debug().to_string();
+                ModelError::Device { device, what: "unknown; use auto, cpu, cuda, cuda:N or metal".into() }
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_round_trip() {
+        for d in [Device::Auto, Device::Cpu, Device::Cuda(0), Device::Cuda(3), Device::Metal] {
+            assert_eq!(d.to_string().parse::<Device>().unwrap(), d);
+        }
+        assert_eq!("cuda".parse::<Device>().unwrap(), Device::Cuda(0));
+        for bad in ["", "gpu", "cuda:", "cuda:x", "cuda:-1", "\u{1b}[31m"] {
+            let said = bad.parse::<Device>().unwrap_err().to_string();
+            assert!(!said.contains('\u{1b}'));
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What can go wrong between a model folder and a number, each with the file, the fact and the fix.
+
+use std::path::PathBuf;
+
+use super::hook::HookPoint;
+
+/// Every failure of loading or running a model.
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    /// A file could not be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A folder, a hub snapshot or a built-in lacks a file.
+    #[error("{place}: no {file}; {hint}")]
+    MissingFile {
+        /// The folder, hub id or built-in name.
+        place: String,
+        /// The file that is not there.
+        file: String,
+        /// What to do.
+        hint: String,
+    },
+    /// A configuration or tokenizer file says something impossible.
+    #[error("{file}: {what}")]
+    Config {
+        /// The file.
+        file: String,
+        /// What it says, and what is accepted.
+        what: String,
+    },
+    /// `config.json` names an architecture that no family describes.
+    #[error("{file}: architecture '{found}' is not supported; supported: {known}")]
+    UnknownArchitecture {
+        /// The configuration file.
+        file: String,
+        /// `model_type` as found.
+        found: String,
+        /// Every supported `model_type`.
+        known: String,
+    },
+    /// A weights file is damaged or hostile.
+    #[error("{file}: {what}")]
+    Weights {
+        /// The weights file.
+        file: String,
+        /// What is wrong, and what to do.
+        what: String,
+    },
+    /// The weights lack a tensor that the architecture needs.
+    #[error(
+        "{file}: no tensor '{tensor}', which '{family}' needs; the file is incomplete or of another family"
+    )]
+    MissingTensor {
+        /// The weights file.
+        file: String,
+        /// The first name under which the tensor was looked for.
+        tensor: String,
+        /// The family that needs it.
+        family: String,
+    },
+    /// The tokenizer can produce ids that the model has no row for.
+    #[error(
+        "{file}: the tokenizer has ids up to {largest}, the model only {vocab} rows; they do not belong together"
+    )]
+    TokenizerTooLarge {
+        /// The tokenizer file.
+        file: String,
+        /// Its largest id.
+        largest: u32,
+        /// The model's vocabulary size.
+        vocab: usize,
+    },
+    /// The question needs a tokenizer and the model came without.
+    #[error("{model}: no tokenizer; add tokenizer.json (or vocab.txt, or vocab.json and merges.txt)")]
+    NoTokenizer {
+        /// The model's name.
+        model: String,
+    },
+    /// Logits were asked of a model without an output matrix.
+    #[error("{model}: no {kind} head: prompts need one; hidden-state probes work")]
+    NoHead {
+        /// The model's name.
+        model: String,
+        /// `masked-LM` or `causal-LM`.
+        kind: &'static str,
+    },
+    /// A row has more tokens than the model has positions.
+    #[error("sentence {row} has {len} tokens, the model takes {max}; shorten it")]
+    TooLong {
+        /// Row in the batch, from 0.
+        row: usize,
+        /// Its number of tokens.
+        len: usize,
+        /// The model's limit.
+        max: usize,
+    },
+    /// A row has no tokens, or the batch no rows.
+    #[error("sentence {row} has no tokens; give at least one")]
+    Empty {
+        /// Row in the batch, from 0.
+        row: usize,
+    },
+    /// An id outside the vocabulary.
+    #[error("token id {id} in sentence {row} is outside the vocabulary of {vocab}")]
+    TokenId {
+        /// The id.
+        id: u32,
+        /// Row in the batch, from 0.
+        row: usize,
+        /// Vocabulary size.
+        vocab: usize,
+    },
+    /// A plan asks for something that this model or batch cannot give.
+    #[error("plan: {0}")]
+    Plan(String),
+    /// The backward pass did not reach a wanted tensor: a bug or an op without backward, never a zero.
+    #[error("no gradient arrived at {0}: the scalar does not depend on it, or an operation has no backward")]
+    MissingGradient(HookPoint),
+    /// The device cannot be used.
+    #[error("device {device}: {what}")]
+    Device {
+        /// As asked for.
+        device: String,
+        /// Why not, and what to do.
+        what: String,
+    },
+    /// A model id could not be resolved.
+    #[error("hub {id}: {what}")]
+    Hub {
+        /// The model id.
+        id: String,
+        /// What happened, and what to do.
+        what: String,
+    },
+    /// Training went wrong (a loss that is not finite, a target outside the batch).
+    #[error("training: {0}")]
+    Training(String),
+    /// The tensor library failed.
+    #[error("computation failed: {0}")]
+    Compute(String),
+}
+
+impl ModelError {
+    /// An [`ModelError::Io`] for `path`, as a `map_err` argument.
+    pub(crate) fn io(path: &std::path::Path) -> impl FnOnce(std::io::Error) -> ModelError + '_ {
+        move |source| ModelError::Io { path: path.to_owned(), source }
+    }
+}
+
+/// The module's result.
+pub type Result<T> = std::result::Result<T, ModelError>;

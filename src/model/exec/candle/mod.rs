@@ -1,0 +1,157 @@
+//! The candle executor: every device that candle knows, gradients by its autograd.
+//!
+//! candle's fused layer norm, softmax and rotary operations have no backward and do not complain: what lies before them
+//! gets no gradient, or a wrong one where a residual path goes around. So a pass that differentiates uses plain
+//! operations throughout ([`ops`]), a wanted gradient that does not arrive is an error, and tests compare gradients
+//! with finite differences.
+
+mod net;
+mod ops;
+mod tap;
+pub mod train;
+
+use candle_core::{DType, Tensor};
+
+use self::net::Network;
+use self::tap::Tap;
+use super::Executor;
+use crate::model::arch::Arch;
+use crate::model::array::Array;
+use crate::model::batch::Batch;
+use crate::model::device::Device;
+use crate::model::error::{ModelError, Result};
+use crate::model::params::Params;
+use crate::model::plan::{Gradient, Plan, Scalar, Sites, Target};
+use crate::model::trace::Trace;
+
+impl From<candle_core::Error> for ModelError {
+    fn from(e: candle_core::Error) -> ModelError {
+        ModelError::Compute(e.to_string())
+    }
+}
+
+/// A model on a candle device, in f32.
+pub struct CandleExecutor {
+    net: Network,
+    device: candle_core::Device,
+}
+
+impl CandleExecutor {
+    /// Moves parameters to a device.
+    ///
+    /// # Errors
+    /// [`ModelError::Device`]; [`ModelError::Compute`] (memory); [`ModelError::MissingTensor`].
+    pub fn new(arch: &Arch, mut params: Params, device: Device) -> Result<CandleExecutor> {
+        let device = open_device(device)?;
+        let net = Network::frozen(arch, &mut params, &device)?;
+        Ok(CandleExecutor { net, device })
+    }
+}
+
+/// Opens a device.
+pub(super) fn open_device(device: Device) -> Result<candle_core::Device> {
+    let refuse = |what: String| Err(ModelError::Device { device: device.to_string(), what });
+    match device {
+        Device::Cpu => Ok(candle_core::Device::Cpu),
+        Device::Auto if candle_core::utils::cuda_is_available() => open_device(Device::Cuda(0)),
+        Device::Auto if candle_core::utils::metal_is_available() => open_device(Device::Metal),
+        Device::Auto => Ok(candle_core::Device::Cpu),
+        Device::Cuda(_) if !candle_core::utils::cuda_is_available() => {
+            refuse("this build has no CUDA; build with --features cuda, or use cpu".into())
+        }
+        Device::Metal if !candle_core::utils::metal_is_available() => {
+            refuse("this build has no Metal; build with --features metal, or use cpu".into())
+        }
+        Device::Cuda(n) => candle_core::Device::new_cuda(n).or_else(|e| refuse(e.to_string())),
+        Device::Metal => candle_core::Device::new_metal(0).or_else(|e| refuse(e.to_string())),
+    }
+}
+
+/// A tensor's values on the host.
+fn to_host(t: &Tensor, shape: &[usize]) -> Result<Array> {
+    Ok(Array::new(shape, t.flatten_all()?.to_dtype(DType::F32)?.to_vec1()?))
+}
+
+fn from_host(a: &Array, device: &candle_core::Device) -> Result<Tensor> {
+    Ok(Tensor::from_slice(&a.data, a.shape.as_slice(), device)?)
+}
+
+impl Executor for CandleExecutor {
+    fn run(&self, batch: &Batch, plan: &Plan) -> Result<Trace> {
+        run(&self.net, &self.device, batch, plan)
+    }
+
+    fn device(&self) -> String {
+        match &self.device {
+            candle_core::Device::Cpu => "candle cpu".into(),
+            candle_core::Device::Metal(_) => "candle metal".into(),
+            candle_core::Device::Cuda(_) => "candle cuda".into(),
+        }
+    }
+}
+
+/// One pass over a network, frozen or in training.
+fn run(net: &Network, device: &candle_core::Device, batch: &Batch, plan: &Plan) -> Result<Trace> {
+    let extent = plan.extent(&net.arch);
+    let mut tap = Tap::new(plan, batch, &net.arch, device)?;
+    let hidden = net.hidden(batch, &plan.start, extent.blocks, &mut tap)?;
+    let mut trace = Trace::default();
+    if extent.final_norm {
+        let mut last = Last { net, batch, raw: hidden, normed: None };
+        if tap.touches_final_norm() || plan.logits.as_ref().is_some_and(|l| l.sites == Sites::All) {
+            last.normed = Some(net.final_norm(&last.raw, &mut tap)?);
+        }
+        if let Some(l) = &plan.logits {
+            let logits = net.logits(&last.rows(&l.sites, &mut tap)?, l.vocab.as_deref())?;
+            let width = l.vocab.as_ref().map_or(net.arch.vocab, Vec::len);
+            let shape = match &l.sites {
+                Sites::All => vec![batch.rows(), batch.len(), width],
+                Sites::At(list) => vec![list.len(), width],
+            };
+            trace.logits = Some(to_host(&logits, &shape)?);
+        }
+        if let Some(Gradient { of, .. }) = &plan.gradient
+            && let Some(targets) = of.targets()
+        {
+            let scalars = last.scalars(of, targets, &mut tap)?;
+            tap.set_scalars(scalars);
+        }
+    }
+    tap.finish(&mut trace)?;
+    Ok(trace)
+}
+
+/// The states after the last block, normed as far as anyone asks.
+struct Last<'a> {
+    net: &'a Network,
+    batch: &'a Batch,
+    /// `[B T, D]`
+    raw: Tensor,
+    /// `[B T, D]`
+    normed: Option<Tensor>,
+}
+
+impl Last<'_> {
+    /// The rows at `sites`, after the final norm: `[N, D]`.
+    fn rows(&self, sites: &Sites, tap: &mut Tap<'_>) -> Result<Tensor> {
+        let select = |t: &Tensor| tap::select(t, sites, self.batch.len());
+        match &self.normed {
+            Some(t) => select(t),
+            None => self.net.final_norm(&select(&self.raw)?, &mut tap.silent()),
+        }
+    }
+
+    /// The scalars to differentiate, one for each target: `[N]`.
+    fn scalars(&self, of: &Scalar, targets: &[Target], tap: &mut Tap<'_>) -> Result<Tensor> {
+        let sites = Sites::At(targets.iter().map(|t| (t.row, t.position)).collect());
+        let rows = self.rows(&sites, tap)?;
+        let tokens: Vec<u32> = targets.iter().map(|t| t.token).collect();
+        match of {
+            Scalar::Logit(_) => self.net.logits_of(&rows, &tokens),
+            _ => {
+                let log = self.net.log_probabilities_of(&rows, &tokens)?;
+                Ok(if matches!(of, Scalar::Probability(_)) { log.exp()? } else { log })
+            }
+        }
+    }
+}

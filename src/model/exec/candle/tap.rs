@@ -1,0 +1,192 @@
+//! Where a plan meets the pass: edits, captures and gradients at hook points.
+
+use candle_core::{Device, Tensor, Var};
+
+use super::{from_host, to_host};
+use crate::model::arch::Arch;
+use crate::model::array::Array;
+use crate::model::batch::Batch;
+use crate::model::error::{ModelError, Result};
+use crate::model::hook::HookPoint;
+use crate::model::plan::{Edit, EditKind, Gradient, Plan, Scalar, Sites};
+use crate::model::trace::Trace;
+
+/// What one pass has to do at hook points, and what it has found so far.
+pub(super) struct Tap<'a> {
+    plan: &'a Plan,
+    rows: usize,
+    len: usize,
+    heads: usize,
+    device: &'a Device,
+    /// Operations must have a backward.
+    pub differentiable: bool,
+    captured: Vec<Option<Tensor>>,
+    /// One zero variable for each wanted gradient, added to the value at its point: its gradient is the value's.
+    variables: Vec<Option<Var>>,
+    scalars: Option<Tensor>,
+}
+
+/// An empty plan that lives long enough.
+static IDLE: Plan = Plan {
+    start: crate::model::plan::Start::Tokens,
+    captures: Vec::new(),
+    logits: None,
+    edits: Vec::new(),
+    gradient: None,
+};
+
+impl<'a> Tap<'a> {
+    pub fn new(plan: &'a Plan, batch: &Batch, arch: &Arch, device: &'a Device) -> Result<Tap<'a>> {
+        Ok(Tap {
+            plan,
+            rows: batch.rows(),
+            len: batch.len(),
+            heads: arch.heads,
+            device,
+            differentiable: plan.gradient.is_some(),
+            captured: vec![None; plan.captures.len()],
+            variables: vec![None; plan.gradient.as_ref().map_or(0, |g| g.wrt.len())],
+            scalars: None,
+        })
+    }
+
+    /// A tap that reads and changes nothing, for training.
+    pub fn training(batch: &Batch, arch: &Arch, device: &'a Device) -> Result<Tap<'a>> {
+        Ok(Tap { differentiable: true, ..Tap::new(&IDLE, batch, arch, device)? })
+    }
+
+    /// The same pass without any hook.
+    pub fn silent(&self) -> Tap<'a> {
+        Tap {
+            plan: &IDLE,
+            rows: self.rows,
+            len: self.len,
+            heads: self.heads,
+            device: self.device,
+            differentiable: self.differentiable,
+            captured: Vec::new(),
+            variables: Vec::new(),
+            scalars: None,
+        }
+    }
+
+    pub fn touches_final_norm(&self) -> bool {
+        self.touches(HookPoint::FinalNorm)
+    }
+
+    fn touches(&self, p: HookPoint) -> bool {
+        let p_is = |q: &HookPoint| *q == p;
+        self.plan.captures.iter().any(|c| p_is(&c.at))
+            || self.plan.edits.iter().any(|e| p_is(&e.at))
+            || self.plan.gradient.as_ref().is_some_and(|g| {
+                g.wrt.iter().any(p_is) || matches!(&g.of, Scalar::Cotangent { at, .. } if p_is(at))
+            })
+    }
+
+    /// Passes a value through a hook point: `[B T, W]`, or `[B,H,T,T]` for attention.
+    pub fn visit(&mut self, p: HookPoint, x: Tensor) -> Result<Tensor> {
+        if !self.touches(p) {
+            return Ok(x);
+        }
+        let mut x = x;
+        for e in self.plan.edits.iter().filter(|e| e.at == p) {
+            x = self.apply(e, &x)?;
+        }
+        if let Some(g) = &self.plan.gradient {
+            for (i, _) in g.wrt.iter().enumerate().filter(|(_, q)| **q == p) {
+                let zero = Var::zeros(x.shape(), x.dtype(), self.device)?;
+                x = (x + zero.as_tensor())?;
+                self.variables[i] = Some(zero);
+            }
+        }
+        for (i, c) in self.plan.captures.iter().enumerate().filter(|(_, c)| c.at == p) {
+            self.captured[i] = Some(self.select_at(p, &x, &c.sites)?);
+        }
+        if let Some(Gradient { of: Scalar::Cotangent { at, sites, value }, .. }) = &self.plan.gradient
+            && *at == p
+        {
+            let chosen = self.select_at(p, &x, sites)?;
+            let value = from_host(value, self.device)?.reshape(chosen.shape())?;
+            self.scalars = Some((chosen * value)?.sum_all()?.reshape(1)?);
+        }
+        Ok(x)
+    }
+
+    fn select_at(&self, p: HookPoint, x: &Tensor, sites: &Sites) -> Result<Tensor> {
+        match (p, sites) {
+            // [B,H,T,T] to one row of H T values for each position.
+            (HookPoint::Pattern(_), Sites::At(_)) => {
+                let rows = x.transpose(1, 2)?.reshape((self.rows * self.len, self.heads * self.len))?;
+                select(&rows, sites, self.len)
+            }
+            _ => select(x, sites, self.len),
+        }
+    }
+
+    /// One edit of `[B T, W]`.
+    fn apply(&self, e: &Edit, x: &Tensor) -> Result<Tensor> {
+        let (n, width) = x.dims2()?;
+        let mut dense = Array::zeros([n, width]);
+        let mut mask = vec![0u8; n];
+        for (i, &(row, position)) in e.sites.iter().enumerate() {
+            let at = row * self.len + position;
+            let value = if e.value.shape.len() == 1 { &e.value.data } else { e.value.row(i) };
+            mask[at] = 1;
+            match e.how {
+                EditKind::Overwrite => dense.row_mut(at).copy_from_slice(value),
+                EditKind::Add => dense.row_mut(at).iter_mut().zip(value).for_each(|(d, v)| *d += v),
+            }
+        }
+        let dense = from_host(&dense, self.device)?;
+        Ok(match e.how {
+            EditKind::Add => (x + dense)?,
+            EditKind::Overwrite => {
+                let mask = Tensor::from_vec(mask, (n, 1), self.device)?.broadcast_as((n, width))?;
+                mask.where_cond(&dense, x)?
+            }
+        })
+    }
+
+    /// Hands in the scalars that come out of the head.
+    pub fn set_scalars(&mut self, scalars: Tensor) {
+        self.scalars = Some(scalars);
+    }
+
+    /// Runs the backward pass if one is wanted and brings everything to the host.
+    pub fn finish(self, trace: &mut Trace) -> Result<()> {
+        for (c, t) in self.plan.captures.iter().zip(&self.captured) {
+            let t = t.as_ref().ok_or_else(|| ModelError::Compute(format!("{} was not reached", c.at)))?;
+            let shape = match (c.at, &c.sites) {
+                (HookPoint::Pattern(_), Sites::All) => vec![self.rows, self.heads, self.len, self.len],
+                (HookPoint::Pattern(_), Sites::At(s)) => vec![s.len(), self.heads, self.len],
+                (_, Sites::All) => vec![self.rows, self.len, t.dims2()?.1],
+                (_, Sites::At(s)) => vec![s.len(), t.dims2()?.1],
+            };
+            trace.captures.push((c.at, to_host(t, &shape)?));
+        }
+        let Some(g) = &self.plan.gradient else { return Ok(()) };
+        let missing = || ModelError::MissingGradient(g.wrt[0]);
+        let scalars = self.scalars.as_ref().ok_or_else(missing)?;
+        trace.scalars = scalars.to_vec1()?;
+        let mut store = scalars.sum_all()?.backward()?;
+        for (p, var) in g.wrt.iter().zip(&self.variables) {
+            let gradient = var.as_ref().and_then(|v| store.remove(v.as_tensor()));
+            let gradient = gradient.ok_or(ModelError::MissingGradient(*p))?;
+            let width = gradient.dims2()?.1;
+            trace.gradients.push((*p, to_host(&gradient, &[self.rows, self.len, width])?));
+        }
+        Ok(())
+    }
+}
+
+/// Rows of `[B T, W]` at sites.
+pub(super) fn select(x: &Tensor, sites: &Sites, len: usize) -> Result<Tensor> {
+    match sites {
+        Sites::All => Ok(x.clone()),
+        Sites::At(list) => {
+            let rows: Vec<u32> = list.iter().map(|&(b, t)| (b * len + t) as u32).collect();
+            let n = rows.len();
+            Ok(x.index_select(&Tensor::from_vec(rows, n, x.device())?, 0)?)
+        }
+    }
+}

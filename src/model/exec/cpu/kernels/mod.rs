@@ -1,0 +1,3 @@
+//! Kernels on plain slices. The only place, besides the memory map, that may use `unsafe`.
+
+pub mod matmul;

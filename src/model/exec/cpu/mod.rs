@@ -1,0 +1,3 @@
+//! Plain slices on the processor.
+
+pub mod kernels;

@@ -1,0 +1,162 @@
+//! BERT: post-norm encoder with learned positions and token types (Devlin et al., 2019), with or without its head.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{ConfigFile, Entry, Family, Size, activation_name, plain};
+use crate::model::arch::{
+    Activation, Arch, Attention, Embedding, Head, Mlp, Norm, NormKind, Place, Positions,
+};
+use crate::model::error::Result;
+
+pub(super) const FAMILY: Family = Family {
+    model_types: &["bert"],
+    prefixes: &["bert."],
+    names: &[ENCODER, HEAD],
+    describe,
+    config: Some(config),
+};
+
+/// Embeddings and blocks, shared by all descendants of BERT that kept its module names.
+pub(super) const ENCODER: &[Entry] = &[
+    plain("embed.tokens", &["embeddings.word_embeddings"]),
+    plain("embed.positions", &["embeddings.position_embeddings"]),
+    plain("embed.types", &["embeddings.token_type_embeddings"]),
+    plain("embed.norm", &["embeddings.LayerNorm"]),
+    plain("blocks.{l}.attn.q", &["encoder.layer.{l}.attention.self.query"]),
+    plain("blocks.{l}.attn.k", &["encoder.layer.{l}.attention.self.key"]),
+    plain("blocks.{l}.attn.v", &["encoder.layer.{l}.attention.self.value"]),
+    plain("blocks.{l}.attn.out", &["encoder.layer.{l}.attention.output.dense"]),
+    plain("blocks.{l}.norm1", &["encoder.layer.{l}.attention.output.LayerNorm"]),
+    plain("blocks.{l}.mlp.up", &["encoder.layer.{l}.intermediate.dense"]),
+    plain("blocks.{l}.mlp.down", &["encoder.layer.{l}.output.dense"]),
+    plain("blocks.{l}.norm2", &["encoder.layer.{l}.output.LayerNorm"]),
+];
+
+/// The masked-LM head as BERT names it.
+pub(super) const HEAD: &[Entry] = &[
+    plain("head.transform", &["cls.predictions.transform.dense"]),
+    plain("head.norm", &["cls.predictions.transform.LayerNorm"]),
+    plain("head.decoder.weight", &["cls.predictions.decoder.weight"]),
+    plain("head.decoder.bias", &["cls.predictions.bias", "cls.predictions.decoder.bias"]),
+];
+
+/// The fields of `config.json` that BERT and its close descendants read.
+#[derive(Deserialize)]
+pub(super) struct Fields {
+    pub vocab_size: usize,
+    pub hidden_size: usize,
+    pub num_hidden_layers: usize,
+    pub num_attention_heads: usize,
+    pub intermediate_size: usize,
+    pub max_position_embeddings: usize,
+    #[serde(default = "two")]
+    pub type_vocab_size: usize,
+    #[serde(default = "gelu")]
+    pub hidden_act: String,
+    #[serde(default = "eps")]
+    pub layer_norm_eps: f64,
+    #[serde(default = "yes")]
+    pub tie_word_embeddings: bool,
+    #[serde(default)]
+    pub is_decoder: bool,
+    pub position_embedding_type: Option<String>,
+}
+
+fn two() -> usize {
+    2
+}
+pub(super) fn gelu() -> String {
+    "gelu".into()
+}
+fn eps() -> f64 {
+    1e-12
+}
+pub(super) fn yes() -> bool {
+    true
+}
+
+/// A post-norm encoder with these fields: BERT itself.
+pub(super) fn encoder(file: &ConfigFile, f: &Fields) -> Result<Arch> {
+    if let Some(kind) = f.position_embedding_type.as_deref().filter(|k| *k != "absolute") {
+        return Err(
+            file.wrong(format!("position_embedding_type '{}'; absolute is supported", kind.escape_debug()))
+        );
+    }
+    if f.is_decoder {
+        return Err(file.wrong("is_decoder is set; only the encoder form is supported".into()));
+    }
+    let activation = file.activation(&f.hidden_act)?;
+    Ok(Arch {
+        family: file.model_type().to_owned(),
+        vocab: f.vocab_size,
+        hidden: f.hidden_size,
+        layers: f.num_hidden_layers,
+        heads: f.num_attention_heads,
+        kv_heads: f.num_attention_heads,
+        head_dim: file.head_width(f.hidden_size, f.num_attention_heads)?,
+        intermediate: f.intermediate_size,
+        max_positions: f.max_position_embeddings,
+        embedding: Embedding { types: f.type_vocab_size, norm: true, ..Embedding::plain(f.hidden_size) },
+        positions: Positions::Learned { offset: 0, padding: None },
+        norm: Norm { kind: NormKind::Layer, eps: f.layer_norm_eps },
+        place: Place::Post,
+        attention: Attention { causal: false, qkv_bias: true, out_bias: true },
+        mlp: Mlp { activation, gated: false, bias: true },
+        shared_block: false,
+        final_norm: false,
+        head: Head::Masked { activation, eps: f.layer_norm_eps, tied: f.tie_word_embeddings },
+        decoder: None,
+    })
+}
+
+fn describe(file: &ConfigFile) -> Result<Arch> {
+    encoder(file, &file.fields()?)
+}
+
+/// See [`Arch::bert`].
+pub(super) fn arch(s: Size) -> Arch {
+    Arch {
+        family: "bert".into(),
+        vocab: s.vocab,
+        hidden: s.hidden,
+        layers: s.layers,
+        heads: s.heads,
+        kv_heads: s.heads,
+        head_dim: s.hidden / s.heads.max(1),
+        intermediate: s.hidden.saturating_mul(4),
+        max_positions: s.max_positions,
+        embedding: Embedding { types: 2, norm: true, ..Embedding::plain(s.hidden) },
+        positions: Positions::Learned { offset: 0, padding: None },
+        norm: Norm { kind: NormKind::Layer, eps: eps() },
+        place: Place::Post,
+        attention: Attention { causal: false, qkv_bias: true, out_bias: true },
+        mlp: Mlp { activation: Activation::GeluErf, gated: false, bias: true },
+        shared_block: false,
+        final_norm: false,
+        head: Head::Masked { activation: Activation::GeluErf, eps: eps(), tied: true },
+        decoder: None,
+    }
+}
+
+fn config(a: &Arch) -> Value {
+    let tied = !matches!(a.head, Head::Masked { tied: false, .. });
+    json!({
+        "architectures": [if a.head == Head::None { "BertModel" } else { "BertForMaskedLM" }],
+        "model_type": "bert",
+        "vocab_size": a.vocab,
+        "hidden_size": a.hidden,
+        "num_hidden_layers": a.layers,
+        "num_attention_heads": a.heads,
+        "intermediate_size": a.intermediate,
+        "max_position_embeddings": a.max_positions,
+        "type_vocab_size": a.embedding.types,
+        "hidden_act": activation_name(a.mlp.activation),
+        "layer_norm_eps": a.norm.eps,
+        "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0,
+        "initializer_range": 0.02,
+        "tie_word_embeddings": tied,
+        "torch_dtype": "float16",
+    })
+}

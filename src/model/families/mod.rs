@@ -1,0 +1,231 @@
+//! Families: each file reads a `config.json` into an [`Arch`] and says how its checkpoints name things.
+//!
+//! To add one: a file with a `FAMILY`, and its line in [`FAMILIES`].
+
+mod albert;
+mod bert;
+mod distilbert;
+mod electra;
+mod ernie;
+mod gpt2;
+mod gpt_neox;
+mod llama;
+mod roberta;
+mod rotary;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::arch::{Activation, Arch};
+use super::error::{ModelError, Result};
+use super::params::{Layout, Location, Rows};
+
+/// Every family that can be loaded.
+pub const FAMILIES: &[Family] = &[
+    bert::FAMILY,
+    roberta::FAMILY,
+    ernie::FAMILY,
+    distilbert::FAMILY,
+    electra::FAMILY,
+    albert::FAMILY,
+    gpt2::FAMILY,
+    gpt_neox::FAMILY,
+    llama::FAMILY,
+];
+
+/// One family.
+pub struct Family {
+    /// Values of `model_type` that it reads; the first is the one it writes.
+    pub model_types: &'static [&'static str],
+    /// Prefixes that checkpoints put before the names of the base model (also tried: none); the first is written.
+    pub prefixes: &'static [&'static str],
+    /// Canonical stems to stored stems.
+    pub names: &'static [&'static [Entry]],
+    /// Reads a configuration; the flag says where errors come from.
+    pub describe: fn(&ConfigFile) -> Result<Arch>,
+    /// Writes a configuration that `describe` reads back; for families that can be trained here.
+    pub config: Option<fn(&Arch) -> Value>,
+}
+
+/// One line of a family's table of names: a canonical stem (`{l}` stands for the layer; `.weight` and `.bias` follow,
+/// unless the stem says them itself), the stored stems to try, and the layout.
+pub struct Entry(pub &'static str, pub &'static [&'static str], pub Layout);
+
+/// An entry whose tensors are stored as they are.
+const fn plain(stem: &'static str, stored: &'static [&'static str]) -> Entry {
+    Entry(stem, stored, Layout { transposed: false, rows: Rows::All })
+}
+
+impl Family {
+    /// Where checkpoints of this family keep the canonical parameter `name`.
+    pub fn locate(&self, name: &str) -> Location {
+        let (layer, generic) = split_layer(name);
+        let (stem, kind) = generic.rsplit_once('.').unwrap_or((generic.as_str(), ""));
+        let entries = || self.names.iter().flat_map(|t| t.iter());
+        let (entry, suffix) = match entries().find(|e| e.0 == generic) {
+            Some(e) => (e, String::new()),
+            None => match entries().find(|e| e.0 == stem) {
+                Some(e) => (e, format!(".{kind}")),
+                None => return Location { names: Vec::new(), layout: Layout::default() },
+            },
+        };
+        let head = generic.starts_with("head.");
+        let mut names = Vec::new();
+        for stored in entry.1 {
+            let stored = stored.replace("{l}", &layer) + &suffix;
+            let prefixed = self.prefixes.iter().map(|p| format!("{p}{stored}"));
+            if head {
+                names.push(stored.clone());
+                names.extend(prefixed);
+            } else {
+                names.extend(prefixed);
+                names.push(stored.clone());
+            }
+        }
+        // Files from before 2019 say gamma and beta for the norms' weight and bias.
+        let old: Vec<String> = names.iter().filter_map(|n| old_norm_name(n)).collect();
+        names.extend(old);
+        Location { names, layout: entry.2 }
+    }
+
+    /// The family that wrote an [`Arch`].
+    ///
+    /// # Errors
+    /// [`ModelError::UnknownArchitecture`].
+    pub fn of(arch: &Arch) -> Result<&'static Family> {
+        find(&arch.family).ok_or_else(|| unknown("architecture description", &arch.family))
+    }
+}
+
+/// `blocks.3.attn.q.weight` to (`3`, `blocks.{l}.attn.q.weight`).
+fn split_layer(name: &str) -> (String, String) {
+    match name.strip_prefix("blocks.").and_then(|r| r.split_once('.')) {
+        Some((layer, rest)) => (layer.to_owned(), format!("blocks.{{l}}.{rest}")),
+        None => (String::new(), name.to_owned()),
+    }
+}
+
+fn old_norm_name(name: &str) -> Option<String> {
+    let stem = name.strip_suffix("LayerNorm.weight").map(|s| (s, "gamma"));
+    let (stem, kind) = stem.or_else(|| name.strip_suffix("LayerNorm.bias").map(|s| (s, "beta")))?;
+    Some(format!("{stem}LayerNorm.{kind}"))
+}
+
+fn find(model_type: &str) -> Option<&'static Family> {
+    FAMILIES.iter().find(|f| f.model_types.contains(&model_type))
+}
+
+fn unknown(file: &str, found: &str) -> ModelError {
+    let known: Vec<&str> = FAMILIES.iter().flat_map(|f| f.model_types).copied().collect();
+    ModelError::UnknownArchitecture {
+        file: file.to_owned(),
+        found: found.chars().take(80).collect::<String>().escape_debug().to_string(),
+        known: known.join(", "),
+    }
+}
+
+/// A parsed `config.json`.
+pub struct ConfigFile {
+    label: String,
+    value: Value,
+}
+
+impl ConfigFile {
+    /// Parses the text of a `config.json`; `label` names it in errors.
+    ///
+    /// # Errors
+    /// [`ModelError::Config`] if it is no JSON object.
+    pub fn parse(label: &str, text: &str) -> Result<ConfigFile> {
+        let wrong = |what| ModelError::Config { file: label.to_owned(), what };
+        let value: Value = serde_json::from_str(text).map_err(|e| wrong(format!("no JSON: {e}")))?;
+        if !value.is_object() {
+            return Err(wrong("a JSON object is needed".into()));
+        }
+        Ok(ConfigFile { label: label.to_owned(), value })
+    }
+
+    /// The family that `model_type` names, and its description of this file.
+    ///
+    /// # Errors
+    /// [`ModelError::UnknownArchitecture`]; [`ModelError::Config`] for sizes that cannot be.
+    pub fn describe(&self) -> Result<(&'static Family, Arch)> {
+        let found = self.value.get("model_type").and_then(Value::as_str).unwrap_or("");
+        let family = find(found).ok_or_else(|| unknown(&self.label, found))?;
+        let arch = (family.describe)(self)?;
+        arch.validate().map_err(|what| self.wrong(what))?;
+        Ok((family, arch))
+    }
+
+    /// `model_type` as written.
+    pub fn model_type(&self) -> &str {
+        self.value.get("model_type").and_then(Value::as_str).unwrap_or("")
+    }
+
+    /// Reads the fields a family needs.
+    fn fields<T: DeserializeOwned>(&self) -> Result<T> {
+        T::deserialize(&self.value).map_err(|e| self.wrong(e.to_string()))
+    }
+
+    fn wrong(&self, what: String) -> ModelError {
+        ModelError::Config { file: self.label.clone(), what }
+    }
+
+    /// An activation by its Hugging Face name.
+    fn activation(&self, name: &str) -> Result<Activation> {
+        match name {
+            "gelu" | "gelu_python" => Ok(Activation::GeluErf),
+            "gelu_new" | "gelu_fast" | "gelu_pytorch_tanh" => Ok(Activation::GeluTanh),
+            "relu" => Ok(Activation::Relu),
+            "silu" | "swish" => Ok(Activation::Silu),
+            _ => Err(self.wrong(format!(
+                "activation '{}' is not supported; supported: gelu, gelu_new, relu, silu",
+                name.chars().take(40).collect::<String>().escape_debug()
+            ))),
+        }
+    }
+
+    /// Width of a head, where `hidden` splits evenly.
+    fn head_width(&self, hidden: usize, heads: usize) -> Result<usize> {
+        if heads == 0 || !hidden.is_multiple_of(heads) {
+            return Err(self.wrong(format!("a hidden size of {hidden} does not split into {heads} heads")));
+        }
+        Ok(hidden / heads)
+    }
+}
+
+/// The Hugging Face name of an activation.
+fn activation_name(a: Activation) -> &'static str {
+    match a {
+        Activation::GeluErf => "gelu",
+        Activation::GeluTanh => "gelu_new",
+        Activation::Relu => "relu",
+        Activation::Silu => "silu",
+    }
+}
+
+/// Sizes of a model to be trained from nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// Vocabulary.
+    pub vocab: usize,
+    /// Width of the residual stream.
+    pub hidden: usize,
+    /// Blocks.
+    pub layers: usize,
+    /// Heads.
+    pub heads: usize,
+    /// Longest input in tokens.
+    pub max_positions: usize,
+}
+
+impl Arch {
+    /// A BERT for masked-LM training; feed-forward width 4 D, exact gelu, two token types, tied decoder.
+    pub fn bert(size: Size) -> Arch {
+        bert::arch(size)
+    }
+
+    /// A GPT-2 for causal-LM training; feed-forward width 4 D, tied decoder.
+    pub fn gpt2(size: Size) -> Arch {
+        gpt2::arch(size)
+    }
+}

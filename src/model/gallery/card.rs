@@ -1,0 +1,179 @@
+//! The card of a built-in model: what it was made from and what it can do, as `card.json` and as text.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::recipe::Objective;
+use crate::corpus::Frequencies;
+use crate::stats::Estimate;
+
+/// Everything that is known about a built-in model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Card {
+    /// Name in the gallery.
+    pub name: String,
+    /// `model_type` of its configuration.
+    pub family: String,
+    /// Version of the program that trained it.
+    pub version: String,
+    /// The seed of initial weights, text, masking and order.
+    pub seed: u64,
+    /// What it was trained to predict.
+    pub objective: Objective,
+    /// Its size.
+    pub shape: Shape,
+    /// Its tokenizer.
+    pub tokenizer: TokenizerCard,
+    /// What it was trained on.
+    pub corpus: CorpusCard,
+    /// How it was trained.
+    pub training: TrainingCard,
+    /// What it can do, measured on sentences it was never trained on, with the weights as stored (f16).
+    pub scores: Vec<Score>,
+    /// Level of the scores' intervals.
+    pub level: f64,
+    /// What a reader must know to judge the above.
+    pub notes: Vec<String>,
+}
+
+/// Size of a model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Shape {
+    /// Blocks.
+    pub layers: usize,
+    /// Width of the residual stream.
+    pub hidden: usize,
+    /// Attention heads.
+    pub heads: usize,
+    /// Scalar parameters.
+    pub parameters: usize,
+    /// Bytes of `model.safetensors`.
+    pub bytes: u64,
+}
+
+/// A tokenizer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TokenizerCard {
+    /// `WordPiece` or `byte-level BPE`.
+    pub kind: String,
+    /// Entries.
+    pub entries: usize,
+}
+
+/// The training text.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CorpusCard {
+    /// Constructions of Micro-English in it.
+    pub constructions: Vec<String>,
+    /// Sentences, each read once.
+    pub sentences: usize,
+    /// Tokens in them, special tokens included.
+    pub tokens: usize,
+    /// SHA-256 of the sentences in the order in which they were written, each with a line feed.
+    pub hash: String,
+    /// Shares of subject number (rows Sg, Pl) and attractor number (columns none, Sg, Pl).
+    pub frequencies: Frequencies,
+}
+
+/// The training run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrainingCard {
+    /// Optimiser steps.
+    pub steps: usize,
+    /// Sentences a step.
+    pub batch: usize,
+    /// Peak learning rate.
+    pub rate: f64,
+    /// Share of the steps over which the rate rises.
+    pub warm_up: f64,
+    /// Wall-clock seconds, without scoring.
+    pub seconds: f64,
+    /// Processor threads that were there.
+    pub threads: usize,
+    /// Step and mean cross entropy in nats over the steps since the point before.
+    pub loss: Vec<(usize, f64)>,
+}
+
+/// One measured ability.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// Stable name.
+    pub id: String,
+    /// What was measured, in words.
+    pub what: String,
+    /// Share of correct answers with its Wilson interval.
+    pub share: Estimate,
+    /// Number of answers.
+    pub n: u64,
+}
+
+impl Card {
+    /// The score of this name.
+    #[must_use]
+    pub fn score(&self, id: &str) -> Option<&Score> {
+        self.scores.iter().find(|s| s.id == id)
+    }
+}
+
+impl fmt::Display for Score {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [mean, lo, hi] = [self.share.mean, self.share.lo, self.share.hi].map(|x| 100.0 * x);
+        write!(f, "{mean:6.2} %  [{lo:.2}, {hi:.2}]  n {}  {}", self.n, self.what)
+    }
+}
+
+impl fmt::Display for Card {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (s, c, t) = (&self.shape, &self.corpus, &self.training);
+        writeln!(
+            f,
+            "{} ({}, trained by probity {}, seed {})",
+            self.name, self.family, self.version, self.seed
+        )?;
+        writeln!(
+            f,
+            "\nshape      {} layers, width {}, {} heads, {} parameters, {:.1} MB (f16)",
+            s.layers,
+            s.hidden,
+            s.heads,
+            s.parameters,
+            s.bytes as f64 / 1e6
+        )?;
+        writeln!(f, "tokenizer  {}, {} entries", self.tokenizer.kind, self.tokenizer.entries)?;
+        writeln!(
+            f,
+            "corpus     Micro-English ({}): {} sentences, {} tokens, sha256 {}",
+            c.constructions.join(", "),
+            c.sentences,
+            c.tokens,
+            c.hash.get(..16).unwrap_or(&c.hash)
+        )?;
+        writeln!(f, "           shares in %      no attractor    Sg    Pl")?;
+        for (name, row) in ["Sg", "Pl"].iter().zip(c.frequencies.cells()) {
+            let [none, sg, pl] = row.map(|x| 100.0 * x);
+            writeln!(f, "             {name} subject  {none:12.1} {sg:6.1} {pl:5.1}")?;
+        }
+        writeln!(
+            f,
+            "training   {} steps of {} sentences, AdamW, peak rate {}, warm-up {:.0} %, {:.0} s on {} threads",
+            t.steps,
+            t.batch,
+            t.rate,
+            100.0 * t.warm_up,
+            t.seconds,
+            t.threads
+        )?;
+        let points: Vec<String> = t.loss.iter().map(|(step, loss)| format!("{step}: {loss:.3}")).collect();
+        for (i, line) in points.chunks(6).enumerate() {
+            writeln!(f, "{}  {}", if i == 0 { "loss     " } else { "         " }, line.join("  "))?;
+        }
+        let level = 100.0 * self.level;
+        writeln!(f, "\nmeasured on sentences never trained on, with Wilson intervals at {level:.0} %:")?;
+        self.scores.iter().try_for_each(|score| writeln!(f, "  {score}"))?;
+        if !self.notes.is_empty() {
+            writeln!(f)?;
+        }
+        self.notes.iter().try_for_each(|note| writeln!(f, "- {note}"))
+    }
+}

@@ -1,0 +1,60 @@
+//! What can go wrong in the gallery.
+
+use std::path::PathBuf;
+
+use crate::corpus::{FrequencyError, TaskError};
+use crate::model::error::ModelError;
+use crate::stats::Cancelled;
+
+/// Why a built-in model could not be made or shown.
+#[derive(Debug, thiserror::Error)]
+pub enum GalleryError {
+    /// No model of this name.
+    #[error("there is no built-in model `{name}`; known are {known}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The known names.
+        known: String,
+    },
+    /// The folder to be written is there already.
+    #[error("{} exists already; remove it or choose another folder with --out", .0.display())]
+    Exists(PathBuf),
+    /// A file could not be written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The number of steps is out of range.
+    #[error("{0} steps; allowed are 1 to 1000000")]
+    Steps(usize),
+    /// A score could not be measured.
+    #[error("scoring: {0}")]
+    Score(String),
+    /// A card that ships is no card.
+    #[error("the card of {name}: {what}")]
+    Card {
+        /// Name of the model.
+        name: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// The model failed.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// The corpus failed.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    /// The corpus failed.
+    #[error(transparent)]
+    Frequency(#[from] FrequencyError),
+    /// The caller stopped the work; nothing was written.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+/// The module's result.
+pub type Result<T> = std::result::Result<T, GalleryError>;

@@ -1,0 +1,73 @@
+//! The built-in gallery: how its models are made, from a seed, and what they can do.
+//!
+//! `recipe` has one line per model. `train` writes Micro-English (`text`), learns a tokenizer, trains, measures (`score`) and
+//! leaves a Hugging Face folder with a [`Card`]. The folders that ship lie under `assets/models` and are embedded by
+//! [`builtin`](super::builtin).
+//!
+//! Everything random comes from the seed. On one machine with one number of threads the same seed gives the same files, but
+//! for the seconds on the card; elsewhere sums may be added in another order, and weights then differ in their last bits.
+
+pub mod card;
+mod error;
+mod linear;
+pub mod recipe;
+pub mod score;
+pub mod text;
+pub mod tokenizer;
+pub mod train;
+
+#[cfg(test)]
+mod tests;
+
+pub use card::Card;
+pub use error::{GalleryError, Result};
+pub use recipe::{RECIPES, Recipe};
+pub use train::{Options, Progress, Stage, train};
+
+use std::io::Read;
+use std::path::Path;
+
+use super::builtin::BUILTINS;
+
+/// The cards of the models that ship, in the order of the gallery.
+///
+/// # Errors
+/// [`GalleryError::Card`] if an embedded card is not readable.
+pub fn cards() -> Result<Vec<Card>> {
+    let read = |b: &super::builtin::Builtin| {
+        serde_json::from_slice(b.card)
+            .map_err(|e| GalleryError::Card { name: b.name.to_owned(), what: e.to_string() })
+    };
+    BUILTINS.iter().map(read).collect()
+}
+
+/// The largest card that is read from a folder.
+const MAX_CARD_BYTES: u64 = 1 << 20;
+
+/// The card of a built-in model, or of a folder that holds a `card.json`.
+///
+/// # Errors
+/// [`GalleryError::Unknown`], [`GalleryError::Io`], [`GalleryError::Card`].
+pub fn card(name: &str) -> Result<Card> {
+    let wrong = |what: String| GalleryError::Card { name: name.escape_debug().to_string(), what };
+    let folder = Path::new(name);
+    let bytes = match super::builtin::find(name) {
+        Some(b) => b.card.to_vec(),
+        None if folder.is_dir() => {
+            let path = folder.join("card.json");
+            let io = |source| GalleryError::Io { path: path.clone(), source };
+            let mut bytes = Vec::new();
+            let file = std::fs::File::open(&path).map_err(io)?;
+            file.take(MAX_CARD_BYTES + 1).read_to_end(&mut bytes).map_err(io)?;
+            if bytes.len() as u64 > MAX_CARD_BYTES {
+                return Err(wrong("larger than 1 MiB".to_owned()));
+            }
+            bytes
+        }
+        None => {
+            let known = BUILTINS.iter().map(|b| b.name).collect::<Vec<_>>().join(", ");
+            return Err(GalleryError::Unknown { name: name.escape_debug().to_string(), known });
+        }
+    };
+    serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))
+}

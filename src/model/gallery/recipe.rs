@@ -1,0 +1,130 @@
+//! How each built-in model is made: one line per model.
+
+use serde::{Deserialize, Serialize};
+
+use crate::corpus::Frequencies;
+use crate::model::arch::Arch;
+use crate::model::families::Size;
+
+/// What a model is asked to predict while it is trained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Objective {
+    /// Masked words (BERT).
+    Masked,
+    /// The next word (GPT-2).
+    Causal,
+}
+
+/// One built-in model.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Recipe {
+    /// Name on the command line and folder name.
+    pub name: &'static str,
+    /// What it is trained to predict; decides family and tokenizer.
+    pub objective: Objective,
+    /// Blocks.
+    pub layers: usize,
+    /// Width of the residual stream.
+    pub hidden: usize,
+    /// Attention heads.
+    pub heads: usize,
+    /// Longest input in tokens.
+    pub max_positions: usize,
+    /// Optimiser steps.
+    pub steps: usize,
+    /// Peak learning rate.
+    pub rate: f64,
+}
+
+/// Sentences a step.
+pub const BATCH: usize = 96;
+
+/// Share of the steps over which the learning rate rises from 0; it then falls linearly to 0.
+pub const WARM_UP: f64 = 0.06;
+
+/// The built-in models.
+#[rustfmt::skip]
+pub const RECIPES: &[Recipe] = &[
+    Recipe { name: "bert-mini", objective: Objective::Masked, layers: 3, hidden: 160, heads: 4, max_positions: 64, steps: 1500, rate: 1.5e-3 },
+    Recipe { name: "gpt2-mini", objective: Objective::Causal, layers: 3, hidden: 160, heads: 4, max_positions: 64, steps: 1000, rate: 2e-3 },
+];
+
+impl Recipe {
+    /// The recipe of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Recipe> {
+        RECIPES.iter().find(|r| r.name == name)
+    }
+
+    /// The architecture over a vocabulary of this size.
+    #[must_use]
+    pub fn arch(&self, vocab: usize) -> Arch {
+        let size = Size {
+            vocab,
+            hidden: self.hidden,
+            layers: self.layers,
+            heads: self.heads,
+            max_positions: self.max_positions,
+        };
+        match self.objective {
+            Objective::Masked => Arch::bert(size),
+            Objective::Causal => Arch::gpt2(size),
+        }
+    }
+
+    /// The learning rate of step `step` (from 0) of `steps`.
+    #[must_use]
+    pub fn rate_at(&self, step: usize, steps: usize) -> f64 {
+        let warm = (WARM_UP * steps as f64).max(1.0);
+        let (done, steps) = (step as f64 + 1.0, steps as f64);
+        let share = if done <= warm { done / warm } else { (steps - step as f64) / (steps - warm) };
+        self.rate * share.clamp(0.0, 1.0)
+    }
+}
+
+/// Frequencies of the training sentences: subjects 70 % singular and attractors 81 % singular, close to the paper's Table 1,
+/// but an attractor in 26 % of the sentences (Table 1: 16 %) and of a number that does not depend on the subject's, so
+/// that agreement over an attractor of the other number is seen often enough to be learned.
+///
+/// # Panics
+/// Never: the shares are constants.
+#[must_use]
+pub fn training_frequencies() -> Frequencies {
+    let (sg, attractor, attractor_sg) = (0.70, 0.26, 0.81);
+    let row = |share: f64| {
+        [
+            share * (1.0 - attractor),
+            share * attractor * attractor_sg,
+            share * attractor * (1.0 - attractor_sg),
+        ]
+    };
+    Frequencies::from_cells([row(sg), row(1.0 - sg)]).unwrap_or_else(|e| unreachable!("constants: {e}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique() {
+        let names: std::collections::HashSet<_> = RECIPES.iter().map(|r| r.name).collect();
+        assert_eq!(names.len(), RECIPES.len());
+        assert!(Recipe::named("bert-mini").is_some() && Recipe::named("bert-huge").is_none());
+    }
+
+    #[test]
+    fn the_rate_rises_falls_and_stays_positive() {
+        let r = &RECIPES[0];
+        let rates: Vec<f64> = (0..200).map(|s| r.rate_at(s, 200)).collect();
+        assert!((rates[0] - r.rate / 12.0).abs() < 1e-12 && (rates[11] - r.rate).abs() < 1e-12);
+        assert!(rates[..12].is_sorted() && rates[12..].is_sorted_by(|a, b| a >= b));
+        assert!(rates.iter().all(|&x| x > 0.0 && x <= r.rate) && rates[199] < r.rate / 100.0);
+        assert!((0..3).all(|s| r.rate_at(s, 3) > 0.0) && r.rate_at(0, 1) > 0.0);
+    }
+
+    #[test]
+    fn attractors_do_not_depend_on_the_subject() {
+        assert!(training_frequencies().phi().abs() < 1e-12);
+    }
+}

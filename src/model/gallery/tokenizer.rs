@@ -1,0 +1,224 @@
+//! Tokenizers of the built-in models: WordPiece and byte-level BPE over the words of a corpus, the same for the same words.
+//!
+//! The trainers of the `tokenizers` crate break ties in the order of a randomly seeded hash table, so two runs can differ.
+//! The merges are therefore learned here, ties going to the pair that was formed first, until every word of the corpus is
+//! one entry; the crate then runs the result.
+
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{Value, json};
+
+use crate::model::error::{ModelError, Result};
+
+/// Symbols before any merge, and the merges in order.
+struct Learned {
+    /// All entries: the alphabet in its given order, then one per merge.
+    entries: Vec<String>,
+    /// Pairs of entries that were joined, in order.
+    merges: Vec<(u32, u32)>,
+}
+
+/// Joins the most frequent adjacent pair, again and again, until every word is one symbol. `continuation` is the prefix of
+/// symbols that do not begin a word; it is dropped from the right part of a pair.
+fn learn(alphabet: Vec<String>, words: &[(Vec<u32>, u64)], continuation: &str) -> Learned {
+    let mut ids: HashMap<String, u32> = alphabet.iter().cloned().zip(0..).collect();
+    let mut learned = Learned { entries: alphabet, merges: Vec::new() };
+    let mut words: Vec<(Vec<u32>, u64)> = words.to_vec();
+    loop {
+        let mut counts: HashMap<(u32, u32), u64> = HashMap::new();
+        for (word, count) in &words {
+            for pair in word.windows(2) {
+                *counts.entry((pair[0], pair[1])).or_default() += count;
+            }
+        }
+        let best = counts.into_iter().max_by_key(|&(pair, count)| (count, std::cmp::Reverse(pair)));
+        let Some((pair, _)) = best else { return learned };
+        let [left, right] = [pair.0, pair.1].map(|id| learned.entries[id as usize].as_str());
+        let joined = format!("{left}{}", right.strip_prefix(continuation).unwrap_or(right));
+        let id = *ids.entry(joined).or_insert_with_key(|joined| {
+            learned.entries.push(joined.clone());
+            learned.entries.len() as u32 - 1
+        });
+        // A symbol that two pairs spell can bring back a pair that was joined before: its rank stays the first.
+        if !learned.merges.contains(&pair) {
+            learned.merges.push(pair);
+        }
+        for (word, _) in &mut words {
+            merge(word, pair, id);
+        }
+    }
+}
+
+/// Replaces every occurrence of `pair` in `word`, from the left.
+fn merge(word: &mut Vec<u32>, pair: (u32, u32), id: u32) {
+    let mut kept = 0;
+    let mut i = 0;
+    while i < word.len() {
+        let joins = i + 1 < word.len() && (word[i], word[i + 1]) == pair;
+        word[kept] = if joins { id } else { word[i] };
+        kept += 1;
+        i += if joins { 2 } else { 1 };
+    }
+    word.truncate(kept);
+}
+
+/// Special tokens of the masked family, in the order of their ids.
+pub const BERT_SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
+
+/// The one special token of the causal family.
+pub const GPT2_SPECIAL: &str = "<|endoftext|>";
+
+/// A lower-casing WordPiece tokenizer with BERT's frame, as the text of a `tokenizer.json`: one entry for each of the words
+/// (counted, lower case), and pieces for every other word in ASCII.
+///
+/// # Errors
+/// [`ModelError::Config`] if the `tokenizers` crate refuses the result.
+pub fn wordpiece(words: &BTreeMap<String, u64>) -> Result<String> {
+    let mut alphabet: Vec<String> = BERT_SPECIAL.map(str::to_owned).into();
+    let printable = || ('!'..='~').filter(|c| !c.is_ascii_uppercase());
+    alphabet.extend(printable().map(String::from));
+    alphabet.extend(printable().filter(char::is_ascii_alphanumeric).map(|c| format!("##{c}")));
+    let ids: HashMap<&str, u32> = alphabet.iter().map(String::as_str).zip(0..).collect();
+    let spell = |word: &str| -> Vec<u32> {
+        let piece = |(i, c): (usize, char)| if i == 0 { c.to_string() } else { format!("##{c}") };
+        word.chars().enumerate().filter_map(|p| ids.get(piece(p).as_str()).copied()).collect()
+    };
+    let words: Vec<(Vec<u32>, u64)> = words.iter().map(|(w, &count)| (spell(w), count)).collect();
+    let learned = learn(alphabet, &words, "##");
+    let vocab: serde_json::Map<String, Value> = numbered(&learned.entries);
+    let frame = |id: &str| json!({"SpecialToken": {"id": id, "type_id": 0}});
+    let pair = |id: &str, t: u8| json!({"SpecialToken": {"id": id, "type_id": t}});
+    let sequence = |id: &str, t: u8| json!({"Sequence": {"id": id, "type_id": t}});
+    let special = |token: &str, id: usize| json!({"id": token, "ids": [id], "tokens": [token]});
+    canonical(&json!({
+        "version": "1.0", "truncation": null, "padding": null,
+        "added_tokens": BERT_SPECIAL.iter().enumerate().map(|(i, t)| added(i, t)).collect::<Vec<_>>(),
+        "normalizer": {"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true,
+            "strip_accents": null, "lowercase": true},
+        "pre_tokenizer": {"type": "BertPreTokenizer"},
+        "post_processor": {
+            "type": "TemplateProcessing",
+            "single": [frame("[CLS]"), sequence("A", 0), frame("[SEP]")],
+            "pair": [frame("[CLS]"), sequence("A", 0), frame("[SEP]"), sequence("B", 1), pair("[SEP]", 1)],
+            "special_tokens": {"[CLS]": special("[CLS]", 2), "[SEP]": special("[SEP]", 3)},
+        },
+        "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
+        "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": 100, "vocab": vocab},
+    }))
+}
+
+/// A byte-level BPE tokenizer like GPT-2's, as the text of a `tokenizer.json`. `words` are counted as they stand in running
+/// text, ASCII, with the blank before them where there is one (`" keys"`, `"The"`, `"."`).
+///
+/// # Errors
+/// [`ModelError::Config`] if the `tokenizers` crate refuses the result.
+pub fn byte_level(words: &BTreeMap<String, u64>) -> Result<String> {
+    let mut symbols: Vec<char> =
+        tokenizers::pre_tokenizers::byte_level::ByteLevel::alphabet().into_iter().collect();
+    symbols.sort_unstable();
+    let mut alphabet: Vec<String> = vec![GPT2_SPECIAL.to_owned()];
+    alphabet.extend(symbols.iter().map(char::to_string));
+    let ids: HashMap<char, u32> = symbols.iter().copied().zip(1..).collect();
+    // In the byte-level alphabet printable ASCII stands for itself and a blank for U+0120.
+    let spell = |word: &str| -> Vec<u32> {
+        word.chars().filter_map(|c| ids.get(&if c == ' ' { '\u{120}' } else { c }).copied()).collect()
+    };
+    let words: Vec<(Vec<u32>, u64)> = words.iter().map(|(w, &count)| (spell(w), count)).collect();
+    let learned = learn(alphabet, &words, "");
+    let entry = |id: u32| learned.entries[id as usize].as_str();
+    let merges: Vec<[&str; 2]> = learned.merges.iter().map(|&(a, b)| [entry(a), entry(b)]).collect();
+    let vocab: serde_json::Map<String, Value> = numbered(&learned.entries);
+    let bytes =
+        json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true});
+    canonical(&json!({
+        "version": "1.0", "truncation": null, "padding": null,
+        "added_tokens": [added(0, GPT2_SPECIAL)],
+        "normalizer": null, "pre_tokenizer": bytes,
+        "post_processor": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": true},
+        "decoder": bytes,
+        "model": {"type": "BPE", "dropout": null, "unk_token": null, "continuing_subword_prefix": null,
+            "end_of_word_suffix": null, "fuse_unk": false, "byte_fallback": false, "ignore_merges": false,
+            "vocab": vocab, "merges": merges},
+    }))
+}
+
+fn numbered(entries: &[String]) -> serde_json::Map<String, Value> {
+    entries.iter().enumerate().map(|(id, e)| (e.clone(), Value::from(id))).collect()
+}
+
+fn added(id: usize, content: &str) -> Value {
+    json!({"id": id, "content": content, "single_word": false, "lstrip": false, "rstrip": false,
+        "normalized": false, "special": true})
+}
+
+/// The tokenizer as the crate itself writes it: vocabulary in the order of ids, every field present.
+fn canonical(file: &Value) -> Result<String> {
+    let wrong =
+        |e: tokenizers::Error| ModelError::Config { file: "tokenizer.json".into(), what: e.to_string() };
+    tokenizers::Tokenizer::from_bytes(file.to_string()).and_then(|t| t.to_string(true)).map_err(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn load(text: &str) -> tokenizers::Tokenizer {
+        tokenizers::Tokenizer::from_bytes(text).unwrap()
+    }
+
+    fn pieces(t: &tokenizers::Tokenizer, text: &str) -> Vec<String> {
+        t.encode(text, false).unwrap().get_tokens().to_vec()
+    }
+
+    /// The example of Sennrich et al. (2016), section 3.2, without their end-of-word mark.
+    #[test]
+    fn merges_are_the_most_frequent_pairs() {
+        let alphabet: Vec<String> = "deilnorstw".chars().map(String::from).collect();
+        let spell = |w: &str| {
+            w.chars().map(|c| alphabet.iter().position(|a| a.starts_with(c)).unwrap() as u32).collect()
+        };
+        let words: Vec<(Vec<u32>, u64)> =
+            [("low", 5), ("lower", 2), ("newest", 6), ("widest", 3)].map(|(w, n)| (spell(w), n)).into();
+        let learned = learn(alphabet.clone(), &words, "");
+        let joined: Vec<&str> = learned.entries[alphabet.len()..].iter().map(String::as_str).collect();
+        assert_eq!(joined[..4], ["es", "est", "lo", "low"]);
+        assert!(["low", "lower", "newest", "widest"].iter().all(|w| joined.contains(w)));
+    }
+
+    #[test]
+    fn words_are_one_token_and_others_are_split() {
+        let words = |list: &[&str]| list.iter().map(|w| ((*w).to_owned(), 3)).collect();
+        let bert = load(&wordpiece(&words(&["the", "keys", "key", "are", "."])).unwrap());
+        assert_eq!(pieces(&bert, "The keys [MASK]."), ["the", "keys", "[MASK]", "."]);
+        assert_eq!(bert.encode("keys", true).unwrap().get_tokens(), ["[CLS]", "keys", "[SEP]"]);
+        assert!(!pieces(&bert, "zebra 42 !?").contains(&"[UNK]".to_owned()));
+        assert_eq!(bert.token_to_id("[MASK]"), Some(4));
+        let gpt2 = load(&byte_level(&words(&["The", " keys", " are", "."])).unwrap());
+        assert_eq!(pieces(&gpt2, "The keys are."), ["The", "Ġkeys", "Ġare", "."]);
+        let odd = "Zoë's 42 keys\n";
+        let ids = gpt2.encode(odd, true).unwrap().get_ids().to_vec();
+        assert_eq!(gpt2.decode(&ids, false).unwrap(), odd);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn every_word_is_whole_and_files_repeat(words in proptest::collection::btree_map("[a-e]{1,6}", 1u64..5, 1..30)) {
+            let first = wordpiece(&words).unwrap();
+            prop_assert_eq!(&wordpiece(&words).unwrap(), &first);
+            let t = load(&first);
+            for w in words.keys() {
+                prop_assert_eq!(pieces(&t, w), [w.as_str()]);
+            }
+            let spaced: BTreeMap<String, u64> = words.iter().map(|(w, &n)| (format!(" {w}"), n)).collect();
+            let first = byte_level(&spaced).unwrap();
+            prop_assert_eq!(&byte_level(&spaced).unwrap(), &first);
+            let t = load(&first);
+            for w in spaced.keys() {
+                prop_assert_eq!(t.encode(w.as_str(), false).unwrap().len(), 1);
+            }
+        }
+    }
+}

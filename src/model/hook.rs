@@ -1,0 +1,157 @@
+//! Names of the places in a model that can be read and changed, as TransformerLens writes them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::arch::{Arch, Place};
+
+/// A place in the forward pass. Layers count from 0.
+///
+/// Prints to and parses from TransformerLens names. One departure, for models that normalise after the residual sum
+/// (BERT): `hook_resid_mid` and `hook_resid_post` are what the next part reads, that is after the norm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum HookPoint {
+    /// `hook_embed`: rows of the word-embedding table `[B,T,E]`, before positions, types and norm.
+    Embed,
+    /// `blocks.{l}.hook_resid_pre`: input of block l, `[B,T,D]`. `ResidPre(0)` is Hugging Face's `hidden_states[0]`.
+    ResidPre(usize),
+    /// `blocks.{l}.attn.hook_pattern`: softmax probabilities `[B,H,T,T]`, row = attending token. Read only.
+    Pattern(usize),
+    /// `blocks.{l}.hook_attn_out`: output of the attention part before the residual sum, `[B,T,D]`.
+    AttnOut(usize),
+    /// `blocks.{l}.hook_resid_mid`: between attention and feed-forward, `[B,T,D]`; absent in parallel blocks.
+    ResidMid(usize),
+    /// `blocks.{l}.hook_mlp_out`: output of the feed-forward part before the residual sum, `[B,T,D]`.
+    MlpOut(usize),
+    /// `blocks.{l}.hook_resid_post`: output of block l, `[B,T,D]`; always before a final norm.
+    ResidPost(usize),
+    /// `ln_final.hook_normalized`: after the final norm, `[B,T,D]`; only where there is one. Hugging Face's last
+    /// hidden state of GPT-2, GPT-NeoX, Llama and Qwen2.
+    FinalNorm,
+}
+
+impl HookPoint {
+    /// The block the point lies in.
+    pub fn layer(self) -> Option<usize> {
+        use HookPoint::*;
+        match self {
+            Embed | FinalNorm => None,
+            ResidPre(l) | Pattern(l) | AttnOut(l) | ResidMid(l) | MlpOut(l) | ResidPost(l) => Some(l),
+        }
+    }
+
+    /// Whether this architecture passes through the point.
+    pub fn exists_in(self, arch: &Arch) -> bool {
+        match self {
+            HookPoint::Embed => true,
+            HookPoint::FinalNorm => arch.final_norm,
+            HookPoint::ResidMid(l) => l < arch.layers && arch.place != Place::Parallel,
+            other => other.layer().is_some_and(|l| l < arch.layers),
+        }
+    }
+
+    /// Width of a vector at this point; `None` for attention probabilities.
+    pub fn width(self, arch: &Arch) -> Option<usize> {
+        match self {
+            HookPoint::Embed => Some(arch.embedding.width),
+            HookPoint::Pattern(_) => None,
+            _ => Some(arch.hidden),
+        }
+    }
+}
+
+impl fmt::Display for HookPoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            HookPoint::Embed => write!(f, "hook_embed"),
+            HookPoint::ResidPre(l) => write!(f, "blocks.{l}.hook_resid_pre"),
+            HookPoint::Pattern(l) => write!(f, "blocks.{l}.attn.hook_pattern"),
+            HookPoint::AttnOut(l) => write!(f, "blocks.{l}.hook_attn_out"),
+            HookPoint::ResidMid(l) => write!(f, "blocks.{l}.hook_resid_mid"),
+            HookPoint::MlpOut(l) => write!(f, "blocks.{l}.hook_mlp_out"),
+            HookPoint::ResidPost(l) => write!(f, "blocks.{l}.hook_resid_post"),
+            HookPoint::FinalNorm => write!(f, "ln_final.hook_normalized"),
+        }
+    }
+}
+
+/// A name that is no hook point.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "'{0}' is no hook point; known: hook_embed, blocks.N.{{hook_resid_pre, attn.hook_pattern, hook_attn_out, \
+     hook_resid_mid, hook_mlp_out, hook_resid_post}}, ln_final.hook_normalized"
+)]
+pub struct UnknownHook(String);
+
+impl FromStr for HookPoint {
+    type Err = UnknownHook;
+
+    fn from_str(name: &str) -> Result<HookPoint, UnknownHook> {
+        let unknown = || UnknownHook(name.chars().take(80).collect::<String>().escape_debug().to_string());
+        match name {
+            "hook_embed" => return Ok(HookPoint::Embed),
+            "ln_final.hook_normalized" => return Ok(HookPoint::FinalNorm),
+            _ => {}
+        }
+        let (layer, rest) =
+            name.strip_prefix("blocks.").and_then(|s| s.split_once('.')).ok_or_else(unknown)?;
+        if layer.is_empty() || !layer.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(unknown());
+        }
+        let l = layer.parse().map_err(|_| unknown())?;
+        Ok(match rest {
+            "hook_resid_pre" => HookPoint::ResidPre(l),
+            "attn.hook_pattern" => HookPoint::Pattern(l),
+            "hook_attn_out" => HookPoint::AttnOut(l),
+            "hook_resid_mid" => HookPoint::ResidMid(l),
+            "hook_mlp_out" => HookPoint::MlpOut(l),
+            "hook_resid_post" => HookPoint::ResidPost(l),
+            _ => return Err(unknown()),
+        })
+    }
+}
+
+impl Serialize for HookPoint {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for HookPoint {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<HookPoint, D::Error> {
+        String::deserialize(d)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_transformerlens_names_and_come_back() {
+        use HookPoint::*;
+        let all =
+            [Embed, ResidPre(0), Pattern(11), AttnOut(2), ResidMid(3), MlpOut(4), ResidPost(5), FinalNorm];
+        for p in all {
+            assert_eq!(p.to_string().parse::<HookPoint>().unwrap(), p);
+        }
+        assert_eq!(ResidPost(5).to_string(), "blocks.5.hook_resid_post");
+        assert_eq!(Pattern(1).to_string(), "blocks.1.attn.hook_pattern");
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for bad in
+            ["", "blocks", "blocks.", "blocks.1", "blocks.-1.hook_resid_pre", "blocks.+1.hook_resid_pre"]
+        {
+            assert!(bad.parse::<HookPoint>().is_err(), "{bad}");
+        }
+        assert!("blocks.99999999999999999999999.hook_resid_pre".parse::<HookPoint>().is_err());
+        assert!("blocks.1.hook_resid_pre ".parse::<HookPoint>().is_err());
+        let hostile = "\u{1b}[2J".parse::<HookPoint>().unwrap_err().to_string();
+        assert!(!hostile.contains('\u{1b}'), "escape codes must not reach the terminal");
+    }
+}

@@ -1,0 +1,183 @@
+//! Parameters on the host under canonical names, and their way from and to a checkpoint's own names and layouts.
+
+use std::collections::BTreeMap;
+
+use super::arch::{Arch, Head};
+use super::array::Array;
+use super::error::{ModelError, Result};
+use super::families::Family;
+use super::weights::Checkpoint;
+
+/// Canonical name (see [`Arch::parameters`]) to values. Matrices are `[out, in]`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Params(BTreeMap<String, Array>);
+
+/// How a canonical parameter lies in a stored tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Layout {
+    /// Stored as `[in, out]` (GPT-2's `Conv1D`).
+    pub transposed: bool,
+    /// Which output rows of the stored tensor belong to it.
+    pub rows: Rows,
+}
+
+/// Output rows of a stored tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Rows {
+    /// All.
+    #[default]
+    All,
+    /// The `index`-th of `of` equal parts (GPT-2: query, key, value side by side).
+    Part {
+        /// From 0.
+        index: usize,
+        /// Number of parts.
+        of: usize,
+    },
+    /// The same within each head (GPT-NeoX: query, key, value of head 0, then of head 1, ...).
+    PartOfHead {
+        /// From 0.
+        index: usize,
+        /// Number of parts.
+        of: usize,
+    },
+}
+
+/// Where to look for a parameter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Location {
+    /// Names under which checkpoints store it; the first is written on export.
+    pub names: Vec<String>,
+    /// How.
+    pub layout: Layout,
+}
+
+impl Layout {
+    /// Row of the stored tensor that holds output row `r` of `n`, with heads of `head_dim` rows.
+    fn stored_row(&self, r: usize, n: usize, head_dim: usize) -> usize {
+        match self.rows {
+            Rows::All => r,
+            Rows::Part { index, .. } => index * n + r,
+            Rows::PartOfHead { index, of } => {
+                (r / head_dim) * of * head_dim + index * head_dim + r % head_dim
+            }
+        }
+    }
+
+    /// Shape of the stored tensor for a canonical shape.
+    pub fn stored_shape(&self, shape: &[usize]) -> Vec<usize> {
+        let mut stored = shape.to_vec();
+        if let Rows::Part { of, .. } | Rows::PartOfHead { of, .. } = self.rows {
+            stored[0] *= of;
+        }
+        if self.transposed {
+            stored.reverse();
+        }
+        stored
+    }
+
+    /// Calls `visit(stored index, canonical index)` for every element.
+    fn each(&self, shape: &[usize], head_dim: usize, mut visit: impl FnMut(usize, usize)) {
+        let n = shape[0];
+        let width: usize = shape[1..].iter().product();
+        let stored_rows: usize = self.stored_shape(&[n])[0];
+        for r in 0..n {
+            let s = self.stored_row(r, n, head_dim);
+            for c in 0..width {
+                let at = if self.transposed && shape.len() > 1 { c * stored_rows + s } else { s * width + c };
+                visit(at, r * width + c);
+            }
+        }
+    }
+}
+
+impl Params {
+    /// Adds or replaces a parameter.
+    pub fn insert(&mut self, name: impl Into<String>, value: Array) {
+        self.0.insert(name.into(), value);
+    }
+
+    /// A parameter.
+    pub fn get(&self, name: &str) -> Option<&Array> {
+        self.0.get(name)
+    }
+
+    /// Takes a parameter out, so that an executor need not hold it twice.
+    pub fn take(&mut self, name: &str) -> Option<Array> {
+        self.0.remove(name)
+    }
+
+    /// All parameters in order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Array)> {
+        self.0.iter().map(|(k, v)| (k.as_str(), v))
+    }
+
+    /// Reads what `arch` needs from a checkpoint with `family`'s names. A head that the weights do not hold becomes
+    /// [`Head::None`] in `arch`.
+    ///
+    /// # Errors
+    /// [`ModelError::MissingTensor`], [`ModelError::Weights`] (wrong shape, not finite, unsupported type).
+    pub fn read(arch: &mut Arch, family: &Family, weights: &Checkpoint) -> Result<Params> {
+        let head = arch.head_parameters();
+        let stored = |name: &str| family.locate(name).names.iter().find(|n| weights.contains(n)).cloned();
+        if !head.is_empty() && head.iter().all(|p| stored(&p.name).is_none()) {
+            arch.head = Head::None;
+        }
+        let mut params = Params::default();
+        for p in arch.parameters() {
+            let location = family.locate(&p.name);
+            let Some(name) = location.names.iter().find(|n| weights.contains(n)) else {
+                return Err(ModelError::MissingTensor {
+                    file: weights.label(),
+                    tensor: location.names.first().cloned().unwrap_or(p.name),
+                    family: arch.family.clone(),
+                });
+            };
+            let Some(array) = weights.read(name).transpose()? else { continue };
+            let wanted = location.layout.stored_shape(&p.shape);
+            // BART stores its final bias as [1, V]: leading ones do not count.
+            let found: Vec<usize> = match array.shape.iter().position(|&s| s != 1) {
+                Some(i) if array.shape.len() > wanted.len() => array.shape[i..].to_vec(),
+                _ => array.shape.clone(),
+            };
+            if found != wanted {
+                return Err(ModelError::Weights {
+                    file: weights.label(),
+                    what: format!(
+                        "tensor '{name}' has shape {:?}; config.json asks for {wanted:?}",
+                        array.shape
+                    ),
+                });
+            }
+            let mut out = Array::zeros(p.shape.clone());
+            location.layout.each(&p.shape, arch.head_dim, |s, c| out.data[c] = array.data[s]);
+            params.insert(p.name, out);
+        }
+        Ok(params)
+    }
+
+    /// The same parameters under the names and layouts of `family`'s checkpoints.
+    ///
+    /// # Errors
+    /// [`ModelError::MissingTensor`] if a parameter of `arch` is absent.
+    pub fn to_checkpoint(&self, arch: &Arch, family: &Family) -> Result<Vec<(String, Array)>> {
+        let mut stored: BTreeMap<String, Array> = BTreeMap::new();
+        for p in arch.parameters() {
+            let missing = || ModelError::MissingTensor {
+                file: "parameters".into(),
+                tensor: p.name.clone(),
+                family: arch.family.clone(),
+            };
+            let value = self.get(&p.name).ok_or_else(missing)?;
+            let location = family.locate(&p.name);
+            let name = location.names.first().ok_or_else(missing)?;
+            let shape = location.layout.stored_shape(&p.shape);
+            let out = stored.entry(name.clone()).or_insert_with(|| Array::zeros(shape));
+            location.layout.each(&p.shape, arch.head_dim, |s, c| out.data[s] = value.data[c]);
+        }
+        Ok(stored.into_iter().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,430 @@
+//! What one forward pass is to read, change and differentiate.
+
+use super::arch::{Arch, Head};
+use super::array::Array;
+use super::batch::Batch;
+use super::error::{ModelError, Result};
+use super::hook::HookPoint;
+
+/// One request. The empty plan reads nothing; only what is asked for is computed and kept, and no block above the last
+/// one needed runs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Plan {
+    /// Where the pass begins.
+    pub start: Start,
+    /// What to read.
+    pub captures: Vec<Capture>,
+    /// Where to read logits.
+    pub logits: Option<LogitsAt>,
+    /// What to change, in this order where points coincide. A capture at the same point sees the changed value.
+    pub edits: Vec<Edit>,
+    /// What to differentiate.
+    pub gradient: Option<Gradient>,
+}
+
+/// Where a pass begins.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Start {
+    /// From the batch's token ids.
+    #[default]
+    Tokens,
+    /// From rows of the word-embedding table `[B,T,E]` in place of those of the ids (integrated gradients).
+    Embeddings(Array),
+    /// From the input of block `layer`, `[B,T,D]`, which is the output of block `layer - 1`; nothing below is computed.
+    /// `layer = L` runs the head alone.
+    Resume {
+        /// 0 to L.
+        layer: usize,
+        /// Input of that block.
+        hidden: Array,
+    },
+}
+
+/// Positions in a batch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sites {
+    /// Every position, padding included.
+    All,
+    /// N chosen `(row, position)` pairs.
+    At(Vec<(usize, usize)>),
+}
+
+impl Sites {
+    /// One position in each row.
+    pub fn per_row(positions: &[usize]) -> Sites {
+        Sites::At(positions.iter().copied().enumerate().collect())
+    }
+}
+
+/// One thing to read. Result: `[B,T,D]` at all sites (`[B,H,T,T]` for attention), `[N,D]` (`[N,H,T]`) at chosen ones.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capture {
+    /// Where in the model.
+    pub at: HookPoint,
+    /// Where in the batch.
+    pub sites: Sites,
+}
+
+/// Logits to compute: `[B,T,K]` at all sites, `[N,K]` at chosen ones; K = V or the chosen rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogitsAt {
+    /// Where in the batch.
+    pub sites: Sites,
+    /// Only these rows of the vocabulary, in this order.
+    pub vocab: Option<Vec<u32>>,
+}
+
+/// One change of vectors in the residual stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edit {
+    /// Where in the model (not attention probabilities).
+    pub at: HookPoint,
+    /// N `(row, position)` pairs.
+    pub sites: Vec<(usize, usize)>,
+    /// Overwrite or add.
+    pub how: EditKind,
+    /// `[D]`, one vector for all sites, or `[N,D]`, one for each.
+    pub value: Array,
+}
+
+/// How an edit changes a vector.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EditKind {
+    /// The vector is replaced.
+    Overwrite,
+    /// The value is added to it.
+    Add,
+}
+
+/// A scalar to differentiate and the points to differentiate it at.
+///
+/// Rows do not influence each other, so the gradient of a sum over rows holds each row's own gradient.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gradient {
+    /// Sum of these.
+    pub of: Scalar,
+    /// Gradients are taken with respect to the value that leaves these points, after edits.
+    pub wrt: Vec<HookPoint>,
+}
+
+/// A token at a position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Row in the batch.
+    pub row: usize,
+    /// Position whose logits count (a causal model predicts the *next* token there).
+    pub position: usize,
+    /// Vocabulary id.
+    pub token: u32,
+}
+
+/// What is differentiated.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scalar {
+    /// Sum over the targets of the token's logit.
+    Logit(Vec<Target>),
+    /// Sum over the targets of the token's softmax probability.
+    Probability(Vec<Target>),
+    /// Sum over the targets of the logarithm of that probability.
+    LogProbability(Vec<Target>),
+    /// Sum of `value` times the vectors at `sites` of point `at`; `value` has the shape such a capture would have.
+    Cotangent {
+        /// Where in the model.
+        at: HookPoint,
+        /// Where in the batch.
+        sites: Sites,
+        /// Weights.
+        value: Array,
+    },
+}
+
+impl Scalar {
+    /// The targets, where there are any.
+    pub fn targets(&self) -> Option<&[Target]> {
+        match self {
+            Scalar::Logit(t) | Scalar::Probability(t) | Scalar::LogProbability(t) => Some(t),
+            Scalar::Cotangent { .. } => None,
+        }
+    }
+}
+
+impl Plan {
+    /// Reads a point everywhere.
+    pub fn capture(self, at: HookPoint) -> Plan {
+        self.capture_at(at, Sites::All)
+    }
+
+    /// Reads a point at chosen sites.
+    pub fn capture_at(mut self, at: HookPoint, sites: Sites) -> Plan {
+        self.captures.push(Capture { at, sites });
+        self
+    }
+
+    /// Computes logits over the whole vocabulary.
+    pub fn logits_at(mut self, sites: Sites) -> Plan {
+        self.logits = Some(LogitsAt { sites, vocab: None });
+        self
+    }
+
+    /// Computes logits of chosen vocabulary rows only.
+    pub fn logits_of(mut self, sites: Sites, vocab: Vec<u32>) -> Plan {
+        self.logits = Some(LogitsAt { sites, vocab: Some(vocab) });
+        self
+    }
+
+    /// Starts from word-embedding rows `[B,T,E]`.
+    pub fn from_embeddings(mut self, rows: Array) -> Plan {
+        self.start = Start::Embeddings(rows);
+        self
+    }
+
+    /// Starts from the input of block `layer`, `[B,T,D]`.
+    pub fn resume(mut self, layer: usize, hidden: Array) -> Plan {
+        self.start = Start::Resume { layer, hidden };
+        self
+    }
+
+    /// Adds an edit.
+    pub fn edit(mut self, edit: Edit) -> Plan {
+        self.edits.push(edit);
+        self
+    }
+
+    /// Asks for a gradient.
+    pub fn gradient(mut self, of: Scalar, wrt: &[HookPoint]) -> Plan {
+        self.gradient = Some(Gradient { of, wrt: wrt.to_vec() });
+        self
+    }
+
+    /// Block at which the pass begins.
+    pub fn first_block(&self) -> usize {
+        match self.start {
+            Start::Resume { layer, .. } => layer,
+            _ => 0,
+        }
+    }
+
+    /// How far the pass must go: blocks `first_block()..blocks`, and whether the final norm (and what follows) runs.
+    pub fn extent(&self, arch: &Arch) -> Extent {
+        let mut extent = Extent { blocks: 0, final_norm: false };
+        let mut need = |p: HookPoint| match p {
+            HookPoint::Embed => {}
+            // The input of block l exists once block l-1 has run (or the embedding, for block 0).
+            HookPoint::ResidPre(l) => extent.blocks = extent.blocks.max(l),
+            HookPoint::FinalNorm => {
+                extent.final_norm = true;
+                extent.blocks = arch.layers;
+            }
+            p => extent.blocks = extent.blocks.max(p.layer().unwrap_or(0) + 1),
+        };
+        self.captures.iter().for_each(|c| need(c.at));
+        match &self.gradient {
+            Some(Gradient { of: Scalar::Cotangent { at, .. }, .. }) => need(*at),
+            Some(_) => need(HookPoint::FinalNorm),
+            None => {}
+        }
+        if self.logits.is_some() {
+            need(HookPoint::FinalNorm);
+        }
+        extent
+    }
+
+    /// Checks every shape, range and reachability, so that an executor need not.
+    ///
+    /// # Errors
+    /// [`ModelError::Plan`] with the offending part; [`ModelError::NoHead`] when logits are asked of a model without
+    /// one (`name` is the model's).
+    pub fn check(&self, name: &str, arch: &Arch, batch: &Batch) -> Result<()> {
+        let check = Check { name, arch, batch, first: self.first_block(), embeds: self.embeds() };
+        check.start(&self.start)?;
+        for c in &self.captures {
+            check.reached(c.at)?;
+            check.sites(&c.sites)?;
+        }
+        if let Some(l) = &self.logits {
+            check.head()?;
+            check.sites(&l.sites)?;
+            for &id in l.vocab.iter().flatten() {
+                check.token(id)?;
+            }
+        }
+        self.edits.iter().try_for_each(|e| check.edit(e))?;
+        self.gradient.iter().try_for_each(|g| check.gradient(g))
+    }
+
+    /// Whether the embedding layer runs.
+    fn embeds(&self) -> bool {
+        !matches!(self.start, Start::Resume { .. })
+    }
+}
+
+/// See [`Plan::extent`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Blocks below this one run.
+    pub blocks: usize,
+    /// The part after the last block runs.
+    pub final_norm: bool,
+}
+
+/// A plan's surroundings while it is checked.
+struct Check<'a> {
+    name: &'a str,
+    arch: &'a Arch,
+    batch: &'a Batch,
+    first: usize,
+    embeds: bool,
+}
+
+fn refuse<T>(why: String) -> Result<T> {
+    Err(ModelError::Plan(why))
+}
+
+impl Check<'_> {
+    fn start(&self, start: &Start) -> Result<()> {
+        let (b, t) = (self.batch.rows(), self.batch.len());
+        let (shape, wanted, finite) = match start {
+            Start::Tokens => return Ok(()),
+            Start::Embeddings(x) => (&x.shape, [b, t, self.arch.embedding.width], x),
+            Start::Resume { layer, hidden } => {
+                if *layer > self.arch.layers {
+                    return refuse(format!(
+                        "resume at block {layer}; the model has {} (0 to {})",
+                        self.arch.layers, self.arch.layers
+                    ));
+                }
+                (&hidden.shape, [b, t, self.arch.hidden], hidden)
+            }
+        };
+        if shape[..] != wanted {
+            return refuse(format!("starting array of shape {shape:?}; {wanted:?} is needed"));
+        }
+        self.finite(finite, "the starting array")
+    }
+
+    fn finite(&self, array: &Array, what: &str) -> Result<()> {
+        match array.data.iter().position(|v| !v.is_finite()) {
+            Some(i) => refuse(format!("{what} holds {} at {i}", array.data[i])),
+            None => Ok(()),
+        }
+    }
+
+    fn reached(&self, p: HookPoint) -> Result<()> {
+        if !p.exists_in(self.arch) {
+            return refuse(format!(
+                "{p} does not exist in '{}' ({}, {} blocks)",
+                self.name, self.arch.family, self.arch.layers
+            ));
+        }
+        // The point a pass resumes at is the input of its first block; the output of the block before is the same
+        // value, but is not passed through.
+        let below = match p {
+            HookPoint::Embed => !self.embeds,
+            HookPoint::FinalNorm => false,
+            p => p.layer().is_some_and(|l| l < self.first),
+        };
+        if below {
+            return refuse(format!("{p} lies below block {}, where the pass resumes", self.first));
+        }
+        Ok(())
+    }
+
+    fn site(&self, (row, position): (usize, usize)) -> Result<()> {
+        if !self.batch.is_token(row, position) {
+            return refuse(format!(
+                "no token at sentence {row}, position {position} (of {} sentences up to {} tokens)",
+                self.batch.rows(),
+                self.batch.len()
+            ));
+        }
+        Ok(())
+    }
+
+    fn sites(&self, sites: &Sites) -> Result<()> {
+        match sites {
+            Sites::All => Ok(()),
+            Sites::At(list) if list.is_empty() => refuse("an empty list of positions".into()),
+            Sites::At(list) => list.iter().try_for_each(|&s| self.site(s)),
+        }
+    }
+
+    fn token(&self, id: u32) -> Result<()> {
+        if id as usize >= self.arch.vocab {
+            return refuse(format!("token id {id} is outside the vocabulary of {}", self.arch.vocab));
+        }
+        Ok(())
+    }
+
+    fn head(&self) -> Result<()> {
+        if self.arch.head == Head::None {
+            return Err(ModelError::NoHead { model: self.name.to_owned(), kind: self.arch.head_kind() });
+        }
+        Ok(())
+    }
+
+    fn edit(&self, e: &Edit) -> Result<()> {
+        self.reached(e.at)?;
+        let Some(width) = e.at.width(self.arch) else {
+            return refuse(format!("{} can be read, not changed", e.at));
+        };
+        if e.sites.is_empty() {
+            return refuse(format!("an edit at {} without positions", e.at));
+        }
+        e.sites.iter().try_for_each(|&s| self.site(s))?;
+        if e.value.shape != [width] && e.value.shape != [e.sites.len(), width] {
+            return refuse(format!(
+                "an edit at {} with a value of shape {:?}; [{width}] or [{}, {width}] is needed",
+                e.at,
+                e.value.shape,
+                e.sites.len()
+            ));
+        }
+        self.finite(&e.value, "an edit")
+    }
+
+    fn gradient(&self, g: &Gradient) -> Result<()> {
+        if g.wrt.is_empty() {
+            return refuse("a gradient with respect to nothing".into());
+        }
+        for &p in &g.wrt {
+            self.reached(p)?;
+            if p.width(self.arch).is_none() {
+                return refuse(format!("gradients with respect to {p} are not offered"));
+            }
+        }
+        match &g.of {
+            Scalar::Cotangent { at, sites, value } => {
+                self.reached(*at)?;
+                self.sites(sites)?;
+                let wanted = self.capture_shape(*at, sites);
+                if value.shape != wanted {
+                    return refuse(format!(
+                        "a cotangent of shape {:?} at {at}; {wanted:?} is needed",
+                        value.shape
+                    ));
+                }
+                self.finite(value, "the cotangent")
+            }
+            Scalar::Logit(t) | Scalar::Probability(t) | Scalar::LogProbability(t) => {
+                self.head()?;
+                if t.is_empty() {
+                    return refuse("a gradient without targets".into());
+                }
+                t.iter().try_for_each(|t| {
+                    self.site((t.row, t.position))?;
+                    self.token(t.token)
+                })
+            }
+        }
+    }
+
+    fn capture_shape(&self, at: HookPoint, sites: &Sites) -> Vec<usize> {
+        let (b, t, h) = (self.batch.rows(), self.batch.len(), self.arch.heads);
+        match (sites, at.width(self.arch)) {
+            (Sites::All, Some(w)) => vec![b, t, w],
+            (Sites::All, None) => vec![b, h, t, t],
+            (Sites::At(list), Some(w)) => vec![list.len(), w],
+            (Sites::At(list), None) => vec![list.len(), h, t],
+        }
+    }
+}

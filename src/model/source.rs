@@ -1,0 +1,192 @@
+//! Where a model comes from: built in, a folder, or a hub id.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use super::builtin::{self, BUILTINS, Builtin};
+use super::error::{ModelError, Result};
+use super::hub;
+use super::weights::{self, Checkpoint};
+
+/// A model's address.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ModelSource {
+    /// A name from the gallery.
+    Builtin(String),
+    /// A folder in Hugging Face layout.
+    Dir(PathBuf),
+    /// A hub id, `name` or `organisation/name`, and a revision.
+    Hub {
+        /// The id.
+        id: String,
+        /// Branch, tag or commit; `main` unless given after an `@`.
+        revision: String,
+    },
+}
+
+impl FromStr for ModelSource {
+    type Err = ModelError;
+
+    /// A gallery name, else an existing folder or anything that looks like a path (`./x`, `/x`, `~/x`), else a hub id
+    /// (`org/name@revision`). `builtin:`, `dir:` and `hub:` in front decide.
+    fn from_str(s: &str) -> Result<ModelSource> {
+        if let Some(name) = s.strip_prefix("builtin:") {
+            return Ok(ModelSource::Builtin(name.to_owned()));
+        }
+        if let Some(path) = s.strip_prefix("dir:") {
+            return Ok(ModelSource::Dir(expand(path)));
+        }
+        let id = s.strip_prefix("hub:");
+        if id.is_none() {
+            if builtin::find(s).is_some() {
+                return Ok(ModelSource::Builtin(s.to_owned()));
+            }
+            let looks_like_path = s.starts_with(['/', '.', '~']) || s.ends_with('/') || s.contains('\\');
+            if looks_like_path || Path::new(s).is_dir() {
+                return Ok(ModelSource::Dir(expand(s)));
+            }
+        }
+        let id = id.unwrap_or(s);
+        let (id, revision) = id.split_once('@').unwrap_or((id, "main"));
+        hub::check_id(id, revision)?;
+        Ok(ModelSource::Hub { id: id.to_owned(), revision: revision.to_owned() })
+    }
+}
+
+fn expand(path: &str) -> PathBuf {
+    match (path.strip_prefix("~/"), dirs::home_dir()) {
+        (Some(rest), Some(home)) => home.join(rest),
+        _ => PathBuf::from(path),
+    }
+}
+
+impl fmt::Display for ModelSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ModelSource::Builtin(name) => write!(f, "{name}"),
+            ModelSource::Dir(path) => write!(f, "{}", path.display()),
+            ModelSource::Hub { id, revision } if revision == "main" => write!(f, "{id}"),
+            ModelSource::Hub { id, revision } => write!(f, "{id}@{revision}"),
+        }
+    }
+}
+
+/// A model's files, wherever they lie.
+pub enum Files {
+    /// In the program.
+    Builtin(&'static Builtin),
+    /// In a folder.
+    Dir(PathBuf),
+}
+
+impl Files {
+    /// Finds the files of a source; a hub id may be downloaded.
+    ///
+    /// # Errors
+    /// [`ModelError::MissingFile`], [`ModelError::Hub`].
+    pub fn open(source: &ModelSource) -> Result<Files> {
+        match source {
+            ModelSource::Builtin(name) => builtin::find(name).map(Files::Builtin).ok_or_else(|| {
+                let known: Vec<&str> = BUILTINS.iter().map(|b| b.name).collect();
+                ModelError::MissingFile {
+                    place: "built-in models".into(),
+                    file: format!("model '{}'", name.escape_debug()),
+                    hint: format!("there are: {}", known.join(", ")),
+                }
+            }),
+            ModelSource::Dir(path) if path.is_dir() => Ok(Files::Dir(path.clone())),
+            ModelSource::Dir(path) => Err(ModelError::MissingFile {
+                place: path.display().to_string(),
+                file: "such folder".into(),
+                hint: "give a folder with config.json, model.safetensors and a tokenizer".into(),
+            }),
+            ModelSource::Hub { id, revision } => hub::snapshot(id, revision).map(Files::Dir),
+        }
+    }
+
+    /// What errors call the place.
+    pub fn label(&self) -> String {
+        match self {
+            Files::Builtin(b) => b.name.to_owned(),
+            Files::Dir(path) => path.display().to_string(),
+        }
+    }
+
+    /// A file's bytes; `None` if there is no such file.
+    ///
+    /// # Errors
+    /// [`ModelError::Io`].
+    pub fn read(&self, name: &str) -> Result<Option<Cow<'static, [u8]>>> {
+        match self {
+            Files::Builtin(b) => Ok(match name {
+                "config.json" => Some(Cow::Borrowed(b.config)),
+                "tokenizer.json" => Some(Cow::Borrowed(b.tokenizer)),
+                "card.json" => Some(Cow::Borrowed(b.card)),
+                _ => None,
+            }),
+            Files::Dir(dir) => {
+                let path = dir.join(name);
+                if !path.is_file() {
+                    return Ok(None);
+                }
+                std::fs::read(&path).map(|b| Some(Cow::Owned(b))).map_err(ModelError::io(&path))
+            }
+        }
+    }
+
+    /// A file's text; `None` if there is no such file.
+    ///
+    /// # Errors
+    /// [`ModelError::Io`]; [`ModelError::Config`] if it is not UTF-8.
+    pub fn text(&self, name: &str) -> Result<Option<String>> {
+        let wrong =
+            |_| ModelError::Config { file: format!("{}/{name}", self.label()), what: "no UTF-8 text".into() };
+        self.read(name)?.map(|b| String::from_utf8(b.into_owned()).map_err(wrong)).transpose()
+    }
+
+    /// The weights, in one file or in shards.
+    ///
+    /// # Errors
+    /// [`ModelError::MissingFile`] (with the conversion hint if only pickled weights are there);
+    /// [`ModelError::Weights`].
+    pub fn weights(&self) -> Result<Checkpoint> {
+        let dir = match self {
+            Files::Builtin(b) => {
+                return Checkpoint::from_bytes(&format!("{}/model.safetensors", b.name), b.weights);
+            }
+            Files::Dir(dir) => dir,
+        };
+        let single = dir.join("model.safetensors");
+        if single.is_file() {
+            return Checkpoint::open(&[single]);
+        }
+        if let Some(index) = self.text(INDEX)? {
+            let names = weights::shards(&dir.join(INDEX).display().to_string(), &index)?;
+            let paths: Vec<PathBuf> = names.iter().map(|n| dir.join(n)).collect();
+            if let Some(absent) = names.iter().zip(&paths).find(|(_, p)| !p.is_file()).map(|(n, _)| n) {
+                return Err(self.missing(absent, &format!("{INDEX} names it; fetch it")));
+            }
+            return Checkpoint::open(&paths);
+        }
+        let pickled =
+            dir.join("pytorch_model.bin").is_file() || dir.join("pytorch_model.bin.index.json").is_file();
+        let hint = if pickled {
+            "only pytorch_model.bin is there, a pickle, which can run code and is not read; convert it once: python -c \
+             \"from transformers import AutoModelForMaskedLM as M; m = M.from_pretrained('.'); m.save_pretrained('.')\" \
+             (AutoModelForCausalLM for GPT-like models)"
+        } else {
+            "a model folder holds config.json, model.safetensors and a tokenizer"
+        };
+        Err(self.missing("model.safetensors", hint))
+    }
+
+    /// An error for an absent file.
+    pub fn missing(&self, file: &str, hint: &str) -> ModelError {
+        ModelError::MissingFile { place: self.label(), file: file.to_owned(), hint: hint.to_owned() }
+    }
+}
+
+/// The index of a sharded checkpoint.
+pub(super) const INDEX: &str = "model.safetensors.index.json";

@@ -1,0 +1,347 @@
+//! Text to token ids and back, as the model's own files define it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::error::{ModelError, Result};
+
+/// A tokenizer with the special tokens that its folder names.
+pub struct Tokenizer {
+    inner: tokenizers::Tokenizer,
+    file: String,
+    special: Special,
+    digest: [u8; 32],
+}
+
+/// Ids of special tokens; `None` where the tokenizer has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Special {
+    /// To be predicted.
+    pub mask: Option<u32>,
+    /// First token of masked models.
+    pub cls: Option<u32>,
+    /// Separator, last token of masked models.
+    pub sep: Option<u32>,
+    /// Padding.
+    pub pad: Option<u32>,
+    /// Beginning of a text.
+    pub bos: Option<u32>,
+    /// End of a text.
+    pub eos: Option<u32>,
+    /// Unknown.
+    pub unk: Option<u32>,
+}
+
+/// One encoded text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Encoding {
+    /// Token ids.
+    pub ids: Vec<u32>,
+    /// Tokens as the vocabulary spells them.
+    pub tokens: Vec<String>,
+    /// Start and end of each token in the text, in characters (not bytes: a byte-level token can be half a character).
+    pub offsets: Vec<(usize, usize)>,
+    /// Sentence of a pair: 0 or 1.
+    pub types: Vec<u32>,
+    /// Tokens that the tokenizer added, and special tokens in the text.
+    pub is_special: Vec<bool>,
+}
+
+/// The optional files beside a tokenizer.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Extras<'a> {
+    /// Text of `special_tokens_map.json`.
+    pub special_tokens_map: Option<&'a str>,
+    /// Text of `tokenizer_config.json`.
+    pub tokenizer_config: Option<&'a str>,
+}
+
+impl Tokenizer {
+    /// From the text of a `tokenizer.json`. Padding and truncation that the file switches on are switched off:
+    /// batches pad, and a sentence is never cut silently.
+    ///
+    /// # Errors
+    /// [`ModelError::Config`] if the text is no tokenizer.
+    pub fn from_json(file: &str, text: &[u8], extras: Extras<'_>) -> Result<Tokenizer> {
+        let wrong = |what: String| ModelError::Config { file: file.to_owned(), what };
+        let mut inner = tokenizers::Tokenizer::from_bytes(text)
+            .map_err(|e| wrong(format!("no tokenizer: {}", e.to_string().escape_debug())))?;
+        inner.with_padding(None);
+        inner.with_truncation(None).map_err(|e| wrong(e.to_string()))?;
+        let special = Special::find(&inner, extras).map_err(|e| wrong(format!("special tokens: {e}")))?;
+        Ok(Tokenizer { inner, file: file.to_owned(), special, digest: Sha256::digest(text).into() })
+    }
+
+    /// From the text of a BERT `vocab.txt`: WordPiece, lower-casing unless `tokenizer_config.json` says otherwise.
+    ///
+    /// # Errors
+    /// [`ModelError::Config`] if an entry is missing.
+    pub fn from_vocab_txt(file: &str, text: &str, extras: Extras<'_>) -> Result<Tokenizer> {
+        let vocab: BTreeMap<&str, usize> =
+            text.lines().map(str::trim_end).enumerate().map(|(id, token)| (token, id)).collect();
+        let id = |token: &str| {
+            vocab.get(token).copied().ok_or_else(|| ModelError::Config {
+                file: file.to_owned(),
+                what: format!("the vocabulary has no {token}"),
+            })
+        };
+        let (cls, sep) = (id("[CLS]")?, id("[SEP]")?);
+        let config = extras.tokenizer_config.and_then(|t| serde_json::from_str::<Value>(t).ok());
+        let flag = |key: &str| config.as_ref().and_then(|c| c.get(key)).and_then(Value::as_bool);
+        let lower = flag("do_lower_case").unwrap_or(true);
+        let special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
+        let added: Vec<Value> =
+            special.iter().filter_map(|t| vocab.get(t).map(|&i| added_token(i, t, false))).collect();
+        let template = |types: [u8; 2]| {
+            let piece = |id: &str, t: u8| json!({"SpecialToken": {"id": id, "type_id": t}});
+            let text = |id: &str, t: u8| json!({"Sequence": {"id": id, "type_id": t}});
+            let single = vec![piece("[CLS]", 0), text("A", 0), piece("[SEP]", 0)];
+            let pair = [single.clone(), vec![text("B", types[1]), piece("[SEP]", types[1])]].concat();
+            json!({
+                "type": "TemplateProcessing", "single": single, "pair": pair,
+                "special_tokens": {
+                    "[CLS]": {"id": "[CLS]", "ids": [cls], "tokens": ["[CLS]"]},
+                    "[SEP]": {"id": "[SEP]", "ids": [sep], "tokens": ["[SEP]"]},
+                },
+            })
+        };
+        let file_json = json!({
+            "version": "1.0",
+            "added_tokens": added,
+            "normalizer": {"type": "BertNormalizer", "clean_text": true,
+                "handle_chinese_chars": flag("tokenize_chinese_chars").unwrap_or(true),
+                "strip_accents": flag("strip_accents"), "lowercase": lower},
+            "pre_tokenizer": {"type": "BertPreTokenizer"},
+            "post_processor": template([0, 1]),
+            "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
+            "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+                "max_input_chars_per_word": 100, "vocab": vocab},
+        });
+        Tokenizer::from_json(file, file_json.to_string().as_bytes(), extras)
+    }
+
+    /// From the texts of `vocab.json` and `merges.txt`: byte-level BPE. A vocabulary with `<s>`, `</s>` and `<mask>` is
+    /// RoBERTa's and gets its frame; any other is GPT-2's and gets none.
+    ///
+    /// # Errors
+    /// [`ModelError::Config`] if a file is malformed.
+    pub fn from_bpe(file: &str, vocab: &str, merges: &str, extras: Extras<'_>) -> Result<Tokenizer> {
+        let wrong = |what: String| ModelError::Config { file: file.to_owned(), what };
+        let vocab: BTreeMap<String, u32> =
+            serde_json::from_str(vocab).map_err(|e| wrong(format!("no vocabulary: {e}")))?;
+        let merges: Vec<&str> =
+            merges.lines().filter(|l| !l.starts_with("#version") && !l.trim().is_empty()).collect();
+        let roberta = ["<s>", "</s>", "<mask>"].iter().all(|t| vocab.contains_key(*t));
+        let special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", "<|endoftext|>"];
+        let added: Vec<Value> = special
+            .iter()
+            .filter_map(|t| vocab.get(*t).map(|&i| added_token(i as usize, t, *t == "<mask>")))
+            .collect();
+        let post = if roberta {
+            json!({"type": "RobertaProcessing", "sep": ["</s>", vocab["</s>"]], "cls": ["<s>", vocab["<s>"]],
+                "trim_offsets": true, "add_prefix_space": false})
+        } else {
+            json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": true})
+        };
+        let byte_level =
+            json!({"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true});
+        let file_json = json!({
+            "version": "1.0", "added_tokens": added, "normalizer": null,
+            "pre_tokenizer": byte_level, "post_processor": post, "decoder": byte_level,
+            "model": {"type": "BPE", "vocab": vocab, "merges": merges},
+        });
+        Tokenizer::from_json(file, file_json.to_string().as_bytes(), extras)
+    }
+
+    /// Reads whichever tokenizer a folder holds; `None` if it holds none.
+    ///
+    /// # Errors
+    /// [`ModelError::Io`], [`ModelError::Config`].
+    pub fn from_dir(dir: &Path) -> Result<Option<Tokenizer>> {
+        let read = |name: &str| -> Result<Option<Vec<u8>>> {
+            let path = dir.join(name);
+            if !path.exists() {
+                return Ok(None);
+            }
+            std::fs::read(&path).map(Some).map_err(ModelError::io(&path))
+        };
+        Tokenizer::from_files(&dir.display().to_string(), read)
+    }
+
+    /// The same over any way of reading a named file.
+    ///
+    /// # Errors
+    /// Those of `read`; [`ModelError::Config`].
+    pub fn from_files(
+        place: &str,
+        read: impl Fn(&str) -> Result<Option<Vec<u8>>>,
+    ) -> Result<Option<Tokenizer>> {
+        let label = |name: &str| format!("{place}/{name}");
+        let text = |name: &str| -> Result<Option<String>> {
+            let wrong = |_| ModelError::Config { file: label(name), what: "no UTF-8 text".into() };
+            read(name)?.map(|b| String::from_utf8(b).map_err(wrong)).transpose()
+        };
+        let map = text("special_tokens_map.json")?;
+        let config = text("tokenizer_config.json")?;
+        let extras = Extras { special_tokens_map: map.as_deref(), tokenizer_config: config.as_deref() };
+        if let Some(bytes) = read("tokenizer.json")? {
+            return Tokenizer::from_json(&label("tokenizer.json"), &bytes, extras).map(Some);
+        }
+        if let Some(vocab) = text("vocab.txt")? {
+            return Tokenizer::from_vocab_txt(&label("vocab.txt"), &vocab, extras).map(Some);
+        }
+        if let (Some(vocab), Some(merges)) = (text("vocab.json")?, text("merges.txt")?) {
+            return Tokenizer::from_bpe(&label("vocab.json"), &vocab, &merges, extras).map(Some);
+        }
+        Ok(None)
+    }
+
+    /// Encodes a text with the tokenizer's own frame of special tokens.
+    ///
+    /// # Errors
+    /// [`ModelError::Config`] if the tokenizer fails on it (a regular expression that gives up, say).
+    pub fn encode(&self, text: &str) -> Result<Encoding> {
+        self.run(tokenizers::EncodeInput::from(text), true)
+    }
+
+    /// Encodes a text without any frame.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`].
+    pub fn encode_bare(&self, text: &str) -> Result<Encoding> {
+        self.run(tokenizers::EncodeInput::from(text), false)
+    }
+
+    /// Encodes a sentence pair.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`].
+    pub fn encode_pair(&self, first: &str, second: &str) -> Result<Encoding> {
+        self.run(tokenizers::EncodeInput::from((first, second)), true)
+    }
+
+    fn run(&self, input: tokenizers::EncodeInput<'_>, frame: bool) -> Result<Encoding> {
+        let e = self.inner.encode_char_offsets(input, frame).map_err(|e| self.wrong(e.to_string()))?;
+        Ok(Encoding {
+            ids: e.get_ids().to_vec(),
+            tokens: e.get_tokens().to_vec(),
+            offsets: e.get_offsets().to_vec(),
+            types: e.get_type_ids().to_vec(),
+            is_special: e.get_special_tokens_mask().iter().map(|&m| m != 0).collect(),
+        })
+    }
+
+    /// Text of some ids; special tokens are left out on request.
+    ///
+    /// # Errors
+    /// [`ModelError::Config`] if the tokenizer fails.
+    pub fn decode(&self, ids: &[u32], skip_special: bool) -> Result<String> {
+        self.inner.decode(ids, skip_special).map_err(|e| self.wrong(e.to_string()))
+    }
+
+    /// Id of a token as the vocabulary spells it.
+    pub fn token_id(&self, token: &str) -> Option<u32> {
+        self.inner.token_to_id(token)
+    }
+
+    /// Spelling of an id.
+    pub fn token(&self, id: u32) -> Option<String> {
+        self.inner.id_to_token(id)
+    }
+
+    /// The one id of a word in running text, with a blank before it where the tokenizer marks blanks; `None` if the
+    /// word takes several tokens or is unknown.
+    pub fn word_id(&self, word: &str) -> Option<u32> {
+        for text in [format!(" {word}"), word.to_owned()] {
+            if let Ok(e) = self.encode_bare(&text)
+                && e.ids.len() == 1
+                && Some(e.ids[0]) != self.special.unk
+            {
+                return Some(e.ids[0]);
+            }
+        }
+        None
+    }
+
+    /// Special tokens.
+    pub fn special(&self) -> Special {
+        self.special
+    }
+
+    /// Id to pad with: the pad token, else the end of text, else 0. Padding is masked, so that any id serves.
+    pub fn pad_id(&self) -> u32 {
+        self.special.pad.or(self.special.eos).unwrap_or(0)
+    }
+
+    /// The token that stands for a word to be predicted, as text.
+    pub fn mask_token(&self) -> Option<String> {
+        self.special.mask.and_then(|id| self.token(id))
+    }
+
+    /// Number of entries, added tokens included.
+    pub fn len(&self) -> usize {
+        self.inner.get_vocab_size(true)
+    }
+
+    /// Whether there is no entry at all.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// SHA-256 of the file that defined it.
+    pub fn digest(&self) -> [u8; 32] {
+        self.digest
+    }
+
+    /// Checks that a model of `vocab` rows has a row for every id.
+    ///
+    /// # Errors
+    /// [`ModelError::TokenizerTooLarge`].
+    pub fn check_fits(&self, vocab: usize) -> Result<()> {
+        let largest = self.inner.get_vocab(true).into_values().max().unwrap_or(0);
+        if largest as usize >= vocab {
+            return Err(ModelError::TokenizerTooLarge { file: self.file.clone(), largest, vocab });
+        }
+        Ok(())
+    }
+
+    fn wrong(&self, what: String) -> ModelError {
+        ModelError::Config { file: self.file.clone(), what: what.escape_debug().to_string() }
+    }
+}
+
+fn added_token(id: usize, content: &str, lstrip: bool) -> Value {
+    json!({"id": id, "content": content, "single_word": false, "lstrip": lstrip, "rstrip": false,
+        "normalized": false, "special": true})
+}
+
+impl Special {
+    /// Reads the roles from `special_tokens_map.json`, then `tokenizer_config.json`, then common spellings.
+    fn find(inner: &tokenizers::Tokenizer, extras: Extras<'_>) -> serde_json::Result<Special> {
+        let parse = |t: Option<&str>| t.map(serde_json::from_str::<Value>).transpose();
+        let sources = [parse(extras.special_tokens_map)?, parse(extras.tokenizer_config)?];
+        let role = |key: &str, common: &[&str]| {
+            let named = sources.iter().flatten().find_map(|s| {
+                let v = s.get(key)?;
+                let content = v.as_str().or_else(|| v.get("content").and_then(Value::as_str))?;
+                inner.token_to_id(content)
+            });
+            named.or_else(|| common.iter().find_map(|t| inner.token_to_id(t)))
+        };
+        Ok(Special {
+            mask: role("mask_token", &["[MASK]", "<mask>"]),
+            cls: role("cls_token", &["[CLS]", "<s>"]),
+            sep: role("sep_token", &["[SEP]", "</s>"]),
+            pad: role("pad_token", &["[PAD]", "<pad>"]),
+            bos: role("bos_token", &["<s>", "<|endoftext|>"]),
+            eos: role("eos_token", &["</s>", "<|endoftext|>"]),
+            unk: role("unk_token", &["[UNK]", "<unk>"]),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,60 @@
+//! What one forward pass brought back.
+
+use super::array::Array;
+use super::error::{ModelError, Result};
+use super::hook::HookPoint;
+
+/// The answer to a [`Plan`](super::plan::Plan), on the host.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Trace {
+    /// One array per capture, in the plan's order.
+    pub captures: Vec<(HookPoint, Array)>,
+    /// `[B,T,K]` or `[N,K]` if asked for.
+    pub logits: Option<Array>,
+    /// With a gradient: the value of each target (its logit, probability or log-probability), or the one inner
+    /// product with the cotangent.
+    pub scalars: Vec<f32>,
+    /// With a gradient: `[B,T,E]` (embeddings) or `[B,T,D]` for each point, in the plan's order.
+    pub gradients: Vec<(HookPoint, Array)>,
+}
+
+impl Trace {
+    /// The first capture at `p`.
+    ///
+    /// # Errors
+    /// [`ModelError::Plan`] if the plan did not ask for it.
+    pub fn get(&self, p: HookPoint) -> Result<&Array> {
+        find(&self.captures, p).ok_or_else(|| ModelError::Plan(format!("{p} was not captured")))
+    }
+
+    /// Takes the first capture at `p` out.
+    ///
+    /// # Errors
+    /// As [`Trace::get`].
+    pub fn take(&mut self, p: HookPoint) -> Result<Array> {
+        match self.captures.iter().position(|(q, _)| *q == p) {
+            Some(i) => Ok(self.captures.swap_remove(i).1),
+            None => Err(ModelError::Plan(format!("{p} was not captured"))),
+        }
+    }
+
+    /// The logits.
+    ///
+    /// # Errors
+    /// [`ModelError::Plan`] if the plan did not ask for them.
+    pub fn logits(&self) -> Result<&Array> {
+        self.logits.as_ref().ok_or_else(|| ModelError::Plan("logits were not asked for".into()))
+    }
+
+    /// The gradient with respect to `p`.
+    ///
+    /// # Errors
+    /// [`ModelError::MissingGradient`] if the plan did not ask for it.
+    pub fn gradient(&self, p: HookPoint) -> Result<&Array> {
+        find(&self.gradients, p).ok_or(ModelError::MissingGradient(p))
+    }
+}
+
+fn find(list: &[(HookPoint, Array)], p: HookPoint) -> Option<&Array> {
+    list.iter().find(|(q, _)| *q == p).map(|(_, a)| a)
+}

@@ -1,0 +1,325 @@
+//! safetensors files: every claim of a header is checked before a byte of it is believed.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+
+use half::{bf16, f16};
+use memmap2::Mmap;
+use safetensors::Dtype;
+use safetensors::tensor::TensorInfo;
+use sha2::{Digest, Sha256};
+
+use super::array::Array;
+use super::error::{ModelError, Result};
+
+/// Longest header that is read: the limit of the reference implementation.
+const LONGEST_HEADER: usize = 100_000_000;
+
+/// The bytes of one weights file.
+enum Bytes {
+    Mapped(Mmap),
+    Held(Cow<'static, [u8]>),
+}
+
+impl Bytes {
+    fn as_slice(&self) -> &[u8] {
+        match self {
+            Bytes::Mapped(m) => m,
+            Bytes::Held(b) => b,
+        }
+    }
+}
+
+/// One safetensors file with a validated header.
+struct Part {
+    label: String,
+    bytes: Bytes,
+    /// Offset of the tensor data in the file.
+    start: usize,
+    tensors: BTreeMap<String, TensorInfo>,
+}
+
+/// All tensors of a model, in one file or several.
+pub struct Checkpoint {
+    parts: Vec<Part>,
+}
+
+impl Checkpoint {
+    /// Maps the given safetensors files.
+    ///
+    /// # Errors
+    /// [`ModelError::Io`], [`ModelError::Weights`] with what the header claims falsely.
+    pub fn open<P: AsRef<Path>>(files: &[P]) -> Result<Checkpoint> {
+        let parts = files.iter().map(|p| Part::parse(label(p.as_ref()), map(p.as_ref())?));
+        Checkpoint::from_parts(parts.collect::<Result<_>>()?)
+    }
+
+    /// Reads weights that are already in memory (built-in models). `label` names them in errors.
+    ///
+    /// # Errors
+    /// [`ModelError::Weights`].
+    pub fn from_bytes(label: &str, bytes: impl Into<Cow<'static, [u8]>>) -> Result<Checkpoint> {
+        Checkpoint::from_parts(vec![Part::parse(label.to_owned(), Bytes::Held(bytes.into()))?])
+    }
+
+    fn from_parts(parts: Vec<Part>) -> Result<Checkpoint> {
+        let mut seen = BTreeMap::new();
+        for part in &parts {
+            for name in part.tensors.keys() {
+                if let Some(other) = seen.insert(name, &part.label) {
+                    return Err(part.wrong(format!("tensor '{}' is also in {other}", printable(name))));
+                }
+            }
+        }
+        Ok(Checkpoint { parts })
+    }
+
+    /// What to call the weights in an error.
+    pub fn label(&self) -> String {
+        self.parts.first().map_or_else(|| "weights".into(), |p| p.label.clone())
+    }
+
+    /// Whether the weights hold a tensor of that name.
+    pub fn contains(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
+    /// Names of all tensors.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().flat_map(|p| p.tensors.keys().map(String::as_str))
+    }
+
+    fn find(&self, name: &str) -> Option<(&Part, &TensorInfo)> {
+        self.parts.iter().find_map(|p| p.tensors.get(name).map(|t| (p, t)))
+    }
+
+    /// Reads a tensor as f32.
+    ///
+    /// # Errors
+    /// [`ModelError::Weights`] for an unsupported element type or a value that is not finite; `None` if absent.
+    pub fn read(&self, name: &str) -> Option<Result<Array>> {
+        self.find(name).map(|(part, info)| part.read(name, info))
+    }
+
+    /// Feeds all bytes to a hash, file by file.
+    pub fn hash_into(&self, hash: &mut Sha256) {
+        self.parts.iter().for_each(|p| hash.update(p.bytes.as_slice()));
+    }
+}
+
+/// Files of a sharded checkpoint in order of first mention, from the text of `model.safetensors.index.json`.
+///
+/// # Errors
+/// [`ModelError::Config`] if the text is no index, or names a file outside its folder.
+pub fn shards(label: &str, index: &str) -> Result<Vec<String>> {
+    #[derive(serde::Deserialize)]
+    struct Index {
+        weight_map: BTreeMap<String, String>,
+    }
+    let wrong = |what: String| ModelError::Config { file: label.to_owned(), what };
+    let index: Index = serde_json::from_str(index).map_err(|e| wrong(format!("no shard index: {e}")))?;
+    let mut files: Vec<String> = index.weight_map.into_values().collect();
+    files.sort();
+    files.dedup();
+    for f in &files {
+        let plain = f.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
+        if !plain || f.starts_with('.') || !f.ends_with(".safetensors") {
+            return Err(wrong(format!(
+                "shard '{}' is no plain .safetensors file name; shards lie beside their index",
+                printable(f)
+            )));
+        }
+    }
+    if files.is_empty() {
+        return Err(wrong("the index names no shard".into()));
+    }
+    Ok(files)
+}
+
+impl Part {
+    fn wrong(&self, what: String) -> ModelError {
+        ModelError::Weights { file: self.label.clone(), what }
+    }
+
+    /// Validates the header: length, JSON, element types, shapes, no overlap, no hole, nothing past the end.
+    fn parse(label: String, bytes: Bytes) -> Result<Part> {
+        let wrong = |what: String| Err(ModelError::Weights { file: label.clone(), what });
+        let all = bytes.as_slice();
+        let Some((first, rest)) = all.split_first_chunk::<8>() else {
+            return wrong(format!("{} bytes: too short for a safetensors file; fetch it again", all.len()));
+        };
+        let claimed = u64::from_le_bytes(*first);
+        let Some(header) = usize::try_from(claimed).ok().filter(|&n| n <= LONGEST_HEADER) else {
+            return wrong(format!("claims a header of {claimed} bytes: no safetensors file, or damaged"));
+        };
+        let Some(text) = rest.get(..header) else {
+            return wrong(format!(
+                "claims a header of {header} bytes and has {}: truncated; fetch it again",
+                rest.len()
+            ));
+        };
+        let tensors = match header_entries(text) {
+            Ok(t) => t,
+            Err(what) => return wrong(what),
+        };
+        let data = rest.len() - header;
+        if let Err(what) = check_layout(&tensors, data) {
+            return wrong(what);
+        }
+        Ok(Part { label, bytes, start: 8 + header, tensors })
+    }
+
+    fn read(&self, name: &str, info: &TensorInfo) -> Result<Array> {
+        let (from, to) = info.data_offsets;
+        let bytes = &self.bytes.as_slice()[self.start + from..self.start + to];
+        let data: Vec<f32> = match info.dtype {
+            Dtype::F32 => {
+                bytes.chunks_exact(4).map(|c| f32::from_le_bytes([c[0], c[1], c[2], c[3]])).collect()
+            }
+            Dtype::F16 => bytes.chunks_exact(2).map(|c| f16::from_le_bytes([c[0], c[1]]).to_f32()).collect(),
+            Dtype::BF16 => {
+                bytes.chunks_exact(2).map(|c| bf16::from_le_bytes([c[0], c[1]]).to_f32()).collect()
+            }
+            other => {
+                return Err(self.wrong(format!(
+                    "tensor '{}' has element type {other:?}; F32, F16 and BF16 are read",
+                    printable(name)
+                )));
+            }
+        };
+        if let Some(i) = data.iter().position(|v| !v.is_finite()) {
+            return Err(self.wrong(format!(
+                "tensor '{}' holds {} at element {i}: the file is damaged or its training diverged",
+                printable(name),
+                data[i]
+            )));
+        }
+        Ok(Array::new(info.shape.clone(), data))
+    }
+}
+
+/// The header's tensors by name; `__metadata__` is passed over.
+fn header_entries(text: &[u8]) -> std::result::Result<BTreeMap<String, TensorInfo>, String> {
+    let text = std::str::from_utf8(text).map_err(|_| "its header is no UTF-8 text".to_string())?;
+    let entries: BTreeMap<String, serde_json::Value> =
+        serde_json::from_str(text).map_err(|e| format!("its header is no JSON object: {e}"))?;
+    let mut tensors = BTreeMap::new();
+    for (name, value) in entries {
+        if name == "__metadata__" {
+            continue;
+        }
+        let info: TensorInfo = serde_json::from_value(value)
+            .map_err(|e| format!("its header entry '{}': {e}", printable(&name)))?;
+        tensors.insert(name, info);
+    }
+    Ok(tensors)
+}
+
+/// Tensors must tile the data exactly, each as long as its shape and element type say.
+fn check_layout(tensors: &BTreeMap<String, TensorInfo>, data: usize) -> std::result::Result<(), String> {
+    let mut order: Vec<(&String, &TensorInfo)> = tensors.iter().collect();
+    order.sort_by_key(|(_, t)| t.data_offsets);
+    let mut end = 0usize;
+    for (name, t) in order {
+        let (from, to) = t.data_offsets;
+        let name = printable(name);
+        if from > to || to > data {
+            return Err(format!(
+                "tensor '{name}' claims bytes {from} to {to} of {data}: truncated or damaged"
+            ));
+        }
+        if from != end {
+            let what = if from < end { "overlaps another" } else { "leaves a hole before it" };
+            return Err(format!("tensor '{name}' at byte {from} {what}: damaged"));
+        }
+        let bits = t
+            .shape
+            .iter()
+            .try_fold(1usize, |n, &s| n.checked_mul(s))
+            .and_then(|n| n.checked_mul(t.dtype.bitsize()))
+            .ok_or_else(|| format!("tensor '{name}' claims the shape {:?}", t.shape))?;
+        if bits % 8 != 0 || bits / 8 != to - from {
+            return Err(format!(
+                "tensor '{name}' of shape {:?} and type {:?} cannot take {} bytes: damaged",
+                t.shape,
+                t.dtype,
+                to - from
+            ));
+        }
+        end = to;
+    }
+    if end != data {
+        return Err(format!("{} bytes follow the last tensor: damaged", data - end));
+    }
+    Ok(())
+}
+
+/// Writes tensors as f16 safetensors: beside first, then renamed, so that nothing half-written is ever seen.
+///
+/// # Errors
+/// [`ModelError::Io`]; [`ModelError::Weights`] when a value does not fit f16.
+pub fn write_f16(path: &Path, tensors: &[(String, Array)]) -> Result<()> {
+    let wrong = |what| ModelError::Weights { file: label(path), what };
+    let mut header = BTreeMap::new();
+    let mut data = Vec::new();
+    for (name, array) in tensors {
+        let from = data.len();
+        for &v in &array.data {
+            let half = f16::from_f32(v);
+            if !half.is_finite() {
+                return Err(wrong(format!("tensor '{name}' holds {v}, which f16 cannot")));
+            }
+            data.extend_from_slice(&half.to_le_bytes());
+        }
+        let info =
+            TensorInfo { dtype: Dtype::F16, shape: array.shape.clone(), data_offsets: (from, data.len()) };
+        header.insert(name.clone(), serde_json::to_value(info).map_err(|e| wrong(e.to_string()))?);
+    }
+    header.insert("__metadata__".into(), serde_json::json!({"format": "pt"}));
+    let mut text = serde_json::to_vec(&header).map_err(|e| wrong(e.to_string()))?;
+    text.resize(text.len().next_multiple_of(8), b' ');
+    let mut bytes = (text.len() as u64).to_le_bytes().to_vec();
+    bytes.extend_from_slice(&text);
+    bytes.extend_from_slice(&data);
+    write_whole(path, &bytes)
+}
+
+/// Writes a file beside its place and renames it there.
+///
+/// # Errors
+/// [`ModelError::Io`].
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
+    use std::io::Write;
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(ModelError::io(folder))?;
+    file.write_all(bytes).map_err(ModelError::io(path))?;
+    file.as_file().sync_all().map_err(ModelError::io(path))?;
+    file.persist(path).map_err(|e| ModelError::Io { path: path.to_owned(), source: e.error })?;
+    Ok(())
+}
+
+#[allow(unsafe_code)]
+fn map(path: &Path) -> Result<Bytes> {
+    let file = File::open(path).map_err(ModelError::io(path))?;
+    if file.metadata().map_err(ModelError::io(path))?.len() == 0 {
+        return Ok(Bytes::Held(Cow::Borrowed(&[])));
+    }
+    // SAFETY: the map is read only and private to this process. What remains is that another process truncates the
+    // file while it is read, which every reader of mapped weights accepts; the map lives only while tensors are copied.
+    let map = unsafe { Mmap::map(&file) }.map_err(ModelError::io(path))?;
+    Ok(Bytes::Mapped(map))
+}
+
+fn label(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// A name from a file, short and without control characters.
+fn printable(name: &str) -> String {
+    name.chars().take(80).collect::<String>().escape_debug().to_string()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,258 @@
+//! Embeddings with labels, and who may train on them.
+
+use super::matrix::Matrix;
+use super::split::{Part, Role, TestSplit};
+use std::marker::PhantomData;
+
+/// Data that cannot train or test a classifier.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DataError {
+    /// Not one label per row.
+    #[error("{rows} embeddings but {labels} labels")]
+    Lengths {
+        /// Rows of the matrix.
+        rows: usize,
+        /// Labels given.
+        labels: usize,
+    },
+    /// A label outside `0..classes`.
+    #[error("label {label} of row {row} is outside 0..{classes}")]
+    Label {
+        /// Row of the bad label.
+        row: usize,
+        /// The label.
+        label: usize,
+        /// Number of classes.
+        classes: usize,
+    },
+    /// NaN or infinity.
+    #[error(
+        "the embedding of row {row} holds a value that is not finite: check the model's precision and weights"
+    )]
+    NotFinite {
+        /// The row.
+        row: usize,
+    },
+    /// Nothing to train or test on.
+    #[error("no labelled example in the {part} part")]
+    Empty {
+        /// Which part.
+        part: &'static str,
+    },
+    /// A classifier needs two classes.
+    #[error("only one class in the {part} part: nothing to learn or measure")]
+    OneClass {
+        /// Which part.
+        part: &'static str,
+    },
+    /// A split made for another data set.
+    #[error("the split speaks of row {row}, the data has {rows} rows")]
+    OtherData {
+        /// A row of the split.
+        row: usize,
+        /// Rows of the data.
+        rows: usize,
+    },
+}
+
+/// Embeddings (n x D, finite) with one label in `0..classes` each.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Labelled {
+    x: Matrix,
+    y: Vec<usize>,
+    classes: usize,
+}
+
+impl Labelled {
+    /// Checks and joins embeddings and labels. Zero rows are allowed here; training refuses them.
+    ///
+    /// # Errors
+    /// [`DataError`] for lengths that differ, labels out of range or values that are not finite.
+    pub fn new(x: Matrix, y: Vec<usize>, classes: usize) -> Result<Self, DataError> {
+        if x.rows() != y.len() {
+            return Err(DataError::Lengths { rows: x.rows(), labels: y.len() });
+        }
+        if let Some(row) = y.iter().position(|label| *label >= classes) {
+            return Err(DataError::Label { row, label: y[row], classes });
+        }
+        if let Some(row) = x.iter_rows().position(|r| r.iter().any(|v| !v.is_finite())) {
+            return Err(DataError::NotFinite { row });
+        }
+        Ok(Self { x, y, classes })
+    }
+
+    /// The rows `rows` of `x` whose label is defined.
+    fn gather(
+        x: &Matrix,
+        labels: &[Option<usize>],
+        classes: usize,
+        rows: &[usize],
+    ) -> Result<Self, DataError> {
+        if x.rows() != labels.len() {
+            return Err(DataError::Lengths { rows: x.rows(), labels: labels.len() });
+        }
+        if let Some(row) = rows.iter().copied().find(|r| *r >= labels.len()) {
+            return Err(DataError::OtherData { row, rows: labels.len() });
+        }
+        let (kept, y): (Vec<usize>, Vec<usize>) =
+            rows.iter().filter_map(|r| labels[*r].map(|label| (*r, label))).unzip();
+        Self::new(x.select_rows(&kept), y, classes)
+    }
+
+    /// The embeddings.
+    #[must_use]
+    pub fn x(&self) -> &Matrix {
+        &self.x
+    }
+
+    /// The labels.
+    #[must_use]
+    pub fn y(&self) -> &[usize] {
+        &self.y
+    }
+
+    /// Number of classes.
+    #[must_use]
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// Number of examples.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.y.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.y.is_empty()
+    }
+
+    /// How many examples each class has.
+    #[must_use]
+    pub fn counts(&self) -> Vec<usize> {
+        let mut counts = vec![0; self.classes];
+        self.y.iter().for_each(|label| counts[*label] += 1);
+        counts
+    }
+
+    /// The share of the largest class: the accuracy of a classifier that looks at nothing. 0 without examples.
+    #[must_use]
+    pub fn majority(&self) -> f64 {
+        self.counts().into_iter().max().unwrap_or(0) as f64 / self.len().max(1) as f64
+    }
+}
+
+/// What a classifier of role `R` is trained and chosen on. It can only be made from a part of a [`super::Split`] that has
+/// this role, so an oracle cannot be trained on the interventions' data or on the test data, nor the other way round.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrainingData<R> {
+    train: Labelled,
+    validation: Labelled,
+    role: PhantomData<R>,
+}
+
+impl<R: Role> TrainingData<R> {
+    /// Takes the part's rows out of `x` (all rows of the data set). Rows without a label are left out.
+    ///
+    /// # Errors
+    /// [`DataError`] if the data does not fit the split or leaves fewer than two classes to train on.
+    pub fn new(
+        part: &Part<R>,
+        x: &Matrix,
+        labels: &[Option<usize>],
+        classes: usize,
+    ) -> Result<Self, DataError> {
+        let train = Labelled::gather(x, labels, classes, part.train())?;
+        let validation = Labelled::gather(x, labels, classes, part.validation())?;
+        if train.is_empty() {
+            return Err(DataError::Empty { part: "training" });
+        }
+        if validation.is_empty() {
+            return Err(DataError::Empty { part: "validation" });
+        }
+        if train.counts().iter().filter(|c| **c > 0).count() < 2 {
+            return Err(DataError::OneClass { part: "training" });
+        }
+        Ok(Self { train, validation, role: PhantomData })
+    }
+
+    /// What weights are fitted to.
+    #[must_use]
+    pub fn train(&self) -> &Labelled {
+        &self.train
+    }
+
+    /// What hyperparameters and epochs are chosen by.
+    #[must_use]
+    pub fn validation(&self) -> &Labelled {
+        &self.validation
+    }
+
+    /// Number of classes.
+    #[must_use]
+    pub fn classes(&self) -> usize {
+        self.train.classes
+    }
+}
+
+/// What probes are audited and interventions are scored on. Labels may be undefined here; see [`TestData::defined`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct TestData {
+    x: Matrix,
+    labels: Vec<Option<usize>>,
+    classes: usize,
+}
+
+impl TestData {
+    /// Takes the test rows out of `x` (all rows of the data set).
+    ///
+    /// # Errors
+    /// [`DataError`] if the data does not fit the split.
+    pub fn new(
+        split: &TestSplit,
+        x: &Matrix,
+        labels: &[Option<usize>],
+        classes: usize,
+    ) -> Result<Self, DataError> {
+        // Through the same checks as training data; the result is only looked at for errors.
+        Labelled::gather(x, labels, classes, split.rows())?;
+        let x = x.select_rows(split.rows());
+        if let Some(row) = x.iter_rows().position(|r| r.iter().any(|v| !v.is_finite())) {
+            return Err(DataError::NotFinite { row });
+        }
+        if x.rows() == 0 {
+            return Err(DataError::Empty { part: "test" });
+        }
+        Ok(Self { x, labels: split.rows().iter().map(|r| labels[*r]).collect(), classes })
+    }
+
+    /// All test embeddings.
+    #[must_use]
+    pub fn x(&self) -> &Matrix {
+        &self.x
+    }
+
+    /// Their labels.
+    #[must_use]
+    pub fn labels(&self) -> &[Option<usize>] {
+        &self.labels
+    }
+
+    /// Number of classes.
+    #[must_use]
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// The examples that have a label.
+    ///
+    /// # Errors
+    /// [`DataError::Empty`] if none has.
+    pub fn defined(&self) -> Result<Labelled, DataError> {
+        let all: Vec<usize> = (0..self.x.rows()).collect();
+        let some = Labelled::gather(&self.x, &self.labels, self.classes, &all)?;
+        if some.is_empty() { Err(DataError::Empty { part: "test" }) } else { Ok(some) }
+    }
+}

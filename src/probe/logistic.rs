@@ -1,0 +1,529 @@
+//! L2-regularised logistic regression, binary and multinomial.
+//!
+//! Minimises `|W|²/2 + C * sum of cross entropies` (nats; biases are not penalised), scikit-learn's objective. Binary
+//! problems have one weight row, its positive side is class 1; k > 2 classes have k rows that add up to zero.
+//!
+//! The optimiser is L-BFGS in double precision, started at zero and preconditioned with the upper bound `I + C/4 XᵀX` of the
+//! Hessian (Böhning 1992): a handful of passes over the data instead of hundreds. `XᵀX` is computed once for any number of
+//! fits on the same data with other directions taken out, as INLP needs it: a weight vector inside the remaining space gives
+//! the same products with projected and with original data, so the data are never projected.
+
+use super::data::Labelled;
+use super::matrix::{Dense, Matrix, argmax, softmax_rows};
+use super::subspace::Subspace;
+use crate::stats::Cancelled;
+use faer::linalg::solvers::{Llt, Solve};
+use faer::{MatMut, MatRef, Side};
+use rayon::prelude::*;
+use std::collections::VecDeque;
+
+/// What is minimised and how far.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// Weight of the data against the penalty (scikit-learn's `C`).
+    pub c: f64,
+    /// Whether there are biases.
+    pub intercept: bool,
+    /// Stops when the gradient's length in the metric of the preconditioner, which goes with the distance of the weights
+    /// from the optimum, has fallen to this share of its length at zero weights.
+    pub tolerance: f64,
+    /// Stops after so many iterations in any case.
+    pub max_iterations: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { c: 1.0, intercept: true, tolerance: 1e-7, max_iterations: 500 }
+    }
+}
+
+/// A fitted classifier.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Logistic {
+    /// Weights: 1 x D for two classes, k x D for k > 2.
+    pub weight: Dense<f64>,
+    /// One bias per row, 0 without intercept.
+    pub bias: Vec<f64>,
+}
+
+/// A fit and how it ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fit {
+    /// The classifier.
+    pub model: Logistic,
+    /// The objective reached.
+    pub objective: f64,
+    /// Iterations used.
+    pub iterations: usize,
+    /// Whether the tolerance was reached.
+    pub converged: bool,
+}
+
+/// Second moments of the embeddings, shared by fits on the same data.
+#[derive(Debug, Clone)]
+pub struct Gram {
+    xx: Dense<f64>,
+    sums: Vec<f64>,
+    n: usize,
+}
+
+impl Gram {
+    /// `XᵀX` (D x D) and column sums, in double precision.
+    #[must_use]
+    pub fn new(x: &Matrix) -> Self {
+        let dimension = x.cols();
+        let zero = || (Dense::zeros(dimension, dimension), vec![0.0; dimension]);
+        let parts: Vec<_> = x
+            .data()
+            .par_chunks((CHUNK * dimension).max(1))
+            .map(|chunk| {
+                let rows = chunk.len() / dimension;
+                let block: Dense<f64> =
+                    Dense::from_fn(rows, dimension, |i, j| f64::from(chunk[i * dimension + j]));
+                let mut sums = vec![0.0; dimension];
+                block.iter_rows().for_each(|r| sums.iter_mut().zip(r).for_each(|(s, v)| *s += v));
+                (block.t_dot(&block), sums)
+            })
+            .collect();
+        let (xx, sums) = parts.iter().fold(zero(), |(mut xx, mut sums), (b, s)| {
+            xx.add_scaled(1.0, b);
+            sums.iter_mut().zip(s).for_each(|(a, b)| *a += b);
+            (xx, sums)
+        });
+        Self { xx, sums, n: x.rows() }
+    }
+
+    /// The moments of the data with a subspace taken out: `P XᵀX P` and `P s`, in O(D² r).
+    fn without(&self, removed: &Subspace) -> (Dense<f64>, Vec<f64>) {
+        let (mut xx, mut sums) = (self.xx.clone(), self.sums.clone());
+        if removed.rank() > 0 {
+            let b = removed.basis();
+            let gb = b.dot(&self.xx); // r x D: (G Bᵀ)ᵀ, as G is symmetric
+            let bgb = gb.dot_t(b); // r x r
+            xx.add_scaled(-1.0, &gb.t_dot(b));
+            xx.add_scaled(-1.0, &b.t_dot(&gb));
+            xx.add_scaled(1.0, &b.t_dot(&bgb.dot(b)));
+            removed.remove_from_vector(&mut sums);
+        }
+        (xx, sums)
+    }
+}
+
+/// Rows that one thread takes at a time; fixed, so that sums do not depend on the number of threads.
+const CHUNK: usize = 512;
+/// Pairs that L-BFGS remembers.
+const MEMORY: usize = 12;
+/// Gradients below this (against the root of the objective) are rounding: there is nothing to learn.
+const NOISE: f64 = 1e-13;
+/// Rounding of the objective, which the line search must not take for an ascent.
+const ROUNDING: f64 = 1e-14;
+
+impl Logistic {
+    /// Fits `data`. `removed` (with `gram` of the same data) is taken out of the embeddings first; the weights then lie in
+    /// what remains. `beat` is called before every iteration.
+    ///
+    /// # Errors
+    /// [`Cancelled`] if `beat` says so.
+    ///
+    /// # Panics
+    /// If `gram` or `removed` belong to embeddings of another size.
+    pub fn fit(
+        data: &Labelled,
+        gram: &Gram,
+        removed: &Subspace,
+        settings: &Settings,
+        beat: &mut dyn FnMut() -> Result<(), Cancelled>,
+    ) -> Result<Fit, Cancelled> {
+        assert_eq!(
+            (gram.xx.rows(), removed.dimension()),
+            (data.x().cols(), data.x().cols()),
+            "other embeddings"
+        );
+        let problem = Problem::new(data, removed, settings);
+        let preconditioner = Preconditioner::new(gram, removed, settings);
+        let (point, objective, iterations, converged) =
+            minimise(&problem, &preconditioner, settings.tolerance, settings.max_iterations, beat)?;
+        Ok(Fit { model: problem.model(&point), objective, iterations, converged })
+    }
+
+    /// Fits `data` as it is.
+    ///
+    /// # Errors
+    /// [`Cancelled`] if `beat` says so.
+    pub fn fit_plain(
+        data: &Labelled,
+        settings: &Settings,
+        beat: &mut dyn FnMut() -> Result<(), Cancelled>,
+    ) -> Result<Fit, Cancelled> {
+        Self::fit(data, &Gram::new(data.x()), &Subspace::zero(data.x().cols()), settings, beat)
+    }
+
+    /// Logits, one column per class (a binary classifier's are 0 and w.x + b): n x classes.
+    #[must_use]
+    pub fn logits(&self, x: &Matrix) -> Dense<f64> {
+        let mut out = x.cast::<f64>().dot_t(&self.weight);
+        for row in out.data_mut().chunks_exact_mut(self.bias.len()) {
+            row.iter_mut().zip(&self.bias).for_each(|(z, b)| *z += b);
+        }
+        if self.bias.len() > 1 { out } else { Dense::from_fn(out.rows(), 2, |i, j| [0.0, out.row(i)[0]][j]) }
+    }
+
+    /// Class probabilities: n x classes.
+    #[must_use]
+    pub fn probabilities(&self, x: &Matrix) -> Dense<f64> {
+        softmax_rows(&self.logits(x))
+    }
+
+    /// Share of `data` answered correctly. For weights inside what a subspace leaves, it makes no difference whether the
+    /// subspace was taken out of the data.
+    #[must_use]
+    pub fn accuracy(&self, data: &Labelled) -> f64 {
+        let logits = self.logits(data.x());
+        let correct = logits.iter_rows().zip(data.y()).filter(|(row, label)| argmax(row) == **label).count();
+        correct as f64 / data.len() as f64
+    }
+}
+
+/// The objective over a flat point: for each weight row D weights, then (with intercept) the bias.
+struct Problem<'a> {
+    data: &'a Labelled,
+    removed: &'a Subspace,
+    c: f64,
+    rows: usize,
+    stride: usize,
+    intercept: bool,
+}
+
+impl<'a> Problem<'a> {
+    fn new(data: &'a Labelled, removed: &'a Subspace, settings: &Settings) -> Self {
+        let rows = if data.classes() > 2 { data.classes() } else { 1 };
+        let stride = data.x().cols() + usize::from(settings.intercept);
+        Self { data, removed, c: settings.c, rows, stride, intercept: settings.intercept }
+    }
+
+    fn dimension(&self) -> usize {
+        self.data.x().cols()
+    }
+
+    /// Objective at `point`; its gradient is written to `gradient`.
+    fn value(&self, point: &[f64], gradient: &mut [f64]) -> f64 {
+        let d = self.dimension();
+        let parts: Vec<(f64, Vec<f64>)> = self
+            .data
+            .x()
+            .data()
+            .par_chunks((CHUNK * d).max(1))
+            .zip(self.data.y().par_chunks(CHUNK))
+            .map(|(x, y)| self.chunk(point, x, y))
+            .collect();
+        gradient.fill(0.0);
+        let mut loss = 0.0;
+        for (part, slope) in &parts {
+            loss += part;
+            gradient.iter_mut().zip(slope).for_each(|(g, s)| *g += s);
+        }
+        let mut penalty = 0.0;
+        for (g, w) in gradient.chunks_exact_mut(self.stride).zip(point.chunks_exact(self.stride)) {
+            self.removed.remove_from_vector(&mut g[..d]);
+            for (g, w) in g.iter_mut().zip(w).take(d) {
+                *g = self.c * *g + w;
+                penalty += w * w;
+            }
+            g.iter_mut().skip(d).for_each(|g| *g *= self.c);
+        }
+        0.5 * penalty + self.c * loss
+    }
+
+    /// Summed cross entropy of some rows and its gradient, in one pass over them.
+    fn chunk(&self, point: &[f64], x: &[f32], labels: &[usize]) -> (f64, Vec<f64>) {
+        let d = self.dimension();
+        let mut slope = vec![0.0; point.len()];
+        let mut residuals = vec![0.0; self.rows];
+        let mut loss = 0.0;
+        for (row, label) in x.chunks_exact(d.max(1)).zip(labels) {
+            for (z, w) in residuals.iter_mut().zip(point.chunks_exact(self.stride)) {
+                *z = dot(row, &w[..d]) + if self.intercept { w[d] } else { 0.0 };
+            }
+            loss += residuals_of(&mut residuals, *label);
+            for (r, s) in residuals.iter().zip(slope.chunks_exact_mut(self.stride)) {
+                s.iter_mut().zip(row).for_each(|(s, x)| *s += r * f64::from(*x));
+                if self.intercept {
+                    s[d] += r;
+                }
+            }
+        }
+        (loss, slope)
+    }
+
+    /// Weights and biases of a point. The optimum lies in the remaining space, and the rows of several classes add up to
+    /// zero; both are restored to the last bit, because INLP counts the dimensions of the row space.
+    fn model(&self, point: &[f64]) -> Logistic {
+        let d = self.dimension();
+        let mut weight = Dense::from_fn(self.rows, d, |i, j| point[i * self.stride + j]);
+        let mut bias: Vec<f64> =
+            (0..self.rows).map(|i| if self.intercept { point[i * self.stride + d] } else { 0.0 }).collect();
+        for i in 0..self.rows {
+            self.removed.remove_from_vector(weight.row_mut(i));
+        }
+        if self.rows > 1 {
+            for j in 0..d {
+                let mean = (0..self.rows).map(|i| weight.row(i)[j]).sum::<f64>() / self.rows as f64;
+                (0..self.rows).for_each(|i| weight.row_mut(i)[j] -= mean);
+            }
+            let mean = bias.iter().sum::<f64>() / self.rows as f64;
+            bias.iter_mut().for_each(|b| *b -= mean);
+        }
+        Logistic { weight, bias }
+    }
+}
+
+/// Turns logits into residuals (probability minus indicator) and returns the cross entropy. One logit means two classes.
+fn residuals_of(z: &mut [f64], label: usize) -> f64 {
+    if let [z] = z {
+        let margin = if label == 1 { *z } else { -*z };
+        // Probability of the wrong class, without overflow on either side.
+        let e = (-margin.abs()).exp();
+        let wrong = if margin >= 0.0 { e / (1.0 + e) } else { 1.0 / (1.0 + e) };
+        *z = if label == 1 { -wrong } else { wrong };
+        return e.ln_1p() + (-margin).max(0.0);
+    }
+    let top = z.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let own = z[label] - top;
+    let sum: f64 = z.iter().map(|z| (z - top).exp()).sum();
+    z.iter_mut().for_each(|z| *z = (*z - top).exp() / sum);
+    z[label] -= 1.0;
+    sum.ln() - own
+}
+
+/// Inner product of single with double precision, in eight interleaved sums so that it vectorises.
+fn dot(x: &[f32], w: &[f64]) -> f64 {
+    let mut sums = [0.0; 8];
+    let (mut xs, mut ws) = (x.chunks_exact(8), w.chunks_exact(8));
+    for (x, w) in xs.by_ref().zip(ws.by_ref()) {
+        for i in 0..8 {
+            sums[i] += f64::from(x[i]) * w[i];
+        }
+    }
+    let tail: f64 = xs.remainder().iter().zip(ws.remainder()).map(|(x, w)| f64::from(*x) * w).sum();
+    sums.iter().sum::<f64>() + tail
+}
+
+/// Applies the inverse of the Hessian's bound, the same for every weight row.
+struct Preconditioner {
+    factor: Option<Llt<f64>>,
+    stride: usize,
+}
+
+impl Preconditioner {
+    fn new(gram: &Gram, removed: &Subspace, settings: &Settings) -> Self {
+        let (xx, sums) = gram.without(removed);
+        let d = xx.rows();
+        let (stride, quarter) = (d + usize::from(settings.intercept), 0.25 * settings.c);
+        let bound = Dense::from_fn(stride, stride, |i, j| match (i == d, j == d) {
+            (false, false) => quarter * xx.row(i)[j] + f64::from(u8::from(i == j)),
+            (true, false) => quarter * sums[j],
+            (false, true) => quarter * sums[i],
+            (true, true) => quarter * gram.n as f64 + f64::EPSILON,
+        });
+        // Rounding can make a huge C indefinite; L-BFGS then does without.
+        let factor = MatRef::from_row_major_slice(bound.data(), stride, stride).llt(Side::Lower).ok();
+        Self { factor, stride }
+    }
+
+    fn apply(&self, v: &mut [f64]) {
+        if let Some(factor) = &self.factor {
+            let blocks = v.len() / self.stride.max(1);
+            factor.solve_in_place(MatMut::from_column_major_slice_mut(v, self.stride, blocks));
+        }
+    }
+}
+
+fn inner(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// One remembered pair of L-BFGS: step, change of gradient, and the inverse of their product.
+struct Pair {
+    s: Vec<f64>,
+    y: Vec<f64>,
+    rho: f64,
+}
+
+/// Preconditioned L-BFGS with a backtracking line search (the objective is strictly convex, so every step that satisfies
+/// Armijo's condition gives a usable pair). Returns the point, its value, iterations and whether the tolerance was reached.
+fn minimise(
+    problem: &Problem<'_>,
+    preconditioner: &Preconditioner,
+    tolerance: f64,
+    max_iterations: usize,
+    beat: &mut dyn FnMut() -> Result<(), Cancelled>,
+) -> Result<(Vec<f64>, f64, usize, bool), Cancelled> {
+    let size = problem.rows * problem.stride;
+    let (mut point, mut gradient) = (vec![0.0; size], vec![0.0; size]);
+    let mut value = problem.value(&point, &mut gradient);
+    let mut memory: VecDeque<Pair> = VecDeque::with_capacity(MEMORY);
+    let (mut next, mut next_gradient) = (vec![0.0; size], vec![0.0; size]);
+    let mut goal = f64::NAN;
+    for iteration in 0..max_iterations {
+        beat()?;
+        let mut steepest = gradient.clone();
+        preconditioner.apply(&mut steepest);
+        let length = inner(&gradient, &steepest).max(0.0).sqrt();
+        if iteration == 0 {
+            goal = tolerance * length;
+        }
+        if length <= goal.max(NOISE * value.sqrt()) {
+            return Ok((point, value, iteration, true));
+        }
+        let direction = direction(&gradient, &memory, preconditioner);
+        let slope = inner(&gradient, &direction);
+        let mut step = 1.0;
+        let next_value = loop {
+            next.iter_mut().zip(&point).zip(&direction).for_each(|((n, p), d)| *n = p - step * d);
+            let reached = problem.value(&next, &mut next_gradient);
+            if reached <= value - 1e-4 * step * slope + ROUNDING * value.abs() {
+                break Some(reached);
+            }
+            step *= 0.5;
+            if step < 1e-12 {
+                break None;
+            }
+        };
+        // No descent left in double precision: this is the optimum as far as it can be told.
+        let Some(reached) = next_value else { return Ok((point, value, iteration, true)) };
+        let s: Vec<f64> = next.iter().zip(&point).map(|(a, b)| a - b).collect();
+        let y: Vec<f64> = next_gradient.iter().zip(&gradient).map(|(a, b)| a - b).collect();
+        let curvature = inner(&s, &y);
+        if curvature > 0.0 {
+            if memory.len() == MEMORY {
+                memory.pop_front();
+            }
+            memory.push_back(Pair { s, y, rho: 1.0 / curvature });
+        }
+        std::mem::swap(&mut point, &mut next);
+        std::mem::swap(&mut gradient, &mut next_gradient);
+        value = reached;
+    }
+    Ok((point, value, max_iterations, false))
+}
+
+/// The two-loop recursion (Nocedal 1980): an approximation of the inverse Hessian times the gradient.
+fn direction(gradient: &[f64], memory: &VecDeque<Pair>, preconditioner: &Preconditioner) -> Vec<f64> {
+    let mut q = gradient.to_vec();
+    let mut weights = Vec::with_capacity(memory.len());
+    for pair in memory.iter().rev() {
+        let weight = pair.rho * inner(&pair.s, &q);
+        q.iter_mut().zip(&pair.y).for_each(|(q, y)| *q -= weight * y);
+        weights.push(weight);
+    }
+    preconditioner.apply(&mut q);
+    if let Some(last) = memory.back() {
+        // The bound overstates the curvature where the classifier is sure; the last pair tells by how much.
+        let mut scaled = last.y.clone();
+        preconditioner.apply(&mut scaled);
+        let scale = 1.0 / (last.rho * inner(&last.y, &scaled));
+        q.iter_mut().for_each(|q| *q *= scale);
+    }
+    for (pair, weight) in memory.iter().zip(weights.iter().rev()) {
+        let correction = weight - pair.rho * inner(&pair.y, &q);
+        q.iter_mut().zip(&pair.s).for_each(|(q, s)| *q += correction * s);
+    }
+    q
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::rng::{stream, unit};
+
+    fn points(n: usize, d: usize, classes: usize) -> Labelled {
+        let mut rng = stream(11, "points");
+        let x = Matrix::from_vec(n, d, (0..n * d).map(|_| (2.0 * unit(&mut rng) - 0.7) as f32).collect())
+            .unwrap();
+        let y = x
+            .iter_rows()
+            .map(|r| ((r[0] * 2.0 + r[1] + unit(&mut rng) as f32).max(0.0) as usize).min(classes - 1))
+            .collect();
+        Labelled::new(x, y, classes).unwrap()
+    }
+
+    fn fit(data: &Labelled, settings: Settings) -> Fit {
+        Logistic::fit_plain(data, &settings, &mut || Ok(())).unwrap()
+    }
+
+    #[test]
+    fn gradient_is_the_slope_of_the_objective() {
+        for classes in [2, 3] {
+            let data = points(60, 5, classes);
+            let removed = Subspace::zero(5);
+            let problem = Problem::new(&data, &removed, &Settings { c: 0.7, ..Settings::default() });
+            let size = problem.rows * problem.stride;
+            let mut rng = stream(2, "point");
+            let at: Vec<f64> = (0..size).map(|_| unit(&mut rng) - 0.5).collect();
+            let (mut gradient, mut unused) = (vec![0.0; size], vec![0.0; size]);
+            problem.value(&at, &mut gradient);
+            for k in 0..size {
+                let mut moved = |step: f64| {
+                    let mut p = at.clone();
+                    p[k] += step;
+                    problem.value(&p, &mut unused)
+                };
+                let slope = (moved(1e-5) - moved(-1e-5)) / 2e-5;
+                assert!((slope - gradient[k]).abs() < 1e-6, "{k}: {slope} {}", gradient[k]);
+            }
+        }
+    }
+
+    #[test]
+    fn it_converges_quickly() {
+        for (classes, c) in [(2, 1.0), (2, 1e4), (3, 1.0), (2, 1e-4)] {
+            let f = fit(&points(2_000, 30, classes), Settings { c, ..Settings::default() });
+            assert!(
+                f.converged && f.iterations < 80,
+                "{classes} classes, C {c}: {} iterations",
+                f.iterations
+            );
+        }
+    }
+
+    /// Separable data: without the penalty the weights would run away.
+    #[test]
+    fn separable_data_have_a_finite_optimum() {
+        let x = Matrix::from_fn(40, 2, |i, j| if j == 0 { (i as f32 - 19.5) / 10.0 } else { 0.3 });
+        let data = Labelled::new(x, (0..40).map(|i| usize::from(i >= 20)).collect(), 2).unwrap();
+        let f = fit(&data, Settings { c: 1e3, ..Settings::default() });
+        assert!(f.converged && f.model.weight.is_finite());
+        assert!((f.model.accuracy(&data) - 1.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn taking_a_direction_out_equals_fitting_projected_data() {
+        let data = points(500, 6, 3);
+        let direction = Dense::from_fn(1, 6, |_, j| [1.0, 0.5, 0.0, -0.3, 0.0, 0.1][j]);
+        let removed = Subspace::row_space(&direction).unwrap();
+        let settings = Settings { tolerance: 1e-9, ..Settings::default() };
+        let inside = Logistic::fit(&data, &Gram::new(data.x()), &removed, &settings, &mut || Ok(())).unwrap();
+        let projected = Labelled::new(removed.remove_from(data.x()), data.y().to_vec(), 3).unwrap();
+        let outside = fit(&projected, settings);
+        assert!((inside.objective - outside.objective).abs() < 1e-4);
+        for (a, b) in inside.model.weight.data().iter().zip(outside.model.weight.data()) {
+            assert!((a - b).abs() < 1e-5, "{a} {b}");
+        }
+        assert!(inside.model.weight.dot_t(removed.basis()).data().iter().all(|x| x.abs() < 1e-14));
+        let sums = (0..6).map(|j| (0..3).map(|i| inside.model.weight.row(i)[j]).sum::<f64>());
+        assert!(sums.into_iter().all(|s| s.abs() < 1e-15));
+    }
+
+    #[test]
+    fn without_intercept_there_is_none() {
+        let f = fit(&points(300, 4, 2), Settings { intercept: false, ..Settings::default() });
+        assert_eq!(f.model.bias, [0.0]);
+        assert!(f.converged);
+    }
+
+    #[test]
+    fn it_can_be_stopped() {
+        let data = points(300, 4, 2);
+        assert_eq!(Logistic::fit_plain(&data, &Settings::default(), &mut || Err(Cancelled)), Err(Cancelled));
+    }
+}

@@ -1,0 +1,327 @@
+//! Dense row-major matrices: rows are examples, columns are features.
+
+use crate::model::exec::cpu::kernels::matmul::{Element, View, matmul};
+use rayon::prelude::*;
+use std::ops::{Add, AddAssign, Div, Neg, Sub};
+
+/// Real numbers that matrices and probes are generic over: f32 for work, f64 for checking it.
+pub trait Real:
+    Element
+    + Default
+    + std::fmt::Debug
+    + PartialOrd
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+    + AddAssign
+{
+    /// Nearest value to `x`.
+    fn from_f64(x: f64) -> Self;
+    /// The same value in f64.
+    fn to_f64(self) -> f64;
+    /// The exponential.
+    fn exp(self) -> Self;
+    /// The natural logarithm.
+    fn ln(self) -> Self;
+}
+
+macro_rules! real {
+    ($t:ty) => {
+        impl Real for $t {
+            fn from_f64(x: f64) -> Self {
+                x as $t
+            }
+            fn to_f64(self) -> f64 {
+                f64::from(self)
+            }
+            fn exp(self) -> Self {
+                <$t>::exp(self)
+            }
+            fn ln(self) -> Self {
+                <$t>::ln(self)
+            }
+        }
+    };
+}
+
+real!(f32);
+real!(f64);
+
+/// A row-major matrix.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Dense<T> {
+    rows: usize,
+    cols: usize,
+    data: Vec<T>,
+}
+
+/// The matrix of embeddings, weights and gradients: single precision.
+pub type Matrix = Dense<f32>;
+
+/// A slice whose length is not rows times columns.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{len} numbers do not make a matrix of {rows} rows and {cols} columns")]
+pub struct ShapeError {
+    /// Numbers given.
+    pub len: usize,
+    /// Rows asked for.
+    pub rows: usize,
+    /// Columns asked for.
+    pub cols: usize,
+}
+
+/// Rows that one thread multiplies at a time. Fixed, so that results do not depend on the number of threads.
+const ROWS_PER_TASK: usize = 256;
+
+impl<T: Real> Dense<T> {
+    /// A matrix of zeros.
+    #[must_use]
+    pub fn zeros(rows: usize, cols: usize) -> Self {
+        Self { rows, cols, data: vec![T::ZERO; rows * cols] }
+    }
+
+    /// The identity of size `n`.
+    #[must_use]
+    pub fn identity(n: usize) -> Self {
+        let mut m = Self::zeros(n, n);
+        m.data.iter_mut().step_by(n + 1).for_each(|d| *d = T::ONE);
+        m
+    }
+
+    /// A matrix from its elements, row after row.
+    ///
+    /// # Errors
+    /// [`ShapeError`] if their number is not `rows * cols`.
+    pub fn from_vec(rows: usize, cols: usize, data: Vec<T>) -> Result<Self, ShapeError> {
+        if rows.checked_mul(cols) == Some(data.len()) {
+            Ok(Self { rows, cols, data })
+        } else {
+            Err(ShapeError { len: data.len(), rows, cols })
+        }
+    }
+
+    /// A matrix from its element at each (row, column).
+    #[must_use]
+    pub fn from_fn(rows: usize, cols: usize, f: impl Fn(usize, usize) -> T) -> Self {
+        let data = (0..rows * cols).map(|i| f(i / cols, i % cols)).collect();
+        Self { rows, cols, data }
+    }
+
+    /// Number of rows.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    #[must_use]
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    /// All elements, row after row.
+    #[must_use]
+    pub fn data(&self) -> &[T] {
+        &self.data
+    }
+
+    /// All elements, row after row, to be changed.
+    #[must_use]
+    pub fn data_mut(&mut self) -> &mut [T] {
+        &mut self.data
+    }
+
+    /// Gives the elements away.
+    #[must_use]
+    pub fn into_vec(self) -> Vec<T> {
+        self.data
+    }
+
+    /// Row `i`.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[must_use]
+    pub fn row(&self, i: usize) -> &[T] {
+        assert!(i < self.rows, "row {i} of {}", self.rows);
+        &self.data[i * self.cols..(i + 1) * self.cols]
+    }
+
+    /// Row `i`, to be changed.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[must_use]
+    pub fn row_mut(&mut self, i: usize) -> &mut [T] {
+        assert!(i < self.rows, "row {i} of {}", self.rows);
+        &mut self.data[i * self.cols..(i + 1) * self.cols]
+    }
+
+    /// The rows in order.
+    pub fn iter_rows(&self) -> impl ExactSizeIterator<Item = &[T]> {
+        (0..self.rows).map(|i| self.row(i))
+    }
+
+    /// The given rows, in the given order.
+    ///
+    /// # Panics
+    /// If a row does not exist.
+    #[must_use]
+    pub fn select_rows(&self, rows: &[usize]) -> Self {
+        let mut data = Vec::with_capacity(rows.len() * self.cols);
+        rows.iter().for_each(|r| data.extend_from_slice(self.row(*r)));
+        Self { rows: rows.len(), cols: self.cols, data }
+    }
+
+    /// The transpose, copied.
+    #[must_use]
+    pub fn transposed(&self) -> Self {
+        Self::from_fn(self.cols, self.rows, |i, j| self.data[j * self.cols + i])
+    }
+
+    /// For products.
+    #[must_use]
+    pub fn view(&self) -> View<'_, T> {
+        View::new(&self.data, self.rows, self.cols)
+    }
+
+    /// `self * other`.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[must_use]
+    pub fn dot(&self, other: &Self) -> Self {
+        self.dot_view(other.view(), other.cols)
+    }
+
+    /// `self * otherᵀ`.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[must_use]
+    pub fn dot_t(&self, other: &Self) -> Self {
+        self.dot_view(other.view().t(), other.rows)
+    }
+
+    fn dot_view(&self, other: View<'_, T>, cols: usize) -> Self {
+        let mut product = Self::zeros(self.rows, cols);
+        product.add_product(self, other, T::ONE);
+        product
+    }
+
+    /// `self += scale * a * b`, rows shared out over threads in fixed groups.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    pub fn add_product(&mut self, a: &Self, b: View<'_, T>, scale: T) {
+        assert_eq!(self.rows, a.rows, "the product has another number of rows");
+        if self.cols == 0 || a.cols == 0 {
+            return;
+        }
+        let (cols, inner) = (self.cols, a.cols);
+        self.data
+            .par_chunks_mut(ROWS_PER_TASK * cols)
+            .zip(a.data.par_chunks(ROWS_PER_TASK * inner))
+            .for_each(|(c, a)| matmul(c, T::ONE, View::new(a, a.len() / inner, inner), b, scale));
+    }
+
+    /// `selfᵀ * other`, on one thread.
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    #[must_use]
+    pub fn t_dot(&self, other: &Self) -> Self {
+        let mut product = Self::zeros(self.cols, other.cols);
+        matmul(&mut product.data, T::ZERO, self.view().t(), other.view(), T::ONE);
+        product
+    }
+
+    /// `self += scale * other`, element by element.
+    ///
+    /// # Panics
+    /// If the shapes differ.
+    pub fn add_scaled(&mut self, scale: T, other: &Self) {
+        assert_eq!((self.rows, self.cols), (other.rows, other.cols), "matrices of different shapes");
+        for (a, b) in self.data.iter_mut().zip(&other.data) {
+            *a += scale * *b;
+        }
+    }
+
+    /// The same numbers in another precision.
+    #[must_use]
+    pub fn cast<U: Real>(&self) -> Dense<U> {
+        let data = self.data.iter().map(|x| U::from_f64(x.to_f64())).collect();
+        Dense { rows: self.rows, cols: self.cols, data }
+    }
+
+    /// Whether every element is a finite number.
+    #[must_use]
+    pub fn is_finite(&self) -> bool {
+        self.data.iter().all(|x| x.to_f64().is_finite())
+    }
+}
+
+/// Softmax of each row of logits, in double precision.
+#[must_use]
+pub fn softmax_rows<T: Real>(logits: &Dense<T>) -> Dense<f64> {
+    let mut p: Dense<f64> = logits.cast();
+    if p.cols == 0 {
+        return p;
+    }
+    for row in p.data.chunks_exact_mut(p.cols) {
+        let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        row.iter_mut().for_each(|z| *z = (*z - top).exp());
+        let sum: f64 = row.iter().sum();
+        row.iter_mut().for_each(|z| *z /= sum);
+    }
+    p
+}
+
+/// Index of the largest element; the first of several, 0 of none. Elements that are not numbers never win.
+#[must_use]
+pub fn argmax<T: Real>(row: &[T]) -> usize {
+    let mut best = 0;
+    for (i, x) in row.iter().enumerate() {
+        if row[best].partial_cmp(&row[best]).is_none() || *x > row[best] {
+            best = i;
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_agree_with_their_transposes() {
+        let a = Dense::<f64>::from_fn(300, 7, |i, j| (i * 7 + j) as f64 % 5.0 - 2.0);
+        let b = Dense::<f64>::from_fn(7, 4, |i, j| (i * 4 + j) as f64 % 3.0 - 1.0);
+        let c = a.dot(&b);
+        assert_eq!(c, a.dot_t(&b.transposed()));
+        assert_eq!(c, a.transposed().t_dot(&b));
+        assert_eq!(c.row(299)[3], (0..7).map(|k| a.row(299)[k] * b.row(k)[3]).sum::<f64>());
+        assert_eq!(a.dot(&Dense::identity(7)), a);
+    }
+
+    #[test]
+    fn shapes_are_checked() {
+        assert!(Matrix::from_vec(2, 2, vec![0.0; 3]).is_err());
+        assert!(Matrix::from_vec(usize::MAX, 2, vec![]).is_err());
+        assert_eq!(Matrix::zeros(3, 0).dot(&Matrix::zeros(0, 2)), Matrix::zeros(3, 2));
+    }
+
+    #[test]
+    fn softmax_is_a_distribution_for_large_logits() {
+        let p = softmax_rows(&Matrix::from_fn(1, 3, |_, j| [1000.0, 1000.0, -1000.0][j]));
+        assert_eq!(p.row(0), [0.5, 0.5, 0.0]);
+    }
+
+    #[test]
+    fn argmax_takes_the_first_and_skips_nan() {
+        assert_eq!(argmax(&[1.0f32, 3.0, 3.0]), 1);
+        assert_eq!(argmax(&[f32::NAN, -1.0]), 1);
+        assert_eq!(argmax::<f32>(&[]), 0);
+    }
+}

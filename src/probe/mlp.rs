@@ -1,0 +1,391 @@
+//! The multilayer perceptron: fully connected layers with ReLU between them and one logit per class.
+//!
+//! Without hidden layers it is the linear softmax classifier. Forward and backward are written by hand on the matrix
+//! kernel, in f32 for work and in f64 for checking it.
+
+use super::matrix::{Dense, Matrix, Real};
+use crate::model::exec::cpu::kernels::matmul::{View, matmul};
+use crate::stats::rng::unit;
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+/// One layer: `y = x W + b`, with W stored as inputs x outputs (the transpose of PyTorch's layout).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Layer<T = f32> {
+    /// Weights, inputs x outputs.
+    pub weight: Dense<T>,
+    /// One bias per output.
+    pub bias: Vec<T>,
+}
+
+/// A multilayer perceptron.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Mlp<T = f32> {
+    layers: Vec<Layer<T>>,
+}
+
+/// Layers that do not make a network.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LayerError {
+    /// No layer at all.
+    #[error("a network needs at least one layer")]
+    Empty,
+    /// A layer without inputs or outputs.
+    #[error("layer {layer} has {inputs} inputs and {outputs} outputs")]
+    Zero {
+        /// The layer, from 0.
+        layer: usize,
+        /// Its inputs.
+        inputs: usize,
+        /// Its outputs.
+        outputs: usize,
+    },
+    /// Not one bias per output.
+    #[error("layer {layer} has {outputs} outputs but {biases} biases")]
+    Bias {
+        /// The layer, from 0.
+        layer: usize,
+        /// Its outputs.
+        outputs: usize,
+        /// Its biases.
+        biases: usize,
+    },
+    /// A layer that does not take what the one before gives.
+    #[error("layer {layer} takes {inputs} inputs, the layer before gives {given}")]
+    Chain {
+        /// The layer, from 0.
+        layer: usize,
+        /// Its inputs.
+        inputs: usize,
+        /// Outputs of the layer before.
+        given: usize,
+    },
+}
+
+/// Rows that one thread takes at a time. Fixed, so that results do not depend on the number of threads; small enough for
+/// the activations of a wide network to stay in the second-level cache.
+pub(crate) const CHUNK: usize = 128;
+
+impl Mlp<f32> {
+    /// Fresh weights and biases, uniform within ±1/sqrt(inputs) of their layer (PyTorch's default for linear layers).
+    #[must_use]
+    pub fn fresh(inputs: usize, hidden: &[usize], classes: usize, rng: &mut ChaCha8Rng) -> Self {
+        let mut sizes = vec![inputs];
+        sizes.extend_from_slice(hidden);
+        sizes.push(classes);
+        let layers = sizes.windows(2).map(|pair| {
+            let bound = 1.0 / (pair[0].max(1) as f64).sqrt();
+            let mut draw = || (bound * (2.0 * unit(rng) - 1.0)) as f32;
+            let mut weight = Matrix::zeros(pair[0], pair[1]);
+            weight.data_mut().iter_mut().for_each(|w| *w = draw());
+            Layer { weight, bias: (0..pair[1]).map(|_| draw()).collect() }
+        });
+        Self { layers: layers.collect() }
+    }
+}
+
+impl<T: Real> Mlp<T> {
+    /// A network of given layers.
+    ///
+    /// # Errors
+    /// [`LayerError`] if they do not fit together.
+    pub fn from_layers(layers: Vec<Layer<T>>) -> Result<Self, LayerError> {
+        if layers.is_empty() {
+            return Err(LayerError::Empty);
+        }
+        let mut given = None;
+        for (i, layer) in layers.iter().enumerate() {
+            let (inputs, outputs) = (layer.weight.rows(), layer.weight.cols());
+            if inputs == 0 || outputs == 0 {
+                return Err(LayerError::Zero { layer: i, inputs, outputs });
+            }
+            if layer.bias.len() != outputs {
+                return Err(LayerError::Bias { layer: i, outputs, biases: layer.bias.len() });
+            }
+            if let Some(given) = given.replace(outputs).filter(|g| *g != inputs) {
+                return Err(LayerError::Chain { layer: i, inputs, given });
+            }
+        }
+        Ok(Self { layers })
+    }
+
+    /// The layers, from the input on.
+    #[must_use]
+    pub fn layers(&self) -> &[Layer<T>] {
+        &self.layers
+    }
+
+    pub(crate) fn layers_mut(&mut self) -> &mut [Layer<T>] {
+        &mut self.layers
+    }
+
+    /// Size of the embeddings it takes.
+    #[must_use]
+    pub fn inputs(&self) -> usize {
+        self.layers.first().map_or(0, |l| l.weight.rows())
+    }
+
+    /// Number of classes.
+    #[must_use]
+    pub fn classes(&self) -> usize {
+        self.layers.last().map_or(0, |l| l.weight.cols())
+    }
+
+    /// Number of weights and biases.
+    #[must_use]
+    pub fn parameters(&self) -> usize {
+        self.layers.iter().map(|l| l.weight.data().len() + l.bias.len()).sum()
+    }
+
+    /// Whether every weight is a finite number.
+    #[must_use]
+    pub fn is_finite(&self) -> bool {
+        self.layers.iter().all(|l| l.weight.is_finite() && l.bias.iter().all(|b| b.to_f64().is_finite()))
+    }
+
+    /// The same network in another precision.
+    #[must_use]
+    pub fn cast<U: Real>(&self) -> Mlp<U> {
+        let layer = |l: &Layer<T>| Layer {
+            weight: l.weight.cast(),
+            bias: l.bias.iter().map(|b| U::from_f64(b.to_f64())).collect(),
+        };
+        Mlp { layers: self.layers.iter().map(layer).collect() }
+    }
+
+    /// Logits (n x classes) of the rows of `x` (n x D), rows shared out over threads.
+    ///
+    /// # Panics
+    /// If `x` has another number of columns than the network has inputs.
+    #[must_use]
+    pub fn logits(&self, x: &Dense<T>) -> Dense<T> {
+        assert_eq!(x.cols(), self.inputs(), "embeddings of another size than the probe's");
+        let mut out = Dense::zeros(x.rows(), self.classes());
+        let classes = self.classes();
+        out.data_mut()
+            .par_chunks_mut(CHUNK * classes)
+            .zip(x.data().par_chunks(CHUNK * self.inputs()))
+            .for_each_init(
+                || Pass::new(self),
+                |pass, (out, x)| {
+                    pass.forward(self, x);
+                    out.copy_from_slice(pass.logits());
+                },
+            );
+        out
+    }
+
+    /// For each row of `x` (n x D): the gradient of its cross entropy towards class `targets[i]` with respect to the row
+    /// (n x D, not averaged over rows), and the cross entropies in nats.
+    ///
+    /// # Panics
+    /// If the shapes do not fit or a target is no class.
+    #[must_use]
+    pub fn input_gradient(&self, x: &Dense<T>, targets: &[usize]) -> (Dense<T>, Vec<T>) {
+        assert_eq!(x.cols(), self.inputs(), "embeddings of another size than the probe's");
+        assert_eq!(x.rows(), targets.len(), "not one target per row");
+        let mut gradient = Dense::zeros(x.rows(), x.cols());
+        let mut losses = vec![T::ZERO; x.rows()];
+        let width = CHUNK * self.inputs();
+        gradient
+            .data_mut()
+            .par_chunks_mut(width)
+            .zip(x.data().par_chunks(width))
+            .zip(targets.par_chunks(CHUNK).zip(losses.par_chunks_mut(CHUNK)))
+            .for_each_init(
+                || Pass::new(self),
+                |pass, ((gradient, x), (targets, losses))| {
+                    pass.forward(self, x);
+                    pass.cross_entropy(targets, Some(losses));
+                    pass.to_input(self, gradient);
+                },
+            );
+        (gradient, losses)
+    }
+}
+
+/// Buffers of one thread for passes through a network; kept between passes, so that a loop allocates once.
+#[derive(Debug, Clone)]
+pub(crate) struct Pass<T> {
+    rows: usize,
+    classes: usize,
+    /// Outputs of each layer: after ReLU for hidden ones, logits (later their gradient) for the last.
+    outputs: Vec<Vec<T>>,
+    /// Gradients with respect to the outputs of the hidden layers.
+    deltas: Vec<Vec<T>>,
+}
+
+impl<T: Real> Pass<T> {
+    pub(crate) fn new(mlp: &Mlp<T>) -> Self {
+        let layers = mlp.layers.len();
+        Self {
+            rows: 0,
+            classes: mlp.classes(),
+            outputs: vec![Vec::new(); layers],
+            deltas: vec![Vec::new(); layers - 1],
+        }
+    }
+
+    /// Runs the rows in `x` forward.
+    pub(crate) fn forward(&mut self, mlp: &Mlp<T>, x: &[T]) {
+        self.rows = x.len() / mlp.inputs();
+        let last = mlp.layers.len() - 1;
+        for (i, layer) in mlp.layers.iter().enumerate() {
+            let (before, after) = self.outputs.split_at_mut(i);
+            let input = before.last().map_or(x, Vec::as_slice);
+            let out = &mut after[0];
+            // The product is added onto the bias, which saves a pass over the output.
+            out.clear();
+            (0..self.rows).for_each(|_| out.extend_from_slice(&layer.bias));
+            let input = View::new(input, self.rows, layer.weight.rows());
+            matmul(out, T::ONE, input, layer.weight.view(), T::ONE);
+            if i < last {
+                out.iter_mut().for_each(|v| *v = if *v > T::ZERO { *v } else { T::ZERO });
+            }
+        }
+    }
+
+    /// Logits of the last forward pass, row after row.
+    pub(crate) fn logits(&self) -> &[T] {
+        self.outputs.last().map_or(&[], Vec::as_slice)
+    }
+
+    /// Replaces the logits by the gradient of each row's cross entropy with respect to them: p - onehot(target). With
+    /// `losses`, also writes the cross entropies.
+    pub(crate) fn cross_entropy(&mut self, targets: &[usize], mut losses: Option<&mut [T]>) {
+        let classes = self.classes;
+        let Some(logits) = self.outputs.last_mut() else { return };
+        for (i, (row, target)) in logits.chunks_exact_mut(classes).zip(targets).enumerate() {
+            let loss = cross_entropy_row(row, *target);
+            if let Some(losses) = losses.as_deref_mut() {
+                losses[i] = loss;
+            }
+        }
+    }
+
+    /// Takes the gradient on the logits back to the input of layer `to` (0 for the embeddings): `self.delta(to)` then
+    /// holds the gradient with respect to the output of layer `to`, its ReLU already undone.
+    pub(crate) fn back_to(&mut self, mlp: &Mlp<T>, to: usize) {
+        for i in (to + 1..mlp.layers.len()).rev() {
+            let weight = &mlp.layers[i].weight;
+            let (low, high) = self.deltas.split_at_mut(i);
+            let above = high.first().or(self.outputs.last()).map_or(&[] as &[T], Vec::as_slice);
+            let delta = &mut low[i - 1];
+            delta.resize(self.rows * weight.rows(), T::ZERO);
+            let above = View::new(above, self.rows, weight.cols());
+            matmul(delta, T::ZERO, above, weight.view().t(), T::ONE);
+            for (d, a) in delta.iter_mut().zip(&self.outputs[i - 1]) {
+                *d = if *a > T::ZERO { *d } else { T::ZERO };
+            }
+        }
+    }
+
+    /// Gradient with respect to the output of layer `i`, before its ReLU.
+    pub(crate) fn delta(&self, i: usize) -> &[T] {
+        self.deltas.get(i).or(self.outputs.last()).map_or(&[], Vec::as_slice)
+    }
+
+    /// Output of layer `i` after its ReLU.
+    pub(crate) fn output(&self, i: usize) -> &[T] {
+        &self.outputs[i]
+    }
+
+    /// Rows of the last forward pass.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Takes the gradient on the logits back to the embeddings.
+    pub(crate) fn to_input(&mut self, mlp: &Mlp<T>, gradient: &mut [T]) {
+        self.back_to(mlp, 0);
+        let weight = &mlp.layers[0].weight;
+        let delta = View::new(self.delta(0), self.rows, weight.cols());
+        matmul(gradient, T::ZERO, delta, weight.view().t(), T::ONE);
+    }
+}
+
+/// Replaces a row of logits by softmax minus onehot(target) and returns the cross entropy. The target's entry is minus
+/// the sum of the others: `p - 1` would round to 0 for a target reached with certainty and lose the gradient's signs.
+fn cross_entropy_row<T: Real>(row: &mut [T], target: usize) -> T {
+    let top = row.iter().copied().fold(row[0], |a, b| if b > a { b } else { a });
+    let target_logit = row[target];
+    let mut sum = T::ZERO;
+    for z in row.iter_mut() {
+        *z = (*z - top).exp();
+        sum += *z;
+    }
+    let mut others = T::ZERO;
+    for (j, z) in row.iter_mut().enumerate() {
+        *z = *z / sum;
+        if j != target {
+            others += *z;
+        }
+    }
+    row[target] = -others;
+    sum.ln() - (target_logit - top)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::rng::stream;
+
+    fn network(hidden: &[usize], classes: usize) -> Mlp<f64> {
+        Mlp::fresh(6, hidden, classes, &mut stream(4, "network")).cast()
+    }
+
+    fn embeddings(rows: usize) -> Dense<f64> {
+        let mut rng = stream(5, "embeddings");
+        let values: Vec<f64> = (0..rows * 6).map(|_| 4.0 * unit(&mut rng) - 2.0).collect();
+        Dense::from_fn(rows, 6, |i, j| values[i * 6 + j])
+    }
+
+    #[test]
+    fn input_gradient_is_the_slope_of_the_loss() {
+        for (hidden, classes) in [(vec![], 2), (vec![9], 3), (vec![7, 5, 4], 2)] {
+            let (mlp, x) = (network(&hidden, classes), embeddings(5));
+            let targets: Vec<usize> = (0..5).map(|i| i % classes).collect();
+            let (gradient, _) = mlp.input_gradient(&x, &targets);
+            let h = 1e-6;
+            for i in 0..5 {
+                for j in 0..6 {
+                    let loss = |step: f64| {
+                        let mut moved = x.clone();
+                        moved.row_mut(i)[j] += step;
+                        mlp.input_gradient(&moved, &targets).1[i]
+                    };
+                    let slope = (loss(h) - loss(-h)) / (2.0 * h);
+                    assert!((slope - gradient.row(i)[j]).abs() < 1e-8, "{slope} {}", gradient.row(i)[j]);
+                }
+            }
+        }
+    }
+
+    /// A target reached with certainty: softmax minus one is 0 in single precision, the gradient is not.
+    #[test]
+    fn certainty_keeps_the_signs() {
+        let mut row = [30.0f32, -30.0];
+        let loss = cross_entropy_row(&mut row, 0);
+        assert!(row[0] < 0.0 && row[1] > 0.0 && row[0] == -row[1] && loss >= 0.0);
+    }
+
+    #[test]
+    fn chunks_do_not_change_results() {
+        let (mlp, x) = (network(&[8], 2), embeddings(3 * CHUNK + 5));
+        let all = mlp.logits(&x);
+        let one = mlp.logits(&x.select_rows(&[2 * CHUNK + 1]));
+        assert!(all.row(2 * CHUNK + 1).iter().zip(one.row(0)).all(|(a, b)| (a - b).abs() < 1e-14));
+    }
+
+    #[test]
+    fn layers_must_fit() {
+        let layer = |i, o| Layer { weight: Matrix::zeros(i, o), bias: vec![0.0; o] };
+        assert!(Mlp::from_layers(vec![layer(3, 4), layer(4, 2)]).is_ok());
+        assert_eq!(Mlp::<f32>::from_layers(vec![]), Err(LayerError::Empty));
+        let chain = Mlp::from_layers(vec![layer(3, 4), layer(5, 2)]);
+        assert_eq!(chain, Err(LayerError::Chain { layer: 1, inputs: 5, given: 4 }));
+        let bias = Layer { bias: vec![0.0], ..layer(3, 4) };
+        assert!(matches!(Mlp::from_layers(vec![bias]), Err(LayerError::Bias { .. })));
+        assert!(matches!(Mlp::from_layers(vec![layer(0, 4)]), Err(LayerError::Zero { .. })));
+    }
+}

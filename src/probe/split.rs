@@ -1,0 +1,314 @@
+//! Which examples train oracles, which train interventions, and which test.
+//!
+//! Canby et al. (2024), section 4: 40 % oracle, 40 % intervention, 20 % test, and 5 % of each of the first two for
+//! validation. An oracle that shares examples with the intervention it judges would judge itself, so the parts are types:
+//! training functions take data of one role, and only a [`Split`] makes parts, after checking that they are disjoint.
+
+use super::decorrelate::{DecorrelateError, decorrelate};
+use crate::stats::rng::{shuffle, stream};
+use rand_chacha::ChaCha8Rng;
+use std::marker::PhantomData;
+
+/// Role of the examples and probes that judge interventions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Oracle {}
+
+/// Role of the examples and probes that interventions are made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Intervention {}
+
+/// [`Oracle`] or [`Intervention`].
+pub trait Role: sealed::Sealed + Send + Sync + 'static {
+    /// The name on screens and in findings.
+    const NAME: &'static str;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for super::Oracle {}
+    impl Sealed for super::Intervention {}
+}
+
+impl Role for Oracle {
+    const NAME: &'static str = "oracle";
+}
+
+impl Role for Intervention {
+    const NAME: &'static str = "interventional";
+}
+
+/// A split that cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SplitError {
+    /// Some part would be empty.
+    #[error("{n} examples are too few to split: at least {least} are needed")]
+    TooFew {
+        /// Examples given.
+        n: usize,
+        /// Examples needed.
+        least: usize,
+    },
+    /// An example in two parts (or twice in one).
+    #[error("example {row} is in the {first} part and again in the {second} part")]
+    Overlap {
+        /// The example.
+        row: usize,
+        /// Where it was first.
+        first: &'static str,
+        /// Where it was again.
+        second: &'static str,
+    },
+    /// An example that the data does not have.
+    #[error("example {row} does not exist: the data has {n}")]
+    OutOfRange {
+        /// The example.
+        row: usize,
+        /// Examples in the data.
+        n: usize,
+    },
+    /// A part without examples.
+    #[error("the {part} part is empty")]
+    Empty {
+        /// Which part.
+        part: &'static str,
+    },
+    /// The uncorrelated subset does not exist.
+    #[error(transparent)]
+    Decorrelate(#[from] DecorrelateError),
+}
+
+/// Training and validation examples of one role.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part<R> {
+    train: Vec<usize>,
+    validation: Vec<usize>,
+    role: PhantomData<R>,
+}
+
+/// The examples that oracles learn from.
+pub type OracleSplit = Part<Oracle>;
+/// The examples that interventions and their probes learn from.
+pub type InterventionSplit = Part<Intervention>;
+
+/// The examples that nothing learns from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TestSplit {
+    rows: Vec<usize>,
+}
+
+/// Disjoint parts of a data set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Split {
+    oracle: OracleSplit,
+    intervention: InterventionSplit,
+    test: TestSplit,
+}
+
+/// Fewest examples that [`Split::new`] takes: below, a part would be empty.
+const LEAST: usize = 5;
+
+impl Split {
+    /// Splits `n` examples at random: 40 % oracle, 40 % intervention, 20 % test (shares rounded to whole examples), and
+    /// of each of the first two 5 %, at least one example, for validation.
+    ///
+    /// # Errors
+    /// [`SplitError::TooFew`] below 5 examples.
+    pub fn new(n: usize, seed: u64) -> Result<Self, SplitError> {
+        if n < LEAST {
+            return Err(SplitError::TooFew { n, least: LEAST });
+        }
+        let mut rows: Vec<usize> = (0..n).collect();
+        shuffle(&mut stream(seed, "split"), &mut rows);
+        let part = (2 * n + 2) / 5;
+        let test = rows.split_off(2 * part);
+        let intervention = rows.split_off(part);
+        Self::from_rows(n, validated(rows), validated(intervention), test)
+    }
+
+    /// A split that is given: (training, validation) rows of the oracles and of the interventions, and the test rows.
+    /// Rows in no part are simply unused.
+    ///
+    /// # Errors
+    /// [`SplitError`] if a row is in two parts, outside `0..n`, or a part is empty.
+    pub fn from_rows(
+        n: usize,
+        oracle: (Vec<usize>, Vec<usize>),
+        intervention: (Vec<usize>, Vec<usize>),
+        test: Vec<usize>,
+    ) -> Result<Self, SplitError> {
+        let split = Self {
+            oracle: Part::of(oracle),
+            intervention: Part::of(intervention),
+            test: TestSplit { rows: test },
+        };
+        split.check(n)?;
+        Ok(split)
+    }
+
+    fn check(&self, n: usize) -> Result<(), SplitError> {
+        let parts: [(&'static str, &[usize]); 5] = [
+            ("oracle training", &self.oracle.train),
+            ("oracle validation", &self.oracle.validation),
+            ("intervention training", &self.intervention.train),
+            ("intervention validation", &self.intervention.validation),
+            ("test", &self.test.rows),
+        ];
+        let mut owner: Vec<Option<&'static str>> = vec![None; n];
+        for (name, rows) in parts {
+            if rows.is_empty() {
+                return Err(SplitError::Empty { part: name });
+            }
+            for row in rows.iter().copied() {
+                let seen = owner.get_mut(row).ok_or(SplitError::OutOfRange { row, n })?;
+                if let Some(first) = seen.replace(name) {
+                    return Err(SplitError::Overlap { row, first, second: name });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What oracles learn from.
+    #[must_use]
+    pub fn oracle(&self) -> &OracleSplit {
+        &self.oracle
+    }
+
+    /// What interventions learn from.
+    #[must_use]
+    pub fn intervention(&self) -> &InterventionSplit {
+        &self.intervention
+    }
+
+    /// What nothing learns from.
+    #[must_use]
+    pub fn test(&self) -> &TestSplit {
+        &self.test
+    }
+}
+
+/// Takes the last 5 % (at least one) of rows in random order for validation; both lists ascending.
+fn validated(mut rows: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
+    let share = ((rows.len() + 10) / 20).max(1).min(rows.len());
+    let mut validation = rows.split_off(rows.len() - share);
+    rows.sort_unstable();
+    validation.sort_unstable();
+    (rows, validation)
+}
+
+impl<R: Role> Part<R> {
+    fn of((train, validation): (Vec<usize>, Vec<usize>)) -> Self {
+        Self { train, validation, role: PhantomData }
+    }
+
+    /// Rows that weights are fitted to.
+    #[must_use]
+    pub fn train(&self) -> &[usize] {
+        &self.train
+    }
+
+    /// Rows that hyperparameters are chosen by.
+    #[must_use]
+    pub fn validation(&self) -> &[usize] {
+        &self.validation
+    }
+}
+
+impl Part<Oracle> {
+    /// The largest subset of this part in which `target` and `other` (one value per example of the whole data set) are
+    /// uncorrelated, see [`decorrelate`]; its 5 % validation examples are drawn anew, so they are uncorrelated as well.
+    /// Examples whose target is undefined are left out; an undefined `other` counts as a value of its own.
+    ///
+    /// # Errors
+    /// [`SplitError`] if no such subset exists or it is too small to validate on.
+    ///
+    /// # Panics
+    /// If a list is shorter than the data set that was split.
+    pub fn uncorrelated(
+        &self,
+        target: &[Option<usize>],
+        other: &[Option<usize>],
+        seed: u64,
+    ) -> Result<Self, SplitError> {
+        let mut rows: Vec<usize> = self.train.iter().chain(&self.validation).copied().collect();
+        rows.sort_unstable();
+        let (t, o): (Vec<_>, Vec<_>) = rows.iter().map(|r| (target[*r], other[*r])).unzip();
+        let mut rng: ChaCha8Rng = stream(seed, "uncorrelated oracle examples");
+        let kept = decorrelate(&t, &o, &mut rng)?;
+        let mut rows: Vec<usize> = kept.rows.iter().map(|i| rows[*i]).collect();
+        if rows.len() < 2 {
+            return Err(SplitError::TooFew { n: rows.len(), least: 2 });
+        }
+        shuffle(&mut rng, &mut rows);
+        Ok(Self::of(validated(rows)))
+    }
+}
+
+impl TestSplit {
+    /// The rows.
+    #[must_use]
+    pub fn rows(&self) -> &[usize] {
+        &self.rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn all(s: &Split) -> Vec<usize> {
+        let parts = [
+            &s.oracle.train,
+            &s.oracle.validation,
+            &s.intervention.train,
+            &s.intervention.validation,
+            &s.test.rows,
+        ];
+        parts.into_iter().flatten().copied().collect()
+    }
+
+    proptest! {
+        #[test]
+        fn parts_are_disjoint_and_cover(n in LEAST..3_000usize, seed: u64) {
+            let s = Split::new(n, seed).unwrap();
+            let mut rows = all(&s);
+            rows.sort_unstable();
+            prop_assert_eq!(rows, (0..n).collect::<Vec<_>>());
+            let share = |k: usize, of: usize, want: f64| (k as f64 - want * of as f64).abs() <= 1.0;
+            let (o, i) = (s.oracle.train.len() + s.oracle.validation.len(), s.intervention.train.len() + s.intervention.validation.len());
+            prop_assert!(share(o, n, 0.4) && share(i, n, 0.4) && share(s.test.rows.len(), n, 0.2));
+            prop_assert!(share(s.oracle.validation.len(), o, 0.05) && share(s.intervention.validation.len(), i, 0.05));
+            prop_assert_eq!(Split::new(n, seed).unwrap(), s);
+        }
+
+        #[test]
+        fn uncorrelated_parts_stay_inside(n in 200usize..1_000, seed: u64) {
+            let s = Split::new(n, seed).unwrap();
+            let target: Vec<_> = (0..n).map(|i| Some(usize::from(i % 3 == 0))).collect();
+            let other: Vec<_> = (0..n).map(|i| (i % 4 != 3).then_some(usize::from(i % 7 < 2))).collect();
+            let u = s.oracle().uncorrelated(&target, &other, seed).unwrap();
+            let original: Vec<usize> = s.oracle.train.iter().chain(&s.oracle.validation).copied().collect();
+            prop_assert!(u.train.iter().chain(&u.validation).all(|r| original.contains(r)));
+            prop_assert!(u.train.iter().all(|r| !u.validation.contains(r)));
+        }
+    }
+
+    #[test]
+    fn too_few_examples_are_refused() {
+        assert_eq!(Split::new(4, 0), Err(SplitError::TooFew { n: 4, least: 5 }));
+        assert!(Split::new(5, 0).is_ok());
+    }
+
+    #[test]
+    fn overlaps_and_strangers_are_refused() {
+        let make = |test| Split::from_rows(6, (vec![0], vec![1]), (vec![2], vec![3]), test);
+        assert!(make(vec![4, 5]).is_ok());
+        assert_eq!(
+            make(vec![4, 1]),
+            Err(SplitError::Overlap { row: 1, first: "oracle validation", second: "test" })
+        );
+        assert_eq!(make(vec![6]), Err(SplitError::OutOfRange { row: 6, n: 6 }));
+        assert_eq!(make(vec![]), Err(SplitError::Empty { part: "test" }));
+    }
+}

@@ -1,0 +1,284 @@
+//! Percentile bootstrap of means, paired over examples.
+//!
+//! A resample of n examples with replacement is a vector of n counts (how often each example was drawn), distributed as
+//! Multinomial(n, 1/n). The counts depend on (n, number of resamples, seed) only, so they are drawn once as a matrix of
+//! `u8` and shared by every point of every curve: an interval is then a product of that matrix with the columns of
+//! values. Sharing also pairs the points: resample b holds the same examples at every strength and for every method,
+//! and for completeness, selectivity and reliability alike.
+//!
+//! Percentiles are taken by the inverse distribution function (the smallest resampled value whose share of resamples at
+//! or below it is at least q), so each end of an interval is a value that some resample had.
+
+use super::estimate::Estimate;
+use super::rng::{below, stream};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+/// Above this many bytes the counts are drawn again for each use: slower, the same numbers, bounded memory.
+const TABLE_LIMIT: usize = 64 << 20;
+
+/// Shared resampling counts for samples of `n` examples.
+#[derive(Debug, Clone)]
+pub struct Resamples {
+    n: usize,
+    count: usize,
+    streams: ChaCha8Rng,
+    table: Option<Vec<u8>>,
+}
+
+/// Two means over the same examples and the harmonic mean of the two, with intervals from the same resamples.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PairedMeans {
+    /// Mean of the first column.
+    pub first: Estimate,
+    /// Mean of the second column over the examples where it is defined; `None` if it is defined nowhere.
+    pub second: Option<Estimate>,
+    /// `2ab/(a+b)` of the two means (0 if both are 0); `None` if the second is.
+    pub harmonic: Option<Estimate>,
+}
+
+/// The harmonic mean of two numbers that are not negative; 0 when both are 0.
+#[must_use]
+pub fn harmonic_mean(a: f64, b: f64) -> f64 {
+    if a + b > 0.0 { 2.0 * a * b / (a + b) } else { 0.0 }
+}
+
+impl Resamples {
+    /// Draws `count` resamples of `n` examples (at most 2³² - 1).
+    #[must_use]
+    pub fn new(n: usize, count: usize, seed: u64) -> Self {
+        let mut resamples = Self { n, count, streams: stream(seed, "bootstrap"), table: None };
+        if n > 0 && n.saturating_mul(count) <= TABLE_LIMIT {
+            let mut table = vec![0; n * count];
+            table.par_chunks_mut(n).enumerate().for_each(|(b, row)| resamples.draw(b, row));
+            resamples.table = Some(table);
+        }
+        resamples
+    }
+
+    /// Number of examples that the columns must have.
+    #[must_use]
+    pub fn examples(&self) -> usize {
+        self.n
+    }
+
+    /// Number of resamples.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Draws resample `b` into `row`, from its own stream so that resamples can be drawn in any order.
+    fn draw(&self, b: usize, row: &mut [u8]) {
+        let mut rng = self.streams.clone();
+        rng.set_stream(b as u64);
+        row.fill(0);
+        for _ in 0..self.n {
+            let i = below(&mut rng, self.n as u32) as usize;
+            // An example drawn more than 255 times has a probability below 1e-500.
+            row[i] = row[i].saturating_add(1);
+        }
+    }
+
+    /// Applies `statistic` to the counts of every resample, in parallel; the order is that of the resamples.
+    fn each<T: Send>(&self, statistic: impl Fn(&[u8]) -> T + Sync) -> Vec<T> {
+        match &self.table {
+            Some(table) => table.par_chunks(self.n).with_min_len(32).map(&statistic).collect(),
+            None => (0..self.count)
+                .into_par_iter()
+                .map_init(
+                    || vec![0; self.n],
+                    |row, b| {
+                        self.draw(b, row);
+                        statistic(row)
+                    },
+                )
+                .collect(),
+        }
+    }
+
+    /// Mean of `values` with its interval. NaN if there are no examples or no resamples.
+    ///
+    /// # Panics
+    /// If `values` has another length than [`Self::examples`].
+    #[must_use]
+    pub fn mean(&self, values: &[f64], level: f64) -> Estimate {
+        let column = Column::new(values.iter().map(|v| Some(*v)), self.n);
+        interval(column.mean, self.each(|w| column.resampled(w)), level)
+    }
+
+    /// Means of two columns over the same examples, and their harmonic mean. The second column may be undefined for
+    /// some examples: all examples are resampled together, and its mean is taken over the defined ones that were drawn.
+    /// Resamples that hold no defined example say nothing about it and are left out of its interval.
+    ///
+    /// # Panics
+    /// If a column has another length than [`Self::examples`].
+    #[must_use]
+    pub fn paired(&self, first: &[f64], second: &[Option<f64>], level: f64) -> PairedMeans {
+        let a = Column::new(first.iter().map(|v| Some(*v)), self.n);
+        let b = Column::new(second.iter().copied(), self.n);
+        let pairs = self.each(|w| (a.resampled(w), b.resampled(w)));
+        let estimate = |mean, values: Vec<f64>| interval(mean, values, level);
+        let first = estimate(a.mean, pairs.iter().map(|p| p.0).collect());
+        if b.defined == 0 {
+            return PairedMeans { first, second: None, harmonic: None };
+        }
+        let drawn: Vec<(f64, f64)> = pairs.into_iter().filter(|p| !p.1.is_nan()).collect();
+        PairedMeans {
+            first,
+            second: Some(estimate(b.mean, drawn.iter().map(|p| p.1).collect())),
+            harmonic: Some(estimate(
+                harmonic_mean(a.mean, b.mean),
+                drawn.iter().map(|p| harmonic_mean(p.0, p.1)).collect(),
+            )),
+        }
+    }
+}
+
+/// Values less their mean, so that sums lose nothing to its size. Means are held to the range of the values: rounding
+/// must not carry a constant column of ones above 1, nor give it a spread.
+struct Column {
+    mean: f64,
+    range: (f64, f64),
+    centred: Vec<f64>,
+    /// 1 where the value is defined; empty if it is everywhere.
+    mask: Vec<u8>,
+    defined: usize,
+}
+
+impl Column {
+    fn new(values: impl ExactSizeIterator<Item = Option<f64>> + Clone, n: usize) -> Self {
+        assert_eq!(values.len(), n, "the column belongs to another sample");
+        let defined = values.clone().flatten().count();
+        let range = values
+            .clone()
+            .flatten()
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), v| (lo.min(v), hi.max(v)));
+        let mean = held(values.clone().flatten().sum::<f64>() / defined as f64, range);
+        let centred = values.clone().map(|v| v.map_or(0.0, |v| v - mean)).collect();
+        let mask = if defined == n { Vec::new() } else { values.map(|v| u8::from(v.is_some())).collect() };
+        Self { mean, range, centred, mask, defined }
+    }
+
+    /// Mean over the resample with counts `w`; NaN if it holds no defined example.
+    fn resampled(&self, w: &[u8]) -> f64 {
+        let drawn = if self.mask.is_empty() {
+            w.len() as f64
+        } else {
+            w.iter().zip(&self.mask).map(|(w, m)| u32::from(*w) * u32::from(*m)).sum::<u32>().into()
+        };
+        held(self.mean + dot(w, &self.centred) / drawn, self.range)
+    }
+}
+
+/// `value` within `range`; NaN stays NaN.
+fn held(value: f64, (lo, hi): (f64, f64)) -> f64 {
+    if value < lo {
+        lo
+    } else if value > hi {
+        hi
+    } else {
+        value
+    }
+}
+
+/// Sum of counts times values, in eight interleaved partial sums so that it vectorises.
+fn dot(w: &[u8], x: &[f64]) -> f64 {
+    let mut sums = [0.0; 8];
+    let (mut ws, mut xs) = (w.chunks_exact(8), x.chunks_exact(8));
+    for (w, x) in ws.by_ref().zip(xs.by_ref()) {
+        for i in 0..8 {
+            sums[i] += f64::from(w[i]) * x[i];
+        }
+    }
+    let tail: f64 = ws.remainder().iter().zip(xs.remainder()).map(|(w, x)| f64::from(*w) * x).sum();
+    sums.iter().sum::<f64>() + tail
+}
+
+/// The percentile interval of resampled values around a statistic. NaN ends if there are no values.
+fn interval(mean: f64, mut values: Vec<f64>, level: f64) -> Estimate {
+    values.sort_unstable_by(f64::total_cmp);
+    let tail = 0.5 * (1.0 - level);
+    Estimate { mean, lo: quantile(&values, tail), hi: quantile(&values, 1.0 - tail) }
+}
+
+/// The smallest of the sorted values whose share at or below it reaches `q`.
+fn quantile(sorted: &[f64], q: f64) -> f64 {
+    let rank = (q * sorted.len() as f64 - 1e-9).ceil().max(1.0) as usize;
+    sorted.get(rank - 1).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::rng::unit;
+    use proptest::prelude::*;
+
+    #[test]
+    fn counts_are_resamples() {
+        let r = Resamples::new(50, 200, 3);
+        let sums = r.each(|w| w.iter().map(|c| u32::from(*c)).sum::<u32>());
+        assert!(sums.len() == 200 && sums.iter().all(|s| *s == 50));
+        // An example's count has mean 1 and variance 1 - 1/n.
+        let squares: Vec<u32> = r.each(|w| w.iter().map(|c| u32::from(*c).pow(2)).sum());
+        let variance = f64::from(squares.iter().sum::<u32>()) / (50.0 * 200.0) - 1.0;
+        assert!((variance - 0.98).abs() < 0.06, "{variance}");
+    }
+
+    #[test]
+    fn a_table_too_large_is_drawn_again_with_the_same_numbers() {
+        let kept = Resamples::new(300, 100, 9);
+        let drawn = Resamples { table: None, ..kept.clone() };
+        let mut rng = stream(1, "values");
+        let x: Vec<f64> = (0..300).map(|_| unit(&mut rng)).collect();
+        assert_eq!(kept.mean(&x, 0.95), drawn.mean(&x, 0.95));
+    }
+
+    #[test]
+    fn a_constant_has_no_spread() {
+        let r = Resamples::new(97, 300, 1);
+        let e = r.mean(&[0.1; 97], 0.95);
+        assert!(e.mean == 0.1 && e.lo == 0.1 && e.hi == 0.1);
+    }
+
+    #[test]
+    fn pairing_narrows_the_harmonic_mean() {
+        // b = 1 - a: the means move against each other, so their harmonic mean hardly moves; unpaired it would.
+        let mut rng = stream(2, "values");
+        let a: Vec<f64> = (0..400).map(|_| unit(&mut rng)).collect();
+        let b: Vec<Option<f64>> = a.iter().map(|v| Some(1.0 - v)).collect();
+        let r = Resamples::new(400, 1_000, 5).paired(&a, &b, 0.95);
+        let harmonic = r.harmonic.map(|e| e.half_width());
+        assert!(harmonic.is_some_and(|h| h < 0.25 * r.first.half_width()), "{r:?}");
+    }
+
+    #[test]
+    fn undefined_examples_do_not_count() {
+        let a = [0.2, 0.4, 0.6, 0.8];
+        let r = Resamples::new(4, 500, 5);
+        let some = r.paired(&a, &[Some(0.5), None, Some(0.7), None], 0.95);
+        let second = some.second.map(|e| (e.mean, e.lo, e.hi));
+        assert!(
+            second
+                .is_some_and(|(m, lo, hi)| (m - 0.6).abs() < 1e-12 && lo >= 0.5 - 1e-12 && hi <= 0.7 + 1e-12)
+        );
+        let none = r.paired(&a, &[None; 4], 0.95);
+        assert!(none.second.is_none() && none.harmonic.is_none());
+    }
+
+    #[test]
+    fn nothing_gives_nan() {
+        assert!(Resamples::new(0, 10, 0).mean(&[], 0.95).mean.is_nan());
+        assert!(Resamples::new(3, 0, 0).mean(&[1.0, 2.0, 3.0], 0.95).lo.is_nan());
+    }
+
+    proptest! {
+        #[test]
+        fn intervals_lie_within_the_data(values in proptest::collection::vec(0.0f64..1.0, 1..60), seed: u64) {
+            let e = Resamples::new(values.len(), 200, seed).mean(&values, 0.9);
+            let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+            let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            prop_assert!(e.lo <= e.hi && e.lo >= least - 1e-12 && e.hi <= most + 1e-12);
+        }
+    }
+}

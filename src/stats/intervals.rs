@@ -1,0 +1,91 @@
+//! Intervals for a proportion. Each needs `n >= 1`, `successes <= n` and a level in (0, 1); otherwise the ends are NaN.
+
+use super::estimate::Estimate;
+use super::special::{beta_quantile, normal_quantile};
+
+/// Proportion, size and normal quantile, or NaNs where the question makes no sense.
+fn parts(successes: u64, n: u64, level: f64) -> (f64, f64, f64) {
+    if n == 0 || successes > n || !(level > 0.0 && level < 1.0) {
+        return (f64::NAN, f64::NAN, f64::NAN);
+    }
+    (successes as f64 / n as f64, n as f64, normal_quantile(0.5 + 0.5 * level))
+}
+
+fn within_unit(mean: f64, lo: f64, hi: f64) -> Estimate {
+    Estimate { mean, lo: lo.clamp(0.0, 1.0), hi: hi.clamp(0.0, 1.0) }
+}
+
+/// Wilson's score interval (1927): the default of the program for accuracies, sound also near 0 and 1.
+#[must_use]
+pub fn wilson(successes: u64, n: u64, level: f64) -> Estimate {
+    let (p, n, z) = parts(successes, n, level);
+    let z2 = z * z;
+    let centre = (p + z2 / (2.0 * n)) / (1.0 + z2 / n);
+    let half = z / (1.0 + z2 / n) * (p * (1.0 - p) / n + z2 / (4.0 * n * n)).sqrt();
+    within_unit(p, centre - half, centre + half)
+}
+
+/// Clopper and Pearson's exact interval (1934).
+#[must_use]
+pub fn clopper_pearson(successes: u64, n: u64, level: f64) -> Estimate {
+    let (p, size, _) = parts(successes, n, level);
+    let k = successes as f64;
+    let tail = 0.5 * (1.0 - level);
+    let lo = if p > 0.0 { beta_quantile(tail, k, size - k + 1.0) } else { p };
+    let hi = if p < 1.0 { beta_quantile(1.0 - tail, k + 1.0, size - k) } else { p };
+    within_unit(p, lo, hi)
+}
+
+/// The normal approximation `p ± z sqrt(p(1-p)/n)`, cut to [0, 1].
+#[must_use]
+pub fn normal(successes: u64, n: u64, level: f64) -> Estimate {
+    let (p, n, z) = parts(successes, n, level);
+    let half = z * (p * (1.0 - p) / n).sqrt();
+    within_unit(p, p - half, p + half)
+}
+
+/// Agresti and Coull's interval (1998): the normal one after adding z²/2 successes and failures.
+#[must_use]
+pub fn agresti_coull(successes: u64, n: u64, level: f64) -> Estimate {
+    let (p, n, z) = parts(successes, n, level);
+    let size = n + z * z;
+    let centre = (p * n + 0.5 * z * z) / size;
+    let half = z * (centre * (1.0 - centre) / size).sqrt();
+    within_unit(p, centre - half, centre + half)
+}
+
+/// The equal-tailed interval of Jeffreys' prior Beta(1/2, 1/2).
+#[must_use]
+pub fn jeffreys(successes: u64, n: u64, level: f64) -> Estimate {
+    let (p, size, _) = parts(successes, n, level);
+    if p.is_nan() {
+        return within_unit(p, p, p);
+    }
+    let (a, b) = (successes as f64 + 0.5, size - successes as f64 + 0.5);
+    let tail = 0.5 * (1.0 - level);
+    within_unit(p, beta_quantile(tail, a, b), beta_quantile(1.0 - tail, a, b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn nonsense_is_nan() {
+        for f in [wilson, clopper_pearson, normal, agresti_coull, jeffreys] {
+            assert!(f(0, 0, 0.95).lo.is_nan() && f(3, 2, 0.95).hi.is_nan() && f(1, 2, 1.0).lo.is_nan());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn intervals_hold_the_proportion(n in 1u64..5_000, share in 0.0f64..=1.0, level in 0.5f64..0.999) {
+            let k = (share * n as f64) as u64;
+            for f in [wilson, clopper_pearson, normal] {
+                let e = f(k, n, level);
+                prop_assert!(e.lo <= e.mean + 1e-12 && e.mean <= e.hi + 1e-12 && e.lo >= 0.0 && e.hi <= 1.0);
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! How long work reports that it goes on, and how it is told to stop: polled between batches, no channels.
+
+use std::sync::{Mutex, PoisonError};
+
+/// The work was told to stop; nothing it had computed is to be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("cancelled")]
+pub struct Cancelled;
+
+/// Called between batches of long work.
+pub trait Pulse: Send {
+    /// `done` of `total` batches (or steps) are finished. `Err` stops the work before its next batch.
+    ///
+    /// # Errors
+    /// [`Cancelled`] when the caller no longer wants the result.
+    fn beat(&mut self, done: usize, total: usize) -> Result<(), Cancelled>;
+}
+
+impl<F: FnMut(usize, usize) -> Result<(), Cancelled> + Send> Pulse for F {
+    fn beat(&mut self, done: usize, total: usize) -> Result<(), Cancelled> {
+        self(done, total)
+    }
+}
+
+/// Reports to nobody and never stops.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoPulse;
+
+impl Pulse for NoPulse {
+    fn beat(&mut self, _done: usize, _total: usize) -> Result<(), Cancelled> {
+        Ok(())
+    }
+}
+
+/// One pulse for several threads: counts their batches together, and once stopped stays stopped for all of them.
+pub struct SharedPulse<'a> {
+    state: Mutex<State<'a>>,
+    total: usize,
+}
+
+struct State<'a> {
+    pulse: &'a mut dyn Pulse,
+    done: usize,
+    cancelled: bool,
+}
+
+impl<'a> SharedPulse<'a> {
+    /// Shares `pulse` over `total` batches.
+    pub fn new(pulse: &'a mut dyn Pulse, total: usize) -> Self {
+        Self { state: Mutex::new(State { pulse, done: 0, cancelled: false }), total }
+    }
+
+    /// To be called by any thread before a batch.
+    ///
+    /// # Errors
+    /// [`Cancelled`] if the pulse says so now or said so before.
+    pub fn beat(&self) -> Result<(), Cancelled> {
+        // A panic of the pulse on another thread leaves a count at most one behind.
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.cancelled {
+            let done = state.done;
+            state.cancelled = state.pulse.beat(done, self.total).is_err();
+            state.done += 1;
+        }
+        if state.cancelled { Err(Cancelled) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shared_pulse_stays_stopped() {
+        let mut calls = 0;
+        let mut pulse = |done: usize, total: usize| {
+            calls += 1;
+            assert_eq!((done + 1, total), (calls, 9));
+            if done == 2 { Err(Cancelled) } else { Ok(()) }
+        };
+        let shared = SharedPulse::new(&mut pulse, 9);
+        let beats: Vec<bool> = (0..6).map(|_| shared.beat().is_ok()).collect();
+        assert_eq!(beats, [true, true, false, false, false, false]);
+        assert_eq!(calls, 3);
+    }
+}
