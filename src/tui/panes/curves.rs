@@ -12,7 +12,7 @@ use crate::tui::layout::inside;
 use crate::tui::state::{Pane, State};
 use crate::tui::text::{fit, percent, plus_minus, printable, score, short, width};
 use crate::tui::theme::Role;
-use crate::tui::widgets::chart::Chart;
+use crate::tui::widgets::chart::{Chart, Form};
 
 /// Lines of numbers below the chart, for a pane with so many rows inside.
 fn numbers(rows: u16) -> u16 {
@@ -39,7 +39,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(block(state, &fit(&printable(&title), room), view.focus == Pane::Curves), area);
     let inner = inside(area);
     let Some(figure) = &state.figures.curves else { return nothing(frame, inner, state) };
-    let chart = Chart { figure, theme: state.theme(), glyphs: view.glyphs };
+    let chart = Chart { figure, theme: state.theme(), glyphs: view.glyphs, form: Form::Lines };
     frame.render_widget(chart, chart_area(inner));
     let below = Rect { y: chart_area(inner).bottom(), height: numbers(inner.height), ..inner };
     for (row, line) in below.rows().zip([readout(state, below.width.into()), behaviour(state)]) {
@@ -57,8 +57,13 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
     let symbol = state.method().map_or(p.parameter.clone(), |m| m.parameter.symbol.clone());
     let at = format!(" {} = {}", printable(&symbol), short(p.value));
     let mut spans = vec![Span::styled(at, theme.style(Role::Marker))];
-    for (colour, name, e) in [(0, "C", p.completeness), (1, "S", p.selectivity), (2, "R", p.reliability)] {
-        spans.push(Span::styled(format!("  {name} {}", estimate(e)), theme.series(colour)));
+
+    for (role, name, e) in [
+        (Role::Completeness, "C", p.completeness),
+        (Role::Selectivity, "S", p.selectivity),
+        (Role::Reliability, "R", p.reliability),
+    ] {
+        spans.push(Span::styled(format!("  {name} {}", estimate(e)), theme.style(role)));
     }
     let kind = match (readout.exact, readout.point.is_final) {
         (false, _) if state.awaiting_point() => format!("nearest; {} is on its way", short(state.marker())),

@@ -33,7 +33,10 @@ pub(super) fn perform(state: &mut State, command: CommandId, effects: &mut Vec<E
         C::Methods => open_methods(state),
         C::NextMethod => turn(state, Row::Method, 1, effects),
         C::PreviousMethod => turn(state, Row::Method, -1, effects),
-        C::NextModel => next_model(state),
+        C::NextModel => {
+            next_model(state);
+            job::ask_point(state, effects);
+        }
         C::Oracle => turn(state, Row::Oracle, 1, effects),
         C::NextExample => step_example(state, true, effects),
         C::PreviousExample => step_example(state, false, effects),
