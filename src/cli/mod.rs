@@ -1,5 +1,6 @@
 //! The command line: one file per subcommand.
 
+pub mod catalog;
 pub mod doctor;
 pub mod drive;
 pub mod error;
@@ -16,6 +17,7 @@ pub mod shell;
 pub mod signals;
 pub mod suggest;
 pub mod table;
+pub mod tui;
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -27,14 +29,17 @@ use self::error::CliError;
 
 /// How far can a probe of a language model be trusted?
 #[derive(Debug, Parser)]
-#[command(name = "probity", version, about, arg_required_else_help = true, max_term_width = 110)]
+#[command(name = "probity", version, about, args_conflicts_with_subcommands = true, max_term_width = 110)]
 pub struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+    #[command(flatten)]
+    tui: tui::TuiArgs,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Tui(tui::TuiArgs),
     Replay(replay::ReplayArgs),
     Export(export::ExportArgs),
     /// List models, or load one and describe it.
@@ -65,7 +70,8 @@ pub fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { error::USAGE } else { error::DONE });
         }
     };
-    match dispatch(cli.command, &mut std::io::stdout().lock()) {
+    let command = cli.command.unwrap_or(Command::Tui(cli.tui));
+    match dispatch(command, &mut std::io::stdout().lock()) {
         Ok(()) => ExitCode::from(error::DONE),
         Err(error) => {
             if let Some(message) = error.message() {
@@ -78,7 +84,12 @@ pub fn main() -> ExitCode {
 
 fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), CliError> {
     match command {
-        Command::Replay(args) => replay::headless(&args, out),
+        Command::Tui(args) => tui::live(&args),
+        Command::Replay(args) if args.headless || args.json => replay::headless(&args, out),
+        Command::Replay(args) => {
+            let session = replay::open(&args.session)?;
+            tui::replay(session, &args.session, args.speed.unwrap_or(1.0), &args.look)
+        }
         Command::Export(args) => export::export(&args),
         Command::Models(command) => models::models(&command, out),
         Command::Doctor => doctor::doctor(out),

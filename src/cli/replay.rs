@@ -33,6 +33,9 @@ pub struct ReplayArgs {
     /// Print findings as JSON lines (implies --headless).
     #[arg(long)]
     pub json: bool,
+    /// How it looks.
+    #[command(flatten)]
+    pub look: super::tui::LookArgs,
 }
 
 fn speed(text: &str) -> Result<f64, String> {
