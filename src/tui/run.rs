@@ -105,10 +105,10 @@ pub async fn run<B, I>(
 ) -> Result<ExitReport, TuiError>
 where
     B: Backend,
-    B::Error: Into<io::Error>,
+    B::Error: Send + Sync + 'static,
     I: Stream<Item = io::Result<Input>> + Unpin,
 {
-    let size = terminal.size().map_err(Into::into)?;
+    let size = terminal.size().map_err(io::Error::other)?;
     let Options { start, export, copy, frame, notices, mut stop } = options;
     let (results_in, mut results) = unbounded_channel();
     let mut app = App {
@@ -291,17 +291,17 @@ struct App {
 impl App {
     fn draw<B: Backend>(&mut self, terminal: &mut Terminal<B>) -> Result<(), TuiError>
     where
-        B::Error: Into<io::Error>,
+        B::Error: Send + Sync + 'static,
     {
         // The size may have changed without an event, for example while the program was stopped.
-        let size = terminal.size().map_err(Into::into)?;
+        let size = terminal.size().map_err(io::Error::other)?;
         if (size.width, size.height) != self.state.view.size {
             self.dispatch(Action::Resize(size.width, size.height));
         }
         (self.frame)(true);
         let drawn = terminal.draw(|frame| panes::draw(frame, &self.state)).map(|_| ());
         (self.frame)(false);
-        drawn.map_err(|e| TuiError::Terminal(e.into()))
+        drawn.map_err(|e| TuiError::Terminal(io::Error::other(e)))
     }
 
     /// Whether something moves on the screen without events.

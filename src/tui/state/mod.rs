@@ -4,7 +4,9 @@ mod copying;
 mod figures;
 mod origin;
 pub mod readout;
+mod rows;
 pub mod setup;
+pub mod stops;
 
 use std::collections::BTreeMap;
 

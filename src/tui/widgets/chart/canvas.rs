@@ -81,7 +81,7 @@ impl Canvas {
             (Dash::Solid, _) => (1, 0),
             (Dash::Dashed, Glyphs::Braille) => (6, 4),
             (Dash::Dashed, _) => (3, 2),
-            (Dash::Dotted, Glyphs::Braille) => (2, 3),
+            (Dash::Dotted, Glyphs::Braille) => (2, 2),
             (Dash::Dotted, _) => (1, 2),
         };
         let steps = (to.0 - from.0).abs().max((to.1 - from.1).abs());

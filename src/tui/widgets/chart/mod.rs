@@ -218,9 +218,11 @@ impl Chart<'_> {
                 place(at, &label, self.theme.style(Role::Marker), if ascii { "|" } else { "┴" }, buffer);
             }
         }
-        // The explanation behind the name has no room here.
+        // The explanation behind the name has no room here, nor has a long name on a short axis.
         let name = printable(self.figure.x.label.split(" (").next().unwrap_or_default()).into_owned();
-        place(plot.right() + END - 1, &name, self.theme.style(Role::Dim), "", buffer);
+        let long = width(&name) * 4 > usize::from(plot.width);
+        let name = if long { name.rsplit(' ').next().unwrap_or_default() } else { &name };
+        place(plot.right() + END - 1, name, self.theme.style(Role::Dim), "", buffer);
         for (value, label) in x.ticks(usize::from(plot.width / 8).clamp(2, 10)) {
             if let Some(at) = cell_column(plot, x, value) {
                 place(at, &label, style, if ascii { "+" } else { "┬" }, buffer);
