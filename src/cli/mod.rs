@@ -12,6 +12,7 @@ pub mod output;
 pub mod progress;
 pub mod replay;
 pub mod run;
+pub mod score;
 pub mod shell;
 pub mod signals;
 pub mod suggest;
@@ -25,6 +26,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use self::error::CliError;
+use crate::figure::text::printable;
 
 /// How far can a probe of a language model be trusted?
 #[derive(Debug, Parser)]
@@ -39,11 +41,15 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Tui(tui::TuiArgs),
+    Run(run::RunArgs),
     Replay(replay::ReplayArgs),
     Export(export::ExportArgs),
     /// List models, or load one and describe it.
     #[command(subcommand)]
     Models(models::ModelsCommand),
+    Gallery(gallery::GalleryArgs),
+    Score(score::ScoreArgs),
+    Reliability(score::ReliabilityArgs),
     /// Check device, terminal, folders and fonts.
     Doctor,
     /// Print completions for a shell.
@@ -64,8 +70,13 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version are no errors and go to standard output; clap knows which is which.
-            let _ = error.print();
+            // clap quotes arguments as they are; those that could steer the terminal are shown without colour.
+            if std::env::args_os().any(|a| a.to_string_lossy().chars().any(char::is_control)) {
+                error.render().to_string().lines().for_each(|line| output::say(&printable(line)));
+            } else {
+                // Help and version are no errors and go to standard output; clap knows which is which.
+                let _ = error.print();
+            }
             return ExitCode::from(if error.use_stderr() { error::USAGE } else { error::DONE });
         }
     };
@@ -89,8 +100,12 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), CliError> {
             let session = replay::open(&args.session)?;
             tui::replay(session, &args.session, args.speed.unwrap_or(1.0), &args.look)
         }
+        Command::Run(args) => run::run(&args, out),
         Command::Export(args) => export::export(&args),
         Command::Models(command) => models::models(&command, out),
+        Command::Gallery(args) => Ok(gallery::run(&args)?),
+        Command::Score(args) => score::score(&args, out),
+        Command::Reliability(args) => score::reliability(&args, out),
         Command::Doctor => doctor::doctor(out),
         Command::Completions { shell } => shell::completions(shell, out),
         Command::Man => shell::man(out),
