@@ -1,6 +1,5 @@
 //! The command line: one file per subcommand.
 
-pub mod catalog;
 pub mod doctor;
 pub mod drive;
 pub mod error;
