@@ -55,12 +55,21 @@ pub struct Embedding {
     pub width: usize,
     /// Rows of the token-type table; 0 for none.
     pub types: usize,
+    /// Rows of a task-type table, of which the first is added to every token (ERNIE); 0 for none.
+    pub tasks: usize,
     /// A norm over the summed embeddings.
     pub norm: bool,
     /// A linear map E to D after the norm (ALBERT, ELECTRA).
     pub projection: bool,
     /// Word embeddings are multiplied by this (BART's `scale_embedding`); 1 for none.
     pub scale: f64,
+}
+
+impl Embedding {
+    /// A table of width D and nothing else.
+    pub fn plain(hidden: usize) -> Embedding {
+        Embedding { width: hidden, types: 0, tasks: 0, norm: false, projection: false, scale: 1.0 }
+    }
 }
 
 /// Position information.
@@ -242,6 +251,9 @@ impl Arch {
         if self.embedding.types > 0 {
             list.push("embed.types.weight".into(), vec![self.embedding.types, e], Role::Weight);
         }
+        if self.embedding.tasks > 0 {
+            list.push("embed.tasks.weight".into(), vec![self.embedding.tasks, e], Role::Weight);
+        }
         if self.embedding.norm {
             list.norm("embed.norm", self.norm.kind, e);
         }
@@ -337,10 +349,10 @@ impl Arch {
         if self.layers > 4096 {
             return Err(format!("{} layers; at most 4096 are accepted", self.layers));
         }
-        if self.embedding.types > LARGEST {
-            return Err(format!("{} token types", self.embedding.types));
+        if self.embedding.types > LARGEST || self.embedding.tasks > LARGEST {
+            return Err(format!("{} token types, {} task types", self.embedding.types, self.embedding.tasks));
         }
-        if self.heads % self.kv_heads != 0 {
+        if !self.heads.is_multiple_of(self.kv_heads) {
             return Err(format!("{} heads cannot share {} key/value heads", self.heads, self.kv_heads));
         }
         if !self.embedding.projection && self.embedding.width != self.hidden {
@@ -351,7 +363,7 @@ impl Arch {
         }
         if let Positions::Rotary { fraction, theta } = self.positions {
             let sound = fraction > 0.0 && fraction <= 1.0 && theta > 0.0 && theta.is_finite();
-            if !sound || self.rotated() % 2 != 0 || self.rotated() == 0 {
+            if !sound || !self.rotated().is_multiple_of(2) || self.rotated() == 0 {
                 return Err(format!("rotary positions with share {fraction} and base {theta}"));
             }
         }

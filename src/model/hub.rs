@@ -178,3 +178,6 @@ fn fetch(id: &str, repo: Repo, settings: &Settings) -> Result<PathBuf> {
     }
     Ok(dir)
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,6 +23,10 @@ pub mod hub;
 pub mod params;
 pub mod plan;
 pub mod source;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 pub mod tokenizer;
 pub mod trace;
 pub mod weights;

@@ -178,3 +178,6 @@ impl Params {
         Ok(stored.into_iter().collect())
     }
 }
+
+#[cfg(test)]
+mod tests;

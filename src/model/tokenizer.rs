@@ -342,3 +342,6 @@ impl Special {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -320,3 +320,6 @@ fn label(path: &Path) -> String {
 fn printable(name: &str) -> String {
     name.chars().take(80).collect::<String>().escape_debug().to_string()
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,6 +2,8 @@
 
 pub mod candle;
 pub mod cpu;
+#[cfg(test)]
+mod tests;
 
 use super::batch::Batch;
 use super::error::Result;

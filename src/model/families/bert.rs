@@ -9,8 +9,13 @@ use crate::model::arch::{
 };
 use crate::model::error::Result;
 
-pub(super) const FAMILY: Family =
-    Family { model_types: &["bert"], prefixes: &["bert."], names: &[ENCODER, HEAD], describe, config };
+pub(super) const FAMILY: Family = Family {
+    model_types: &["bert"],
+    prefixes: &["bert."],
+    names: &[ENCODER, HEAD],
+    describe,
+    config: Some(config),
+};
 
 /// Embeddings and blocks, shared by all descendants of BERT that kept its module names.
 pub(super) const ENCODER: &[Entry] = &[
@@ -61,7 +66,7 @@ pub(super) struct Fields {
 fn two() -> usize {
     2
 }
-fn gelu() -> String {
+pub(super) fn gelu() -> String {
     "gelu".into()
 }
 fn eps() -> f64 {
@@ -92,13 +97,7 @@ pub(super) fn encoder(file: &ConfigFile, f: &Fields) -> Result<Arch> {
         head_dim: file.head_width(f.hidden_size, f.num_attention_heads)?,
         intermediate: f.intermediate_size,
         max_positions: f.max_position_embeddings,
-        embedding: Embedding {
-            width: f.hidden_size,
-            types: f.type_vocab_size,
-            norm: true,
-            projection: false,
-            scale: 1.0,
-        },
+        embedding: Embedding { types: f.type_vocab_size, norm: true, ..Embedding::plain(f.hidden_size) },
         positions: Positions::Learned { offset: 0, padding: None },
         norm: Norm { kind: NormKind::Layer, eps: f.layer_norm_eps },
         place: Place::Post,
@@ -125,9 +124,9 @@ pub(super) fn arch(s: Size) -> Arch {
         heads: s.heads,
         kv_heads: s.heads,
         head_dim: s.hidden / s.heads.max(1),
-        intermediate: 4 * s.hidden,
+        intermediate: s.hidden.saturating_mul(4),
         max_positions: s.max_positions,
-        embedding: Embedding { width: s.hidden, types: 2, norm: true, projection: false, scale: 1.0 },
+        embedding: Embedding { types: 2, norm: true, ..Embedding::plain(s.hidden) },
         positions: Positions::Learned { offset: 0, padding: None },
         norm: Norm { kind: NormKind::Layer, eps: eps() },
         place: Place::Post,
@@ -140,7 +139,7 @@ pub(super) fn arch(s: Size) -> Arch {
     }
 }
 
-pub(super) fn config(a: &Arch) -> Value {
+fn config(a: &Arch) -> Value {
     let tied = !matches!(a.head, Head::Masked { tied: false, .. });
     json!({
         "architectures": [if a.head == Head::None { "BertModel" } else { "BertForMaskedLM" }],

@@ -3,15 +3,20 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{ConfigFile, Entry, Family, Size, activation_name, plain};
+use super::{ConfigFile, Entry, Family, Size, activation_name, bert, plain};
 use crate::model::arch::{
     Activation, Arch, Attention, Embedding, Head, Mlp, Norm, NormKind, Place, Positions,
 };
 use crate::model::error::Result;
 use crate::model::params::{Layout, Rows};
 
-pub(super) const FAMILY: Family =
-    Family { model_types: &["gpt2"], prefixes: &["transformer."], names: &[NAMES], describe, config };
+pub(super) const FAMILY: Family = Family {
+    model_types: &["gpt2"],
+    prefixes: &["transformer."],
+    names: &[NAMES],
+    describe,
+    config: Some(config),
+};
 
 /// Query, key or value: one third of the columns of `c_attn`.
 const fn third(stem: &'static str, index: usize) -> Entry {
@@ -50,9 +55,9 @@ struct Fields {
     activation_function: String,
     #[serde(default = "eps")]
     layer_norm_epsilon: f64,
-    #[serde(default = "super::bert::yes")]
+    #[serde(default = "bert::yes")]
     tie_word_embeddings: bool,
-    #[serde(default = "super::bert::yes")]
+    #[serde(default = "bert::yes")]
     scale_attn_weights: bool,
     #[serde(default)]
     scale_attn_by_inverse_layer_idx: bool,
@@ -104,7 +109,7 @@ pub(super) fn arch(s: Size) -> Arch {
         head_dim: s.hidden / s.heads.max(1),
         intermediate: s.hidden.saturating_mul(4),
         max_positions: s.max_positions,
-        embedding: Embedding { width: s.hidden, types: 0, norm: false, projection: false, scale: 1.0 },
+        embedding: Embedding::plain(s.hidden),
         positions: Positions::Learned { offset: 0, padding: None },
         norm: Norm { kind: NormKind::Layer, eps: eps() },
         place: Place::Pre,

@@ -2,8 +2,16 @@
 //!
 //! To add one: a file with a `FAMILY`, and its line in [`FAMILIES`].
 
+mod albert;
 mod bert;
+mod distilbert;
+mod electra;
+mod ernie;
 mod gpt2;
+mod gpt_neox;
+mod llama;
+mod roberta;
+mod rotary;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -13,7 +21,17 @@ use super::error::{ModelError, Result};
 use super::params::{Layout, Location, Rows};
 
 /// Every family that can be loaded.
-pub const FAMILIES: &[Family] = &[bert::FAMILY, gpt2::FAMILY];
+pub const FAMILIES: &[Family] = &[
+    bert::FAMILY,
+    roberta::FAMILY,
+    ernie::FAMILY,
+    distilbert::FAMILY,
+    electra::FAMILY,
+    albert::FAMILY,
+    gpt2::FAMILY,
+    gpt_neox::FAMILY,
+    llama::FAMILY,
+];
 
 /// One family.
 pub struct Family {
@@ -25,8 +43,8 @@ pub struct Family {
     pub names: &'static [&'static [Entry]],
     /// Reads a configuration; the flag says where errors come from.
     pub describe: fn(&ConfigFile) -> Result<Arch>,
-    /// Writes a configuration that `describe` reads back.
-    pub config: fn(&Arch) -> Value,
+    /// Writes a configuration that `describe` reads back; for families that can be trained here.
+    pub config: Option<fn(&Arch) -> Value>,
 }
 
 /// One line of a family's table of names: a canonical stem (`{l}` stands for the layer; `.weight` and `.bias` follow,
@@ -168,7 +186,7 @@ impl ConfigFile {
 
     /// Width of a head, where `hidden` splits evenly.
     fn head_width(&self, hidden: usize, heads: usize) -> Result<usize> {
-        if heads == 0 || hidden % heads != 0 {
+        if heads == 0 || !hidden.is_multiple_of(heads) {
             return Err(self.wrong(format!("a hidden size of {hidden} does not split into {heads} heads")));
         }
         Ok(hidden / heads)

@@ -66,6 +66,7 @@ pub(super) struct Network {
     tokens: Tensor,
     positions: Option<Tensor>,
     types: Option<Tensor>,
+    tasks: Option<Tensor>,
     embed_norm: Option<NormWeights>,
     project: Option<Linear>,
     blocks: Vec<Block>,
@@ -171,6 +172,7 @@ impl Network {
             _ => None,
         };
         let types = if arch.embedding.types > 0 { Some((source.get)("embed.types.weight")?) } else { None };
+        let tasks = if arch.embedding.tasks > 0 { Some((source.get)("embed.tasks.weight")?) } else { None };
         let embed_norm =
             if arch.embedding.norm { Some(source.norm("embed.norm", arch.norm.kind)?) } else { None };
         let project =
@@ -192,6 +194,7 @@ impl Network {
             tokens,
             positions,
             types,
+            tasks,
             embed_norm,
             project,
             blocks,
@@ -243,6 +246,9 @@ impl Network {
         }
         if let Some(table) = &self.types {
             x = (x + table.index_select(&self.index(batch.types().to_vec())?, 0)?)?;
+        }
+        if let Some(table) = &self.tasks {
+            x = x.broadcast_add(&table.narrow(0, 0, 1)?)?;
         }
         if let Some(w) = &self.embed_norm {
             x = self.norm(&x, w, tap.differentiable)?;

@@ -208,10 +208,13 @@ impl Trainer {
     /// [`ModelError::Io`]; [`ModelError::Weights`] if a value does not fit f16.
     pub fn export(&self, dir: &Path) -> Result<()> {
         let family = Family::of(&self.arch)?;
+        let config = family.config.ok_or_else(|| {
+            ModelError::Training(format!("folders of '{}' are read, not written", self.arch.family))
+        })?;
         std::fs::create_dir_all(dir).map_err(ModelError::io(dir))?;
         let tensors = self.params()?.to_checkpoint(&self.arch, family)?;
         weights::write_f16(&dir.join("model.safetensors"), &tensors)?;
-        let mut text = serde_json::to_string_pretty(&(family.config)(&self.arch))
+        let mut text = serde_json::to_string_pretty(&config(&self.arch))
             .map_err(|e| ModelError::Training(e.to_string()))?;
         text.push('\n');
         weights::write_whole(&dir.join("config.json"), text.as_bytes())

@@ -1,0 +1,276 @@
+//! Exponential and activation functions on vectors, with their derivatives.
+
+use super::simd::{LANE, Pass, Simd};
+use crate::model::arch::Activation;
+
+/// e^x to within 1.3 units in the last place; 1.2e-38 below -87.3, 1.7e38 above 88. Not a number stays so.
+///
+/// x = n ln 2 + r with |r| <= ln 2 / 2, then 2^n times a polynomial in r (coefficients of Cephes' `expf`).
+#[inline(always)]
+pub fn exp<S: Simd>(s: S, x: S::V) -> S::V {
+    let x = s.min(s.splat(88.0), s.max(s.splat(-87.3), x));
+    let n = s.round(s.mul(x, s.splat(std::f32::consts::LOG2_E)));
+    // ln 2 in two parts, so that n ln 2 is exact to the last bit of r.
+    let r = s.fma(n, s.splat(-0.693_359_4), x);
+    let r = s.fma(n, s.splat(2.121_944_4e-4), r);
+    let mut p = s.splat(1.987_569_1e-4);
+    for c in [1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 0.166_666_65, 0.5] {
+        p = s.fma(p, r, s.splat(c));
+    }
+    let p = s.fma(s.mul(r, r), p, s.add(r, s.splat(1.0)));
+    s.mul(p, s.exp2i(n))
+}
+
+/// Beyond this the normal distribution function is 0 or 1 in single precision.
+const PHI_END: f32 = 5.5;
+/// Phi(x) - 1/2 = x P(x²) / Q(x²) on |x| <= 5.5: minimax fit, error of the fit 2.1e-8.
+const PHI_P: [f32; 7] = [
+    1.117_343_8e-10,
+    -2.197_938_6e-8,
+    3.202_222_7e-6,
+    1.674_714_2e-4,
+    4.491_784_7e-3,
+    3.565_766_2e-2,
+    0.398_942_2,
+];
+const PHI_Q: [f32; 5] = [6.128_800_3e-5, 1.814_573e-3, 2.893_683_4e-2, 0.256_045_6, 1.0];
+
+/// The normal distribution function to within 2e-7.
+#[inline(always)]
+fn phi<S: Simd>(s: S, x: S::V) -> S::V {
+    let x = s.min(s.splat(PHI_END), s.max(s.splat(-PHI_END), x));
+    let t = s.mul(x, x);
+    let (mut p, mut q) = (s.splat(PHI_P[0]), s.splat(PHI_Q[0]));
+    for c in &PHI_P[1..] {
+        p = s.fma(p, t, s.splat(*c));
+    }
+    for c in &PHI_Q[1..] {
+        q = s.fma(q, t, s.splat(*c));
+    }
+    s.add(s.splat(0.5), s.div(s.mul(x, p), q))
+}
+
+/// 1 / (1 + e^-x)
+#[inline(always)]
+fn sigmoid<S: Simd>(s: S, x: S::V) -> S::V {
+    let e = exp(s, s.sub(s.splat(0.0), x));
+    s.div(s.splat(1.0), s.add(s.splat(1.0), e))
+}
+
+/// 2 sqrt(2 / pi): the tanh form of gelu is x sigmoid(GELU_A (x + GELU_B x³)).
+const GELU_A: f32 = 1.595_769_1;
+const GELU_B: f32 = 0.044_715;
+
+/// sigmoid and its argument's derivative in the tanh form of gelu.
+#[inline(always)]
+fn gelu_gate<S: Simd>(s: S, x: S::V) -> (S::V, S::V) {
+    let t = s.mul(x, x);
+    let u = s.mul(s.mul(s.splat(GELU_A), x), s.fma(t, s.splat(GELU_B), s.splat(1.0)));
+    let du = s.mul(s.splat(GELU_A), s.fma(t, s.splat(3.0 * GELU_B), s.splat(1.0)));
+    (sigmoid(s, u), du)
+}
+
+/// An activation function.
+#[inline(always)]
+pub fn activate<S: Simd>(s: S, kind: Activation, x: S::V) -> S::V {
+    match kind {
+        Activation::GeluErf => s.mul(x, phi(s, x)),
+        Activation::GeluTanh => s.mul(x, gelu_gate(s, x).0),
+        Activation::Relu => s.where_positive(x, x),
+        Activation::Silu => s.mul(x, sigmoid(s, x)),
+    }
+}
+
+/// Its derivative. (relu's at 0 is 0, as in PyTorch and candle.)
+#[inline(always)]
+pub fn derivative<S: Simd>(s: S, kind: Activation, x: S::V) -> S::V {
+    match kind {
+        Activation::GeluErf => {
+            // Phi(x) + x phi(x)
+            let density = exp(s, s.mul(s.mul(x, x), s.splat(-0.5)));
+            s.fma(s.mul(x, density), s.splat(0.398_942_3), phi(s, x))
+        }
+        Activation::GeluTanh => {
+            let (g, du) = gelu_gate(s, x);
+            slope(s, x, g, du)
+        }
+        Activation::Relu => s.where_positive(x, s.splat(1.0)),
+        Activation::Silu => slope(s, x, sigmoid(s, x), s.splat(1.0)),
+    }
+}
+
+/// d/dx of x g with g = sigmoid(u(x)) and du = u'(x): g + x g (1 - g) du.
+#[inline(always)]
+fn slope<S: Simd>(s: S, x: S::V, g: S::V, du: S::V) -> S::V {
+    s.fma(s.mul(s.mul(x, du), g), s.sub(s.splat(1.0), g), g)
+}
+
+/// What [`Gated`] computes.
+pub enum Gating<'a> {
+    /// `out = act(gate) up`.
+    Forward(&'a mut [f32]),
+    /// From `d = d scalar / d out`: `d_gate = d up act'(gate)`, and `d` becomes `d act(gate)`, the gradient of `up`.
+    Backward {
+        /// Gradient of the product; then of `up`.
+        d: &'a mut [f32],
+        /// Gradient of `gate`.
+        d_gate: &'a mut [f32],
+    },
+}
+
+/// A gate in the feed-forward part; all slices have one length.
+pub struct Gated<'a> {
+    /// Nonlinearity of the gate.
+    pub kind: Activation,
+    /// Before the nonlinearity.
+    pub gate: &'a [f32],
+    /// What is gated.
+    pub up: &'a [f32],
+    /// Direction and results.
+    pub what: Gating<'a>,
+}
+
+impl Pass for Gated<'_> {
+    type Out = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        match self.what {
+            Gating::Forward(out) => {
+                for i in (0..out.len()).step_by(LANE) {
+                    let g = activate(s, self.kind, s.get(self.gate, i));
+                    s.put(s.mul(g, s.get(self.up, i)), out, i);
+                }
+            }
+            Gating::Backward { d, d_gate } => {
+                for i in (0..d.len()).step_by(LANE) {
+                    let (g, u, dy) = (s.get(self.gate, i), s.get(self.up, i), s.get(d, i));
+                    s.put(s.mul(s.mul(dy, u), derivative(s, self.kind, g)), d_gate, i);
+                    s.put(s.mul(dy, activate(s, self.kind, g)), d, i);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::simd::{Level, run_at};
+    use super::*;
+
+    struct Map<'a>(Option<Activation>, bool, &'a [f32]);
+
+    impl Pass for Map<'_> {
+        type Out = Vec<f32>;
+        #[inline(always)]
+        fn run<S: Simd>(self, s: S) -> Vec<f32> {
+            let mut out = vec![0.0; self.2.len()];
+            for i in (0..out.len()).step_by(LANE) {
+                let x = s.get(self.2, i);
+                let y = match (self.0, self.1) {
+                    (None, _) => exp(s, x),
+                    (Some(kind), false) => activate(s, kind, x),
+                    (Some(kind), true) => derivative(s, kind, x),
+                };
+                s.put(y, &mut out, i);
+            }
+            out
+        }
+    }
+
+    /// erf by its series and, far out, its continued fraction, in f64.
+    fn erf(x: f64) -> f64 {
+        if x.abs() < 3.0 {
+            let (mut term, mut sum) = (x, x);
+            for n in 1..200 {
+                term *= -x * x / f64::from(n);
+                sum += term / f64::from(2 * n + 1);
+            }
+            return sum * 2.0 / std::f64::consts::PI.sqrt();
+        }
+        let mut f = 0.0;
+        for n in (1..200).rev() {
+            f = f64::from(n) / 2.0 / (x.abs() + f);
+        }
+        x.signum() * (1.0 - (-x * x).exp() / std::f64::consts::PI.sqrt() / (x.abs() + f))
+    }
+
+    fn exact(kind: Activation, x: f64) -> f64 {
+        match kind {
+            Activation::GeluErf => 0.5 * x * (1.0 + erf(x / 2f64.sqrt())),
+            Activation::GeluTanh => {
+                0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044715 * x.powi(3))).tanh())
+            }
+            Activation::Relu => x.max(0.0),
+            Activation::Silu => x / (1.0 + (-x).exp()),
+        }
+    }
+
+    const KINDS: [Activation; 4] =
+        [Activation::GeluErf, Activation::GeluTanh, Activation::Relu, Activation::Silu];
+    const LEVELS: [Level; 3] = [Level::Portable, Level::Avx2, Level::Avx512];
+
+    fn numbers() -> Vec<f32> {
+        (-12_000..=12_000)
+            .map(|i| i as f32 / 1000.0 + 0.000_37)
+            .chain([-1e4, -90.0, -50.0, 50.0, 1e4])
+            .collect()
+    }
+
+    #[test]
+    fn exp_is_within_two_units_in_the_last_place() {
+        let x: Vec<f32> = (-87_000..=88_000).map(|i| i as f32 / 1000.0).collect();
+        for level in LEVELS {
+            let worst = run_at(level, Map(None, false, &x)).iter().zip(&x).fold(0f64, |w, (y, x)| {
+                let want = f64::from(*x).exp();
+                w.max((f64::from(*y) - want).abs() / want)
+            });
+            println!("exp {level:?}: {worst:.2e} relative");
+            assert!(worst < 1.6e-7, "{level:?} {worst}");
+        }
+    }
+
+    #[test]
+    fn activations_are_within_a_millionth() {
+        let x = numbers();
+        for level in LEVELS {
+            for kind in KINDS {
+                let worst =
+                    run_at(level, Map(Some(kind), false, &x)).iter().zip(&x).fold(0f64, |w, (y, x)| {
+                        let want = exact(kind, f64::from(*x));
+                        // Absolute up to 8, where a unit in the last place is itself 1e-6; relative beyond.
+                        w.max((f64::from(*y) - want).abs() / (f64::from(*x).abs() / 8.0).max(1.0))
+                    });
+                println!("{kind:?} {level:?}: {worst:.2e}");
+                assert!(worst < 1.2e-6, "{kind:?} {level:?} {worst}");
+            }
+        }
+    }
+
+    #[test]
+    fn derivatives_follow_from_differences() {
+        let x = numbers();
+        for level in LEVELS {
+            for kind in KINDS {
+                let worst =
+                    run_at(level, Map(Some(kind), true, &x)).iter().zip(&x).fold(0f64, |w, (y, x)| {
+                        let (x, h) = (f64::from(*x), 1e-5);
+                        let want = (exact(kind, x + h) - exact(kind, x - h)) / (2.0 * h);
+                        w.max((f64::from(*y) - want).abs())
+                    });
+                println!("{kind:?}' {level:?}: {worst:.2e}");
+                assert!(worst < 1e-6, "{kind:?} {level:?} {worst}");
+            }
+        }
+    }
+
+    #[test]
+    fn not_a_number_stays_visible() {
+        for level in LEVELS {
+            let map = |kind, d| run_at(level, Map(kind, d, &[f32::NAN; LANE]));
+            assert!(map(None, false).iter().all(|y| y.is_nan()));
+            for kind in [Activation::GeluErf, Activation::GeluTanh, Activation::Silu] {
+                assert!(map(Some(kind), false).iter().chain(&map(Some(kind), true)).all(|y| y.is_nan()));
+            }
+        }
+    }
+}

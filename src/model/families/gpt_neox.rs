@@ -1,0 +1,80 @@
+//! GPT-NeoX (Black et al., 2022), the architecture of Pythia: parallel sublayers, partial rotary positions.
+
+use serde::Deserialize;
+
+use super::{ConfigFile, Entry, Family, bert, plain, rotary};
+use crate::model::arch::{Arch, Attention, Embedding, Head, Mlp, Norm, NormKind, Place};
+use crate::model::error::Result;
+use crate::model::params::{Layout, Rows};
+
+pub(super) const FAMILY: Family =
+    Family { model_types: &["gpt_neox"], prefixes: &["gpt_neox."], names: &[NAMES], describe, config: None };
+
+/// Query, key or value: within each head, one third of the rows.
+const fn third(stem: &'static str, index: usize) -> Entry {
+    let layout = Layout { transposed: false, rows: Rows::PartOfHead { index, of: 3 } };
+    Entry(stem, &["layers.{l}.attention.query_key_value"], layout)
+}
+
+const NAMES: &[Entry] = &[
+    plain("embed.tokens", &["embed_in"]),
+    plain("blocks.{l}.norm1", &["layers.{l}.input_layernorm"]),
+    third("blocks.{l}.attn.q", 0),
+    third("blocks.{l}.attn.k", 1),
+    third("blocks.{l}.attn.v", 2),
+    plain("blocks.{l}.attn.out", &["layers.{l}.attention.dense"]),
+    plain("blocks.{l}.norm2", &["layers.{l}.post_attention_layernorm"]),
+    plain("blocks.{l}.mlp.up", &["layers.{l}.mlp.dense_h_to_4h"]),
+    plain("blocks.{l}.mlp.down", &["layers.{l}.mlp.dense_4h_to_h"]),
+    plain("final_norm", &["final_layer_norm"]),
+    plain("head.decoder", &["embed_out"]),
+];
+
+#[derive(Deserialize)]
+struct Fields {
+    vocab_size: usize,
+    hidden_size: usize,
+    num_hidden_layers: usize,
+    num_attention_heads: usize,
+    intermediate_size: usize,
+    max_position_embeddings: usize,
+    #[serde(default = "bert::gelu")]
+    hidden_act: String,
+    #[serde(default = "eps")]
+    layer_norm_eps: f64,
+    #[serde(default = "bert::yes")]
+    use_parallel_residual: bool,
+    #[serde(default = "bert::yes")]
+    attention_bias: bool,
+    #[serde(default)]
+    tie_word_embeddings: bool,
+}
+
+fn eps() -> f64 {
+    1e-5
+}
+
+fn describe(file: &ConfigFile) -> Result<Arch> {
+    let f: Fields = file.fields()?;
+    Ok(Arch {
+        family: file.model_type().to_owned(),
+        vocab: f.vocab_size,
+        hidden: f.hidden_size,
+        layers: f.num_hidden_layers,
+        heads: f.num_attention_heads,
+        kv_heads: f.num_attention_heads,
+        head_dim: file.head_width(f.hidden_size, f.num_attention_heads)?,
+        intermediate: f.intermediate_size,
+        max_positions: f.max_position_embeddings,
+        embedding: Embedding::plain(f.hidden_size),
+        positions: rotary::positions(file, 0.25)?,
+        norm: Norm { kind: NormKind::Layer, eps: f.layer_norm_eps },
+        place: if f.use_parallel_residual { Place::Parallel } else { Place::Pre },
+        attention: Attention { causal: true, qkv_bias: f.attention_bias, out_bias: f.attention_bias },
+        mlp: Mlp { activation: file.activation(&f.hidden_act)?, gated: false, bias: true },
+        shared_block: false,
+        final_norm: true,
+        head: Head::Causal { tied: f.tie_word_embeddings },
+        decoder: None,
+    })
+}

@@ -1,0 +1,99 @@
+//! Llama (Touvron et al., 2023) and Qwen2 (Yang et al., 2024): RMS norms, rotary positions, gated feed-forward, grouped
+//! key/value heads.
+
+use serde::Deserialize;
+
+use super::{ConfigFile, Entry, Family, plain, rotary};
+use crate::model::arch::{Arch, Attention, Embedding, Head, Mlp, Norm, NormKind, Place};
+use crate::model::error::Result;
+
+pub(super) const FAMILY: Family = Family {
+    model_types: &["llama", "qwen2"],
+    prefixes: &["model."],
+    names: &[NAMES],
+    describe,
+    config: None,
+};
+
+const NAMES: &[Entry] = &[
+    plain("embed.tokens", &["embed_tokens"]),
+    plain("blocks.{l}.norm1", &["layers.{l}.input_layernorm"]),
+    plain("blocks.{l}.attn.q", &["layers.{l}.self_attn.q_proj"]),
+    plain("blocks.{l}.attn.k", &["layers.{l}.self_attn.k_proj"]),
+    plain("blocks.{l}.attn.v", &["layers.{l}.self_attn.v_proj"]),
+    plain("blocks.{l}.attn.out", &["layers.{l}.self_attn.o_proj"]),
+    plain("blocks.{l}.norm2", &["layers.{l}.post_attention_layernorm"]),
+    plain("blocks.{l}.mlp.gate", &["layers.{l}.mlp.gate_proj"]),
+    plain("blocks.{l}.mlp.up", &["layers.{l}.mlp.up_proj"]),
+    plain("blocks.{l}.mlp.down", &["layers.{l}.mlp.down_proj"]),
+    plain("final_norm", &["norm"]),
+    plain("head.decoder", &["lm_head"]),
+];
+
+#[derive(Deserialize)]
+struct Fields {
+    vocab_size: usize,
+    hidden_size: usize,
+    num_hidden_layers: usize,
+    num_attention_heads: usize,
+    num_key_value_heads: Option<usize>,
+    head_dim: Option<usize>,
+    intermediate_size: usize,
+    max_position_embeddings: usize,
+    #[serde(default = "silu")]
+    hidden_act: String,
+    #[serde(default = "eps")]
+    rms_norm_eps: f64,
+    #[serde(default)]
+    attention_bias: bool,
+    #[serde(default)]
+    mlp_bias: bool,
+    #[serde(default)]
+    tie_word_embeddings: bool,
+    #[serde(default)]
+    use_sliding_window: bool,
+}
+
+fn silu() -> String {
+    "silu".into()
+}
+fn eps() -> f64 {
+    1e-6
+}
+
+fn describe(file: &ConfigFile) -> Result<Arch> {
+    let f: Fields = file.fields()?;
+    if f.use_sliding_window {
+        return Err(file.wrong("use_sliding_window is set; only full attention is supported".into()));
+    }
+    let qwen = file.model_type() == "qwen2";
+    let head_dim = match f.head_dim {
+        Some(width) => width,
+        None => file.head_width(f.hidden_size, f.num_attention_heads)?,
+    };
+    Ok(Arch {
+        family: file.model_type().to_owned(),
+        vocab: f.vocab_size,
+        hidden: f.hidden_size,
+        layers: f.num_hidden_layers,
+        heads: f.num_attention_heads,
+        kv_heads: f.num_key_value_heads.unwrap_or(f.num_attention_heads),
+        head_dim,
+        intermediate: f.intermediate_size,
+        max_positions: f.max_position_embeddings,
+        embedding: Embedding::plain(f.hidden_size),
+        positions: rotary::positions(file, 1.0)?,
+        norm: Norm { kind: NormKind::Rms, eps: f.rms_norm_eps },
+        place: Place::Pre,
+        attention: Attention {
+            causal: true,
+            qkv_bias: f.attention_bias || qwen,
+            out_bias: f.attention_bias && !qwen,
+        },
+        mlp: Mlp { activation: file.activation(&f.hidden_act)?, gated: true, bias: f.mlp_bias },
+        shared_block: false,
+        final_norm: true,
+        head: Head::Causal { tied: f.tie_word_embeddings },
+        decoder: None,
+    })
+}

@@ -1,0 +1,55 @@
+//! RoBERTa (Liu et al., 2019) and XLM-RoBERTa: BERT with positions counted from behind the pad id, and its own head.
+
+use serde::Deserialize;
+
+use super::{ConfigFile, Entry, Family, bert, plain};
+use crate::model::arch::{Activation, Arch, Head, Positions};
+use crate::model::error::Result;
+
+pub(super) const FAMILY: Family = Family {
+    model_types: &["roberta", "xlm-roberta"],
+    prefixes: &["roberta."],
+    names: &[bert::ENCODER, HEAD],
+    describe,
+    config: None,
+};
+
+const HEAD: &[Entry] = &[
+    plain("head.transform", &["lm_head.dense"]),
+    plain("head.norm", &["lm_head.layer_norm"]),
+    plain("head.decoder.weight", &["lm_head.decoder.weight"]),
+    plain("head.decoder.bias", &["lm_head.bias", "lm_head.decoder.bias"]),
+];
+
+#[derive(Deserialize)]
+struct Fields {
+    #[serde(default = "one")]
+    pad_token_id: usize,
+}
+
+fn one() -> usize {
+    1
+}
+
+fn describe(file: &ConfigFile) -> Result<Arch> {
+    let f: bert::Fields = file.fields()?;
+    let Fields { pad_token_id: pad } = file.fields()?;
+    let mut arch = bert::encoder(file, &f)?;
+    let Some(max_positions) = pad.checked_add(1).and_then(|o| f.max_position_embeddings.checked_sub(o))
+    else {
+        return Err(file.wrong(format!(
+            "{} positions are not enough: the first {} are for padding",
+            f.max_position_embeddings,
+            pad.saturating_add(1)
+        )));
+    };
+    arch.max_positions = max_positions;
+    arch.positions = Positions::Learned { offset: pad + 1, padding: Some(pad) };
+    arch.head = Head::Masked {
+        // The head's nonlinearity is fixed, whatever `hidden_act` says.
+        activation: Activation::GeluErf,
+        eps: f.layer_norm_eps,
+        tied: f.tie_word_embeddings,
+    };
+    Ok(arch)
+}

@@ -1,0 +1,116 @@
+//! Tiny random models for unit tests: one architecture for each way a description can differ.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::arch::{
+    Activation, Arch, Attention, Embedding, Head, Mlp, Norm, NormKind, Place, Positions, Role,
+};
+use super::{Array, Batch, Device, Model, Params};
+
+/// Vocabulary of every tiny model.
+pub const VOCAB: usize = 23;
+
+/// A BERT.
+pub fn bert() -> Arch {
+    Arch {
+        family: "bert".into(),
+        vocab: VOCAB,
+        hidden: 8,
+        layers: 3,
+        heads: 2,
+        kv_heads: 2,
+        head_dim: 4,
+        intermediate: 12,
+        max_positions: 10,
+        embedding: Embedding { types: 2, norm: true, ..Embedding::plain(8) },
+        positions: Positions::Learned { offset: 0, padding: None },
+        norm: Norm { kind: NormKind::Layer, eps: 1e-5 },
+        place: Place::Post,
+        attention: Attention { causal: false, qkv_bias: true, out_bias: true },
+        mlp: Mlp { activation: Activation::GeluErf, gated: false, bias: true },
+        shared_block: false,
+        final_norm: false,
+        head: Head::Masked { activation: Activation::GeluErf, eps: 1e-5, tied: true },
+        decoder: None,
+    }
+}
+
+/// One architecture of each kind.
+pub fn archs() -> Vec<Arch> {
+    let bert = bert();
+    let gpt2 = Arch {
+        family: "gpt2".into(),
+        embedding: Embedding::plain(8),
+        place: Place::Pre,
+        attention: Attention { causal: true, qkv_bias: true, out_bias: true },
+        mlp: Mlp { activation: Activation::GeluTanh, gated: false, bias: true },
+        final_norm: true,
+        head: Head::Causal { tied: true },
+        ..bert.clone()
+    };
+    let neox = Arch {
+        family: "gpt_neox".into(),
+        place: Place::Parallel,
+        positions: Positions::Rotary { theta: 100.0, fraction: 0.5 },
+        head: Head::Causal { tied: false },
+        ..gpt2.clone()
+    };
+    let llama = Arch {
+        family: "llama".into(),
+        kv_heads: 1,
+        positions: Positions::Rotary { theta: 100.0, fraction: 1.0 },
+        norm: Norm { kind: NormKind::Rms, eps: 1e-6 },
+        attention: Attention { causal: true, qkv_bias: false, out_bias: false },
+        mlp: Mlp { activation: Activation::Silu, gated: true, bias: false },
+        place: Place::Pre,
+        ..neox.clone()
+    };
+    let albert = Arch {
+        family: "albert".into(),
+        embedding: Embedding { types: 2, tasks: 2, norm: true, projection: true, ..Embedding::plain(6) },
+        positions: Positions::Learned { offset: 2, padding: Some(1) },
+        mlp: Mlp { activation: Activation::GeluTanh, gated: false, bias: true },
+        shared_block: true,
+        head: Head::Masked { activation: Activation::Relu, eps: 1e-5, tied: false },
+        ..bert.clone()
+    };
+    vec![bert, gpt2, neox, llama, albert]
+}
+
+/// Parameters large enough that a wrong mask or norm shows far above rounding.
+pub fn params(arch: &Arch, seed: u64) -> Params {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut params = Params::default();
+    for p in arch.parameters() {
+        let n = p.shape.iter().product();
+        let scale = if p.shape.len() == 2 { 1.5 / (p.shape[1] as f32).sqrt() } else { 0.2 };
+        let centre = if p.role == Role::Scale { 1.0 } else { 0.0 };
+        let data = (0..n).map(|_| centre + scale * rng.random_range(-1.0f32..1.0)).collect();
+        params.insert(p.name, Array::new(p.shape, data));
+    }
+    params
+}
+
+/// A loaded tiny model.
+pub fn model(arch: Arch, seed: u64) -> Model {
+    let params = params(&arch, seed);
+    Model::from_params("tiny", arch, params, None, Device::Cpu).unwrap()
+}
+
+/// A batch with rows of the given lengths.
+pub fn batch(lengths: &[usize], seed: u64) -> Batch {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let rows: Vec<Vec<u32>> =
+        lengths.iter().map(|&n| (0..n).map(|_| rng.random_range(0..VOCAB as u32)).collect()).collect();
+    Batch::new(&rows, 0).unwrap()
+}
+
+/// Largest absolute difference; infinite where shapes differ or a value is no number.
+pub fn distance(a: &Array, b: &Array) -> f32 {
+    if a.shape != b.shape {
+        return f32::INFINITY;
+    }
+    let worse = |m: f32, d: f32| if d.is_nan() { f32::INFINITY } else { m.max(d) };
+    a.data.iter().zip(&b.data).map(|(x, y)| (x - y).abs()).fold(0.0, worse)
+}

@@ -1,0 +1,246 @@
+//! Whole folders: what loads, what is refused, and with which words.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::exec::candle::train::{AdamW, Trainer};
+use super::*;
+
+const WORDS: &str = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nkey\n##s\nare\n.\n";
+
+/// A BERT folder as the trainer writes it, with a vocabulary list.
+fn folder(arch: &Arch) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    Trainer::new(arch, 1, AdamW::default(), Device::Cpu).unwrap().export(dir.path()).unwrap();
+    std::fs::write(dir.path().join("vocab.txt"), WORDS).unwrap();
+    dir
+}
+
+fn bert() -> Arch {
+    let size = families::Size { vocab: 23, hidden: 8, layers: 2, heads: 2, max_positions: 10 };
+    Arch::bert(size)
+}
+
+fn load(dir: &Path) -> Result<Model> {
+    Model::load(&ModelSource::Dir(dir.to_owned()), Device::Cpu)
+}
+
+fn refusal(dir: &Path) -> String {
+    load(dir).err().expect("was accepted").to_string()
+}
+
+fn edit_config(dir: &Path, edit: impl FnOnce(&mut Value)) {
+    let path = dir.join("config.json");
+    let mut config: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    edit(&mut config);
+    std::fs::write(path, config.to_string()).unwrap();
+}
+
+/// Rewrites the tensors of a folder.
+fn edit_tensors(dir: &Path, edit: impl FnOnce(&mut Vec<(String, Array)>)) {
+    let path = dir.join("model.safetensors");
+    let c = weights::Checkpoint::open(&[&path]).unwrap();
+    let mut tensors: Vec<(String, Array)> =
+        c.names().map(|n| (n.to_owned(), c.read(n).unwrap().unwrap())).collect();
+    drop(c);
+    edit(&mut tensors);
+    weights::write_f16(&path, &tensors).unwrap();
+}
+
+#[test]
+fn an_exported_folder_loads_and_answers() {
+    for arch in
+        [bert(), Arch::gpt2(families::Size { vocab: 23, hidden: 8, layers: 2, heads: 2, max_positions: 10 })]
+    {
+        let dir = folder(&arch);
+        let m = load(dir.path()).unwrap();
+        assert_eq!(m.arch(), &arch, "config.json says what was exported");
+        let b = m.batch(&["the keys are", "the key"]).unwrap();
+        let logits = m.forward(&b, &Plan::default().logits_at(Sites::All)).unwrap().logits.unwrap();
+        assert_eq!(logits.shape, [2, b.len(), 23]);
+        assert_eq!(m.hash().len(), 64);
+        let again = load(dir.path()).unwrap();
+        assert_eq!(m.hash(), again.hash());
+        edit_tensors(dir.path(), |t| t[0].1.data[0] += 0.5);
+        assert_ne!(m.hash(), load(dir.path()).unwrap().hash(), "other weights, other hash");
+    }
+}
+
+#[test]
+fn old_names_and_missing_prefixes_are_understood() {
+    let dir = folder(&bert());
+    let ask = |m: &Model| {
+        let b = m.batch(&["the keys are"]).unwrap();
+        m.forward(&b, &Plan::default().logits_at(Sites::All)).unwrap().logits.unwrap()
+    };
+    let want = ask(&load(dir.path()).unwrap());
+    edit_tensors(dir.path(), |tensors| {
+        for (name, _) in tensors.iter_mut() {
+            *name = name
+                .replace("LayerNorm.weight", "LayerNorm.gamma")
+                .replace("LayerNorm.bias", "LayerNorm.beta");
+            if let Some(short) = name.strip_prefix("bert.") {
+                *name = short.to_owned();
+            }
+        }
+        tensors.push(("embeddings.position_ids".into(), Array::zeros([1, 10])));
+    });
+    assert_eq!(ask(&load(dir.path()).unwrap()), want);
+}
+
+#[test]
+fn a_sharded_folder_is_the_same_model() {
+    let dir = folder(&bert());
+    let ids = Batch::new(&[[2u32, 5, 3]], 0).unwrap();
+    let plan = Plan::default().logits_at(Sites::All);
+    let want = load(dir.path()).unwrap().forward(&ids, &plan).unwrap();
+    let path = dir.path().join("model.safetensors");
+    let c = weights::Checkpoint::open(&[&path]).unwrap();
+    let all: Vec<(String, Array)> = c.names().map(|n| (n.to_owned(), c.read(n).unwrap().unwrap())).collect();
+    drop(c);
+    let mut map = serde_json::Map::new();
+    for (i, part) in all.chunks(all.len() / 2 + 1).enumerate() {
+        let name = format!("model-{i}.safetensors");
+        weights::write_f16(&dir.path().join(&name), part).unwrap();
+        part.iter().for_each(|(n, _)| drop(map.insert(n.clone(), json!(name))));
+    }
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(dir.path().join(source::INDEX), json!({"weight_map": map}).to_string()).unwrap();
+    assert_eq!(load(dir.path()).unwrap().forward(&ids, &plan).unwrap(), want);
+    std::fs::remove_file(dir.path().join("model-1.safetensors")).unwrap();
+    assert!(refusal(dir.path()).contains("no model-1.safetensors"));
+    std::fs::write(
+        dir.path().join(source::INDEX),
+        json!({"weight_map": {"a": "../../x.safetensors"}}).to_string(),
+    )
+    .unwrap();
+    assert!(refusal(dir.path()).contains("no plain .safetensors file name"));
+}
+
+#[test]
+fn missing_files_are_named_with_what_to_do() {
+    let dir = folder(&bert());
+    std::fs::remove_file(dir.path().join("model.safetensors")).unwrap();
+    assert!(refusal(dir.path()).contains("no model.safetensors"));
+    std::fs::write(dir.path().join("pytorch_model.bin"), b"pickle").unwrap();
+    let said = refusal(dir.path());
+    assert!(said.contains("python -c") && said.contains("save_pretrained") && !said.contains('\n'), "{said}");
+    std::fs::remove_file(dir.path().join("config.json")).unwrap();
+    assert!(refusal(dir.path()).contains("no config.json"));
+    assert!(refusal(&dir.path().join("nowhere")).contains("no such folder"));
+    let unknown =
+        Model::load(&ModelSource::Builtin("no-such".into()), Device::Cpu).err().unwrap().to_string();
+    assert!(unknown.contains("no model 'no-such'"), "{unknown}");
+}
+
+#[test]
+fn impossible_configurations_are_refused() {
+    type Change = fn(&mut Value);
+    let cases: [(Change, &str); 9] = [
+        (|c| c["model_type"] = json!("mamba"), "'mamba' is not supported; supported: bert,"),
+        (|c| c["model_type"] = json!(null), "is not supported"),
+        (|c| c["num_attention_heads"] = json!(0), "does not split into 0 heads"),
+        (|c| c["num_attention_heads"] = json!(3), "does not split into 3 heads"),
+        (|c| c["vocab_size"] = json!(-5), "config.json"),
+        (|c| c["hidden_size"] = json!(1u64 << 40), "does not"),
+        (|c| c["num_hidden_layers"] = json!(1_000_000), "layers"),
+        (|c| c["hidden_act"] = json!("\u{1b}[31mswoosh"), "swoosh' is not supported"),
+        (|c| c["layer_norm_eps"] = json!(-1.0), "epsilon"),
+    ];
+    for (change, said) in cases {
+        let dir = folder(&bert());
+        edit_config(dir.path(), change);
+        let why = refusal(dir.path());
+        assert!(!why.contains('\u{1b}'));
+        let other = ["hidden size", "weights"].iter().any(|w| why.contains(w));
+        assert!(why.contains(said) || (said == "does not" && other), "{why:?} should say {said:?}");
+    }
+    let dir = folder(&bert());
+    for text in ["", "{", "[1]", "\"x\""] {
+        std::fs::write(dir.path().join("config.json"), text).unwrap();
+        assert!(refusal(dir.path()).contains("config.json"));
+    }
+}
+
+#[test]
+fn weights_that_do_not_fit_the_configuration_are_refused() {
+    let dir = folder(&bert());
+    edit_config(dir.path(), |c| c["intermediate_size"] = json!(16));
+    let why = refusal(dir.path());
+    assert!(why.contains("intermediate.dense.weight") && why.contains("[16, 8]"), "{why}");
+    let dir = folder(&bert());
+    edit_config(dir.path(), |c| c["num_hidden_layers"] = json!(3));
+    let why = refusal(dir.path());
+    assert!(why.contains("no tensor 'bert.encoder.layer.2.attention.output.LayerNorm.weight'"), "{why}");
+    let dir = folder(&bert());
+    let path = dir.path().join("model.safetensors");
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() - 100]).unwrap();
+    assert!(refusal(dir.path()).contains("truncated"));
+}
+
+#[test]
+fn a_folder_without_head_probes_but_does_not_prompt() {
+    let dir = folder(&bert());
+    edit_tensors(dir.path(), |t| t.retain(|(n, _)| !n.starts_with("cls.")));
+    let m = load(dir.path()).unwrap();
+    assert!(!m.has_head());
+    let b = m.batch(&["the key"]).unwrap();
+    let why = m.forward(&b, &Plan::default().logits_at(Sites::All)).unwrap_err().to_string();
+    assert!(why.ends_with("no masked-LM head: prompts need one; hidden-state probes work"), "{why}");
+    assert!(m.forward(&b, &Plan::default().capture(HookPoint::ResidPost(1))).is_ok());
+    let dir = folder(&bert());
+    edit_tensors(dir.path(), |t| t.retain(|(n, _)| n != "cls.predictions.transform.dense.weight"));
+    assert!(
+        refusal(dir.path()).contains("no tensor 'cls.predictions.transform.dense.weight'"),
+        "half a head"
+    );
+}
+
+#[test]
+fn a_tokenizer_must_fit_the_model() {
+    let small = Arch::bert(families::Size { vocab: 9, hidden: 8, layers: 1, heads: 2, max_positions: 10 });
+    let dir = folder(&small);
+    let why = refusal(dir.path());
+    assert!(why.contains("vocab.txt") && why.contains("ids up to 9") && why.contains("9 rows"), "{why}");
+}
+
+#[test]
+fn texts_without_tokens_and_long_texts_are_refused() {
+    let dir = folder(&bert());
+    let m = load(dir.path()).unwrap();
+    let b = m.batch(&[""]).unwrap();
+    assert_eq!(b.ids(), [2, 3], "the frame remains");
+    let b = m.batch(&["the ".repeat(40)]).unwrap();
+    let refused = m.forward(&b, &Plan::default().logits_at(Sites::All));
+    assert!(matches!(refused, Err(ModelError::TooLong { row: 0, len: 42, max: 10 })));
+    std::fs::remove_file(dir.path().join("vocab.txt")).unwrap();
+    let m = load(dir.path()).unwrap();
+    assert!(matches!(m.batch(&["x"]), Err(ModelError::NoTokenizer { .. })), "ids still work without");
+    let none: [&str; 0] = [];
+    assert!(load(folder(&bert()).path()).unwrap().batch(&none).is_err());
+}
+
+#[test]
+fn addresses_are_told_apart() {
+    let parse = |s: &str| s.parse::<ModelSource>();
+    assert_eq!(parse("./x").unwrap(), ModelSource::Dir("./x".into()));
+    assert_eq!(parse("/tmp").unwrap(), ModelSource::Dir("/tmp".into()));
+    assert_eq!(parse("src").unwrap(), ModelSource::Dir("src".into()), "an existing folder");
+    let hub = |id: &str, revision: &str| ModelSource::Hub { id: id.into(), revision: revision.into() };
+    assert_eq!(parse("google/bert_uncased_L-2").unwrap(), hub("google/bert_uncased_L-2", "main"));
+    assert_eq!(parse("gpt2@v1.0").unwrap(), hub("gpt2", "v1.0"));
+    assert_eq!(parse("hub:src").unwrap(), hub("src", "main"));
+    assert_eq!(parse("builtin:x").unwrap(), ModelSource::Builtin("x".into()));
+    assert_eq!(parse("gpt2@v1.0").unwrap().to_string(), "gpt2@v1.0");
+    for bad in ["", "a/b/c", "a b", "x/..", "..x/y@../../z", "a@../b", "\u{1b}[2J", "-rf"] {
+        let e = parse(bad);
+        let safe = match &e {
+            Ok(ModelSource::Dir(_)) => true,
+            Ok(_) => false,
+            Err(e) => !e.to_string().contains('\u{1b}'),
+        };
+        assert!(safe, "{bad:?} gave {e:?}");
+    }
+}

@@ -1,0 +1,98 @@
+//! Tokenizers built from old vocabularies, switches that are switched off, and texts that are hard.
+
+use super::*;
+
+const WORDS: &str = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nkey\n##s\nare\n.\nher\n##e\n";
+
+fn wordpiece() -> Tokenizer {
+    Tokenizer::from_vocab_txt("vocab.txt", WORDS, Extras::default()).unwrap()
+}
+
+#[test]
+fn a_vocabulary_list_becomes_a_wordpiece_tokenizer() {
+    let t = wordpiece();
+    let e = t.encode("The keys are [MASK] here.").unwrap();
+    assert_eq!(e.tokens, ["[CLS]", "the", "key", "##s", "are", "[MASK]", "her", "##e", ".", "[SEP]"]);
+    assert_eq!(e.ids[5], 4);
+    assert_eq!(e.offsets[2], (4, 7));
+    assert_eq!(e.is_special.iter().filter(|s| **s).count(), 2 + usize::from(e.is_special[5]));
+    assert_eq!(t.decode(&e.ids, true).unwrap(), "the keys are here.");
+    let pair = t.encode_pair("the", "key").unwrap();
+    assert_eq!(pair.types, [0, 0, 0, 1, 1]);
+    let s = t.special();
+    assert_eq!((s.pad, s.unk, s.cls, s.sep, s.mask), (Some(0), Some(1), Some(2), Some(3), Some(4)));
+    assert_eq!((t.word_id("key"), t.word_id("keys"), t.word_id("zebra")), (Some(6), None, None));
+    assert_eq!(t.mask_token().as_deref(), Some("[MASK]"));
+    let extras = Extras { tokenizer_config: Some("{\"do_lower_case\": false}"), special_tokens_map: None };
+    let cased = Tokenizer::from_vocab_txt("vocab.txt", WORDS, extras).unwrap();
+    assert_eq!(cased.encode("The").unwrap().tokens[1], "[UNK]");
+}
+
+#[test]
+fn vocabulary_and_merges_become_a_byte_level_tokenizer() {
+    let vocab = r#"{"a": 0, "b": 1, "Ġ": 2, "ab": 3, "Ġab": 4, "<|endoftext|>": 5}"#;
+    let merges = "#version: 0.2\na b\nĠ ab\n";
+    let t = Tokenizer::from_bpe("vocab.json", vocab, merges, Extras::default()).unwrap();
+    let e = t.encode("ab ab<|endoftext|>").unwrap();
+    assert_eq!(e.ids, [3, 4, 5]);
+    assert_eq!(t.decode(&[3, 4], true).unwrap(), "ab ab");
+    assert_eq!(t.word_id("ab"), Some(4), "a word in running text has its blank");
+    assert_eq!((t.special().eos, t.special().mask, t.pad_id()), (Some(5), None, 5));
+    let framed = r#"{"<s>": 0, "</s>": 1, "<mask>": 2, "a": 3, "Ġ": 4, "Ġa": 5, "<pad>": 6}"#;
+    let t = Tokenizer::from_bpe("vocab.json", framed, "Ġ a\n", Extras::default()).unwrap();
+    assert_eq!(t.encode("a <mask> a").unwrap().ids, [0, 3, 2, 5, 1]);
+}
+
+#[test]
+fn padding_and_truncation_in_the_file_are_switched_off() {
+    let mut file: Value = serde_json::from_str(&wordpiece().inner.to_string(false).unwrap()).unwrap();
+    file["truncation"] =
+        json!({"direction": "Right", "max_length": 4, "strategy": "LongestFirst", "stride": 0});
+    file["padding"] = json!({"strategy": {"Fixed": 128}, "direction": "Right", "pad_to_multiple_of": null,
+        "pad_id": 0, "pad_type_id": 0, "pad_token": "[PAD]"});
+    let t = Tokenizer::from_json("tokenizer.json", file.to_string().as_bytes(), Extras::default()).unwrap();
+    assert_eq!(t.encode("the key the key the key").unwrap().ids.len(), 8);
+}
+
+#[test]
+fn special_roles_come_from_the_map_in_either_spelling() {
+    let file = wordpiece().inner.to_string(false).unwrap();
+    let map = r#"{"mask_token": {"content": "key", "lstrip": true}, "pad_token": "the"}"#;
+    let extras = Extras { special_tokens_map: Some(map), tokenizer_config: None };
+    let t = Tokenizer::from_json("tokenizer.json", file.as_bytes(), extras).unwrap();
+    assert_eq!((t.special().mask, t.special().pad, t.special().cls), (Some(6), Some(5), Some(2)));
+    let broken = Extras { special_tokens_map: Some("{"), tokenizer_config: None };
+    assert!(Tokenizer::from_json("t", file.as_bytes(), broken).is_err());
+}
+
+#[test]
+fn damaged_files_and_hard_texts_do_no_harm() {
+    for text in ["", "{", "[]", "{\"version\": \"1.0\"}", "\u{1b}[2J"] {
+        let why =
+            Tokenizer::from_json("t.json", text.as_bytes(), Extras::default()).err().unwrap().to_string();
+        assert!(why.starts_with("t.json: ") && !why.contains('\u{1b}'), "{why}");
+    }
+    let why = Tokenizer::from_vocab_txt("vocab.txt", "a\nb\n", Extras::default()).err().unwrap().to_string();
+    assert!(why.contains("no [CLS]"), "{why}");
+    assert!(Tokenizer::from_bpe("v", "[", "", Extras::default()).is_err());
+    assert!(
+        Tokenizer::from_bpe("v", "{\"a\": 0}", "x y\n", Extras::default()).is_err(),
+        "a merge of no tokens"
+    );
+    let t = wordpiece();
+    assert_eq!(t.encode("").unwrap().ids, [2, 3]);
+    for text in ["\0", "\u{1b}[31m", "👩‍👩‍👧", "é\u{301}", &"the ".repeat(5000), &"a".repeat(10_000)]
+    {
+        let e = t.encode(text).unwrap();
+        let chars = text.chars().count();
+        assert!(e.offsets.iter().all(|&(a, b)| a <= b && b <= chars));
+    }
+}
+
+#[test]
+fn a_tokenizer_larger_than_the_vocabulary_is_refused() {
+    let t = wordpiece();
+    assert!(t.check_fits(12).is_ok());
+    let e = t.check_fits(11);
+    assert!(matches!(e, Err(ModelError::TokenizerTooLarge { largest: 11, vocab: 11, .. })), "{e:?}");
+}

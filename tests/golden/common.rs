@@ -1,0 +1,161 @@
+//! Reading reference folders, and comparing with a tolerance that is printed.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use safetensors::{Dtype, SafeTensors};
+use serde_json::Value;
+
+/// The folder that an environment variable names, or its default; prints a line and gives `None` if it is absent.
+pub fn folder(variable: &str, default: &str, inside: &str) -> Option<PathBuf> {
+    let root = std::env::var(variable).map_or_else(|_| PathBuf::from(default), PathBuf::from);
+    let dir = root.join(inside);
+    if dir.is_dir() {
+        return Some(dir);
+    }
+    println!("skipped: {} is absent (set {variable})", dir.display());
+    None
+}
+
+/// A part of the reference data.
+pub fn reference(part: &str) -> Option<PathBuf> {
+    folder("PROBITY_REFERENCE", "../shared/reference", part)
+}
+
+/// The sub-folders of a folder, in order of their names.
+pub fn subfolders(dir: &Path) -> Vec<PathBuf> {
+    let mut list: Vec<PathBuf> =
+        std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).filter(|p| p.is_dir()).collect();
+    list.sort();
+    list
+}
+
+/// Parses a JSON file.
+pub fn json(path: &Path) -> Value {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// One array of a reference file, widened to f64.
+#[derive(Clone, Debug)]
+pub struct Golden {
+    pub shape: Vec<usize>,
+    pub data: Vec<f64>,
+}
+
+impl Golden {
+    /// The values as f32.
+    pub fn f32(&self) -> Vec<f32> {
+        self.data.iter().map(|&v| v as f32).collect()
+    }
+
+    /// The values as indices.
+    pub fn indices(&self) -> Vec<usize> {
+        self.data.iter().map(|&v| v as usize).collect()
+    }
+}
+
+/// All arrays of one safetensors file.
+pub struct Tensors {
+    path: PathBuf,
+    arrays: BTreeMap<String, Golden>,
+}
+
+impl Tensors {
+    /// Reads a file of f32, f64, i64 and u8 arrays.
+    pub fn load(path: &Path) -> Tensors {
+        let bytes = std::fs::read(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let file = SafeTensors::deserialize(&bytes).unwrap();
+        let arrays = file.iter().map(|(name, view)| {
+            let b = view.data();
+            let data = match view.dtype() {
+                Dtype::F32 => {
+                    b.chunks(4).map(|c| f64::from(f32::from_le_bytes(c.try_into().unwrap()))).collect()
+                }
+                Dtype::F64 => b.chunks(8).map(|c| f64::from_le_bytes(c.try_into().unwrap())).collect(),
+                Dtype::I64 => b.chunks(8).map(|c| i64::from_le_bytes(c.try_into().unwrap()) as f64).collect(),
+                Dtype::U8 => b.iter().map(|&v| f64::from(v)).collect(),
+                other => panic!("{name}: {other:?}"),
+            };
+            (name.to_owned(), Golden { shape: view.shape().to_vec(), data })
+        });
+        Tensors { path: path.to_owned(), arrays: arrays.collect() }
+    }
+
+    /// An array that must be there.
+    pub fn get(&self, name: &str) -> &Golden {
+        self.find(name).unwrap_or_else(|| panic!("{}: no {name}", self.path.display()))
+    }
+
+    /// An array that may be there.
+    pub fn find(&self, name: &str) -> Option<&Golden> {
+        self.arrays.get(name)
+    }
+
+    /// `prefix0`, `prefix1`, ... as far as they go.
+    pub fn series(&self, prefix: &str) -> Vec<&Golden> {
+        (0..).map_while(|i| self.find(&format!("{prefix}{i}"))).collect()
+    }
+}
+
+/// Collects comparisons under one heading, prints each, and fails at the end if any failed.
+pub struct Report {
+    heading: String,
+    checks: usize,
+    failures: Vec<String>,
+}
+
+impl Report {
+    pub fn new(heading: &str) -> Report {
+        Report { heading: heading.to_owned(), checks: 0, failures: Vec::new() }
+    }
+
+    /// Largest absolute deviation, at most `tolerance`.
+    pub fn close(&mut self, what: &str, got: &[f32], want: &[f64], tolerance: f64) {
+        let got: Vec<f64> = got.iter().map(|&v| f64::from(v)).collect();
+        self.close64(what, &got, want, tolerance);
+    }
+
+    /// The same for f64.
+    pub fn close64(&mut self, what: &str, got: &[f64], want: &[f64], tolerance: f64) {
+        assert!(!want.is_empty(), "{}: nothing to compare for {what}", self.heading);
+        if got.len() != want.len() {
+            return self.record(what, false, format!("{} values, {} expected", got.len(), want.len()));
+        }
+        let deviation = got
+            .iter()
+            .zip(want)
+            .map(|(g, w)| (g - w).abs())
+            .fold(0.0, |m: f64, d| if d.is_nan() { f64::INFINITY } else { m.max(d) });
+        self.record(
+            what,
+            deviation <= tolerance,
+            format!("largest deviation {deviation:.2e} (allowed {tolerance:.1e})"),
+        );
+    }
+
+    /// Equality.
+    pub fn equal<T: PartialEq + std::fmt::Debug>(&mut self, what: &str, got: &T, want: &T) {
+        let ok = got == want;
+        self.record(what, ok, if ok { "equal".into() } else { format!("got {got:?}, expected {want:?}") });
+    }
+
+    /// Any condition.
+    pub fn holds(&mut self, what: &str, ok: bool, said: String) {
+        self.record(what, ok, said);
+    }
+
+    fn record(&mut self, what: &str, ok: bool, said: String) {
+        self.checks += 1;
+        println!("{} {}: {what}: {said}", if ok { "ok  " } else { "FAIL" }, self.heading);
+        if !ok {
+            self.failures.push(format!("{what}: {said}"));
+        }
+    }
+
+    /// Fails with everything that failed.
+    pub fn finish(self) {
+        assert!(self.checks > 0, "{}: no check ran", self.heading);
+        assert!(self.failures.is_empty(), "{}:\n{}", self.heading, self.failures.join("\n"));
+    }
+}

@@ -1,0 +1,7 @@
+//! Golden tests: our numbers against numbers that other people's implementations computed.
+//!
+//! They read `PROBITY_REFERENCE` (default `../shared/reference`) and take every size from the files there. Run with
+//! `--nocapture` to see the largest deviation of each check.
+
+mod common;
+mod models;
