@@ -95,19 +95,17 @@ impl Tokenizer {
         let special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
         let added: Vec<Value> =
             special.iter().filter_map(|t| vocab.get(t).map(|&i| added_token(i, t, false))).collect();
-        let template = |types: [u8; 2]| {
-            let piece = |id: &str, t: u8| json!({"SpecialToken": {"id": id, "type_id": t}});
-            let text = |id: &str, t: u8| json!({"Sequence": {"id": id, "type_id": t}});
-            let single = vec![piece("[CLS]", 0), text("A", 0), piece("[SEP]", 0)];
-            let pair = [single.clone(), vec![text("B", types[1]), piece("[SEP]", types[1])]].concat();
-            json!({
-                "type": "TemplateProcessing", "single": single, "pair": pair,
-                "special_tokens": {
-                    "[CLS]": {"id": "[CLS]", "ids": [cls], "tokens": ["[CLS]"]},
-                    "[SEP]": {"id": "[SEP]", "ids": [sep], "tokens": ["[SEP]"]},
-                },
-            })
-        };
+        let frame = |id: &str, types: u8| json!({"SpecialToken": {"id": id, "type_id": types}});
+        let text = |id: &str, types: u8| json!({"Sequence": {"id": id, "type_id": types}});
+        let single = vec![frame("[CLS]", 0), text("A", 0), frame("[SEP]", 0)];
+        let pair = [&single[..], &[text("B", 1), frame("[SEP]", 1)]].concat();
+        let template = json!({
+            "type": "TemplateProcessing", "single": single, "pair": pair,
+            "special_tokens": {
+                "[CLS]": {"id": "[CLS]", "ids": [cls], "tokens": ["[CLS]"]},
+                "[SEP]": {"id": "[SEP]", "ids": [sep], "tokens": ["[SEP]"]},
+            },
+        });
         let file_json = json!({
             "version": "1.0",
             "added_tokens": added,
@@ -115,7 +113,7 @@ impl Tokenizer {
                 "handle_chinese_chars": flag("tokenize_chinese_chars").unwrap_or(true),
                 "strip_accents": flag("strip_accents"), "lowercase": lower},
             "pre_tokenizer": {"type": "BertPreTokenizer"},
-            "post_processor": template([0, 1]),
+            "post_processor": template,
             "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
             "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
                 "max_input_chars_per_word": 100, "vocab": vocab},

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use probity::model::arch::Head;
+use probity::model::tokenizer::{Extras, Tokenizer};
 use probity::model::{
     Array, Batch, Device, Edit, EditKind, HookPoint, Model, ModelError, ModelSource, Plan, Scalar, Sites,
     Target,
@@ -62,6 +63,7 @@ fn every_reference_model_is_reproduced() {
             Ok(case) => {
                 let mut report = Report::new(&format!("models/{name}"));
                 case.tokenizer(&mut report);
+                case.old_tokenizer_files(&dir, &mut report);
                 case.forward(&mut report);
                 case.gradients(&mut report);
                 case.integrated_gradients(&mut report);
@@ -152,6 +154,44 @@ impl Case {
             report.equal("mask id", &tokenizer.special().mask, &Some(mask as u32));
         }
         report.equal("pad id", &u64::from(tokenizer.pad_id()), &self.info["pad_id"].as_u64().unwrap());
+    }
+
+    /// Tokenizers rebuilt from `vocab.txt`, or from vocabulary and merges, must do what `tokenizer.json` does.
+    fn old_tokenizer_files(&self, dir: &Path, report: &mut Report) {
+        let config = std::fs::read_to_string(dir.join("tokenizer_config.json")).ok();
+        let extras = Extras { special_tokens_map: None, tokenizer_config: config.as_deref() };
+        let file = json(&dir.join("tokenizer.json"));
+        let family = self.model.arch().family.as_str();
+        let rebuilt = if let Ok(vocab) = std::fs::read_to_string(dir.join("vocab.txt")) {
+            Tokenizer::from_vocab_txt("vocab.txt", &vocab, extras).unwrap()
+        } else if ["gpt2", "gpt_neox", "roberta"].contains(&family) {
+            let mut vocab = file["model"]["vocab"].clone();
+            for added in file["added_tokens"].as_array().unwrap() {
+                vocab[added["content"].as_str().unwrap()] = added["id"].clone();
+            }
+            let pair = |m: &Value| match m.as_array() {
+                Some(p) => format!("{} {}", p[0].as_str().unwrap(), p[1].as_str().unwrap()),
+                None => m.as_str().unwrap().to_owned(),
+            };
+            let merges: Vec<String> = file["model"]["merges"].as_array().unwrap().iter().map(pair).collect();
+            Tokenizer::from_bpe("vocab.json", &vocab.to_string(), &merges.join("\n"), extras).unwrap()
+        } else {
+            return;
+        };
+        let ours = self.model.tokenizer().unwrap();
+        let cases = self.info["tokenizer_cases"].as_array().unwrap().iter().map(|c| &c["text"]);
+        let texts = self.info["texts"].as_array().unwrap().iter().chain(cases);
+        let differ: Vec<&Value> = texts
+            .filter(|t| {
+                rebuilt.encode(t.as_str().unwrap()).unwrap() != ours.encode(t.as_str().unwrap()).unwrap()
+            })
+            .collect();
+        report.holds(
+            "tokenizer rebuilt from the old files",
+            differ.is_empty(),
+            format!("differing: {differ:?}"),
+        );
+        report.equal("special tokens of the old files", &rebuilt.special().mask, &ours.special().mask);
     }
 
     fn forward(&self, report: &mut Report) {

@@ -211,8 +211,8 @@ impl Trainer {
         let config = family.config.ok_or_else(|| {
             ModelError::Training(format!("folders of '{}' are read, not written", self.arch.family))
         })?;
-        std::fs::create_dir_all(dir).map_err(ModelError::io(dir))?;
         let tensors = self.params()?.to_checkpoint(&self.arch, family)?;
+        std::fs::create_dir_all(dir).map_err(ModelError::io(dir))?;
         weights::write_f16(&dir.join("model.safetensors"), &tensors)?;
         let mut text = serde_json::to_string_pretty(&config(&self.arch))
             .map_err(|e| ModelError::Training(e.to_string()))?;
@@ -255,3 +255,6 @@ pub fn initial(arch: &Arch, seed: u64) -> Result<Params> {
     }
     Ok(params)
 }
+
+#[cfg(test)]
+mod tests;
