@@ -50,20 +50,21 @@ fn phi<S: Simd>(s: S, x: S::V) -> S::V {
     s.add(s.splat(0.5), s.div(s.mul(x, p), q))
 }
 
-/// 1 / (1 + e^-x)
+/// g = 1 / (1 + e^-x), and 1 - g without cancellation.
 #[inline(always)]
-fn sigmoid<S: Simd>(s: S, x: S::V) -> S::V {
+fn sigmoid<S: Simd>(s: S, x: S::V) -> (S::V, S::V) {
     let e = exp(s, s.sub(s.splat(0.0), x));
-    s.div(s.splat(1.0), s.add(s.splat(1.0), e))
+    let g = s.div(s.splat(1.0), s.add(s.splat(1.0), e));
+    (g, s.mul(e, g))
 }
 
 /// 2 sqrt(2 / pi): the tanh form of gelu is x sigmoid(GELU_A (x + GELU_B x³)).
 const GELU_A: f32 = 1.595_769_1;
 const GELU_B: f32 = 0.044_715;
 
-/// sigmoid and its argument's derivative in the tanh form of gelu.
+/// The sigmoid of the tanh form of gelu, its complement, and the derivative of its argument.
 #[inline(always)]
-fn gelu_gate<S: Simd>(s: S, x: S::V) -> (S::V, S::V) {
+fn gelu_gate<S: Simd>(s: S, x: S::V) -> ((S::V, S::V), S::V) {
     let t = s.mul(x, x);
     let u = s.mul(s.mul(s.splat(GELU_A), x), s.fma(t, s.splat(GELU_B), s.splat(1.0)));
     let du = s.mul(s.splat(GELU_A), s.fma(t, s.splat(3.0 * GELU_B), s.splat(1.0)));
@@ -75,9 +76,9 @@ fn gelu_gate<S: Simd>(s: S, x: S::V) -> (S::V, S::V) {
 pub fn activate<S: Simd>(s: S, kind: Activation, x: S::V) -> S::V {
     match kind {
         Activation::GeluErf => s.mul(x, phi(s, x)),
-        Activation::GeluTanh => s.mul(x, gelu_gate(s, x).0),
+        Activation::GeluTanh => s.mul(x, gelu_gate(s, x).0.0),
         Activation::Relu => s.where_positive(x, x),
-        Activation::Silu => s.mul(x, sigmoid(s, x)),
+        Activation::Silu => s.mul(x, sigmoid(s, x).0),
     }
 }
 
@@ -99,10 +100,10 @@ pub fn derivative<S: Simd>(s: S, kind: Activation, x: S::V) -> S::V {
     }
 }
 
-/// d/dx of x g with g = sigmoid(u(x)) and du = u'(x): g + x g (1 - g) du.
+/// d/dx of x g with g = sigmoid(u(x)), 1 - g, and du = u'(x): g + x g (1 - g) du.
 #[inline(always)]
-fn slope<S: Simd>(s: S, x: S::V, g: S::V, du: S::V) -> S::V {
-    s.fma(s.mul(s.mul(x, du), g), s.sub(s.splat(1.0), g), g)
+fn slope<S: Simd>(s: S, x: S::V, (g, rest): (S::V, S::V), du: S::V) -> S::V {
+    s.fma(s.mul(s.mul(x, du), g), rest, g)
 }
 
 /// What [`Gated`] computes.

@@ -99,6 +99,9 @@ impl<'a> Right<'a> {
     /// slice, it is copied.
     pub(super) fn panel(&self, p: usize, copy: &mut Buffer) -> (*const f32, usize) {
         let from = p * self.panel;
+        if self.depth == 0 {
+            return (self.data.as_ptr(), 0);
+        }
         if from + (self.depth - 1) * self.row + PANEL <= self.data.len() {
             return (self.data[from..].as_ptr(), self.row);
         }
@@ -218,7 +221,7 @@ impl Pass for Job<'_> {
         // At least once: an empty sum is 0, and its bias counts.
         while from == 0 || from < depth {
             let deep = self.block.min(depth - from);
-            let right = Right { depth: deep, data: &self.right.data[from * self.right.row..], ..self.right };
+            let right = Right { depth: deep, data: &self.right.data[(from * self.right.row).min(self.right.data.len())..], ..self.right };
             for p in self.panels.clone() {
                 let (b, b_row) = right.panel(p, &mut copy);
                 let width = PANEL.min(right.cols - p * PANEL);
@@ -308,5 +311,144 @@ fn finish_row<S: Simd>(
             Epilogue::Back(kind, pre) => s.mul(v, derivative(s, kind, s.get(pre, i))),
         };
         s.put(v, to, i);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The definition, in double precision.
+    fn naive(
+        a: impl Fn(usize, usize) -> f32,
+        b: impl Fn(usize, usize) -> f32,
+        shape: [usize; 3],
+    ) -> Vec<f64> {
+        let [m, k, n] = shape;
+        let at = |i: usize| (0..k).map(|l| f64::from(a(i / n, l)) * f64::from(b(l, i % n))).sum();
+        (0..m * n).map(at).collect()
+    }
+
+    fn numbers(n: usize, seed: u32) -> Vec<f32> {
+        let mix = |i: usize| (i as u32 + 1).wrapping_mul(2_654_435_761).wrapping_mul(2 * seed + 1) >> 16;
+        (0..n).map(|i| (mix(i) % 2000) as f32 / 1000.0 - 1.0).collect()
+    }
+
+    fn close(got: &[f32], ld: usize, want: &[f64], n: usize) -> bool {
+        want.chunks(n)
+            .zip(got.chunks(ld))
+            .all(|(w, g)| w.iter().zip(g).all(|(w, g)| (w - f64::from(*g)).abs() < 2e-5))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(60))]
+        #[test]
+        fn equals_the_definition(m in 1usize..130, k in 1usize..60, n in 1usize..80, gap in 0usize..3, seed in 0u32..99) {
+            let (lda, ldb, ldc) = (k + gap, n + gap, n + 2 * gap);
+            let (a, at) = (numbers(m * lda + 9, seed), numbers(k * (m + gap) + 9, seed));
+            let b = numbers(k * ldb, seed + 1);
+            let weights: Vec<f32> = (0..n * k).map(|i| b[(i % k) * ldb + i / k]).collect();
+            let packed = Packed::from_weights(k, &[&weights]);
+            let (bias, old) = (numbers(n, seed + 2), numbers(m * ldc, seed + 3));
+            let rights = [Right::packed(&packed), Right::rows(&b, k, n, ldb)];
+            for team in [Team::Solo, Team::Pool] {
+                for right in rights {
+                    let plain = naive(|i, l| a[i * lda + l], |l, j| b[l * ldb + j], [m, k, n]);
+                    let mut c = old.clone();
+                    product(team, Left::rows(&a, m, k, lda), right, &mut c, ldc, Finish::Bias(&bias));
+                    let want: Vec<f64> = plain.iter().enumerate().map(|(i, p)| p + f64::from(bias[i % n])).collect();
+                    prop_assert!(close(&c, ldc, &want, n));
+                    let outside = |c: &[f32]| c.iter().zip(&old).enumerate().all(|(i, (x, y))| i % ldc < n || x == y);
+                    prop_assert!(outside(&c), "wrote between rows");
+                    let mut c = old.clone();
+                    product(team, Left::rows(&a, m, k, lda), right, &mut c, ldc, Finish::Add(Some(&bias)));
+                    let want: Vec<f64> = want.iter().enumerate().map(|(i, w)| w + f64::from(old[i / n * ldc + i % n])).collect();
+                    prop_assert!(close(&c, ldc, &want, n));
+                    let across = naive(|i, l| at[l * (m + gap) + i], |l, j| b[l * ldb + j], [m, k, n]);
+                    let mut c = vec![0.0; m * ldc];
+                    product(team, Left::transposed(&at, m, k, m + gap), right, &mut c, ldc, Finish::Accumulate);
+                    prop_assert!(close(&c, ldc, &across, n));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn long_inner_axes_are_summed_in_blocks() {
+        let (m, k, n) = (3, 2 * BLOCK + 5, 40);
+        let (a, b) = (numbers(m * k, 1), numbers(k * n, 2));
+        let mut c = vec![1.0; m * n];
+        product(Team::Solo, Left::rows(&a, m, k, k), Right::rows(&b, k, n, n), &mut c, n, Finish::Accumulate);
+        let want = naive(|i, l| a[i * k + l], |l, j| b[l * n + j], [m, k, n]);
+        assert!(c.iter().zip(&want).all(|(c, w)| (f64::from(*c) - 1.0 - w).abs() < 1e-4));
+    }
+
+    #[test]
+    fn endings_are_what_they_say() {
+        let (m, k, n) = (5, 7, 37);
+        let (a, b, bias, old) = (numbers(m * k, 1), numbers(k * n, 2), numbers(n, 3), numbers(m * n, 4));
+        let run = |finish: Finish<'_>| {
+            let mut c = old.clone();
+            product(Team::Solo, Left::rows(&a, m, k, k), Right::rows(&b, k, n, n), &mut c, n, finish);
+            c
+        };
+        let silu = |x: f32| x / (1.0 + (-x).exp());
+        let slope = |x: f32| 1.0 / (1.0 + (-x).exp()) * (1.0 + x - silu(x));
+        let (plain, biased) = (run(Finish::Store), run(Finish::Bias(&bias)));
+        let kind = Activation::Silu;
+        let mut kept = vec![0.0; m * n];
+        let cases: [(Vec<f32>, Box<dyn Fn(usize) -> f32>); 4] = [
+            (run(Finish::Act(kind, Some(&bias))), Box::new(|i| silu(biased[i]))),
+            (run(Finish::Keep(kind, Some(&bias), &mut kept)), Box::new(|i| silu(biased[i]))),
+            (run(Finish::Gate(kind, Some(&bias))), Box::new(|i| silu(biased[i]) * old[i])),
+            (run(Finish::Back(kind, &old)), Box::new(|i| plain[i] * slope(old[i]))),
+        ];
+        for (got, want) in &cases {
+            assert!(got.iter().enumerate().all(|(i, g)| (g - want(i)).abs() < 1e-5));
+        }
+        assert_eq!(kept, biased);
+    }
+
+    #[test]
+    fn a_row_does_not_depend_on_its_neighbours() {
+        let (k, n) = (100, 70);
+        let (a, weights) = (numbers(200 * k, 5), numbers(n * k, 6));
+        let packed = Packed::from_weights(k, &[&weights]);
+        let run = |team, rows: Range<usize>| {
+            let mut c = vec![0.0; rows.len() * n];
+            let left = Left::rows(&a[rows.start * k..], rows.len(), k, k);
+            product(team, left, Right::packed(&packed), &mut c, n, Finish::Act(Activation::GeluErf, None));
+            c
+        };
+        let all = run(Team::Pool, 0..200);
+        for rows in [0..1, 17..18, 3..60, 100..200, 199..200] {
+            assert_eq!(run(Team::Solo, rows.clone()), all[rows.start * n..rows.end * n], "{rows:?}");
+        }
+    }
+
+    #[test]
+    fn parts_of_a_packed_matrix() {
+        let (m, k, n) = (4, 50, 96);
+        let (a, weights) = (numbers(m * k, 7), numbers(n * k, 8));
+        let packed = Packed::from_weights(k, &[&weights]);
+        let mut c = vec![0.0; m * 40];
+        let right = Right::within(&packed, 32..72, 10..30);
+        product(Team::Solo, Left::rows(&a[10..], m, 20, k), right, &mut c, 40, Finish::Store);
+        let want = naive(|i, l| a[i * k + 10 + l], |l, j| weights[(32 + j) * k + 10 + l], [m, 20, 40]);
+        assert!(close(&c, 40, &want, 40));
+    }
+
+    #[test]
+    #[should_panic(expected = "does not fit")]
+    fn a_short_operand_is_refused() {
+        product(
+            Team::Solo,
+            Left::rows(&[1.0; 5], 2, 3, 3),
+            Right::rows(&[1.0; 3], 3, 1, 1),
+            &mut [0.0; 2],
+            1,
+            Finish::Store,
+        );
     }
 }
