@@ -78,7 +78,10 @@ impl Attention<'_> {
         assert!(self.k_from.max(self.v_from) + kv <= self.kv_ld, "keys or values wider than their rows");
         for s in self.spans {
             assert!(s.keys > 0 && s.keys <= s.rows.len(), "no keys");
-            assert!(s.rows.end * self.kv_ld <= self.kv.len() && s.queries.end * self.q_ld <= self.q.len(), "rows outside");
+            assert!(
+                s.rows.end * self.kv_ld <= self.kv.len() && s.queries.end * self.q_ld <= self.q.len(),
+                "rows outside"
+            );
             assert!(s.queries.end <= self.positions.len(), "queries without position");
         }
     }
@@ -366,7 +369,14 @@ impl Back<'_> {
 
     /// d q = slopes * keys
     #[inline(always)]
-    fn queries<S: Simd>(&self, s: S, span: &Span, (head, group): (usize, usize), desk: &mut Desk, sums: &mut Sums) {
+    fn queries<S: Simd>(
+        &self,
+        s: S,
+        span: &Span,
+        (head, group): (usize, usize),
+        desk: &mut Desk,
+        sums: &mut Sums,
+    ) {
         let (a, ld, n) = (self.a, span.ld(), span.queries.len());
         let from = span.rows.start * a.kv_ld + a.k_from + group * a.dim;
         let keys = Right::rows(&a.kv[from..], span.keys, a.dim, a.kv_ld);
@@ -458,7 +468,14 @@ mod tests {
     }
 
     /// The definition in f64: probabilities of one query row and its output.
-    fn exact(a: &Attention<'_>, q: &[f64], kv: &[f64], span: &Span, head: usize, query: usize) -> (Vec<f64>, Vec<f64>) {
+    fn exact(
+        a: &Attention<'_>,
+        q: &[f64],
+        kv: &[f64],
+        span: &Span,
+        head: usize,
+        query: usize,
+    ) -> (Vec<f64>, Vec<f64>) {
         let (g, at) = (a.group(head), query * a.q_ld + head * a.dim);
         let dot = |key: usize| {
             let k = (span.rows.start + key) * a.kv_ld + a.k_from + g * a.dim;

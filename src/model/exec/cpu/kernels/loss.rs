@@ -16,7 +16,14 @@ pub enum Weight {
 
 /// For each row of `vocab` logits the logarithm of the softmax probability of its target; the logits become the gradient
 /// of that logarithm, weighted.
-pub fn log_probabilities(team: Team, logits: &mut [f32], vocab: usize, targets: &[u32], weight: Weight, out: &mut [f32]) {
+pub fn log_probabilities(
+    team: Team,
+    logits: &mut [f32],
+    vocab: usize,
+    targets: &[u32],
+    weight: Weight,
+    out: &mut [f32],
+) {
     assert!(logits.len() == targets.len() * vocab && out.len() == targets.len(), "one target for each row");
     let (logits, out) = (Shared::new(logits), Shared::new(out));
     team.ranges(targets.len(), 1, |r| {

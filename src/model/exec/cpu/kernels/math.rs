@@ -1,6 +1,8 @@
 //! Exponential and activation functions on vectors, with their derivatives.
+#![allow(unsafe_code)]
 
-use super::simd::{LANE, Pass, Simd};
+use super::simd::{LANE, Pass, Simd, dispatch};
+use super::team::{Shared, Team};
 use crate::model::arch::Activation;
 
 /// e^x to within 1.3 units in the last place; 1.2e-38 below -87.3, 1.7e38 above 88. Not a number stays so.
@@ -106,49 +108,89 @@ fn slope<S: Simd>(s: S, x: S::V, (g, rest): (S::V, S::V), du: S::V) -> S::V {
     s.fma(s.mul(s.mul(x, du), g), rest, g)
 }
 
-/// What [`Gated`] computes.
-pub enum Gating<'a> {
-    /// `out = act(gate) up`.
-    Forward(&'a mut [f32]),
-    /// From `d = d scalar / d out`: `d_gate = d up act'(gate)`, and `d` becomes `d act(gate)`, the gradient of `up`.
-    Backward {
-        /// Gradient of the product; then of `up`.
-        d: &'a mut [f32],
-        /// Gradient of `gate`.
-        d_gate: &'a mut [f32],
-    },
+/// Elements that one thread works at a time.
+const LEAST: usize = 1 << 13;
+
+/// `out = act(gate) up`
+pub fn gate(team: Team, kind: Activation, gate: &[f32], up: &[f32], out: &mut [f32]) {
+    assert!(gate.len() == out.len() && up.len() == out.len(), "gates of another size");
+    let out = Shared::new(out);
+    team.ranges(up.len(), LEAST, |r| {
+        // SAFETY: ranges are disjoint.
+        let out = unsafe { out.part(r.clone()) };
+        dispatch(Gate { kind, gate: &gate[r.clone()], up: &up[r], out });
+    });
 }
 
-/// A gate in the feed-forward part; all slices have one length.
-pub struct Gated<'a> {
-    /// Nonlinearity of the gate.
-    pub kind: Activation,
-    /// Before the nonlinearity.
-    pub gate: &'a [f32],
-    /// What is gated.
-    pub up: &'a [f32],
-    /// Direction and results.
-    pub what: Gating<'a>,
+struct Gate<'a> {
+    kind: Activation,
+    gate: &'a [f32],
+    up: &'a [f32],
+    out: &'a mut [f32],
 }
 
-impl Pass for Gated<'_> {
+impl Pass for Gate<'_> {
     type Out = ();
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        match self.what {
-            Gating::Forward(out) => {
-                for i in (0..out.len()).step_by(LANE) {
-                    let g = activate(s, self.kind, s.get(self.gate, i));
-                    s.put(s.mul(g, s.get(self.up, i)), out, i);
-                }
-            }
-            Gating::Backward { d, d_gate } => {
-                for i in (0..d.len()).step_by(LANE) {
-                    let (g, u, dy) = (s.get(self.gate, i), s.get(self.up, i), s.get(d, i));
-                    s.put(s.mul(s.mul(dy, u), derivative(s, self.kind, g)), d_gate, i);
-                    s.put(s.mul(dy, activate(s, self.kind, g)), d, i);
-                }
-            }
+        for i in (0..self.out.len()).step_by(LANE) {
+            let g = activate(s, self.kind, s.get(self.gate, i));
+            s.put(s.mul(g, s.get(self.up, i)), self.out, i);
+        }
+    }
+}
+
+/// The way back through [`gate()`]: from the gradient `d` of its result to that of `gate`, in `d_gate`, and that of `up`,
+/// in `d`.
+pub fn gate_back(team: Team, kind: Activation, gate: &[f32], up: &[f32], d: &mut [f32], d_gate: &mut [f32]) {
+    assert!(gate.len() == d.len() && up.len() == d.len() && d_gate.len() == d.len(), "gates of another size");
+    let (d, d_gate) = (Shared::new(d), Shared::new(d_gate));
+    team.ranges(up.len(), LEAST, |r| {
+        // SAFETY: ranges are disjoint.
+        let (d, d_gate) = unsafe { (d.part(r.clone()), d_gate.part(r.clone())) };
+        dispatch(GateBack { kind, gate: &gate[r.clone()], up: &up[r], d, d_gate });
+    });
+}
+
+struct GateBack<'a> {
+    kind: Activation,
+    gate: &'a [f32],
+    up: &'a [f32],
+    d: &'a mut [f32],
+    d_gate: &'a mut [f32],
+}
+
+impl Pass for GateBack<'_> {
+    type Out = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        for i in (0..self.d.len()).step_by(LANE) {
+            let (g, u, d) = (s.get(self.gate, i), s.get(self.up, i), s.get(self.d, i));
+            s.put(s.mul(s.mul(d, u), derivative(s, self.kind, g)), self.d_gate, i);
+            s.put(s.mul(d, activate(s, self.kind, g)), self.d, i);
+        }
+    }
+}
+
+/// `d = d act'(pre)`
+pub fn activate_back(kind: Activation, pre: &[f32], d: &mut [f32]) {
+    assert_eq!(pre.len(), d.len(), "one derivative for each gradient");
+    dispatch(ActivateBack { kind, pre, d });
+}
+
+struct ActivateBack<'a> {
+    kind: Activation,
+    pre: &'a [f32],
+    d: &'a mut [f32],
+}
+
+impl Pass for ActivateBack<'_> {
+    type Out = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        for i in (0..self.d.len()).step_by(LANE) {
+            let v = derivative(s, self.kind, s.get(self.pre, i));
+            s.put(s.mul(s.get(self.d, i), v), self.d, i);
         }
     }
 }
@@ -260,6 +302,25 @@ mod tests {
                     });
                 println!("{kind:?}' {level:?}: {worst:.2e}");
                 assert!(worst < 1e-6, "{kind:?} {level:?} {worst}");
+            }
+        }
+    }
+
+    #[test]
+    fn gates_and_their_gradients() {
+        let n = 100;
+        let x = |k: usize| (0..n).map(|i| ((i * k) % 41) as f32 / 10.0 - 2.0).collect::<Vec<f32>>();
+        let (g, u, d) = (x(7), x(11), x(13));
+        for kind in KINDS {
+            let (mut out, mut back, mut d_gate) = (vec![0.0; n], d.clone(), vec![0.0; n]);
+            gate(Team::Pool, kind, &g, &u, &mut out);
+            gate_back(Team::Solo, kind, &g, &u, &mut back, &mut d_gate);
+            let mut plain = d.clone();
+            activate_back(kind, &g, &mut plain);
+            for i in 0..n {
+                let act = exact(kind, f64::from(g[i])) as f32;
+                assert!((out[i] - act * u[i]).abs() < 1e-5 && (back[i] - d[i] * act).abs() < 1e-5);
+                assert!((d_gate[i] - plain[i] * u[i]).abs() < 1e-5);
             }
         }
     }

@@ -119,7 +119,10 @@ pub fn norm_back(
 ) {
     let width = n.weight.len();
     let rows = d.len() / width;
-    assert!(normed.len() == d.len() && factor.len() == rows && d.len() == rows * width, "rows of another width");
+    assert!(
+        normed.len() == d.len() && factor.len() == rows && d.len() == rows * width,
+        "rows of another width"
+    );
     assert!(into.as_ref().is_none_or(|i| i.len() == d.len()), "sums of another size");
     let (d, into) = (Shared::new(d), into.map(Shared::new));
     team.ranges(rows, LEAST, |r| {
@@ -175,9 +178,10 @@ impl Pass for Back<'_> {
 /// Columns that one thread sums.
 const STRIPE: usize = 4 * LANE;
 
-/// Adds the sum of the rows of `x` (of `x * y`, where `y` is given) to `to`, one value for each column.
-pub fn add_column_sums(team: Team, x: &[f32], y: Option<&[f32]>, ld: usize, to: &mut [f32]) {
-    let (width, rows) = (to.len(), x.len() / ld);
+/// Adds the sum of `rows` rows of `x` (of `x * y`, where `y` is given) to `to`, one value for each column; rows are `ld`
+/// floats apart.
+pub fn add_column_sums(team: Team, x: &[f32], y: Option<&[f32]>, (rows, ld): (usize, usize), to: &mut [f32]) {
+    let width = to.len();
     assert!(ld >= width && y.is_none_or(|y| y.len() == x.len()), "columns do not fit");
     let to = Shared::new(to);
     team.each(width.div_ceil(STRIPE), |i| {
@@ -233,7 +237,9 @@ mod tests {
         let n = x.len() as f64;
         let mean = if kind == NormKind::Layer { x.iter().sum::<f64>() / n } else { 0.0 };
         let var = x.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / n;
-        let y = |i: usize| (x[i] - mean) / (var + eps).sqrt() * f64::from(w[i]) + f64::from(b.map_or(0.0, |b| b[i]));
+        let y = |i: usize| {
+            (x[i] - mean) / (var + eps).sqrt() * f64::from(w[i]) + f64::from(b.map_or(0.0, |b| b[i]))
+        };
         (0..x.len()).map(y).collect()
     }
 
@@ -283,7 +289,7 @@ mod tests {
             let (x, y) = (numbers(rows * ld, seed), numbers(rows * ld, seed + 1));
             for (other, team) in [(None, Team::Solo), (Some(&y[..]), Team::Pool)] {
                 let mut to = vec![1.0; width];
-                add_column_sums(team, &x, other, ld, &mut to);
+                add_column_sums(team, &x, other, (rows, ld), &mut to);
                 for (j, t) in to.iter().enumerate() {
                     let want: f32 = (0..rows).map(|r| x[r * ld + j] * other.map_or(1.0, |y| y[r * ld + j])).sum();
                     prop_assert!((t - 1.0 - want).abs() < 1e-4);

@@ -221,7 +221,11 @@ impl Pass for Job<'_> {
         // At least once: an empty sum is 0, and its bias counts.
         while from == 0 || from < depth {
             let deep = self.block.min(depth - from);
-            let right = Right { depth: deep, data: &self.right.data[(from * self.right.row).min(self.right.data.len())..], ..self.right };
+            let right = Right {
+                depth: deep,
+                data: &self.right.data[(from * self.right.row).min(self.right.data.len())..],
+                ..self.right
+            };
             for p in self.panels.clone() {
                 let (b, b_row) = right.panel(p, &mut copy);
                 let width = PANEL.min(right.cols - p * PANEL);
