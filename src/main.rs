@@ -1,3 +1,7 @@
 //! The `probity` binary: hands the command line to the library.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    probity::cli::main()
+}

@@ -1,3 +1,114 @@
 //! The command line: one file per subcommand.
 
+pub mod catalog;
+pub mod doctor;
+pub mod drive;
+pub mod error;
+pub mod export;
 pub mod gallery;
+pub mod models;
+pub mod names;
+pub mod number;
+pub mod output;
+pub mod progress;
+pub mod replay;
+pub mod run;
+pub mod score;
+pub mod shell;
+pub mod signals;
+pub mod suggest;
+pub mod table;
+pub mod tui;
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use clap_complete::Shell;
+
+use self::error::CliError;
+use crate::figure::text::printable;
+
+/// How far can a probe of a language model be trusted?
+#[derive(Debug, Parser)]
+#[command(name = "probity", version, about, args_conflicts_with_subcommands = true, max_term_width = 110)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    tui: tui::TuiArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Tui(tui::TuiArgs),
+    Run(run::RunArgs),
+    Replay(replay::ReplayArgs),
+    Export(export::ExportArgs),
+    /// List models, or load one and describe it.
+    #[command(subcommand)]
+    Models(models::ModelsCommand),
+    Gallery(gallery::GalleryArgs),
+    Score(score::ScoreArgs),
+    Reliability(score::ReliabilityArgs),
+    /// Check device, terminal, folders and fonts.
+    Doctor,
+    /// Print completions for a shell.
+    #[command(
+        after_help = "Example:\n  probity completions bash > ~/.local/share/bash-completion/completions/probity"
+    )]
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+    /// Print the manual page.
+    #[command(after_help = "Example:\n  probity man | man -l -")]
+    Man,
+}
+
+/// Reads the command line, does what it says, and gives the exit code: 0 done, 1 failed, 2 bad usage or input, 130 cancelled.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // clap quotes arguments as they are; those that could steer the terminal are shown without colour.
+            if std::env::args_os().any(|a| a.to_string_lossy().chars().any(char::is_control)) {
+                error.render().to_string().lines().for_each(|line| output::say(&printable(line)));
+            } else {
+                // Help and version are no errors and go to standard output; clap knows which is which.
+                let _ = error.print();
+            }
+            return ExitCode::from(if error.use_stderr() { error::USAGE } else { error::DONE });
+        }
+    };
+    let command = cli.command.unwrap_or(Command::Tui(cli.tui));
+    match dispatch(command, &mut std::io::stdout().lock()) {
+        Ok(()) => ExitCode::from(error::DONE),
+        Err(error) => {
+            if let Some(message) = error.message() {
+                output::say(&format!("error: {message}"));
+            }
+            ExitCode::from(error.code())
+        }
+    }
+}
+
+fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), CliError> {
+    match command {
+        Command::Tui(args) => tui::live(&args),
+        Command::Replay(args) if args.headless || args.json => replay::headless(&args, out),
+        Command::Replay(args) => {
+            let session = replay::open(&args.session)?;
+            tui::replay(session, &args.session, args.speed.unwrap_or(1.0), &args.look)
+        }
+        Command::Run(args) => run::run(&args, out),
+        Command::Export(args) => export::export(&args),
+        Command::Models(command) => models::models(&command, out),
+        Command::Gallery(args) => Ok(gallery::run(&args)?),
+        Command::Score(args) => score::score(&args, out),
+        Command::Reliability(args) => score::reliability(&args, out),
+        Command::Doctor => doctor::doctor(out),
+        Command::Completions { shell } => shell::completions(shell, out),
+        Command::Man => shell::man(out),
+    }
+}

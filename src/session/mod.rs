@@ -1,1 +1,62 @@
-//! Recorded sessions.
+//! Recorded sessions: what was asked and what was measured, one JSON line at a time.
+//!
+//! A session is an append-only file `NAME.probity.jsonl`. [`record`] writes it while the program works, [`format`]
+//! reads it back, and [`replay`] plays it as if it were an engine. What was measured (commands and events) and how one
+//! looked at it (view lines, notes) are different kinds of line, so that a replay can take the one without the other.
+
+pub mod format;
+pub mod name;
+pub mod record;
+pub mod replay;
+
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why a session cannot be read or written.
+#[derive(Debug, Error)]
+pub enum SessionError {
+    /// The file could not be read.
+    #[error("{}: cannot read the session: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The file is no session.
+    #[error("{}, line {line}: {message}", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// The file could not be written.
+    #[error("{}: cannot write the session: {source}. Set PROBITY_STATE_DIR to a folder that can be written.", path.display())]
+    Write {
+        /// The file or its folder.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// A session of that name is there already; recordings are never overwritten.
+    #[error("{}: a session of this name exists already; choose another name", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No such session by name or path.
+    #[error("{name}: no such session; looked for a file of that name and for {}", path.display())]
+    Missing {
+        /// What the user typed.
+        name: String,
+        /// Where a session of that name would be.
+        path: PathBuf,
+    },
+    /// The platform names no folder for state.
+    #[error("no folder for sessions is known on this system; set PROBITY_STATE_DIR to one")]
+    NoFolder,
+}

@@ -8,6 +8,8 @@ mod meter;
 mod point;
 mod prepare;
 mod sweep;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 use std::sync::mpsc::Sender;

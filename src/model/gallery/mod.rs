@@ -12,8 +12,8 @@ mod error;
 mod linear;
 pub mod recipe;
 pub mod score;
-mod text;
-mod tokenizer;
+pub mod text;
+pub mod tokenizer;
 pub mod train;
 
 #[cfg(test)]

@@ -1,0 +1,181 @@
+//! `probity doctor`: what works here, and what to do about what does not.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use super::error::CliError;
+use super::output;
+use crate::figure::text::printable;
+use crate::figure::{Axis, Figure, Provenance, Scale, render};
+use crate::model::builtin::BUILTINS;
+use crate::session::name;
+
+/// How a check came out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    Ok,
+    Note,
+    Bad,
+}
+
+struct Check {
+    mark: Mark,
+    what: &'static str,
+    text: String,
+}
+
+/// Looks at device, terminal, folders and fonts.
+///
+/// # Errors
+/// [`CliError::Told`] where something that the program needs does not work.
+pub fn doctor(out: &mut dyn Write) -> Result<(), CliError> {
+    let checks = [program(), device(), models(), terminal(), colour(), sessions(), hub(), figures()];
+    for check in &checks {
+        let mark = match check.mark {
+            Mark::Ok => "ok  ",
+            Mark::Note => "note",
+            Mark::Bad => "BAD ",
+        };
+        output::line(out, &format!("{mark}  {:<10} {}", check.what, printable(&check.text)))?;
+    }
+    if checks.iter().any(|c| c.mark == Mark::Bad) { Err(CliError::Told) } else { Ok(()) }
+}
+
+fn program() -> Check {
+    let features = match (cfg!(feature = "cuda"), cfg!(feature = "metal")) {
+        (false, false) => "CPU only",
+        (true, false) => "CUDA",
+        (false, true) => "Metal",
+        (true, true) => "CUDA and Metal",
+    };
+    let text = format!(
+        "{} ({features}), sessions of format {}, on {} {}",
+        env!("CARGO_PKG_VERSION"),
+        crate::session::format::FORMAT,
+        std::env::consts::OS,
+        std::env::consts::ARCH
+    );
+    Check { mark: Mark::Ok, what: "probity", text }
+}
+
+fn device() -> Check {
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let gpu = if cfg!(any(feature = "cuda", feature = "metal")) {
+        "a GPU is tried first"
+    } else {
+        "for a GPU build with --features cuda or metal"
+    };
+    Check { mark: Mark::Ok, what: "device", text: format!("{threads} CPU threads; {gpu}") }
+}
+
+fn models() -> Check {
+    let names: Vec<&str> = BUILTINS.iter().map(|b| b.name).collect();
+    let (mark, text) = if names.is_empty() {
+        (Mark::Note, "none is built in; give a folder or a hub id".to_owned())
+    } else {
+        (Mark::Ok, format!("built in: {}", names.join(", ")))
+    };
+    Check { mark, what: "models", text }
+}
+
+fn terminal() -> Check {
+    let what = "terminal";
+    if !std::io::stdout().is_terminal() {
+        let text = "standard output is no terminal; run, replay --headless and export work".to_owned();
+        return Check { mark: Mark::Note, what, text };
+    }
+    let kind = std::env::var("TERM").unwrap_or_default();
+    if kind.is_empty() || kind == "dumb" {
+        let text = format!("TERM is `{kind}`, which cannot draw; set it to what your terminal is");
+        return Check { mark: Mark::Note, what, text };
+    }
+    match crossterm::terminal::size() {
+        Ok((columns, rows)) => {
+            let small = columns < 80 || rows < 24;
+            let advice = if small { "; 80x24 or more shows more" } else { "" };
+            let mark = if small { Mark::Note } else { Mark::Ok };
+            Check { mark, what, text: format!("{kind}, {columns}x{rows}{advice}") }
+        }
+        Err(error) => Check { mark: Mark::Bad, what, text: format!("{kind}: its size is unknown: {error}") },
+    }
+}
+
+fn colour() -> Check {
+    let set = |name: &str| std::env::var_os(name).is_some_and(|v| !v.is_empty());
+    let utf8 = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|v| !v.is_empty()))
+        .is_some_and(|v| v.to_lowercase().replace('-', "").contains("utf8"));
+    let colour = if set("NO_COLOR") { "off (NO_COLOR)" } else { "on" };
+    let (mark, text) = if utf8 { (Mark::Ok, "UTF-8") } else { (Mark::Note, "not UTF-8; lines may look odd") };
+    Check { mark, what: "colour", text: format!("{colour}; locale {text}") }
+}
+
+fn sessions() -> Check {
+    let what = "sessions";
+    let folder = match name::folder() {
+        Ok(folder) => folder,
+        Err(error) => return Check { mark: Mark::Note, what, text: error.to_string() },
+    };
+    match writable(&folder) {
+        Ok(()) => {
+            let count = std::fs::read_dir(&folder).map_or(0, |entries| {
+                entries
+                    .flatten()
+                    .filter(|e| e.file_name().to_string_lossy().ends_with(name::EXTENSION))
+                    .count()
+            });
+            Check { mark: Mark::Ok, what, text: format!("{count} in {}", folder.display()) }
+        }
+        Err(error) => {
+            let text = format!(
+                "{}: {error}; runs are not recorded; set PROBITY_STATE_DIR to a folder that can be written",
+                folder.display()
+            );
+            Check { mark: Mark::Note, what, text }
+        }
+    }
+}
+
+/// Tries a file in the folder, which is made where it is missing.
+fn writable(folder: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    tempfile::tempfile_in(folder).map(|_| ())
+}
+
+/// The hub cache, by the rules of the hub's own clients.
+fn hub() -> Check {
+    let var = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let home = || var("HF_HOME").map(|h| h.join("hub"));
+    let cache = || var("XDG_CACHE_HOME").or_else(|| dirs::home_dir().map(|h| h.join(".cache")));
+    let folder =
+        var("HF_HUB_CACHE").or_else(home).or_else(|| cache().map(|c| c.join("huggingface").join("hub")));
+    let text = match folder {
+        Some(folder) if folder.is_dir() => folder.display().to_string(),
+        Some(folder) => format!("{} (not there yet)", folder.display()),
+        None => "no home folder; set HF_HUB_CACHE".into(),
+    };
+    Check { mark: Mark::Ok, what: "hub cache", text }
+}
+
+/// Draws an empty figure: the embedded font and the encoder.
+fn figures() -> Check {
+    let axis = || Axis { label: "x".into(), scale: Scale::Linear, range: Some((0.0, 1.0)) };
+    let figure = Figure {
+        name: "doctor".into(),
+        title: "doctor".into(),
+        x: axis(),
+        y: axis(),
+        layers: Vec::new(),
+        provenance: Provenance::default(),
+    };
+    match render(&figure, "png") {
+        Ok(Some(bytes)) => Check {
+            mark: Mark::Ok,
+            what: "figures",
+            text: format!("embedded font works ({} bytes drawn)", bytes.len()),
+        },
+        Ok(None) => Check { mark: Mark::Bad, what: "figures", text: "PNG is not supported".into() },
+        Err(error) => Check { mark: Mark::Bad, what: "figures", text: error.to_string() },
+    }
+}

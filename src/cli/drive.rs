@@ -1,0 +1,224 @@
+//! The loop of a headless run: one job, its events, the user's interrupts.
+
+use std::io::Write;
+use std::time::Instant;
+
+use tokio::sync::mpsc::Receiver;
+
+use super::error::CliError;
+use super::output;
+use super::progress::Meter;
+use crate::engine::Engine;
+use crate::engine::board::Board;
+use crate::engine::finding::{Body, Finding, Problem, SummaryFinding};
+use crate::engine::message::{Command, Event, JobId, NoticeLevel, Outcome};
+use crate::engine::spec::Spec;
+use crate::figure::text::printable;
+use crate::session::record::Recorder;
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Everything was computed.
+    Done,
+    /// The user stopped it.
+    Cancelled,
+    /// Something failed; it has been said.
+    Failed,
+}
+
+/// Where the results of one run go.
+pub struct Sinks<'a> {
+    /// The fold of everything.
+    pub board: Board,
+    /// The session.
+    pub recorder: Option<Recorder>,
+    /// Findings as JSON lines for the user, where asked for.
+    pub json: Option<&'a mut dyn Write>,
+    /// Findings as JSON lines for a file.
+    pub file: Option<Box<dyn Write>>,
+    /// Progress.
+    pub meter: Meter,
+}
+
+/// A run in progress.
+struct Run<'s, 'a> {
+    sinks: &'s mut Sinks<'a>,
+    spec: &'s Spec,
+    hash: String,
+    job: JobId,
+    start: Instant,
+    errors: Vec<Problem>,
+    /// Held back until the end, because it closes the list of findings.
+    summary: Option<Finding>,
+}
+
+/// Runs one spec to its end. The first interrupt cancels, the second leaves at once. The last finding is always a summary.
+///
+/// # Errors
+/// [`CliError::Closed`] or [`CliError::Failed`] where findings cannot be written; the run is cancelled then.
+pub async fn drive(
+    engine: &mut dyn Engine,
+    events: &mut Receiver<Event>,
+    interrupts: &mut Receiver<()>,
+    (job, spec): (JobId, &Spec),
+    sinks: &mut Sinks<'_>,
+) -> Result<End, CliError> {
+    let start = Instant::now();
+    let mut run = Run { sinks, spec, hash: spec.hash(), job, start, errors: Vec::new(), summary: None };
+    run.command(engine, &Command::Run { job, generation: job, spec: Box::new(spec.clone()) });
+    let mut cancelling = false;
+    let outcome = loop {
+        tokio::select! {
+            biased;
+            interrupt = interrupts.recv(), if !interrupts.is_closed() => match interrupt {
+                None => {}
+                Some(()) if cancelling => break Outcome::Cancelled,
+                Some(()) => {
+                    cancelling = true;
+                    run.sinks.meter.say("cancelling; interrupt again to leave at once");
+                    run.command(engine, &Command::Cancel { job });
+                }
+            },
+            event = events.recv() => {
+                let Some(event) = event else { break Outcome::Failed(stopped()) };
+                match run.event(&event) {
+                    Ok(None) => {}
+                    Ok(Some(outcome)) => break outcome,
+                    Err(error) => {
+                        run.command(engine, &Command::Cancel { job });
+                        return Err(error);
+                    }
+                }
+            }
+        }
+    };
+    run.end(outcome)
+}
+
+impl Run<'_, '_> {
+    fn seconds(&self) -> f64 {
+        self.start.elapsed().as_secs_f64()
+    }
+
+    fn command(&mut self, engine: &mut dyn Engine, command: &Command) {
+        self.sinks.board.on_command(command);
+        let t = self.seconds();
+        self.record(|recorder| recorder.command(t, command));
+        // An engine that has gone closes its events, which ends the run with a message.
+        let _ = engine.send(command.clone());
+    }
+
+    fn record(&mut self, write: impl FnOnce(&mut Recorder) -> Result<(), crate::session::SessionError>) {
+        let Some(recorder) = &mut self.sinks.recorder else { return };
+        if let Err(error) = write(recorder) {
+            self.sinks
+                .meter
+                .say(&format!("warning: {}; the run goes on unrecorded", printable(&error.to_string())));
+            self.sinks.recorder = None;
+        }
+    }
+
+    /// Takes in an event; gives the outcome where it ends this run.
+    fn event(&mut self, event: &Event) -> Result<Option<Outcome>, CliError> {
+        self.sinks.board.on_event(event);
+        let t = self.seconds();
+        self.record(|recorder| recorder.event(t, event));
+        match event {
+            Event::Progress { generation, progress } if *generation == self.job => {
+                self.sinks.meter.show(progress)
+            }
+            Event::Finding { generation, finding } if *generation == self.job => {
+                self.finding(finding)?;
+            }
+            Event::Notice(notice) if notice.level != NoticeLevel::Info => {
+                let level = if notice.level == NoticeLevel::Error { "error" } else { "warning" };
+                self.sinks.meter.say(&format!("{level}: {}", printable(&notice.problem.to_string())));
+            }
+            Event::Finished { job, outcome, .. } if *job == self.job => return Ok(Some(outcome.clone())),
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    fn finding(&mut self, finding: &Finding) -> Result<(), CliError> {
+        match &finding.body {
+            Body::Error(problem) => {
+                self.sinks.meter.say(&format!("error: {}", printable(&problem.to_string())));
+                self.errors.push(problem.clone());
+            }
+            Body::Summary(_) => {
+                self.summary = Some(finding.clone());
+                return Ok(());
+            }
+            _ => {}
+        }
+        self.write(finding)
+    }
+
+    fn write(&mut self, finding: &Finding) -> Result<(), CliError> {
+        if let Some(json) = &mut self.sinks.json {
+            output::json(*json, finding)?;
+        }
+        if let Some(file) = &mut self.sinks.file {
+            output::json(file, finding)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a finding of our own, as if the engine had sent it: the session has it too.
+    fn add(&mut self, body: Body) -> Result<(), CliError> {
+        let finding = Finding {
+            lab: self.spec.lab,
+            spec: self.hash.clone(),
+            model: self.spec.models.first().cloned().unwrap_or_default(),
+            seed: self.spec.seed,
+            n: self.sinks.board.results.data.first().map_or(0, |d| d.n),
+            r#final: true,
+            t: self.seconds(),
+            level: None,
+            body,
+        };
+        self.event(&Event::Finding { generation: self.job, finding: Box::new(finding) })?;
+        Ok(())
+    }
+
+    fn end(mut self, outcome: Outcome) -> Result<End, CliError> {
+        if let Outcome::Failed(problem) = &outcome
+            && !self.errors.contains(problem)
+        {
+            self.add(Body::Error(problem.clone()))?;
+        }
+        if self.summary.is_none() {
+            let engine = self.sinks.board.engine.clone();
+            let (device, version) = engine.map_or_else(
+                || ("unknown".into(), env!("CARGO_PKG_VERSION").into()),
+                |info| (info.device, info.version),
+            );
+            let cancelled = outcome == Outcome::Cancelled;
+            self.add(Body::Summary(SummaryFinding { seconds: self.seconds(), device, version, cancelled }))?;
+        }
+        if let Some(summary) = self.summary.take() {
+            self.write(&summary)?;
+        }
+        self.sinks.meter.clear();
+        self.record(Recorder::finish);
+        Ok(match outcome {
+            Outcome::Cancelled => End::Cancelled,
+            Outcome::Done if self.errors.is_empty() => End::Done,
+            Outcome::Done | Outcome::Failed(_) => End::Failed,
+        })
+    }
+}
+
+fn stopped() -> Problem {
+    Problem {
+        what: "the engine stopped in the middle of the run".into(),
+        r#where: "engine".into(),
+        hint: "run it again; if it happens again, please report it".into(),
+    }
+}
+
+#[cfg(test)]
+#[path = "drive_tests.rs"]
+mod tests;

@@ -1,0 +1,175 @@
+//! The loop of a headless run against a scripted engine.
+
+use tokio::sync::mpsc::{Sender, channel};
+
+use super::*;
+use crate::engine::fake::FakeEngine;
+use crate::engine::message::{EngineInfo, Progress};
+use crate::session::format::{Header, Session};
+
+/// Runs the default spec against a script; gives the end, the JSON lines and the recorded session.
+fn run(
+    script: impl FnMut(&Command) -> Vec<Event> + Send + 'static,
+    interrupt: impl FnOnce(&Sender<()>),
+) -> (End, Vec<serde_json::Value>, Session, Board) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut engine = FakeEngine::new(Box::new(script));
+    let mut events = engine.take_events().unwrap();
+    let (sender, mut interrupts) = channel(2);
+    interrupt(&sender);
+    let mut json = Vec::new();
+    let spec = Spec::agreement();
+    let header = Header::new("cpu", String::new(), Some(spec.clone()));
+    let mut sinks = Sinks {
+        board: Board::default(),
+        recorder: Some(Recorder::create(folder.path(), "s", &header).unwrap()),
+        json: Some(&mut json),
+        file: None,
+        meter: Meter::Quiet,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let end =
+        runtime.block_on(drive(&mut engine, &mut events, &mut interrupts, (1, &spec), &mut sinks)).unwrap();
+    let board = sinks.board.clone();
+    let path = sinks.recorder.as_ref().unwrap().path().to_owned();
+    let session = Session::read(&path).unwrap();
+    let text = String::from_utf8(json).unwrap();
+    (end, text.lines().map(|l| serde_json::from_str(l).unwrap()).collect(), session, board)
+}
+
+fn finished(outcome: Outcome) -> Event {
+    Event::Finished { job: 1, generation: 1, outcome, seconds: 0.5 }
+}
+
+fn ready() -> Event {
+    Event::Ready(EngineInfo { version: "9.9.9".into(), device: "fake".into() })
+}
+
+fn problem() -> Problem {
+    Problem { what: "no weights \u{1b}[2J".into(), r#where: "bert-mini".into(), hint: "fetch them".into() }
+}
+
+#[test]
+fn a_run_closes_with_a_summary_and_the_session_folds_to_the_same_board() {
+    let script = |command: &Command| match command {
+        Command::Run { .. } => {
+            let progress = Progress {
+                stage: "data".into(),
+                done: 1,
+                total: 2,
+                unit: "ex".into(),
+                rate: 1.5,
+                overall: 0.25,
+                elapsed: 0.0,
+                left: None,
+            };
+            vec![ready(), Event::Progress { generation: 1, progress }, finished(Outcome::Done)]
+        }
+        _ => Vec::new(),
+    };
+    let (end, json, session, board) = run(script, |_| {});
+    assert_eq!(end, End::Done);
+    assert_eq!(json.len(), 1);
+    assert_eq!((&json[0]["kind"], &json[0]["cancelled"]), (&"summary".into(), &false.into()));
+    assert_eq!((&json[0]["version"], &json[0]["device"]), (&"9.9.9".into(), &"fake".into()));
+    assert_eq!(session.board(), board);
+}
+
+#[test]
+fn a_failure_is_an_error_finding_and_then_a_summary() {
+    let script = |command: &Command| match command {
+        // The engine's own summary comes before it says how the run ended.
+        Command::Run { spec, .. } => {
+            let summary =
+                SummaryFinding { seconds: 0.5, device: "fake".into(), version: "9".into(), cancelled: false };
+            let finding = Finding {
+                lab: spec.lab,
+                spec: spec.hash(),
+                model: "m".into(),
+                seed: 0,
+                n: 0,
+                r#final: true,
+                t: 0.5,
+                level: None,
+                body: Body::Summary(summary),
+            };
+            vec![
+                Event::Finding { generation: 1, finding: Box::new(finding) },
+                finished(Outcome::Failed(problem())),
+            ]
+        }
+        _ => Vec::new(),
+    };
+    let (end, json, session, board) = run(script, |_| {});
+    assert_eq!(end, End::Failed);
+    let kinds: Vec<_> = json.iter().map(|f| f["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["error", "summary"]);
+    assert_eq!(json[0]["what"], problem().what);
+    for key in ["where", "hint", "lab", "spec", "model", "seed", "n", "final", "t"] {
+        assert!(json[0].get(key).is_some(), "{key}");
+    }
+    assert_eq!(session.board(), board);
+}
+
+#[test]
+fn a_second_interrupt_leaves_although_the_engine_never_answers() {
+    let (end, json, ..) = run(
+        |command| if matches!(command, Command::Run { .. }) { vec![ready()] } else { Vec::new() },
+        |sender| {
+            sender.try_send(()).unwrap();
+            sender.try_send(()).unwrap();
+        },
+    );
+    assert_eq!(end, End::Cancelled);
+    assert_eq!(json.last().unwrap()["cancelled"], true);
+}
+
+/// An engine whose thread has died: events end, commands go nowhere.
+struct Dead(Option<Receiver<Event>>);
+
+impl Engine for Dead {
+    fn send(&mut self, _: Command) -> Result<(), crate::engine::EngineGone> {
+        Err(crate::engine::EngineGone)
+    }
+
+    fn take_events(&mut self) -> Option<Receiver<Event>> {
+        self.0.take()
+    }
+}
+
+#[test]
+fn an_engine_that_dies_ends_the_run_with_an_error() {
+    let mut engine = Dead(Some(channel(1).1));
+    let mut events = engine.take_events().unwrap();
+    let (_keep, mut interrupts) = channel(2);
+    let mut json = Vec::new();
+    let mut sinks = Sinks {
+        board: Board::default(),
+        recorder: None,
+        json: Some(&mut json),
+        file: None,
+        meter: Meter::Quiet,
+    };
+    let spec = Spec::agreement();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let end =
+        runtime.block_on(drive(&mut engine, &mut events, &mut interrupts, (1, &spec), &mut sinks)).unwrap();
+    assert_eq!(end, End::Failed);
+    let text = String::from_utf8(json).unwrap();
+    assert!(text.contains("the engine stopped") && text.trim_end().lines().count() == 2, "{text}");
+}
+
+#[test]
+fn an_interrupt_cancels_and_the_engine_has_the_last_word() {
+    let script = |command: &Command| match command {
+        Command::Run { .. } => vec![ready()],
+        Command::Cancel { job: 1 } => vec![finished(Outcome::Cancelled)],
+        _ => Vec::new(),
+    };
+    let (end, json, session, board) = run(script, |sender| sender.try_send(()).unwrap());
+    assert_eq!(end, End::Cancelled);
+    assert_eq!(json.len(), 1);
+    assert_eq!(json[0]["cancelled"], true);
+    assert_eq!(board.job.as_ref().unwrap().outcome, Some(Outcome::Cancelled));
+    assert_eq!(session.board(), board);
+}

@@ -1,0 +1,97 @@
+//! How a command ends when it does not end well, and the exit codes.
+
+use thiserror::Error;
+
+use crate::engine::spec::SpecError;
+use crate::figure::FigureError;
+use crate::figure::text::printable;
+use crate::model::gallery::GalleryError;
+use crate::session::SessionError;
+
+/// Everything was done.
+pub const DONE: u8 = 0;
+/// Something failed.
+pub const FAILED: u8 = 1;
+/// The command line or an input is wrong.
+pub const USAGE: u8 = 2;
+/// The user stopped it (128 + SIGINT).
+pub const CANCELLED: u8 = 130;
+
+/// Why a command did not end well.
+#[derive(Debug, Error)]
+pub enum CliError {
+    /// The command line or an input file is wrong.
+    #[error("{0}")]
+    Usage(String),
+    /// Something failed.
+    #[error("{0}")]
+    Failed(String),
+    /// The user stopped it.
+    #[error("cancelled")]
+    Cancelled,
+    /// It failed, and why has been said already.
+    #[error("failed")]
+    Told,
+    /// Nobody reads the output any more (`| head`): no reason for a message.
+    #[error("the output was closed")]
+    Closed,
+}
+
+impl CliError {
+    /// The exit code.
+    pub fn code(&self) -> u8 {
+        match self {
+            CliError::Usage(_) => USAGE,
+            CliError::Failed(_) | CliError::Told | CliError::Closed => FAILED,
+            CliError::Cancelled => CANCELLED,
+        }
+    }
+
+    /// What is printed to stderr, made printable; none where there is nothing to say.
+    pub fn message(&self) -> Option<String> {
+        match self {
+            CliError::Usage(what) | CliError::Failed(what) => {
+                // Errors quote file names and contents; a long one keeps its lines.
+                Some(what.lines().map(printable).collect::<Vec<_>>().join("\n"))
+            }
+            CliError::Cancelled | CliError::Told | CliError::Closed => None,
+        }
+    }
+}
+
+impl From<SpecError> for CliError {
+    fn from(error: SpecError) -> Self {
+        CliError::Usage(error.to_string())
+    }
+}
+
+impl From<SessionError> for CliError {
+    fn from(error: SessionError) -> Self {
+        match error {
+            SessionError::Write { .. } | SessionError::NoFolder => CliError::Failed(error.to_string()),
+            SessionError::Read { .. }
+            | SessionError::Format { .. }
+            | SessionError::Exists { .. }
+            | SessionError::Missing { .. } => CliError::Usage(error.to_string()),
+        }
+    }
+}
+
+impl From<FigureError> for CliError {
+    fn from(error: FigureError) -> Self {
+        match error {
+            FigureError::Extension { .. } => CliError::Usage(error.to_string()),
+            FigureError::Write { .. } | FigureError::Draw(_) => CliError::Failed(error.to_string()),
+        }
+    }
+}
+
+impl From<GalleryError> for CliError {
+    fn from(error: GalleryError) -> Self {
+        match error {
+            GalleryError::Cancelled(_) => CliError::Cancelled,
+            GalleryError::Unknown { .. } => CliError::Usage(error.to_string()),
+            other => CliError::Failed(other.to_string()),
+        }
+    }
+}

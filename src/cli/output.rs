@@ -1,0 +1,33 @@
+//! Standard output, line by line, with closed pipes told apart from failures.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use super::error::CliError;
+
+/// Writes a line and flushes it, so that a reader at the other end of a pipe sees it at once.
+///
+/// # Errors
+/// [`CliError::Closed`] where the reader has gone, [`CliError::Failed`] for any other failure.
+pub fn line(out: &mut dyn Write, text: &str) -> Result<(), CliError> {
+    let done = writeln!(out, "{text}").and_then(|()| out.flush());
+    done.map_err(|e| match e.kind() {
+        std::io::ErrorKind::BrokenPipe => CliError::Closed,
+        _ => CliError::Failed(format!("cannot write to standard output: {e}")),
+    })
+}
+
+/// Writes a value as one line of JSON.
+///
+/// # Errors
+/// As [`line`].
+pub fn json<T: Serialize>(out: &mut dyn Write, value: &T) -> Result<(), CliError> {
+    let text = serde_json::to_string(value).map_err(|e| CliError::Failed(e.to_string()))?;
+    line(out, &text)
+}
+
+/// Says something on stderr; a stderr that cannot be written is no reason to stop.
+pub fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}

@@ -1,0 +1,99 @@
+//! `probity replay`: shows a recorded session, without any model.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use super::error::CliError;
+use super::{output, table};
+use crate::engine::board::Board;
+use crate::engine::message::Event;
+use crate::figure::text::printable;
+use crate::session::format::{Item, Session};
+use crate::session::replay::Player;
+use crate::session::{SessionError, name};
+
+/// Show a recorded session again; no model is needed.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  probity replay agreement-2
+  probity replay sessions/agreement.probity.jsonl --speed 4
+  probity replay agreement-2 --headless --json")]
+pub struct ReplayArgs {
+    /// Name or file of the session.
+    pub session: String,
+    /// Seconds of recording per second [default: 1; headless: everything at once].
+    #[arg(long, value_parser = speed)]
+    pub speed: Option<f64>,
+    /// Print the results in place of showing them in the terminal.
+    #[arg(long)]
+    pub headless: bool,
+    /// Print findings as JSON lines (implies --headless).
+    #[arg(long)]
+    pub json: bool,
+    /// How it looks.
+    #[command(flatten)]
+    pub look: super::tui::LookArgs,
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    let value = super::number::number(text).map_err(|e| e.to_string())?;
+    if value > 0.0 {
+        Ok(value)
+    } else {
+        Err(format!("{value} is no speed; it is above 0, for example 2 or 0.5"))
+    }
+}
+
+/// Opens a session by name or file and says on stderr what could not be read.
+///
+/// # Errors
+/// [`CliError::Usage`] where there is no such session or it is none.
+pub fn open(what: &str) -> Result<Session, CliError> {
+    let path = match name::folder() {
+        Ok(folder) => name::find(&folder, what)?,
+        // Without a folder of sessions, files still have paths.
+        Err(SessionError::NoFolder) => what.into(),
+        Err(error) => return Err(error.into()),
+    };
+    let session = Session::read(&path)?;
+    for sentence in session.losses.sentences() {
+        output::say(&format!("warning: {}: {sentence}", printable(&path.display().to_string())));
+    }
+    Ok(session)
+}
+
+/// Prints a session's findings or its table.
+///
+/// # Errors
+/// Those of [`open`] and of writing.
+pub fn headless(args: &ReplayArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let mut player = Player::new(Arc::new(open(&args.session)?));
+    player.set_speed(args.speed.unwrap_or(f64::INFINITY));
+    let mut board = Board::default();
+    let mut clock = Instant::now();
+    loop {
+        let wall = clock.elapsed().as_secs_f64();
+        clock = Instant::now();
+        for entry in player.advance(wall) {
+            entry.fold(&mut board);
+            if let Item::Event(Event::Finding { generation, finding }) = &entry.item
+                && args.json
+                && *generation == board.generation
+            {
+                output::json(out, finding)?;
+            }
+        }
+        if player.ended() {
+            break;
+        }
+        let wait = player.wait().unwrap_or(0.0).clamp(0.001, 0.25);
+        std::thread::sleep(Duration::from_secs_f64(wait));
+    }
+    if !args.json {
+        table::table(&board).iter().try_for_each(|line| output::line(out, line))?;
+    }
+    Ok(())
+}

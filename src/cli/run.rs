@@ -1,0 +1,252 @@
+//! `probity run`: specs to findings, figures and a summary, without a terminal.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use clap::Args;
+
+use super::drive::{End, Sinks, drive};
+use super::error::CliError;
+use super::progress::Meter;
+use super::{names, output, signals, table};
+use crate::engine::Engine;
+use crate::engine::board::Board;
+use crate::engine::local::{Cache, LocalEngine, LocalOptions};
+use crate::engine::message::{EngineInfo, Event};
+use crate::engine::spec::Spec;
+use crate::figure;
+use crate::session::format::Header;
+use crate::session::name;
+use crate::session::record::Recorder;
+
+/// Run specs without a terminal.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  probity run assets/specs/agreement.toml
+  probity run assets/specs/agreement.toml --json > findings.jsonl
+  probity run a.toml b.toml --out results --seed 7")]
+pub struct RunArgs {
+    /// Specs to run, one after the other.
+    #[arg(required = true, value_name = "SPEC.toml")]
+    pub specs: Vec<PathBuf>,
+    /// Write figures (PNG, SVG, CSV), findings.jsonl and the session to this folder (one folder a spec where there are several).
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Write findings as JSON lines to standard output, and nothing else there.
+    #[arg(long)]
+    pub json: bool,
+    /// Use this seed in place of the specs' own.
+    #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
+    pub seed: Option<u64>,
+    /// Where to compute: auto, cpu, cuda, cuda:N or metal.
+    #[arg(long, default_value = "auto")]
+    pub device: String,
+    /// Name of the recorded session [default: task and time].
+    #[arg(long, value_name = "NAME", conflicts_with = "no_session")]
+    pub session: Option<String>,
+    /// Do not record a session.
+    #[arg(long)]
+    pub no_session: bool,
+    /// Show no progress.
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+/// A spec with the name of its file.
+pub struct Task {
+    /// The file's name without its extension.
+    pub stem: String,
+    /// What to compute.
+    pub spec: Spec,
+}
+
+impl RunArgs {
+    /// Reads and checks every spec before anything runs.
+    ///
+    /// # Errors
+    /// [`CliError::Usage`] for the first spec that cannot be used.
+    pub fn tasks(&self) -> Result<Vec<Task>, CliError> {
+        let mut tasks: Vec<Task> = Vec::new();
+        for path in &self.specs {
+            let mut spec = Spec::read(path)?;
+            spec.seed = self.seed.unwrap_or(spec.seed);
+            names::check(&spec, &path.display().to_string())?;
+            let stem = path.file_stem().map_or("spec".into(), |s| s.to_string_lossy().into_owned());
+            // Two files of one name in different folders get folders of their own.
+            let taken = tasks.iter().filter(|t| t.stem == stem).count();
+            let stem = if taken == 0 { stem } else { format!("{stem}-{}", taken + 1) };
+            tasks.push(Task { stem, spec });
+        }
+        Ok(tasks)
+    }
+}
+
+/// Runs all specs on an engine of this process and reports on `out`.
+///
+/// # Errors
+/// As [`execute`], and [`CliError::Usage`] for a device or spec that cannot be used.
+pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let device = names::device(&args.device)?;
+    let tasks = args.tasks()?;
+    let failed = |e: std::io::Error| CliError::Failed(format!("cannot start: {e}"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let options = LocalOptions { device, cache: Cache::user(), models: Vec::new() };
+    let mut engine = LocalEngine::start(options).map_err(failed)?;
+    runtime.block_on(execute(&mut engine, args, &tasks, out))
+}
+
+/// Runs all specs on an engine and reports on `out`.
+///
+/// # Errors
+/// [`CliError::Cancelled`] where the user stopped it, [`CliError::Told`] where a run failed and said so, and the failures of
+/// writing results.
+pub async fn execute(
+    engine: &mut dyn Engine,
+    args: &RunArgs,
+    tasks: &[Task],
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let mut events =
+        engine.take_events().ok_or_else(|| CliError::Failed("the engine gives no events".into()))?;
+    let mut interrupts = signals::interrupts();
+    let mut info = None;
+    let mut failed = false;
+    for (k, task) in tasks.iter().enumerate() {
+        let folder = match (&args.out, tasks.len()) {
+            (Some(dir), 1) => Some(dir.clone()),
+            (Some(dir), _) => Some(dir.join(name::sanitise(&task.stem))),
+            (None, _) => None,
+        };
+        let mut report = Report::new(args, task, folder.as_deref(), info.as_ref())?;
+        let mut sinks = Sinks {
+            board: Board { engine: info.clone(), ..Board::default() },
+            recorder: report.recorder.take(),
+            json: if args.json { Some(&mut *out) } else { None },
+            file: report.writer()?,
+            meter: Meter::new(args.quiet),
+        };
+        let job = k as u64 + 1;
+        let end = drive(engine, &mut events, &mut interrupts, (job, &task.spec), &mut sinks).await;
+        info.clone_from(&sinks.board.engine);
+        let (board, session) = (sinks.board, sinks.recorder.map(|r| r.path().to_owned()));
+        report.close(&board, end.as_ref().is_ok_and(|e| *e == End::Done))?;
+        if let Some(path) = session.filter(|_| !args.quiet) {
+            output::say(&format!("session {}", figure::text::printable(&path.display().to_string())));
+        }
+        let end = end?;
+        if !args.json {
+            table::table(&board).iter().try_for_each(|line| output::line(out, line))?;
+        }
+        match end {
+            End::Done => {}
+            End::Cancelled => return Err(CliError::Cancelled),
+            End::Failed => failed = true,
+        }
+    }
+    if failed { Err(CliError::Told) } else { Ok(()) }
+}
+
+/// The files of one run.
+struct Report {
+    recorder: Option<Recorder>,
+    folder: Option<PathBuf>,
+    findings: Option<tempfile::NamedTempFile>,
+    quiet: bool,
+}
+
+impl Report {
+    fn new(
+        args: &RunArgs,
+        task: &Task,
+        folder: Option<&Path>,
+        info: Option<&EngineInfo>,
+    ) -> Result<Self, CliError> {
+        if let Some(folder) = folder {
+            std::fs::create_dir_all(folder).map_err(|e| cannot(folder, &e))?;
+        }
+        let findings = match folder {
+            Some(folder) => Some(
+                tempfile::Builder::new()
+                    .prefix(".findings")
+                    .tempfile_in(folder)
+                    .map_err(|e| cannot(folder, &e))?,
+            ),
+            None => None,
+        };
+        let recorder = if args.no_session { None } else { record(args, task, folder, info) };
+        Ok(Self { recorder, folder: folder.map(Path::to_owned), findings, quiet: args.quiet })
+    }
+
+    fn writer(&self) -> Result<Option<Box<dyn Write>>, CliError> {
+        let Some(file) = &self.findings else { return Ok(None) };
+        let other = file.reopen().map_err(|e| cannot(file.path(), &e))?;
+        Ok(Some(Box::new(other)))
+    }
+
+    /// Puts the findings in place and, after a whole run, draws the figures.
+    fn close(self, board: &Board, figures: bool) -> Result<(), CliError> {
+        let (Some(folder), Some(findings)) = (self.folder, self.findings) else { return Ok(()) };
+        let path = folder.join("findings.jsonl");
+        set_mode(findings.path());
+        findings.persist(&path).map_err(|e| cannot(&path, &e.error))?;
+        let figures = if figures { figure::reliability::all(board) } else { Vec::new() };
+        let mut names: Vec<String> = Vec::new();
+        for figure in &figures {
+            // Two folders may have the same last part.
+            let mut name = name::sanitise(&figure.name);
+            let taken = names.iter().filter(|n| **n == name).count();
+            names.push(name.clone());
+            if taken > 0 {
+                name = format!("{name}-{}", taken + 1);
+            }
+            for extension in ["png", "svg", "csv"] {
+                figure::export(figure, &folder.join(format!("{name}.{extension}")))?;
+            }
+        }
+        if !self.quiet {
+            let shown = figure::text::printable(&folder.display().to_string());
+            output::say(&format!("{} figures and findings.jsonl in {shown}", figures.len()));
+        }
+        Ok(())
+    }
+}
+
+/// Begins the session. One that cannot be recorded does not stop the run.
+fn record(args: &RunArgs, task: &Task, folder: Option<&Path>, info: Option<&EngineInfo>) -> Option<Recorder> {
+    let now = SystemTime::now();
+    let begin = || {
+        let (place, default) = match folder {
+            Some(folder) => (folder.to_owned(), "session".to_owned()),
+            None => (name::folder()?, name::default_name(&task.spec.task.name, now)),
+        };
+        let header = Header::new(&args.device, name::utc(now), Some(task.spec.clone()));
+        let mut recorder = Recorder::create(&place, args.session.as_ref().unwrap_or(&default), &header)?;
+        // The engine introduces itself once; every session of several has its word.
+        info.map_or(Ok(()), |info| recorder.event(0.0, &Event::Ready(info.clone())))?;
+        Ok::<_, crate::session::SessionError>(recorder)
+    };
+    let warn = |error: crate::session::SessionError| {
+        output::say(&format!(
+            "warning: {}; the run is not recorded",
+            figure::text::printable(&error.to_string())
+        ));
+    };
+    begin().map_err(warn).ok()
+}
+
+/// Gives a temporary file, which is private, the mode of an ordinary one.
+fn set_mode(path: &Path) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        // Best effort: a private result is still a result.
+        let _ = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644));
+    }
+    #[cfg(not(unix))]
+    let _ = path;
+}
+
+fn cannot(path: &Path, error: &std::io::Error) -> CliError {
+    CliError::Failed(format!("{}: cannot write: {error}", path.display()))
+}

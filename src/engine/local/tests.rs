@@ -1,0 +1,229 @@
+//! The worker end to end, on an untrained model in a temporary folder.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::{Cache, LocalEngine, LocalOptions};
+use crate::engine::Engine;
+use crate::engine::board::Board;
+use crate::engine::message::{Command, Event, Outcome, PointRequest};
+use crate::engine::spec::{MethodSpec, Spec};
+use crate::model::exec::candle::train::{AdamW, Trainer};
+use crate::model::gallery::recipe::{Objective, Recipe};
+use crate::model::gallery::{text, tokenizer};
+use crate::model::{Device, Tokenizer};
+
+/// Writes a one-block model with random weights that knows the micro-world's words.
+pub fn fixture(dir: &Path) -> String {
+    let json = tokenizer::wordpiece(&text::words(Objective::Masked, 0)).unwrap();
+    std::fs::write(dir.join("tokenizer.json"), &json).unwrap();
+    let vocab = Tokenizer::from_dir(dir).unwrap().unwrap().len();
+    let recipe = Recipe {
+        name: "fixture",
+        objective: Objective::Masked,
+        layers: 2,
+        hidden: 32,
+        heads: 2,
+        max_positions: 64,
+        steps: 1,
+        rate: 1e-3,
+    };
+    let trainer = Trainer::new(&recipe.arch(vocab), 1, AdamW::default(), Device::Cpu).unwrap();
+    trainer.export(dir).unwrap();
+    dir.display().to_string()
+}
+
+fn small(model: &str) -> Spec {
+    let mut spec = Spec::agreement();
+    spec.models = vec![model.to_owned()];
+    spec.task.examples = 2000;
+    spec.interval.resamples = 200;
+    let method =
+        |name: &str, values: &[f64]| MethodSpec { values: values.to_vec(), ..MethodSpec::named(name) };
+    spec.methods = vec![
+        method("fgsm", &[0.0, 0.1, 1.0]),
+        method("inlp", &[0.0, 1.0, 2.0]),
+        method("alterrep", &[1.0]),
+        method("pgd", &[0.1]),
+    ];
+    spec
+}
+
+struct Rig {
+    engine: LocalEngine,
+    events: tokio::sync::mpsc::Receiver<Event>,
+    board: Board,
+    log: Vec<Event>,
+}
+
+impl Rig {
+    fn new(cache: Cache) -> Self {
+        let options = LocalOptions { device: Device::Cpu, cache, models: Vec::new() };
+        let mut engine = LocalEngine::start(options).unwrap();
+        let events = engine.take_events().unwrap();
+        Self { engine, events, board: Board::default(), log: Vec::new() }
+    }
+
+    fn send(&mut self, command: Command) {
+        self.board.on_command(&command);
+        self.engine.send(command).unwrap();
+    }
+
+    /// Takes events until one satisfies `stop`.
+    fn until(&mut self, stop: impl Fn(&Event) -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(240);
+        loop {
+            assert!(Instant::now() < deadline, "the engine does not answer");
+            let Some(event) = self.events.blocking_recv() else { panic!("the engine is gone") };
+            self.board.on_event(&event);
+            let done = stop(&event);
+            self.log.push(event);
+            if done {
+                return;
+            }
+        }
+    }
+
+    fn finish(&mut self) -> Outcome {
+        self.until(|e| matches!(e, Event::Finished { .. }));
+        self.board.job.as_ref().and_then(|j| j.outcome.clone()).unwrap()
+    }
+}
+
+fn run(job: u64, spec: Spec) -> Command {
+    Command::Run { job, generation: job, spec: Box::new(spec) }
+}
+
+#[test]
+fn an_experiment_gives_every_point_with_its_interval_and_again_from_the_cache() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = fixture(dir.path());
+    let cache = tempfile::tempdir().unwrap();
+    let mut rig = Rig::new(Cache::at(cache.path()));
+    rig.send(run(1, small(&model)));
+    assert_eq!(rig.finish(), Outcome::Done, "{:?}", rig.board.notices);
+    let results = rig.board.results.clone();
+    assert_eq!(results.curves.len(), 8, "four methods under two oracles");
+    for curve in &results.curves {
+        assert!(curve.points.iter().all(|p| p.is_final && p.n == 400), "{curve:?}");
+        for p in curve.points.iter().map(|p| &p.value) {
+            for e in [p.completeness, p.selectivity, p.reliability] {
+                assert!(0.0 <= e.lo && e.lo <= e.mean && e.mean <= e.hi && e.hi <= 1.0, "{p:?}");
+            }
+            assert!(p.n_c == 400 && p.n_s > 20 && p.n_s < 200);
+        }
+    }
+    let unchanged = results.curves.iter().filter(|c| c.parameter != "alpha").flat_map(|c| &c.points);
+    for p in unchanged.filter(|p| p.value.value == 0.0) {
+        assert!((p.value.selectivity.mean - 1.0).abs() < 1e-6, "zero strength changes nothing: {p:?}");
+    }
+    assert_eq!(results.probes.len(), 5);
+    assert!(results.probes.iter().all(|p| !p.value.cached));
+    assert_eq!(results.optima.len(), 8);
+    assert!(results.summary.is_some() && results.data.len() == 1);
+
+    rig.send(run(2, small(&model)));
+    assert_eq!(rig.finish(), Outcome::Done);
+    let again = rig.board.results.clone();
+    assert!(again.probes.iter().all(|p| p.value.cached));
+    let values = |r: &crate::engine::board::Results| -> Vec<_> {
+        r.curves.iter().flat_map(|c| c.points.iter().map(|p| p.value.clone())).collect()
+    };
+    assert_eq!(values(&results), values(&again), "cached probes give the same numbers");
+}
+
+#[test]
+fn the_slider_is_answered_at_its_own_value_with_an_example() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = fixture(dir.path());
+    let mut rig = Rig::new(Cache::none());
+    let mut spec = small(&model);
+    spec.methods.truncate(1);
+    rig.send(run(1, spec));
+    assert_eq!(rig.finish(), Outcome::Done);
+    for ticket in 1..=3 {
+        rig.send(Command::Point(PointRequest {
+            generation: 1,
+            ticket,
+            model: model.clone(),
+            method: "pgd".into(),
+            options: [("steps".to_owned(), 5.0)].into(),
+            value: 0.37,
+            example: 7,
+        }));
+    }
+    rig.until(|e| matches!(e, Event::Point { ticket: 3, .. }));
+    let point = rig.board.point.clone().unwrap();
+    assert_eq!(point.reliability.len(), 2);
+    assert_eq!(point.reliability[0].value.value, 0.37);
+    let example = point.example.unwrap().value;
+    assert_eq!((example.index, example.of, example.words.len()), (7, 400, 2));
+    assert!(example.text.contains("[MASK]"));
+    for (_, shifts) in &example.oracle {
+        assert!((shifts.iter().map(|s| s.after).sum::<f64>() - 1.0).abs() < 1e-6);
+    }
+}
+
+#[test]
+fn an_intervention_below_the_oracle_goes_through_the_blocks_between() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = fixture(dir.path());
+    let mut rig = Rig::new(Cache::none());
+    let mut spec = small(&model);
+    spec.site.layer = crate::engine::spec::LayerRef::At(1);
+    spec.site.oracle_layer = Some(crate::engine::spec::LayerRef::Last);
+    spec.methods.truncate(2);
+    rig.send(run(1, spec));
+    assert_eq!(rig.finish(), Outcome::Done, "{:?}", rig.board.notices);
+    let point = &rig.board.results.curves[0].points[0].value;
+    assert_eq!((point.layer, point.oracle_layer, point.value), (1, 2, 0.0));
+    assert!((point.selectivity.mean - 1.0).abs() < 1e-5, "resuming with the unchanged state changes nothing");
+    let moved = &rig.board.results.curves[0].points[2].value;
+    assert!(moved.selectivity.mean < 0.999, "a change below reaches the oracle above: {moved:?}");
+}
+
+#[test]
+fn a_cancelled_run_ends_and_the_next_one_runs() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = fixture(dir.path());
+    let mut rig = Rig::new(Cache::none());
+    rig.send(run(1, small(&model)));
+    rig.until(|e| matches!(e, Event::Progress { .. }));
+    rig.send(Command::Cancel { job: 1 });
+    assert_eq!(rig.finish(), Outcome::Cancelled);
+    let mut spec = small(&model);
+    spec.methods.truncate(1);
+    rig.send(run(2, spec.clone()));
+    rig.send(run(3, spec));
+    rig.until(|e| matches!(e, Event::Finished { job: 3, .. }));
+    assert_eq!(rig.board.job.as_ref().and_then(|j| j.outcome.clone()), Some(Outcome::Done));
+}
+
+#[test]
+fn failures_name_what_is_wrong_and_the_engine_lives_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = fixture(dir.path());
+    let mut rig = Rig::new(Cache::none());
+    let mut absent = small("no/such/folder");
+    absent.methods.truncate(1);
+    let mut method = small(&model);
+    method.methods[0].name = "pdg".into();
+    let mut value = small(&model);
+    value.methods[1].values = vec![0.5];
+    let mut layer = small(&model);
+    layer.site.layer = crate::engine::spec::LayerRef::At(9);
+    let cases = [
+        (absent, "no/such/folder"),
+        (method, "pdg"),
+        (value, "rank = 0.5"),
+        (layer, "layer 9 does not exist"),
+    ];
+    for (job, (spec, needle)) in (1..).zip(cases) {
+        rig.send(run(job, spec));
+        let Outcome::Failed(problem) = rig.finish() else { panic!("{needle}: it must fail") };
+        assert!(problem.to_string().contains(needle), "{problem}");
+        assert!(!problem.hint.is_empty());
+    }
+    rig.send(Command::ListModels);
+    rig.until(|e| matches!(e, Event::Models { .. }));
+}

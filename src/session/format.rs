@@ -1,0 +1,464 @@
+//! The session file: a header line, then one command, event, note or view state a line; and its reader.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::SessionError;
+use crate::engine::board::Board;
+use crate::engine::message::{Command, Event};
+use crate::engine::spec::Spec;
+
+/// Version of the file format that this program writes, and the newest one that it reads.
+pub const FORMAT: u32 = 1;
+/// Longest line that is read, in bytes; longer ones are skipped without being held in memory.
+pub const MAX_LINE: usize = 4 << 20;
+/// Largest file that is read, in bytes.
+pub const MAX_FILE: u64 = 256 << 20;
+/// Most entries that are kept; the rest are counted.
+pub const MAX_ENTRIES: usize = 1_000_000;
+/// Latest time offset that is believed, in seconds (three years).
+const MAX_TIME: f64 = 1e8;
+/// Most line numbers that a report lists.
+const MAX_LISTED: usize = 20;
+
+/// The first line of a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// Version of the file format; its name marks the file as a session.
+    #[serde(rename = "probity_session")]
+    pub format: u32,
+    /// Version of the program that wrote it.
+    pub version: String,
+    /// Device that was asked for; the `ready` event names the one that was found.
+    pub device: String,
+    /// When it began, RFC 3339 in UTC.
+    pub created: String,
+    /// What the session set out to compute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<Spec>,
+}
+
+impl Header {
+    /// The header of a session of this program.
+    pub fn new(device: &str, created: String, spec: Option<Spec>) -> Self {
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Self { format: FORMAT, version, device: device.to_owned(), created, spec }
+    }
+}
+
+/// What a line holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Item {
+    /// A command that was sent to the engine.
+    Command(Command),
+    /// An event that came from it.
+    Event(Event),
+    /// A remark of the user.
+    Note(String),
+    /// How the screen looked: focus, theme, zoom. Of no consequence for what was measured.
+    View(Value),
+}
+
+/// A line with its time.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// Seconds since the session began, to the millisecond; never falls.
+    pub t: f64,
+    /// What happened.
+    pub item: Item,
+}
+
+/// A session as it was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Session {
+    /// The first line.
+    pub header: Header,
+    /// The other lines that could be read, in order.
+    pub entries: Vec<Entry>,
+    /// What could not be read.
+    pub losses: Losses,
+}
+
+/// What a reader had to leave out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Lines of a kind that this program does not know: a newer program wrote them.
+    pub unknown: usize,
+    /// Lines that are broken or too long.
+    pub damaged: usize,
+    /// Numbers of the first of these lines, from 1.
+    pub damaged_lines: Vec<usize>,
+    /// Number of the last line, where it was cut: the program that wrote it was killed.
+    pub cut: Option<usize>,
+    /// Lines after the largest number of entries.
+    pub beyond: usize,
+}
+
+impl Losses {
+    /// Sentences for the user, one per kind of loss; empty where nothing was lost.
+    pub fn sentences(&self) -> Vec<String> {
+        let mut out = Vec::new();
+        if let Some(line) = self.cut {
+            out.push(format!(
+                "the recording ends in the middle of line {line}; everything before it is here"
+            ));
+        }
+        if self.damaged > 0 {
+            let lines: Vec<_> = self.damaged_lines.iter().map(usize::to_string).collect();
+            let more = if self.damaged > lines.len() { ", …" } else { "" };
+            out.push(format!(
+                "{} damaged line(s) skipped (line {}{more}); the replay may lack what they held",
+                self.damaged,
+                lines.join(", ")
+            ));
+        }
+        if self.unknown > 0 {
+            out.push(format!("{} line(s) of a kind unknown to this version skipped", self.unknown));
+        }
+        if self.beyond > 0 {
+            out.push(format!("{} line(s) after the first {MAX_ENTRIES} entries left out", self.beyond));
+        }
+        out
+    }
+
+    fn damage(&mut self, line: usize) {
+        self.damaged += 1;
+        if self.damaged_lines.len() < MAX_LISTED {
+            self.damaged_lines.push(line);
+        }
+    }
+}
+
+impl Session {
+    /// Reads a session file.
+    ///
+    /// # Errors
+    /// [`SessionError::Read`] where the file cannot be read or is larger than [`MAX_FILE`], [`SessionError::Format`]
+    /// where its first line is no header of this or an older format. Damage after the header is no error: it is counted in
+    /// [`Session::losses`].
+    pub fn read(path: &Path) -> Result<Self, SessionError> {
+        let fail = |source| SessionError::Read { path: path.to_owned(), source };
+        let file = File::open(path).map_err(fail)?;
+        let meta = file.metadata().map_err(fail)?;
+        if !meta.is_file() {
+            return Err(fail(std::io::Error::other("it is not a regular file")));
+        }
+        if meta.len() > MAX_FILE {
+            let message = format!("{} bytes are more than a session can have ({MAX_FILE})", meta.len());
+            return Err(fail(std::io::Error::other(message)));
+        }
+        // The file may grow while it is read; the bound holds all the same.
+        Self::parse(BufReader::new(file.take(MAX_FILE)), path)
+    }
+
+    /// Reads a session from any source; `origin` names it in errors.
+    ///
+    /// # Errors
+    /// As [`Session::read`].
+    pub fn parse(mut source: impl BufRead, origin: &Path) -> Result<Self, SessionError> {
+        let fail = |source| SessionError::Read { path: origin.to_owned(), source };
+        let bad = |message: String| SessionError::Format { path: origin.to_owned(), line: 1, message };
+        let mut buffer = Vec::new();
+        let header = match next_line(&mut source, &mut buffer).map_err(fail)? {
+            Line::End => return Err(bad("the file is empty; a session begins with a header line".into())),
+            Line::TooLong => return Err(bad("this is no session: its first line is too long".into())),
+            Line::Whole | Line::Cut => parse_header(&buffer).map_err(bad)?,
+        };
+        let mut session = Self { header, entries: Vec::new(), losses: Losses::default() };
+        let mut number = 1;
+        loop {
+            number += 1;
+            match next_line(&mut source, &mut buffer).map_err(fail)? {
+                Line::End => return Ok(session),
+                Line::TooLong => session.losses.damage(number),
+                Line::Whole => session.take(&buffer, number, false),
+                Line::Cut => session.take(&buffer, number, true),
+            }
+        }
+    }
+
+    fn take(&mut self, line: &[u8], number: usize, cut: bool) {
+        if line.trim_ascii().is_empty() {
+            return;
+        }
+        let last = self.entries.last().map_or(0.0, |e| e.t);
+        match parse_entry(line) {
+            Ok(_) if self.entries.len() >= MAX_ENTRIES => self.losses.beyond += 1,
+            Ok(mut entry) => {
+                entry.t = entry.t.max(last);
+                self.entries.push(entry);
+            }
+            Err(Unread::Unknown) => self.losses.unknown += 1,
+            Err(Unread::Damaged) if cut => self.losses.cut = Some(number),
+            Err(Unread::Damaged) => self.losses.damage(number),
+        }
+    }
+
+    /// Time of the last entry, in seconds.
+    pub fn duration(&self) -> f64 {
+        self.entries.last().map_or(0.0, |e| e.t)
+    }
+
+    /// What had been measured by time `t`: the fold of all entries up to and including it.
+    pub fn board_at(&self, t: f64) -> Board {
+        let mut board = Board::default();
+        for entry in self.entries.iter().take_while(|e| e.t <= t) {
+            entry.fold(&mut board);
+        }
+        board
+    }
+
+    /// What had been measured in the end.
+    pub fn board(&self) -> Board {
+        self.board_at(f64::INFINITY)
+    }
+}
+
+impl Entry {
+    /// Takes the entry into a board, exactly as the live program did.
+    pub fn fold(&self, board: &mut Board) {
+        match &self.item {
+            Item::Command(command) => board.on_command(command),
+            Item::Event(event) => board.on_event(event),
+            Item::Note(_) | Item::View(_) => {}
+        }
+    }
+
+    /// The entry as a line of the file, with its line end.
+    ///
+    /// # Errors
+    /// Where the content is no JSON, which commands and events always are.
+    pub fn to_line(&self) -> serde_json::Result<String> {
+        match &self.item {
+            Item::Command(command) => line(self.t, command),
+            Item::Event(event) => line(self.t, event),
+            Item::Note(note) => line(self.t, &NoteLine { note }),
+            Item::View(view) => line(self.t, &ViewLine { view }),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct NoteLine<'a> {
+    note: &'a str,
+}
+
+#[derive(Serialize)]
+struct ViewLine<'a> {
+    view: &'a Value,
+}
+
+/// One line: the time in seconds to the millisecond, then the content's own keys beside it.
+pub(super) fn line<T: Serialize>(t: f64, content: &T) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct Timed<'a, T> {
+        t: f64,
+        #[serde(flatten)]
+        content: &'a T,
+    }
+    let t = (t.clamp(0.0, MAX_TIME) * 1000.0).round() / 1000.0;
+    let mut line = serde_json::to_string(&Timed { t, content })?;
+    line.push('\n');
+    Ok(line)
+}
+
+enum Line {
+    Whole,
+    Cut,
+    TooLong,
+    End,
+}
+
+/// Reads the next line into `buffer`, which never grows past [`MAX_LINE`]; the rest of a longer line is passed over.
+fn next_line(source: &mut impl BufRead, buffer: &mut Vec<u8>) -> std::io::Result<Line> {
+    buffer.clear();
+    source.by_ref().take(MAX_LINE as u64).read_until(b'\n', buffer)?;
+    match buffer.last() {
+        None => return Ok(Line::End),
+        Some(b'\n') => return Ok(Line::Whole),
+        Some(_) if buffer.len() < MAX_LINE => return Ok(Line::Cut),
+        Some(_) => {}
+    }
+    loop {
+        let chunk = source.fill_buf()?;
+        if chunk.is_empty() {
+            return Ok(Line::TooLong);
+        }
+        let end = chunk.iter().position(|&b| b == b'\n');
+        let used = end.map_or(chunk.len(), |i| i + 1);
+        source.consume(used);
+        if end.is_some() {
+            return Ok(Line::TooLong);
+        }
+    }
+}
+
+fn parse_header(line: &[u8]) -> Result<Header, String> {
+    let value: Value = serde_json::from_slice(line)
+        .map_err(|_| "this is no session: the first line is not a JSON header".to_owned())?;
+    let format = value.get("probity_session").and_then(Value::as_u64).ok_or_else(|| {
+        "this is no session: the first line has no `probity_session` with the format version".to_owned()
+    })?;
+    if format > u64::from(FORMAT) {
+        return Err(format!(
+            "the session has format {format}, this program reads up to {FORMAT}; use a newer Probity"
+        ));
+    }
+    Header::deserialize(value).map_err(|e| format!("the header cannot be read: {e}"))
+}
+
+/// Why a line was not taken.
+#[derive(Debug, PartialEq, Eq)]
+enum Unread {
+    Unknown,
+    Damaged,
+}
+
+fn parse_entry(line: &[u8]) -> Result<Entry, Unread> {
+    let mut object: Map<String, Value> = serde_json::from_slice(line).map_err(|_| Unread::Damaged)?;
+    let t = object.remove("t").and_then(|t| t.as_f64()).ok_or(Unread::Damaged)?;
+    if !(0.0..=MAX_TIME).contains(&t) {
+        return Err(Unread::Damaged);
+    }
+    let item = if object.contains_key("command") {
+        Item::Command(decode(object)?)
+    } else if object.contains_key("event") {
+        Item::Event(decode(object)?)
+    } else if let Some(Value::String(note)) = object.get("note") {
+        Item::Note(note.clone())
+    } else if let Some(view) = object.remove("view") {
+        Item::View(view)
+    } else {
+        return Err(Unread::Unknown);
+    };
+    Ok(Entry { t, item })
+}
+
+/// Reads a tagged value. A tag, kind or key that this version does not have is the mark of a newer program, no damage.
+fn decode<T: DeserializeOwned>(object: Map<String, Value>) -> Result<T, Unread> {
+    T::deserialize(Value::Object(object)).map_err(|e| {
+        let message = e.to_string();
+        let newer = message.starts_with("unknown variant") || message.starts_with("unknown field");
+        if newer { Unread::Unknown } else { Unread::Damaged }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::message::EngineInfo;
+
+    fn parse(text: &str) -> Result<Session, SessionError> {
+        Session::parse(text.as_bytes(), Path::new("s.probity.jsonl"))
+    }
+
+    fn header() -> String {
+        serde_json::to_string(&Header::new("cpu", "2025-01-01T00:00:00Z".into(), Some(Spec::agreement())))
+            .unwrap()
+    }
+
+    fn ready() -> Entry {
+        let info = EngineInfo { version: "0.1.0".into(), device: "cpu (2 threads)".into() };
+        Entry { t: 0.12, item: Item::Event(Event::Ready(info)) }
+    }
+
+    #[test]
+    fn a_line_keeps_the_tag_and_the_time_side_by_side() {
+        let line = ready().to_line().unwrap();
+        assert_eq!(
+            line,
+            "{\"t\":0.12,\"event\":\"ready\",\"version\":\"0.1.0\",\"device\":\"cpu (2 threads)\"}\n"
+        );
+        assert_eq!(parse_entry(line.as_bytes()).unwrap(), ready());
+    }
+
+    #[test]
+    fn notes_and_view_lines_are_kept_apart() {
+        let note = Entry { t: 1.0, item: Item::Note("look here \u{1b}[31m".into()) };
+        let view = Entry { t: 2.0, item: Item::View(serde_json::json!({"focus": "chart"})) };
+        let text = format!("{}\n{}{}", header(), note.to_line().unwrap(), view.to_line().unwrap());
+        assert!(!text.contains('\u{1b}'), "JSON escapes control characters");
+        let session = parse(&text).unwrap();
+        assert_eq!(session.entries, [note, view]);
+        assert_eq!(session.board(), Board::default());
+    }
+
+    #[test]
+    fn a_cut_last_line_is_reported_and_the_rest_kept() {
+        let line = ready().to_line().unwrap();
+        for cut in 1..line.len() - 1 {
+            let session = parse(&format!("{}\n{line}{}", header(), &line[..cut])).unwrap();
+            assert_eq!(session.entries, [ready()]);
+            assert_eq!(session.losses, Losses { cut: Some(3), ..Losses::default() });
+            assert_eq!(session.losses.sentences().len(), 1);
+        }
+        // Only the line end is missing: the content is whole.
+        let session = parse(&format!("{}\n{}", header(), line.trim_end())).unwrap();
+        assert_eq!((session.entries.len(), session.losses), (1, Losses::default()));
+    }
+
+    #[test]
+    fn unknown_kinds_and_damage_are_told_apart() {
+        let text = [
+            header().as_str(),
+            r#"{"t":0.1,"event":"teleported","x":1}"#,
+            r#"{"t":0.2,"smell":"rose"}"#,
+            r#"{"t":0.3,"event":"finding","generation":1,"finding":{"lab":"interventions","spec":"a","model":"m","seed":0,"n":1,"final":true,"t":0,"kind":"astrology"}}"#,
+            r#"{"t":0.4,"event":"ready","version":1}"#,
+            r#"{"event":"ready"}"#,
+            r#"{"t":-1,"note":"x"}"#,
+            r#"{"t":1e300,"note":"x"}"#,
+            "[1,2]",
+            "",
+            r#"{"t":0.5,"note":"end"}"#,
+        ]
+        .join("\n");
+        let session = parse(&text).unwrap();
+        assert_eq!(session.losses.unknown, 3);
+        assert_eq!(session.losses.damaged_lines, [5, 6, 7, 8, 9]);
+        assert_eq!(session.entries.len(), 1);
+        assert_eq!(session.losses.sentences().len(), 2);
+    }
+
+    #[test]
+    fn time_never_falls() {
+        let session =
+            parse(&format!("{}\n{{\"t\":5,\"note\":\"a\"}}\n{{\"t\":3,\"note\":\"b\"}}\n", header()))
+                .unwrap();
+        assert_eq!(session.entries.iter().map(|e| e.t).collect::<Vec<_>>(), [5.0, 5.0]);
+        assert_eq!(session.duration(), 5.0);
+    }
+
+    #[test]
+    fn a_line_without_end_is_passed_over_in_constant_memory() {
+        let head = format!("{}\n", header());
+        let long = std::io::repeat(b'x').take(64 << 20);
+        let tail = format!("\n{}", ready().to_line().unwrap());
+        let source = BufReader::new(head.as_bytes().chain(long).chain(tail.as_bytes()));
+        let session = Session::parse(source, Path::new("x")).unwrap();
+        assert_eq!(session.entries, [ready()]);
+        assert_eq!(session.losses.damaged_lines, [2]);
+    }
+
+    #[test]
+    fn files_that_are_no_sessions_are_refused_by_name_and_line() {
+        let newer = header().replace("\"probity_session\":1", "\"probity_session\":99");
+        for (text, word) in [
+            ("", "empty"),
+            ("hello\n", "no session"),
+            ("{\"a\":1}\n", "probity_session"),
+            (newer.as_str(), "newer"),
+            ("{\"probity_session\":1}\n", "header"),
+        ] {
+            let message = parse(text).unwrap_err().to_string();
+            assert!(message.contains("s.probity.jsonl, line 1") && message.contains(word), "{message}");
+        }
+        let message = Session::read(Path::new("/")).unwrap_err().to_string();
+        assert!(message.contains("not a regular file"), "{message}");
+    }
+}

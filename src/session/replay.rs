@@ -1,0 +1,356 @@
+//! Replay: a recorded session played back in its own time, as a plain cursor and as an engine.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+use super::format::{Entry, Session};
+use crate::engine::board::Board;
+use crate::engine::message::{Command, Event};
+use crate::engine::{EVENT_QUEUE, Engine, EngineGone};
+
+/// Slowest and fastest replay.
+pub const SPEEDS: (f64, f64) = (0.05, 1000.0);
+/// Longest sleep between two looks at the clock.
+const NAP: Duration = Duration::from_millis(250);
+
+/// A cursor over a session. It has no clock: the caller says how much time has passed.
+#[derive(Debug, Clone)]
+pub struct Player {
+    session: Arc<Session>,
+    next: usize,
+    now: f64,
+    speed: f64,
+    paused: bool,
+}
+
+impl Player {
+    /// A player at the beginning of a session.
+    pub fn new(session: Arc<Session>) -> Self {
+        Self { session, next: 0, now: 0.0, speed: 1.0, paused: false }
+    }
+
+    /// The session that is played.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Where the replay stands, in seconds of the recording.
+    pub fn position(&self) -> f64 {
+        self.now
+    }
+
+    /// Seconds of recording per second, and whether the replay stands still.
+    pub fn pace(&self) -> (f64, bool) {
+        (self.speed, self.paused)
+    }
+
+    /// Whether everything has been played.
+    pub fn ended(&self) -> bool {
+        self.next == self.session.entries.len()
+    }
+
+    /// Sets the speed, within [`SPEEDS`]; infinity plays the rest at the next step.
+    pub fn set_speed(&mut self, speed: f64) {
+        let finite = speed.max(SPEEDS.0).min(SPEEDS.1);
+        self.speed = if speed == f64::INFINITY { speed } else { finite };
+    }
+
+    /// Holds the replay or lets it go on.
+    pub fn set_paused(&mut self, paused: bool) {
+        self.paused = paused;
+    }
+
+    /// Lets `wall` seconds pass and gives the entries that fall due, in order.
+    pub fn advance(&mut self, wall: f64) -> &[Entry] {
+        if self.paused {
+            return &[];
+        }
+        let end = self.session.duration();
+        // Zero seconds at infinite speed are still the whole rest.
+        let target = if self.speed.is_infinite() { end } else { self.now + wall.max(0.0) * self.speed };
+        self.play_to(target.min(end))
+    }
+
+    /// Goes to time `t` of the recording, backwards too, and gives every entry from the beginning to there: the state at
+    /// `t` is their fold, whatever had been played before.
+    pub fn seek(&mut self, t: f64) -> &[Entry] {
+        self.next = 0;
+        self.now = 0.0;
+        self.play_to(t.clamp(0.0, self.session.duration()))
+    }
+
+    /// Wall seconds until the next entry falls due; none where the replay has ended or stands still.
+    pub fn wait(&self) -> Option<f64> {
+        if self.paused {
+            return None;
+        }
+        let entry = self.session.entries.get(self.next)?;
+        Some(if self.speed.is_infinite() { 0.0 } else { ((entry.t - self.now) / self.speed).max(0.0) })
+    }
+
+    fn play_to(&mut self, t: f64) -> &[Entry] {
+        let entries = &self.session.entries;
+        let first = self.next;
+        self.next += entries[first..].partition_point(|e| e.t <= t);
+        self.now = t;
+        &entries[first..self.next]
+    }
+}
+
+/// What a replay reports, in order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Forget everything: the steps that follow begin at the start of the session.
+    Rewound,
+    /// A line of the session.
+    Entry(Box<Entry>),
+    /// Everything has been played; a seek may follow.
+    Ended,
+}
+
+/// A recorded session as an engine. Commands are ignored but for [`Command::Shutdown`].
+///
+/// [`Engine::take_events`] gives the recorded events alone. A board also needs the recorded commands, which the live
+/// program sent itself: who folds a board takes [`Recorded::take_steps`] instead. One of the two is to be taken.
+pub struct Recorded {
+    control: Control,
+    thread: Option<std::thread::JoinHandle<()>>,
+    start: Option<Player>,
+}
+
+/// The way to hold, seek and pace a replay from another thread.
+#[derive(Clone)]
+pub struct Control(Arc<Shared>);
+
+struct Shared {
+    wishes: Mutex<Wishes>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Wishes {
+    speed: Option<f64>,
+    paused: Option<bool>,
+    seek: Option<f64>,
+    stop: bool,
+}
+
+impl Control {
+    fn wish(&self, change: impl FnOnce(&mut Wishes)) {
+        change(&mut self.lock());
+        self.0.changed.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Wishes> {
+        // Plain data: a panic elsewhere cannot leave it half-written.
+        self.0.wishes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Seconds of recording per second; infinity plays the rest at once.
+    pub fn speed(&self, speed: f64) {
+        self.wish(|w| w.speed = Some(speed));
+    }
+
+    /// Holds the replay or lets it go on.
+    pub fn pause(&self, hold: bool) {
+        self.wish(|w| w.paused = Some(hold));
+    }
+
+    /// Goes to time `t` of the recording.
+    pub fn seek(&self, t: f64) {
+        self.wish(|w| w.seek = Some(t));
+    }
+}
+
+impl Recorded {
+    /// A replay of `session` at `speed` (infinity: at once). It begins when its steps or events are taken.
+    pub fn new(session: Arc<Session>, speed: f64) -> Self {
+        let mut player = Player::new(session);
+        player.set_speed(speed);
+        let control = Control(Arc::new(Shared { wishes: Mutex::default(), changed: Condvar::new() }));
+        Self { control, thread: None, start: Some(player) }
+    }
+
+    /// Hold, seek, speed.
+    pub fn control(&self) -> Control {
+        self.control.clone()
+    }
+
+    /// The steps' end of the channel; taken once, and not together with [`Engine::take_events`].
+    pub fn take_steps(&mut self) -> Option<Receiver<Step>> {
+        self.spawn(|step| Some(step.clone()))
+    }
+
+    fn spawn<T: Send + 'static>(
+        &mut self,
+        map: impl Fn(&Step) -> Option<T> + Send + 'static,
+    ) -> Option<Receiver<T>> {
+        let player = self.start.take()?;
+        let (sender, receiver) = channel(EVENT_QUEUE);
+        let control = self.control();
+        let feed = move || feed(player, &control, &sender, &map);
+        self.thread = std::thread::Builder::new().name("replay".into()).spawn(feed).ok();
+        self.thread.as_ref().map(|_| receiver)
+    }
+}
+
+impl Engine for Recorded {
+    fn send(&mut self, command: Command) -> Result<(), EngineGone> {
+        if command == Command::Shutdown {
+            self.control.wish(|w| w.stop = true);
+            return Ok(());
+        }
+        let alive = self.start.is_some() || self.thread.as_ref().is_some_and(|t| !t.is_finished());
+        if alive { Ok(()) } else { Err(EngineGone) }
+    }
+
+    fn take_events(&mut self) -> Option<Receiver<Event>> {
+        self.spawn(|step| match step {
+            Step::Entry(entry) => match &entry.item {
+                super::format::Item::Event(event) => Some(event.clone()),
+                _ => None,
+            },
+            Step::Rewound | Step::Ended => None,
+        })
+    }
+}
+
+impl Drop for Recorded {
+    fn drop(&mut self) {
+        self.control.wish(|w| w.stop = true);
+    }
+}
+
+/// The replay's thread: plays what is due, then sleeps until the next entry or the next wish. Ends with the receiver.
+fn feed<T>(mut player: Player, control: &Control, sender: &Sender<T>, map: &impl Fn(&Step) -> Option<T>) {
+    let send = |step: Step| map(&step).is_none_or(|x| sender.blocking_send(x).is_ok());
+    let mut clock = Instant::now();
+    let mut told_end = false;
+    loop {
+        let mut wishes = control.lock();
+        let nap = player.wait().map_or(NAP, |s| Duration::try_from_secs_f64(s).unwrap_or(NAP).min(NAP));
+        let idle = wishes.seek.is_none() && wishes.speed.is_none() && wishes.paused.is_none() && !wishes.stop;
+        if idle && !nap.is_zero() {
+            let waited = control.0.changed.wait_timeout(wishes, nap);
+            wishes = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let wish = std::mem::take(&mut *wishes);
+        drop(wishes);
+        if wish.stop || sender.is_closed() {
+            return;
+        }
+        // The time that has passed was spent at the old pace.
+        let wall = clock.elapsed().as_secs_f64();
+        clock = Instant::now();
+        let mut due = player.advance(wall).to_vec();
+        if let Some(speed) = wish.speed {
+            player.set_speed(speed);
+        }
+        if let Some(paused) = wish.paused {
+            player.set_paused(paused);
+        }
+        if let Some(t) = wish.seek {
+            due = player.seek(t).to_vec();
+            told_end = false;
+            if !send(Step::Rewound) {
+                return;
+            }
+        }
+        for entry in due {
+            if !send(Step::Entry(Box::new(entry))) {
+                return;
+            }
+        }
+        if player.ended() && !told_end {
+            told_end = true;
+            if !send(Step::Ended) {
+                return;
+            }
+        }
+    }
+}
+
+/// The board of a replay: folds steps, and starts anew when the replay is rewound.
+pub fn fold(board: &mut Board, step: &Step) {
+    match step {
+        Step::Rewound => *board = Board::default(),
+        Step::Entry(entry) => entry.fold(board),
+        Step::Ended => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::message::EngineInfo;
+    use crate::session::format::{Header, Item, Losses};
+
+    fn session(times: &[f64]) -> Arc<Session> {
+        let ready = |device: String| Event::Ready(EngineInfo { version: "1".into(), device });
+        let entries =
+            times.iter().map(|&t| Entry { t, item: Item::Event(ready(format!("at {t}"))) }).collect();
+        let header = Header::new("cpu", String::new(), None);
+        Arc::new(Session { header, entries, losses: Losses::default() })
+    }
+
+    #[test]
+    fn the_player_follows_time_speed_pause_and_seek() {
+        let mut player = Player::new(session(&[0.0, 1.0, 1.0, 5.0]));
+        assert_eq!(player.advance(0.0).len(), 1);
+        assert_eq!(player.wait(), Some(1.0));
+        assert_eq!(player.advance(0.5).len(), 0);
+        player.set_speed(2.0);
+        assert_eq!(player.wait(), Some(0.25));
+        assert_eq!(player.advance(0.25).len(), 2);
+        player.set_paused(true);
+        assert_eq!((player.advance(100.0).len(), player.wait()), (0, None));
+        assert_eq!(player.position(), 1.0);
+        assert_eq!(player.seek(0.5).len(), 1);
+        assert_eq!(player.seek(1e9).len(), 4);
+        assert!(player.ended() && player.position() == 5.0);
+        player.set_paused(false);
+        player.seek(0.0);
+        player.set_speed(f64::INFINITY);
+        assert_eq!(player.advance(0.0).len(), 3);
+        player.set_speed(f64::NAN);
+        assert_eq!(player.pace().0, SPEEDS.0);
+    }
+
+    #[test]
+    fn an_instant_replay_gives_everything_and_a_seek_begins_anew() {
+        let session = session(&[0.0, 1000.0, 100_000.0]);
+        let mut recorded = Recorded::new(session.clone(), f64::INFINITY);
+        let mut steps = recorded.take_steps().unwrap();
+        assert!(recorded.take_events().is_none());
+        let mut board = Board::default();
+        let mut next = |board: &mut Board| {
+            let step = steps.blocking_recv().unwrap();
+            fold(board, &step);
+            step
+        };
+        while next(&mut board) != Step::Ended {}
+        assert_eq!(board, session.board());
+        let control = recorded.control();
+        control.pause(true);
+        control.seek(1000.0);
+        assert_eq!(next(&mut board), Step::Rewound);
+        next(&mut board);
+        next(&mut board);
+        assert_eq!(board, session.board_at(1000.0));
+        recorded.send(Command::ListModels).unwrap();
+        recorded.send(Command::Shutdown).unwrap();
+        assert_eq!(steps.blocking_recv(), None);
+    }
+
+    #[test]
+    fn events_alone_come_in_order_through_the_engine_trait() {
+        let mut recorded = Recorded::new(session(&[0.0, 0.1, 0.2]), f64::INFINITY);
+        let mut events = recorded.take_events().unwrap();
+        for t in ["at 0", "at 0.1", "at 0.2"] {
+            let Some(Event::Ready(info)) = events.blocking_recv() else { panic!("an event") };
+            assert_eq!(info.device, t);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What happens to the screen (actions) and what it asks of the world (effects).
+
+use std::path::PathBuf;
+
+use super::commands::CommandId;
+use super::key::Key;
+use crate::engine::finding::Problem;
+use crate::engine::message::{Command, Event, Notice};
+use crate::figure::Figure;
+
+/// Something that happened. [`super::reduce::reduce`] folds it into the state.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// The program has started: ask for the models and run the first experiment.
+    Start,
+    /// A key was pressed.
+    Key(Key),
+    /// A command was chosen by other means than its key.
+    Command(CommandId),
+    /// Text was pasted.
+    Paste(String),
+    /// The mouse did something at a cell.
+    Mouse(Mouse),
+    /// The terminal has a new size in columns and rows.
+    Resize(u16, u16),
+    /// A moment has passed while something is animated.
+    Tick,
+    /// The engine reported something.
+    Event(Box<Event>),
+    /// The engine takes no more commands.
+    EngineGone,
+    /// A recording played on.
+    Played(Box<Played>),
+    /// A figure was written, or not.
+    Exported(Result<Vec<PathBuf>, Problem>),
+    /// The session was named, or not.
+    Named(Result<String, Problem>),
+    /// The session is no longer recorded.
+    RecordingFailed(Problem),
+    /// Something worth saying that the engine does not know.
+    Notice(Notice),
+}
+
+/// A mouse event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mouse {
+    /// What it did.
+    pub kind: MouseKind,
+    /// Column from 0.
+    pub x: u16,
+    /// Row from 0.
+    pub y: u16,
+}
+
+/// What the mouse did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MouseKind {
+    /// The left button went down.
+    Press,
+    /// It moved with the left button down.
+    Drag,
+    /// The left button went up.
+    Release,
+    /// The wheel turned away from the user.
+    ScrollUp,
+    /// The wheel turned toward the user.
+    ScrollDown,
+}
+
+/// What a recording yields as it plays.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Played {
+    /// Everything so far is void: what follows begins at the start of the recording.
+    Rewound,
+    /// A command that was sent, at this many seconds.
+    Command(f64, Command),
+    /// An event that was received, at this many seconds.
+    Event(f64, Event),
+    /// Everything has been played; a seek may follow.
+    Ended,
+}
+
+/// How the user steers a recording.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ReplayControl {
+    /// Hold, or go on.
+    Pause(bool),
+    /// Go to this many seconds from the beginning.
+    Seek(f64),
+    /// Play at this multiple of the original speed.
+    Speed(f64),
+}
+
+/// Something that the loop does on behalf of the state.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Send a command to the engine; the board has taken it in already.
+    Send(Command),
+    /// Write a figure to files.
+    Export(Box<Figure>),
+    /// Give the recorded session a name.
+    NameSession(String),
+    /// Put text on the clipboard.
+    Copy(String),
+    /// Steer the recording.
+    Replay(ReplayControl),
+    /// End the program.
+    Quit,
+}

@@ -1,0 +1,154 @@
+//! A key with its modifiers, as it is written in keymaps and shown in the help.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use thiserror::Error;
+
+/// A key. Upper-case letters carry no shift: `H`, not `shift-h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Key {
+    /// The key itself.
+    pub code: KeyCode,
+    /// Control, alt, shift.
+    pub modifiers: KeyModifiers,
+}
+
+/// A text that names no key.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "`{0}` is no key: write a character, or ctrl-, alt-, shift- before one, or a name such as enter, esc, tab, left"
+)]
+pub struct KeyError(pub String);
+
+/// Keys that are written by name. Shifted tab arrives as a key of its own.
+const NAMES: [(&str, KeyCode); 15] = [
+    ("enter", KeyCode::Enter),
+    ("esc", KeyCode::Esc),
+    ("space", KeyCode::Char(' ')),
+    ("shift-tab", KeyCode::BackTab),
+    ("tab", KeyCode::Tab),
+    ("backspace", KeyCode::Backspace),
+    ("delete", KeyCode::Delete),
+    ("left", KeyCode::Left),
+    ("right", KeyCode::Right),
+    ("up", KeyCode::Up),
+    ("down", KeyCode::Down),
+    ("home", KeyCode::Home),
+    ("end", KeyCode::End),
+    ("pageup", KeyCode::PageUp),
+    ("pagedown", KeyCode::PageDown),
+];
+
+impl Key {
+    /// A key without modifiers.
+    pub fn plain(code: KeyCode) -> Self {
+        Self { code, modifiers: KeyModifiers::NONE }
+    }
+
+    /// The character that the key types, if it types one.
+    pub fn character(self) -> Option<char> {
+        match self.code {
+            KeyCode::Char(c) if self.modifiers.is_empty() => Some(c),
+            _ => None,
+        }
+    }
+}
+
+impl From<KeyEvent> for Key {
+    fn from(event: KeyEvent) -> Self {
+        let known = KeyModifiers::CONTROL | KeyModifiers::ALT | KeyModifiers::SHIFT;
+        let mut modifiers = event.modifiers & known;
+        if matches!(event.code, KeyCode::Char(_) | KeyCode::BackTab) {
+            modifiers.remove(KeyModifiers::SHIFT);
+        }
+        Self { code: event.code, modifiers }
+    }
+}
+
+impl FromStr for Key {
+    type Err = KeyError;
+
+    fn from_str(text: &str) -> Result<Self, KeyError> {
+        let bad = || KeyError(super::text::printable(text).into_owned());
+        let mut rest = text;
+        let mut modifiers = KeyModifiers::NONE;
+        loop {
+            let lower = rest.to_ascii_lowercase();
+            if let Some((_, code)) = NAMES.iter().find(|(name, _)| *name == lower) {
+                return Ok(Self { code: *code, modifiers });
+            }
+            let mut chars = rest.chars();
+            if let (Some(c), None) = (chars.next(), chars.next()) {
+                let ok = !c.is_control() && !modifiers.contains(KeyModifiers::SHIFT);
+                return if ok { Ok(Self { code: KeyCode::Char(c), modifiers }) } else { Err(bad()) };
+            }
+            if let Some(number) = lower.strip_prefix('f').and_then(|n| n.parse::<u8>().ok()) {
+                let code = KeyCode::F(number);
+                return if (1..=12).contains(&number) { Ok(Self { code, modifiers }) } else { Err(bad()) };
+            }
+            let prefixes = [
+                ("ctrl-", KeyModifiers::CONTROL),
+                ("alt-", KeyModifiers::ALT),
+                ("shift-", KeyModifiers::SHIFT),
+            ];
+            let (prefix, modifier) =
+                prefixes.into_iter().find(|(prefix, _)| lower.starts_with(prefix)).ok_or_else(bad)?;
+            modifiers |= modifier;
+            rest = &rest[prefix.len()..];
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts =
+            [(KeyModifiers::CONTROL, "ctrl-"), (KeyModifiers::ALT, "alt-"), (KeyModifiers::SHIFT, "shift-")];
+        for (modifier, prefix) in parts {
+            if self.modifiers.contains(modifier) {
+                f.write_str(prefix)?;
+            }
+        }
+        if let Some((name, _)) = NAMES.iter().find(|(_, code)| *code == self.code) {
+            return f.write_str(name);
+        }
+        match self.code {
+            KeyCode::Char(c) => write!(f, "{c}"),
+            KeyCode::F(n) => write!(f, "f{n}"),
+            other => write!(f, "{}", other.to_string().to_lowercase()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_way_to_write_a_key_round_trips() {
+        let mut texts: Vec<String> = NAMES.iter().map(|(name, _)| (*name).to_owned()).collect();
+        texts.extend(
+            ["h", "H", "?", "ctrl-c", "alt-2", "shift-left", "f5", "-", "ctrl--", "é"].map(String::from),
+        );
+        for text in texts {
+            assert_eq!(text.parse::<Key>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused_and_made_printable() {
+        for text in ["", "entre", "ctrl-", "shift-h", "f13", "\u{1b}[31m", "\n"] {
+            let error = text.parse::<Key>().unwrap_err().to_string();
+            assert!(!error.contains(char::is_control), "{error:?}");
+        }
+    }
+
+    #[test]
+    fn a_shifted_letter_is_the_letter_in_upper_case() {
+        let event = KeyEvent::new(KeyCode::Char('H'), KeyModifiers::SHIFT);
+        assert_eq!(Key::from(event), "H".parse().unwrap());
+        let tab = KeyEvent::new(KeyCode::BackTab, KeyModifiers::SHIFT);
+        assert_eq!(Key::from(tab), "shift-tab".parse().unwrap());
+    }
+}

@@ -1,0 +1,196 @@
+//! Keys to commands: the table's defaults, patched by the user's file.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::commands::{COMMANDS, CommandId, Context, entry};
+use super::key::Key;
+use super::text::printable;
+use crate::engine::finding::Problem;
+
+/// The shipped keymap, which spells out the defaults.
+pub const DEFAULT_TOML: &str = include_str!("../../assets/keymap.toml");
+/// Largest keymap file that is read.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Which key does what.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Keymap {
+    /// Keys per command, in the order of the table.
+    keys: Vec<Vec<Key>>,
+}
+
+impl Default for Keymap {
+    fn default() -> Self {
+        let parse = |text: &&str| text.parse().ok();
+        Self { keys: COMMANDS.iter().map(|e| e.keys.iter().filter_map(parse).collect()).collect() }
+    }
+}
+
+impl Keymap {
+    /// The keys of a command.
+    pub fn keys(&self, id: CommandId) -> &[Key] {
+        &self.keys[id as usize]
+    }
+
+    /// The command of a key in the first of the contexts that knows it.
+    pub fn command(&self, key: Key, contexts: &[Context]) -> Option<CommandId> {
+        contexts.iter().find_map(|context| {
+            COMMANDS
+                .iter()
+                .filter(|e| e.context == *context)
+                .find(|e| self.keys(e.id).contains(&key))
+                .map(|e| e.id)
+        })
+    }
+
+    /// The keys of a command as text, `h/left`.
+    pub fn label(&self, id: CommandId) -> String {
+        let keys: Vec<String> = self.keys(id).iter().map(Key::to_string).collect();
+        keys.join("/")
+    }
+
+    /// The defaults patched by a file, with what is wrong in it. No file is no problem.
+    pub fn read(path: &Path) -> (Self, Vec<Problem>) {
+        let origin = path.display().to_string();
+        let trouble = |what: String| {
+            let hint = "the default keys are used; see assets/keymap.toml for the form".into();
+            (Self::default(), vec![Problem { what, r#where: origin.clone(), hint }])
+        };
+        match std::fs::metadata(path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return (Self::default(), Vec::new()),
+            Err(e) => return trouble(format!("cannot be read: {e}")),
+            Ok(meta) if meta.len() > MAX_BYTES => return trouble("is larger than 1 MiB".into()),
+            Ok(_) => {}
+        }
+        match std::fs::read_to_string(path) {
+            Ok(text) => Self::parse(&text, &origin),
+            Err(e) => trouble(format!("cannot be read: {e}")),
+        }
+    }
+
+    /// The defaults patched by TOML text: under `[keys]`, a command's name and its list of keys. A command that the
+    /// text names has exactly those keys; a key that two commands claim goes to the one that the text names.
+    pub fn parse(text: &str, origin: &str) -> (Self, Vec<Problem>) {
+        #[derive(serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct File {
+            #[serde(default)]
+            keys: BTreeMap<String, Vec<String>>,
+        }
+        let mut problems = Vec::new();
+        let mut report = |what: String, hint: &str| {
+            problems.push(Problem { what, r#where: printable(origin).into_owned(), hint: hint.to_owned() });
+        };
+        let mut keymap = Self::default();
+        let file: File = match toml::from_str(text) {
+            Ok(file) => file,
+            Err(e) => {
+                let line = e.span().map(|s| 1 + text[..s.start.min(text.len())].matches('\n').count());
+                let at = line.map_or(String::new(), |l| format!("line {l}: "));
+                report(format!("{at}{}", printable(e.message().trim())), "the default keys are used");
+                return (keymap, problems);
+            }
+        };
+        let mut named = Vec::new();
+        for (name, texts) in &file.keys {
+            let Some(command) = COMMANDS.iter().find(|e| e.name == name) else {
+                let what = format!("`{}` is no command", printable(name));
+                report(what, "the help (?) lists the names of the commands");
+                continue;
+            };
+            let mut keys = Vec::new();
+            for text in texts {
+                match text.parse() {
+                    Ok(key) => keys.push(key),
+                    Err(e) => report(format!("{name}: {e}"), "the other keys of the command still count"),
+                }
+            }
+            if keys.is_empty() {
+                report(format!("{name} has no key"), "its default keys still count");
+                continue;
+            }
+            keymap.keys[command.id as usize] = keys;
+            named.push(command.id);
+        }
+        keymap.settle(&named, &mut report);
+        (keymap, problems)
+    }
+
+    /// Takes keys that two commands claim from the one that the user did not name, and reports what remains.
+    fn settle(&mut self, named: &[CommandId], report: &mut impl FnMut(String, &str)) {
+        for &winner in named {
+            for other in
+                COMMANDS.iter().filter(|e| e.id != winner && overlap(e.context, entry(winner).context))
+            {
+                let claimed = self.keys[winner as usize].clone();
+                let keys = &mut self.keys[other.id as usize];
+                let Some(key) = keys.iter().copied().find(|k| claimed.contains(k)) else { continue };
+                let name = entry(winner).name;
+                if named.contains(&other.id) {
+                    if winner < other.id {
+                        report(
+                            format!("`{key}` is given to both {name} and {}", other.name),
+                            "give each its own key",
+                        );
+                    }
+                } else {
+                    keys.retain(|k| !claimed.contains(k));
+                    let what = format!("`{key}` now means {name} and no longer {}", other.name);
+                    report(what, "name both commands in the keymap to silence this");
+                }
+            }
+        }
+    }
+}
+
+/// Whether keys of two contexts can meet.
+fn overlap(a: Context, b: Context) -> bool {
+    a == b || a == Context::Always || b == Context::Always
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_default_key_parses() {
+        let keymap = Keymap::default();
+        for e in COMMANDS {
+            assert_eq!(keymap.keys(e.id).len(), e.keys.len(), "{}", e.name);
+        }
+    }
+
+    #[test]
+    fn the_shipped_keymap_spells_out_the_defaults() {
+        let (keymap, problems) = Keymap::parse(DEFAULT_TOML, "shipped");
+        assert_eq!((keymap, problems), (Keymap::default(), Vec::new()));
+        for e in COMMANDS {
+            assert!(DEFAULT_TOML.contains(&format!("\n{} = [", e.name)), "{} is missing", e.name);
+        }
+    }
+
+    #[test]
+    fn a_user_key_wins_and_the_loss_is_reported() {
+        let (keymap, problems) = Keymap::parse("[keys]\nrun = [\"r\", \"q\"]", "mine");
+        assert_eq!(keymap.command("q".parse().unwrap(), &[Context::Main]), Some(CommandId::Run));
+        assert_eq!(keymap.label(CommandId::Run), "r/q");
+        assert!(problems[0].what.contains("no longer quit"), "{problems:?}");
+    }
+
+    #[test]
+    fn mistakes_are_reported_and_leave_the_rest() {
+        let text =
+            "[keys]\nzoom = [\"hyper-z\"]\nfly = [\"f\"]\nhelp = [\"f1\"]\nrun = [\"f2\"]\npause = [\"f2\"]";
+        let (keymap, problems) = Keymap::parse(text, "mine");
+        assert_eq!(keymap.label(CommandId::Help), "f1");
+        assert_eq!(keymap.label(CommandId::Zoom), "z");
+        let all: String = problems.iter().map(ToString::to_string).collect();
+        for part in ["hyper-z", "`fly` is no command", "both run and pause"] {
+            assert!(all.contains(part), "{all}");
+        }
+        let (keymap, problems) = Keymap::parse("[keys\nrun", "mine");
+        assert_eq!(keymap, Keymap::default());
+        assert!(problems[0].what.contains("line 1"), "{problems:?}");
+    }
+}

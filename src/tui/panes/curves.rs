@@ -1,0 +1,127 @@
+//! Completeness, selectivity and reliability against the strength, with the marker and its numbers.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::{block, message, problem};
+use crate::engine::message::Outcome;
+use crate::stats::estimate::Estimate;
+use crate::tui::commands::CommandId;
+use crate::tui::layout::inside;
+use crate::tui::state::{Pane, State};
+use crate::tui::text::{fit, percent, plus_minus, printable, score, short, width};
+use crate::tui::theme::Role;
+use crate::tui::widgets::chart::Chart;
+
+/// Lines of numbers below the chart, for a pane with so many rows inside.
+fn numbers(rows: u16) -> u16 {
+    match rows {
+        0..6 => 0,
+        6..14 => 1,
+        _ => 2,
+    }
+}
+
+/// The area of the chart inside the pane.
+pub fn chart_area(inner: Rect) -> Rect {
+    Rect { height: inner.height - numbers(inner.height), ..inner }
+}
+
+/// Draws the pane.
+pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+    let method = state.method().map_or(state.view.method.as_str(), |m| m.title.as_str());
+    let symbol = state.method().map_or("strength", |m| m.parameter.symbol.as_str());
+    let view = &state.view;
+    let room = usize::from(area.width.saturating_sub(6));
+    let long = format!("C, S, R vs {symbol}: {method} on {}, {} oracle", view.model, view.oracle);
+    let title = if width(&long) <= room { long } else { format!("{method} vs {symbol}, {}", view.model) };
+    frame.render_widget(block(state, &fit(&printable(&title), room), view.focus == Pane::Curves), area);
+    let inner = inside(area);
+    let Some(figure) = &state.figures.curves else { return nothing(frame, inner, state) };
+    let chart = Chart { figure, theme: state.theme(), glyphs: view.glyphs };
+    frame.render_widget(chart, chart_area(inner));
+    let below = Rect { y: chart_area(inner).bottom(), height: numbers(inner.height), ..inner };
+    for (row, line) in below.rows().zip([readout(state, row_room(below)), behaviour(state)]) {
+        if let Some(line) = line {
+            frame.render_widget(line, row);
+        }
+    }
+}
+
+fn row_room(area: Rect) -> usize {
+    area.width.into()
+}
+
+/// The numbers at the marker.
+fn readout(state: &State, room: usize) -> Option<Line<'static>> {
+    let readout = state.readout()?;
+    let theme = state.theme();
+    let p = &readout.point.value;
+    let symbol = state.method().map_or(p.parameter.clone(), |m| m.parameter.symbol.clone());
+    let at = format!(" {} = {}", printable(&symbol), short(p.value));
+    let mut spans = vec![Span::styled(at, theme.style(Role::Marker))];
+    for (colour, name, e) in [(0, "C", p.completeness), (1, "S", p.selectivity), (2, "R", p.reliability)] {
+        spans.push(Span::styled(format!("  {name} {}", estimate(e)), theme.series(colour)));
+    }
+    let kind = match (readout.exact, readout.point.is_final) {
+        (false, _) if state.awaiting_point() => format!("nearest; {} is on its way", short(state.marker())),
+        (false, _) => format!("nearest to {}", short(state.marker())),
+        (true, false) => "refining".into(),
+        (true, true) => "final".into(),
+    };
+    let short_form = format!("  n {}", readout.point.n);
+    let used: usize = spans.iter().map(Span::width).sum();
+    let full = format!("{short_form}  {kind}");
+    let text = if used + width(&full) <= room { full } else { short_form };
+    spans.push(Span::styled(text, theme.style(Role::Dim)));
+    Some(Line::from(spans))
+}
+
+/// What the model itself does at the marker.
+fn behaviour(state: &State) -> Option<Line<'static>> {
+    let b = state.behaviour()?;
+    let v = &b.value;
+    let text = format!(
+        " model at {}: flips {} {}, correct form {} → {}  n {}",
+        short(v.value),
+        percent(v.flip_rate.mean),
+        plus_minus(v.flip_rate.half_width()),
+        score(v.correct_before.mean),
+        score(v.correct_after.mean),
+        b.n
+    );
+    Some(Line::styled(text, state.theme().style(Role::Dim)))
+}
+
+fn estimate(e: Estimate) -> String {
+    format!("{} {}", score(e.mean), plus_minus(e.half_width()))
+}
+
+/// Why there is no curve.
+fn nothing(frame: &mut Frame, area: Rect, state: &State) {
+    let dim = state.theme().style(Role::Dim);
+    let key = |id| state.keymap.label(id);
+    let method = state.method().map_or(state.view.method.as_str(), |m| m.title.as_str());
+    let text = match &state.board.job {
+        None if state.replay.is_some() => "nothing has been played yet".into(),
+        None => format!("{} runs the experiment", key(CommandId::Run)),
+        Some(job) => match &job.outcome {
+            Some(Outcome::Failed(p)) => return problem(frame, area, p, state),
+            _ if !job.spec.methods.iter().any(|m| m.name == state.view.method) => format!(
+                "{method} is not in this run\n{} opens the picker, space lets it run, {} starts",
+                key(CommandId::Methods),
+                key(CommandId::Run)
+            ),
+            Some(Outcome::Cancelled) => format!("cancelled before the first point of {method}"),
+            Some(Outcome::Done) => {
+                format!("the run gave no point of {method} under the {} oracle", state.view.oracle)
+            }
+            None => match &job.progress {
+                Some(progress) => format!("no point of {method} yet\n{}", progress.stage),
+                None => "the experiment is starting".into(),
+            },
+        },
+    };
+    message(frame, area, &text, dim);
+}

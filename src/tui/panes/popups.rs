@@ -1,0 +1,195 @@
+//! What lies on top of the panes: help, palette, pickers, provenance, notices, the question before quitting.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Clear, Paragraph};
+
+use super::block;
+use crate::engine::message::NoticeLevel;
+use crate::tui::commands::{CommandId, entry};
+use crate::tui::layout::{inside, scrolled};
+use crate::tui::search::{HelpLine, help, palette};
+use crate::tui::state::{Glyphs, Popup, QUIT_CHOICES, State};
+use crate::tui::text::{fit, pad, printable, width};
+use crate::tui::theme::Role;
+
+/// Draws the popup, if there is one.
+pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+    let Some(popup) = &state.view.popup else { return };
+    let (title, lines, first) = match popup {
+        Popup::Help { query, scroll } => (format!("Help: {query}_"), help_text(state, query, area), *scroll),
+        Popup::Palette { query, selected } => {
+            let lines = palette_text(state, query, *selected);
+            let first = scrolled(*selected, lines.len(), rows_in(area, lines.len()));
+            (format!("Command: {query}_"), lines, first)
+        }
+        Popup::Methods { selected } => {
+            let lines = methods_text(state, *selected);
+            let first = scrolled(*selected, lines.len(), rows_in(area, lines.len()));
+            ("Methods: Enter draws, space lets run".into(), lines, first)
+        }
+        Popup::Provenance { scroll } => ("Where this comes from".into(), provenance_text(state), *scroll),
+        Popup::Notices { scroll } => ("Notices, newest first".into(), notices_text(state, area), *scroll),
+        Popup::Quit { selected } => ("A run is in progress".into(), quit_text(state, *selected), 0),
+    };
+    let widest = lines.iter().map(Line::width).max().unwrap_or(0).max(width(&title) + 6).max(30);
+    let popup = centred(area, widest as u16 + 4, lines.len() as u16 + 2);
+    frame.render_widget(Clear, popup);
+    frame.render_widget(block(state, &fit(&title, usize::from(popup.width.saturating_sub(6))), true), popup);
+    let inner = inside(popup);
+    let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
+    let shown = first.min(lines.len().saturating_sub(usize::from(inner.height)));
+    frame.render_widget(Paragraph::new(lines.into_iter().skip(shown).collect::<Vec<_>>()), inner);
+}
+
+fn rows_in(area: Rect, lines: usize) -> usize {
+    lines.min(usize::from(area.height.saturating_sub(2)))
+}
+
+fn centred(area: Rect, columns: u16, rows: u16) -> Rect {
+    let (columns, rows) = (columns.min(area.width), rows.min(area.height).max(3.min(area.height)));
+    let (x, y) = ((area.width - columns) / 2, (area.height - rows) / 3);
+    Rect { x: area.x + x, y: area.y + y, width: columns, height: rows }
+}
+
+fn mark(state: &State, here: bool) -> &'static str {
+    match (here, state.view.glyphs) {
+        (false, _) => "  ",
+        (true, Glyphs::Ascii) => "> ",
+        (true, _) => "▸ ",
+    }
+}
+
+fn help_text(state: &State, query: &str, area: Rect) -> Vec<Line<'static>> {
+    let theme = state.theme();
+    let found = help(&state.keymap, query);
+    if found.is_empty() {
+        return vec![Line::styled("no command matches", theme.style(Role::Dim))];
+    }
+    let room = usize::from(area.width.saturating_sub(4)).saturating_sub(18);
+    let mut lines = Vec::new();
+    for line in found {
+        match line {
+            HelpLine::Heading(context) => lines.push(Line::styled(context.title(), theme.style(Role::Title))),
+            HelpLine::Command(id) => {
+                let keys = pad(&format!("  {}", state.keymap.label(id)), 18);
+                lines.push(Line::from(vec![
+                    Span::styled(keys, theme.style(Role::Key)),
+                    Span::styled(fit(entry(id).doc.trim(), room).into_owned(), theme.style(Role::Text)),
+                ]));
+            }
+        }
+    }
+    lines
+}
+
+fn palette_text(state: &State, query: &str, selected: usize) -> Vec<Line<'static>> {
+    let theme = state.theme();
+    let found = palette(state, query);
+    if found.is_empty() {
+        return vec![Line::styled("no command matches", theme.style(Role::Dim))];
+    }
+    let line = |(i, id): (usize, &CommandId)| {
+        let role = if i == selected { Role::Selection } else { Role::Text };
+        Line::from(vec![
+            Span::styled(
+                format!("{}{}", mark(state, i == selected), pad(entry(*id).name, 20)),
+                theme.style(role),
+            ),
+            Span::styled(pad(entry(*id).title, 22), theme.style(role)),
+            Span::styled(state.keymap.label(*id), theme.style(Role::Key)),
+        ])
+    };
+    found.iter().enumerate().map(line).collect()
+}
+
+fn methods_text(state: &State, selected: usize) -> Vec<Line<'static>> {
+    let theme = state.theme();
+    let ascii = state.view.glyphs == Glyphs::Ascii;
+    let line = |(i, method): (usize, &crate::tui::catalog::MethodEntry)| {
+        let runs = state.spec.methods.iter().any(|m| m.name == method.id);
+        let sign = match (runs, ascii) {
+            (true, true) => "[x]",
+            (false, true) => "[ ]",
+            (true, false) => "▣",
+            (false, false) => "▢",
+        };
+        let role = if i == selected { Role::Selection } else { Role::Text };
+        let name = format!("{}{sign} {}", mark(state, i == selected), pad(&printable(&method.title), 14));
+        Line::from(vec![
+            Span::styled(name, theme.style(role)),
+            Span::styled(pad(&printable(&method.goal), 16), theme.style(Role::Dim)),
+            Span::styled(printable(&method.doc).into_owned(), theme.style(Role::Dim)),
+        ])
+    };
+    state.catalog.methods.iter().enumerate().map(line).collect()
+}
+
+/// The lines of the provenance popup.
+pub fn provenance_text(state: &State) -> Vec<Line<'static>> {
+    let theme = state.theme();
+    let Some(origin) = state.focused_origin() else {
+        return vec![Line::styled("nothing has been measured yet", theme.style(Role::Dim))];
+    };
+    let mut lines =
+        vec![Line::styled(printable(&origin.what).into_owned(), theme.style(Role::Title)), Line::default()];
+    for (key, value) in &origin.entries {
+        lines.push(Line::from(vec![
+            Span::styled(pad(&printable(key), 16), theme.style(Role::Dim)),
+            Span::styled(printable(value).into_owned(), theme.style(Role::Value)),
+        ]));
+    }
+    lines.push(Line::default());
+    let copy = state.keymap.label(CommandId::PopupCopy);
+    lines.push(Line::styled(format!("again, from the shell ({copy} copies):"), theme.style(Role::Dim)));
+    lines.extend(
+        origin.command.lines().map(|l| Line::styled(printable(l).into_owned(), theme.style(Role::Text))),
+    );
+    lines
+}
+
+fn notices_text(state: &State, area: Rect) -> Vec<Line<'static>> {
+    let theme = state.theme();
+    let notices = state.notices();
+    if notices.is_empty() {
+        return vec![Line::styled("nothing to report", theme.style(Role::Dim))];
+    }
+    let room = usize::from(area.width.saturating_sub(4));
+    let line = |notice: &&crate::engine::message::Notice| {
+        let (sign, role) = match notice.level {
+            NoticeLevel::Info => ("i ", Role::Text),
+            NoticeLevel::Warning => ("! ", Role::Warning),
+            NoticeLevel::Error => ("✗ ", Role::Error),
+        };
+        let text = format!("{sign}{}", printable(&notice.problem.to_string()));
+        wrap(&text, room).into_iter().map(move |l| Line::styled(l, theme.style(role)))
+    };
+    notices.iter().rev().flat_map(line).collect()
+}
+
+/// A text in lines of at most so many columns, broken at spaces where there are any.
+fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let last = lines.len() - 1;
+        let gap = usize::from(!lines[last].is_empty());
+        if width(&lines[last]) + gap + width(word) <= columns {
+            if gap == 1 {
+                lines[last].push(' ');
+            }
+            lines[last].push_str(word);
+        } else {
+            lines.push(format!("  {}", fit(word, columns.saturating_sub(2))));
+        }
+    }
+    lines
+}
+
+fn quit_text(state: &State, selected: usize) -> Vec<Line<'static>> {
+    let line = |(i, choice): (usize, &&str)| {
+        let role = if i == selected { Role::Selection } else { Role::Text };
+        Line::styled(format!("{}{choice}", mark(state, i == selected)), state.theme().style(role))
+    };
+    QUIT_CHOICES.iter().enumerate().map(line).collect()
+}

@@ -1,0 +1,119 @@
+//! The audit of oracles and probes: accuracy against the majority share, balance, calibration, leftover correlation.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::{block, message};
+use crate::engine::board::Tagged;
+use crate::engine::finding::{ProbeFinding, ProbeRole};
+use crate::tui::layout::inside;
+use crate::tui::state::{Pane, State};
+use crate::tui::text::{fit, pad, percent, plus_minus, printable, score};
+use crate::tui::theme::Role;
+
+/// From this width on a probe takes one line.
+const WIDE: u16 = 92;
+
+/// Draws the pane.
+pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+    let focused = state.view.focus == Pane::Probes;
+    let probes = &state.board.results.probes;
+    let title = if probes.is_empty() { "Probes".into() } else { format!("Probes ({})", probes.len()) };
+    frame.render_widget(block(state, &title, focused), area);
+    let inner = inside(area);
+    if probes.is_empty() {
+        return message(frame, inner, "no probe is trained yet", state.theme().style(Role::Dim));
+    }
+    let mut lines = Vec::new();
+    if inner.width >= WIDE {
+        lines.push(header(state));
+    }
+    let first = state.view.scroll.get(&Pane::Probes).copied().unwrap_or(0).min(probes.len() - 1);
+    for probe in &probes[first..] {
+        if inner.width >= WIDE {
+            lines.push(wide(state, probe));
+        } else {
+            lines.extend(narrow(state, probe, inner.width.into()));
+        }
+    }
+    lines.extend(data(state, inner.width.into()));
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+fn name(p: &Tagged<ProbeFinding>) -> String {
+    let role = match (p.value.role, p.value.oracle) {
+        (ProbeRole::Oracle, Some(kind)) => format!("{kind} oracle"),
+        (ProbeRole::Oracle, None) => "oracle".into(),
+        (ProbeRole::Interventional, _) => "attacked".into(),
+    };
+    format!("{role}: {}", printable(&p.value.property).replace('_', " "))
+}
+
+/// A probe that is no better than guessing cannot judge anything.
+fn useless(p: &ProbeFinding) -> bool {
+    p.accuracy.lo <= p.majority
+}
+
+fn header(state: &State) -> Line<'static> {
+    let columns = [("probe", 32), ("classifier", 26), ("accuracy", 15), ("majority", 10), ("balanced", 10)];
+    let mut text: String = columns.iter().map(|(name, columns)| pad(name, *columns)).collect();
+    text.push_str("calibration error  n");
+    Line::styled(format!(" {text}"), state.theme().style(Role::Title))
+}
+
+fn wide(state: &State, p: &Tagged<ProbeFinding>) -> Line<'static> {
+    let v = &p.value;
+    let text = [
+        pad(&name(p), 32),
+        pad(&printable(&v.classifier), 26),
+        pad(&format!("{} {}", percent(v.accuracy.mean), plus_minus(v.accuracy.half_width())), 15),
+        pad(&percent(v.majority), 10),
+        pad(&percent(v.balanced_accuracy), 10),
+        pad(&format!("{:.3}", v.calibration_error), 19),
+        p.n.to_string(),
+        if v.cached { "  cached".into() } else { String::new() },
+        if useless(v) { "  ! no better than the majority".into() } else { String::new() },
+    ];
+    let role = if useless(v) { Role::Warning } else { Role::Text };
+    Line::styled(format!(" {}", text.concat()), state.theme().style(role))
+}
+
+fn narrow(state: &State, p: &Tagged<ProbeFinding>, room: usize) -> Vec<Line<'static>> {
+    let theme = state.theme();
+    let v = &p.value;
+    let line = |text: String, role| Line::styled(fit(&text, room).into_owned(), theme.style(role));
+    let accuracy = format!(" {} {}", percent(v.accuracy.mean), plus_minus(v.accuracy.half_width()));
+    let mut lines = vec![
+        line(format!(" {}", name(p)), Role::Title),
+        Line::from(vec![
+            Span::styled(accuracy, theme.style(Role::Value)),
+            Span::styled(format!("  majority {}", percent(v.majority)), theme.style(Role::Dim)),
+        ]),
+        line(
+            format!(" balanced {}  ECE {}", percent(v.balanced_accuracy), score(v.calibration_error)),
+            Role::Dim,
+        ),
+    ];
+    if useless(v) {
+        lines.push(line(" ! no better than the majority".into(), Role::Warning));
+    }
+    lines
+}
+
+/// The grid and what the data leave of a correlation.
+fn data(state: &State, room: usize) -> Vec<Line<'static>> {
+    let dim = state.theme().style(Role::Dim);
+    let line = |text: String| Line::styled(fit(&text, room).into_owned(), dim);
+    let mut lines = Vec::new();
+    if let Some(p) = state.board.results.probes.last() {
+        lines.push(line(format!(" grid {}", printable(&p.value.grid))));
+    }
+    if let Some(d) = state.board.results.data.iter().find(|d| d.model == state.view.model) {
+        let v = &d.value;
+        lines.push(line(format!(" φ in oracle data {} → {}", score(v.phi.0), score(v.phi.1))));
+        lines.push(line(format!(" n {} → {}, test {}", v.n_oracle.0, v.n_oracle.1, v.n_test)));
+    }
+    lines
+}

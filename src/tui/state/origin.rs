@@ -1,0 +1,86 @@
+//! Where the numbers of a pane come from, and the shell command that makes them again.
+
+use super::{Pane, State};
+use crate::engine::board::Tagged;
+use crate::engine::spec::{AGREEMENT_TOML, Spec};
+use crate::tui::text::{plus_minus, score, short};
+
+/// The provenance of the number that stands in a pane.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// The number in words.
+    pub what: String,
+    /// Key and value pairs.
+    pub entries: Vec<(String, String)>,
+    /// The shell command that makes it again.
+    pub command: String,
+}
+
+impl State {
+    /// The provenance of the number in the focused pane; none before anything was measured.
+    pub fn focused_origin(&self) -> Option<Origin> {
+        match self.view.focus {
+            Pane::Probes => {
+                let at = self.view.scroll.get(&Pane::Probes).copied().unwrap_or(0);
+                let probes = &self.board.results.probes;
+                let probe = probes.get(at.min(probes.len().checked_sub(1)?))?;
+                let p = &probe.value;
+                let accuracy = format!("{} {}", score(p.accuracy.mean), plus_minus(p.accuracy.half_width()));
+                Some(self.origin_of(
+                    format!("{} probe of {}: accuracy {accuracy}", p.classifier, p.property),
+                    probe,
+                ))
+            }
+            Pane::Example if self.example().is_some() => {
+                let example = self.example()?;
+                let what = format!("example {} of {}", example.value.index + 1, example.value.of);
+                Some(self.origin_of(what, example))
+            }
+            _ => {
+                let point = self.readout()?.point;
+                let p = &point.value;
+                let r = format!("{} {}", score(p.reliability.mean), plus_minus(p.reliability.half_width()));
+                let what = format!("{} at {} = {}: reliability {r}", p.method, p.parameter, short(p.value));
+                let mut origin = self.origin_of(what, point);
+                let site = format!("layer {}, {} oracle at layer {}", p.layer, p.oracle, p.oracle_layer);
+                origin.entries.insert(2, ("site".into(), site));
+                Some(origin)
+            }
+        }
+    }
+
+    fn origin_of<T>(&self, what: String, number: &Tagged<T>) -> Origin {
+        let command = self.board.job.as_ref().map_or(String::new(), |job| shell_command(&job.spec));
+        Origin { what, entries: self.origin(number), command }
+    }
+
+    /// Where a number comes from, as pairs of key and value.
+    pub(super) fn origin<T>(&self, number: &Tagged<T>) -> Vec<(String, String)> {
+        let mut entries =
+            vec![("spec".to_owned(), number.spec.clone()), ("model".into(), number.model.clone())];
+        if let Some(data) = self.board.results.data.iter().find(|d| d.model == number.model) {
+            entries.push(("model hash".into(), data.value.model_hash.clone()));
+            entries.push(("data".into(), format!("{} {}", data.value.task, data.value.data_hash)));
+        }
+        entries.push(("seed".into(), number.seed.to_string()));
+        entries.push(("n".into(), number.n.to_string()));
+        if let Some(level) = number.level {
+            entries.push(("interval level".into(), level.to_string()));
+        }
+        entries.push(("state".into(), if number.is_final { "final" } else { "still refined" }.into()));
+        if let Some(engine) = &self.board.engine {
+            entries.push(("version".into(), engine.version.clone()));
+            entries.push(("device".into(), engine.device.clone()));
+        }
+        entries
+    }
+}
+
+/// A shell command that runs a spec, complete in itself.
+fn shell_command(spec: &Spec) -> String {
+    if Spec::parse(AGREEMENT_TOML, "shipped").is_ok_and(|shipped| shipped == *spec) {
+        return "probity run assets/specs/agreement.toml --json".into();
+    }
+    // The quoted delimiter keeps the shell from reading anything into the spec.
+    format!("probity run /dev/stdin --json <<'SPEC'\n{}\nSPEC", spec.to_toml().trim_end())
+}

@@ -1,0 +1,286 @@
+//! Colours by role. A theme is a file; no widget names a colour.
+
+use std::collections::BTreeMap;
+
+use ratatui::style::{Color, Modifier, Style};
+use serde::Deserialize;
+use thiserror::Error;
+
+use super::text::printable;
+
+/// What a colour is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Ordinary text.
+    Text,
+    /// Text of lesser weight: labels, units.
+    Dim,
+    /// Headings and the title.
+    Title,
+    /// Borders of panes.
+    Border,
+    /// The border of the focused pane.
+    Focus,
+    /// The row under the cursor.
+    Selection,
+    /// Keys in footer and help.
+    Key,
+    /// Values that the user can change.
+    Value,
+    /// Values that differ from what was run.
+    Changed,
+    /// Something is well.
+    Good,
+    /// Something deserves a look.
+    Warning,
+    /// Something failed.
+    Error,
+    /// The recording lamp.
+    Recording,
+    /// The marker's rule on a chart.
+    Marker,
+    /// Bars of progress.
+    Bar,
+    /// Axes of a chart.
+    Axis,
+}
+
+/// Every role.
+pub const ROLES: [Role; 16] = [
+    Role::Text,
+    Role::Dim,
+    Role::Title,
+    Role::Border,
+    Role::Focus,
+    Role::Selection,
+    Role::Key,
+    Role::Value,
+    Role::Changed,
+    Role::Good,
+    Role::Warning,
+    Role::Error,
+    Role::Recording,
+    Role::Marker,
+    Role::Bar,
+    Role::Axis,
+];
+
+/// A named set of styles.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Theme {
+    /// Its name.
+    pub name: String,
+    styles: BTreeMap<Role, Style>,
+    series: Vec<Style>,
+}
+
+/// Why a theme cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ThemeError {
+    /// The text is not a theme.
+    #[error("theme {name}: {message}")]
+    Parse {
+        /// The theme.
+        name: String,
+        /// What is wrong, with the line.
+        message: String,
+    },
+    /// No theme of that name ships.
+    #[error("there is no theme `{name}`; known are {known}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+}
+
+/// The shipped themes, the default one first.
+const SHIPPED: [(&str, &str); 4] = [
+    ("dark", include_str!("../../assets/themes/dark.toml")),
+    ("light", include_str!("../../assets/themes/light.toml")),
+    ("colourblind", include_str!("../../assets/themes/colourblind.toml")),
+    ("mono", include_str!("../../assets/themes/mono.toml")),
+];
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    role: BTreeMap<Role, Look>,
+    series: Vec<Look>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct Look {
+    fg: Option<String>,
+    bg: Option<String>,
+    bold: bool,
+    dim: bool,
+    italic: bool,
+    underline: bool,
+    reverse: bool,
+}
+
+impl Look {
+    fn style(&self) -> Result<Style, String> {
+        let colour = |text: &Option<String>| -> Result<Option<Color>, String> {
+            let parse = |t: &String| t.parse().map_err(|_| format!("`{}` is no colour", printable(t)));
+            text.as_ref().map(parse).transpose()
+        };
+        let mut style = Style { fg: colour(&self.fg)?, bg: colour(&self.bg)?, ..Style::default() };
+        for (on, modifier) in [
+            (self.bold, Modifier::BOLD),
+            (self.dim, Modifier::DIM),
+            (self.italic, Modifier::ITALIC),
+            (self.underline, Modifier::UNDERLINED),
+            (self.reverse, Modifier::REVERSED),
+        ] {
+            if on {
+                style = style.add_modifier(modifier);
+            }
+        }
+        Ok(style)
+    }
+}
+
+impl Theme {
+    /// Parses a theme file. Roles that it leaves out look like ordinary text.
+    ///
+    /// # Errors
+    /// [`ThemeError::Parse`] for broken TOML, an unknown role or key, a colour that is none, or no series.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ThemeError> {
+        let bad = |message: String| ThemeError::Parse { name: printable(name).into_owned(), message };
+        let file: File = toml::from_str(text).map_err(|e| {
+            let line = e.span().map_or(0, |s| 1 + text[..s.start.min(text.len())].matches('\n').count());
+            bad(format!("line {line}: {}", printable(e.message().trim())))
+        })?;
+        if file.series.is_empty() {
+            return Err(bad("names no [[series]]".into()));
+        }
+        let styles =
+            file.role.iter().map(|(role, look)| Ok((*role, look.style()?))).collect::<Result<_, String>>();
+        let series = file.series.iter().map(Look::style).collect::<Result<_, String>>();
+        Ok(Self { name: name.to_owned(), styles: styles.map_err(bad)?, series: series.map_err(bad)? })
+    }
+
+    /// The shipped themes, the default one first.
+    pub fn shipped() -> Vec<Self> {
+        let parse = |(name, text): (&str, &str)| Self::parse(name, text).ok();
+        SHIPPED.into_iter().filter_map(parse).collect()
+    }
+
+    /// The themes to cycle through, the wanted one first. With `NO_COLOR` set to anything but the empty string only
+    /// the theme without colours is left, and the wish is overruled.
+    ///
+    /// # Errors
+    /// [`ThemeError::Unknown`] where no theme has the wanted name.
+    pub fn choose(wanted: Option<&str>, surroundings: &Surroundings) -> Result<Vec<Self>, ThemeError> {
+        let mut themes = Self::shipped();
+        if surroundings.no_color {
+            themes.retain(|t| t.name == "mono");
+            return Ok(themes);
+        }
+        let name = wanted.unwrap_or(if surroundings.light { "light" } else { "dark" });
+        let at = themes.iter().position(|t| t.name == name).ok_or_else(|| ThemeError::Unknown {
+            name: printable(name).into_owned(),
+            known: SHIPPED.map(|(name, _)| name).join(", "),
+        })?;
+        themes.rotate_left(at);
+        Ok(themes)
+    }
+
+    /// The style of a role.
+    pub fn style(&self, role: Role) -> Style {
+        self.styles.get(&role).copied().unwrap_or_default()
+    }
+
+    /// The style of the series with this number of colour.
+    pub fn series(&self, colour: usize) -> Style {
+        self.series.get(colour % self.series.len().max(1)).copied().unwrap_or_default()
+    }
+}
+
+/// What the environment says about colours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// `NO_COLOR` has any value but the empty string.
+    pub no_color: bool,
+    /// The terminal says that its background is light.
+    pub light: bool,
+}
+
+impl Surroundings {
+    /// Reads `NO_COLOR` and `COLORFGBG` through a look-up function.
+    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Self {
+        // COLORFGBG is `foreground;background` in ANSI numbers; 7 and 9 to 15 are light.
+        let background = variable("COLORFGBG").and_then(|v| v.rsplit(';').next()?.parse::<u8>().ok());
+        Self {
+            no_color: variable("NO_COLOR").is_some_and(|v| !v.is_empty()),
+            light: matches!(background, Some(7 | 9..=15)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_theme_parses_and_styles_every_role() {
+        assert_eq!(Theme::shipped().len(), SHIPPED.len());
+        for (name, text) in SHIPPED {
+            let theme = Theme::parse(name, text).unwrap();
+            for role in ROLES {
+                assert!(theme.styles.contains_key(&role), "{name} lacks {role:?}");
+            }
+            assert!(theme.series.len() >= 6, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_theme_without_colours_has_none() {
+        let mono = Theme::shipped().into_iter().find(|t| t.name == "mono").unwrap();
+        for style in mono.styles.values().chain(&mono.series) {
+            assert_eq!((style.fg, style.bg), (None, None));
+        }
+    }
+
+    #[test]
+    fn any_no_color_but_an_empty_one_overrules_the_wish() {
+        let read = |value: Option<&str>| {
+            let value = value.map(str::to_owned);
+            Surroundings::read(|name| if name == "NO_COLOR" { value.clone() } else { None })
+        };
+        let names =
+            |s| Theme::choose(Some("light"), &s).unwrap().into_iter().map(|t| t.name).collect::<Vec<_>>();
+        assert_eq!(names(read(Some("false"))), ["mono"]);
+        assert_eq!(names(read(Some("")))[0], "light");
+        assert_eq!(names(read(None))[0], "light");
+    }
+
+    #[test]
+    fn a_light_background_is_believed() {
+        let read = |v: &str| {
+            let v = v.to_owned();
+            Surroundings::read(move |name| (name == "COLORFGBG").then(|| v.clone())).light
+        };
+        assert!(read("0;15") && read("0;default;15") && !read("15;0") && !read("junk") && !read(""));
+    }
+
+    #[test]
+    fn broken_themes_say_why() {
+        for (text, part) in [
+            ("[role]\nglitter = {}\n", "line 2"),
+            ("series = [{}]\n[role]\ntext = { fg = \"vantablack\" }", "vantablack"),
+            ("series = []\n[role]", "series"),
+        ] {
+            let message = Theme::parse("x", text).unwrap_err().to_string();
+            assert!(message.contains(part), "{message}");
+        }
+        assert!(
+            Theme::choose(Some("neon"), &Surroundings::default()).unwrap_err().to_string().contains("dark")
+        );
+    }
+}

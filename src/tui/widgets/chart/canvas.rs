@@ -1,0 +1,168 @@
+//! Dots on cells: Braille, half blocks or ASCII.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use crate::figure::Dash;
+use crate::tui::state::Glyphs;
+
+/// What stands in a cell.
+#[derive(Clone, Copy, Default)]
+struct Cell {
+    dots: u8,
+    /// Dots of bands; drawn only where no line runs.
+    shade: u8,
+    style: Style,
+    ascii: Option<char>,
+}
+
+/// A canvas of dots, from the upper left.
+pub struct Canvas {
+    area: Rect,
+    glyphs: Glyphs,
+    cells: Vec<Cell>,
+}
+
+/// Bits of the Braille dots by column and row.
+const BRAILLE: [[u8; 4]; 2] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
+
+impl Canvas {
+    /// An empty canvas over an area.
+    pub fn new(area: Rect, glyphs: Glyphs) -> Self {
+        let cells = vec![Cell::default(); usize::from(area.width) * usize::from(area.height)];
+        Self { area, glyphs, cells }
+    }
+
+    /// Dots of a cell: columns and rows.
+    fn resolution(&self) -> (i64, i64) {
+        match self.glyphs {
+            Glyphs::Braille => (2, 4),
+            Glyphs::Blocks => (1, 2),
+            Glyphs::Ascii => (1, 1),
+        }
+    }
+
+    /// Dots of the canvas: columns and rows.
+    pub fn dots(&self) -> (i64, i64) {
+        let (dx, dy) = self.resolution();
+        (i64::from(self.area.width) * dx, i64::from(self.area.height) * dy)
+    }
+
+    fn cell(&mut self, x: i64, y: i64) -> Option<(&mut Cell, u8)> {
+        let (columns, rows) = self.dots();
+        if !(0..columns).contains(&x) || !(0..rows).contains(&y) {
+            return None;
+        }
+        let (dx, dy) = self.resolution();
+        let bit = match self.glyphs {
+            Glyphs::Braille => BRAILLE[(x % 2) as usize][(y % 4) as usize],
+            _ => 1 << (y % dy),
+        };
+        let at = (y / dy) * i64::from(self.area.width) + x / dx;
+        self.cells.get_mut(at as usize).map(|cell| (cell, bit))
+    }
+
+    fn dot(&mut self, x: i64, y: i64, style: Style, dash: Dash) {
+        if let Some((cell, bit)) = self.cell(x, y) {
+            cell.dots |= bit;
+            cell.style = style;
+            cell.ascii = Some(match dash {
+                Dash::Solid => '*',
+                Dash::Dashed => '-',
+                Dash::Dotted => '.',
+            });
+        }
+    }
+
+    /// A line from dot to dot. `count` runs along the whole line of several pieces and keeps its dashes even.
+    pub fn line(&mut self, from: (i64, i64), to: (i64, i64), style: Style, dash: Dash, count: &mut usize) {
+        let (on, off) = match (dash, self.glyphs) {
+            (Dash::Solid, _) => (1, 0),
+            (Dash::Dashed, Glyphs::Braille) => (6, 4),
+            (Dash::Dashed, _) => (3, 2),
+            (Dash::Dotted, Glyphs::Braille) => (1, 3),
+            (Dash::Dotted, _) => (1, 2),
+        };
+        let steps = (to.0 - from.0).abs().max((to.1 - from.1).abs());
+        for i in 0..=steps {
+            let at = |a: i64, b: i64| {
+                if steps == 0 { a } else { a + ((b - a) as f64 * i as f64 / steps as f64).round() as i64 }
+            };
+            if *count % (on + off) < on {
+                self.dot(at(from.0, to.0), at(from.1, to.1), style, dash);
+            }
+            // The end of a piece is the beginning of the next.
+            if i < steps {
+                *count += 1;
+            }
+        }
+    }
+
+    /// Sparse dots in a column, from the upper to the lower row.
+    pub fn shade(&mut self, x: i64, upper: i64, lower: i64, style: Style) {
+        for y in upper.max(0)..=lower.min(self.dots().1 - 1) {
+            let sparse = self.glyphs != Glyphs::Braille || (x + 2 * y).rem_euclid(4) == 0;
+            if let Some((cell, bit)) = self.cell(x, y)
+                && sparse
+            {
+                cell.shade |= bit;
+                if cell.dots == 0 {
+                    cell.style = style;
+                }
+            }
+        }
+    }
+
+    /// Draws the canvas. Cells without dots are left alone.
+    pub fn render(&self, buffer: &mut Buffer) {
+        let cells = self.cells.iter().zip(self.area.positions());
+        for (cell, position) in cells.filter(|(c, _)| c.dots | c.shade != 0) {
+            let shaded = cell.dots == 0;
+            let bits = if shaded { cell.shade } else { cell.dots };
+            let glyph = match self.glyphs {
+                Glyphs::Braille => char::from_u32(0x2800 + u32::from(bits)).unwrap_or(' '),
+                Glyphs::Blocks if shaded => '░',
+                Glyphs::Blocks => [' ', '▀', '▄', '█'][usize::from(bits & 3)],
+                Glyphs::Ascii if shaded => ':',
+                Glyphs::Ascii => cell.ascii.unwrap_or('*'),
+            };
+            if let Some(target) = buffer.cell_mut(position) {
+                target.set_char(glyph).set_style(cell.style);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(glyphs: Glyphs, dash: Dash) -> String {
+        let area = Rect::new(0, 0, 12, 1);
+        let mut canvas = Canvas::new(area, glyphs);
+        let (columns, rows) = canvas.dots();
+        canvas.line((0, rows / 2), (columns - 1, rows / 2), Style::new(), dash, &mut 0);
+        let mut buffer = Buffer::empty(area);
+        canvas.render(&mut buffer);
+        buffer.content().iter().map(|c| c.symbol().to_owned()).collect()
+    }
+
+    #[test]
+    fn dashes_differ_in_every_set_of_glyphs() {
+        for glyphs in [Glyphs::Braille, Glyphs::Blocks, Glyphs::Ascii] {
+            let lines = [Dash::Solid, Dash::Dashed, Dash::Dotted].map(|d| drawn(glyphs, d));
+            assert!(lines[0] != lines[1] && lines[1] != lines[2] && lines[0] != lines[2], "{lines:?}");
+        }
+        assert_eq!(drawn(Glyphs::Ascii, Dash::Dashed), "---  ---  --");
+        assert!(drawn(Glyphs::Ascii, Dash::Solid).is_ascii());
+    }
+
+    #[test]
+    fn dots_outside_are_dropped() {
+        let mut canvas = Canvas::new(Rect::new(0, 0, 2, 2), Glyphs::Braille);
+        canvas.line((-50, -50), (50, 50), Style::new(), Dash::Solid, &mut 0);
+        canvas.shade(99, -5, 99, Style::new());
+        assert_eq!(canvas.cells.iter().filter(|c| c.dots != 0).count(), 2);
+    }
+}

@@ -1,0 +1,63 @@
+//! `reference/stats`: intervals against statsmodels and exact enumeration.
+
+use crate::common::{Report, json, reference};
+use probity::stats::bootstrap::Resamples;
+use probity::stats::intervals::{agresti_coull, clopper_pearson, jeffreys, normal, wilson};
+use serde_json::Value;
+
+fn pair(v: &Value) -> [f64; 2] {
+    [v[0].as_f64().unwrap(), v[1].as_f64().unwrap()]
+}
+
+#[test]
+fn intervals_of_proportions() {
+    let Some(dir) = reference("stats") else { return };
+    let file = json(&dir.join("intervals.json"));
+    let mut report = Report::new("stats/intervals");
+    for (name, f) in [
+        ("wilson", wilson as fn(u64, u64, f64) -> _),
+        ("clopper_pearson", clopper_pearson),
+        ("normal", normal),
+        ("agresti_coull", agresti_coull),
+        ("jeffreys", jeffreys),
+    ] {
+        let (mut got, mut want) = (Vec::new(), Vec::new());
+        for row in file["proportions"].as_array().unwrap() {
+            let number = |key: &str| row[key].as_u64().unwrap();
+            let e = f(number("successes"), number("n"), row["level"].as_f64().unwrap());
+            got.extend([e.lo, e.hi]);
+            want.extend(pair(&row[name]).map(|x| x.clamp(0.0, 1.0)));
+        }
+        report.close64(name, &got, &want, 1e-9);
+    }
+    report.finish();
+}
+
+#[test]
+fn bootstrap_against_enumeration() {
+    let Some(dir) = reference("stats") else { return };
+    let file = json(&dir.join("intervals.json"));
+    let mut report = Report::new("stats/bootstrap");
+    for (i, row) in file["bootstrap_mean_enumerated"].as_array().unwrap().iter().enumerate() {
+        let values: Vec<f64> =
+            row["values"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
+        let (lo, hi) = values.iter().fold((f64::MAX, f64::MIN), |(lo, hi), v| (lo.min(*v), hi.max(*v)));
+        let e = Resamples::new(values.len(), 10_000, 1).mean(&values, row["level"].as_f64().unwrap());
+        let want = ["low", "high"].map(|key| row[key].as_f64().unwrap());
+        report.close64(&format!("list {i}"), &[e.lo, e.hi], &want, 0.02 * (hi - lo));
+        report.close64(&format!("mean {i}"), &[e.mean], &[row["mean"].as_f64().unwrap()], 1e-12);
+    }
+    // The interval of an accuracy tends to binomial quantiles; 10,000 resamples may miss them by one or two successes.
+    for row in file["proportions"].as_array().unwrap() {
+        let (k, n) = (row["successes"].as_u64().unwrap() as usize, row["n"].as_u64().unwrap() as usize);
+        let values: Vec<f64> = (0..n).map(|i| f64::from(u8::from(i < k))).collect();
+        let level = row["level"].as_f64().unwrap();
+        let e = Resamples::new(n, 10_000, 2).mean(&values, level);
+        // The error of a simulated quantile: a few standard errors of the tail's share, over the density there.
+        let (p, tail) = (k as f64 / n as f64, 0.5 * (1.0 - level));
+        let sd = (p * (1.0 - p) / n as f64).sqrt();
+        let slack = 5.0 * (tail * (1.0 - tail) / 10_000.0).sqrt() / (tail * 2.0) * sd + 1.0 / n as f64;
+        report.close64(&format!("{k} of {n}"), &[e.lo, e.hi], &pair(&row["bootstrap_limit"]), slack + 1e-12);
+    }
+    report.finish();
+}

@@ -1,0 +1,224 @@
+//! What the screen looks like: snapshots without a clock.
+
+mod common;
+
+use common::{Harness, start};
+use probity::engine::finding::Problem;
+use probity::engine::message::{Event, Notice, NoticeLevel, Outcome};
+use probity::tui::action::Action;
+use probity::tui::state::{Glyphs, Pane, Start};
+use probity::tui::theme::{Surroundings, Theme};
+use ratatui::style::Color;
+
+const SIZES: [(u16, u16); 3] = [(120, 40), (80, 24), (20, 5)];
+
+macro_rules! screens {
+    ($($name:ident: $make:expr;)+) => { $(
+        #[test]
+        fn $name() {
+            for (columns, rows) in SIZES {
+                let make: fn(u16, u16) -> Harness = $make;
+                let screen = make(columns, rows).screen();
+                insta::assert_snapshot!(format!("{}_{columns}x{rows}", stringify!($name)), screen);
+            }
+        }
+    )+ };
+}
+
+fn failure() -> Problem {
+    Problem {
+        what: "the model's weights are cut short: 12 of 4,190,208 bytes are missing".into(),
+        r#where: "/models/bert-mini/model.safetensors".into(),
+        hint: "fetch the model again, or pick another one in the setup pane".into(),
+    }
+}
+
+screens! {
+    empty: |c, r| Harness::new(c, r);
+    starting: |c, r| Harness::started(c, r);
+    running: |c, r| Harness::running(c, r);
+    finished: |c, r| Harness::finished(c, r);
+    failed: |c, r| {
+        let mut h = Harness::started(c, r);
+        let outcome = Outcome::Failed(failure());
+        h.event(Event::Finished { job: 1, generation: 1, outcome, seconds: 0.4 });
+        h
+    };
+    help: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.keys("?");
+        h
+    };
+    help_search: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.keys("?");
+        h.typed("example");
+        h
+    };
+    palette: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.keys(":");
+        h.typed("ne");
+        h.keys("down");
+        h
+    };
+    methods: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.keys("m j space");
+        h
+    };
+    provenance: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.keys("i");
+        h
+    };
+    notices: |c, r| {
+        let mut h = Harness::running(c, r);
+        let warning = Notice { level: NoticeLevel::Warning, problem: failure() };
+        h.event(Event::Notice(warning));
+        h.act(Action::Exported(Ok(vec!["reliability-bert-mini-pgd-mlp.png".into()])));
+        h.keys("!");
+        h
+    };
+    quitting: |c, r| {
+        let mut h = Harness::running(c, r);
+        h.keys("q");
+        h
+    };
+    changed: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.state.view.focus = Pane::Setup;
+        h.keys("j space j j j h j j h");
+        h
+    };
+    typing: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.keys("=");
+        h.typed("77");
+        h.keys("enter");
+        h
+    };
+    off_grid: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.keys("=");
+        h.typed(".1");
+        h.keys("enter");
+        h
+    };
+    linear_oracle_inlp: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.keys("o ]");
+        h
+    };
+    models: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.keys("5 j space");
+        h
+    };
+    zoom: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.keys("z");
+        h
+    };
+    zoomed_probes: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.state.view.focus = Pane::Probes;
+        h.keys("z");
+        h
+    };
+    example: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.state.view.focus = Pane::Example;
+        h.keys("L");
+        h.answer(500);
+        h
+    };
+    pareto: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.state.view.focus = Pane::Pareto;
+        h
+    };
+    setup: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.state.view.focus = Pane::Setup;
+        h.keys("j j j j j j j j j");
+        h
+    };
+    ascii: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.state.view.glyphs = Glyphs::Ascii;
+        h
+    };
+    blocks: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.state.view.glyphs = Glyphs::Blocks;
+        h
+    };
+}
+
+#[test]
+fn a_wide_screen_has_wide_panes() {
+    insta::assert_snapshot!(Harness::finished(180, 50).screen());
+}
+
+#[test]
+fn text_from_outside_cannot_steer_the_terminal() {
+    let evil = "\u{1b}[2J\u{202e}漢字\u{9b}31m\n\u{7}";
+    let mut h = Harness::running(120, 40);
+    h.event(Event::Notice(Notice {
+        level: NoticeLevel::Error,
+        problem: Problem { what: evil.into(), r#where: evil.into(), hint: evil.into() },
+    }));
+    for method in &mut h.state.catalog.methods {
+        method.title = evil.into();
+        method.doc = evil.into();
+        method.parameter.symbol = evil.into();
+        method.options.iter_mut().for_each(|o| o.title = evil.into());
+    }
+    h.state.spec.models.push(evil.into());
+    h.state.spec.task.target = evil.into();
+    h.state.board.engine.as_mut().unwrap().device = evil.into();
+    h.state.board.results.probes[0].value.property = evil.into();
+    h.state.board.results.probes[0].value.classifier = evil.into();
+    h.state.board.job.as_mut().unwrap().progress.as_mut().unwrap().stage = evil.into();
+    h.state.board.point.as_mut().unwrap().example.as_mut().unwrap().value.text = evil.into();
+    for keys in
+        ["j", "!", "esc m", "esc i", "esc :", "esc ?", "esc 5", "2 z", "tab", "tab", "tab", "tab", "g"]
+    {
+        h.keys(keys);
+        for cell in h.buffer().content() {
+            assert!(!cell.symbol().contains(char::is_control), "{:?} after {keys}", cell.symbol());
+            assert!(!cell.symbol().contains('\u{202e}'), "after {keys}");
+        }
+    }
+}
+
+#[test]
+fn without_colour_no_cell_has_one() {
+    let themes = Theme::choose(Some("dark"), &Surroundings { no_color: true, light: false }).unwrap();
+    let mut h = Harness::of(Start { themes, ..start() });
+    h.act(Action::Start);
+    for keys in ["", "?", "esc m", "esc i", "esc q", "esc 5"] {
+        h.keys(keys);
+        for cell in h.buffer().content() {
+            assert_eq!((cell.fg, cell.bg), (Color::Reset, Color::Reset), "{:?}", cell.symbol());
+        }
+    }
+}
+
+#[test]
+fn in_ascii_the_screen_is_ascii_but_for_names_and_signs() {
+    let mut h = Harness::finished(120, 40);
+    h.state.view.glyphs = Glyphs::Ascii;
+    let strange: Vec<char> =
+        h.screen().chars().filter(|c| !c.is_ascii() && !"εαφ±→·».●".contains(*c)).collect();
+    assert_eq!(strange, Vec::<char>::new());
+}
+
+#[test]
+fn a_resize_that_is_under_way_draws_nothing() {
+    let mut h = Harness::finished(120, 40);
+    h.act(Action::Resize(80, 24));
+    let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(60, 20)).unwrap();
+    terminal.draw(|frame| probity::tui::panes::draw(frame, &h.state)).unwrap();
+}
