@@ -124,7 +124,7 @@ impl Executor for CpuExecutor {
         let run = |which: std::ops::Range<usize>| {
             let held = self.states.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let mut state = held.unwrap_or_default();
-            pass.run(&mut state, which, padded, extent.final_norm, vocabulary.as_ref());
+            pass.run(&mut state, which, padded, extent.output, vocabulary.as_ref());
             self.states.lock().unwrap_or_else(PoisonError::into_inner).push(state);
         };
         match team {

@@ -101,7 +101,12 @@ pub(super) fn order(p: HookPoint, arch: &Arch) -> usize {
         ResidMid(l) => within(l, 3),
         MlpOut(l) => within(l, 4),
         ResidPost(l) => within(l, 5),
-        FinalNorm => within(arch.layers, 1),
+        // The decoder stands above the encoder.
+        DecoderPre(l) => within(arch.layers + l, 0),
+        DecoderPattern(l) => within(arch.layers + l, 1),
+        CrossPattern(l) => within(arch.layers + l, 3),
+        DecoderPost(l) => within(arch.layers + l, 5),
+        FinalNorm => within(arch.layers + arch.decoder.map_or(0, |d| d.layers), 1),
     }
 }
 

@@ -170,13 +170,15 @@ impl Builder {
         let (tied, width) = match a.head {
             Head::None => return Ok(None),
             Head::Masked { tied, .. } => (tied, a.embedding.width),
-            Head::Causal { tied } => (tied, a.hidden),
+            Head::Causal { tied, .. } => (tied, a.hidden),
         };
         let weight = self.id(if tied { "embed.tokens.weight" } else { "head.decoder.weight" })?;
         let mut bias = None;
         let mut transform = None;
-        if let Head::Masked { eps, .. } = a.head {
+        if matches!(a.head, Head::Masked { .. } | Head::Causal { bias: true, .. }) {
             bias = Some(self.id("head.decoder.bias")?);
+        }
+        if let Head::Masked { eps, .. } = a.head {
             transform = Some((
                 self.linear(&[("head.transform", width)], a.hidden, true)?,
                 self.norm("head.norm", NormKind::Layer, eps)?,
