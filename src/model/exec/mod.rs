@@ -1,5 +1,7 @@
 //! Executors run an architecture description. All of them answer the same [`Plan`] with the same [`Trace`].
 
+#[cfg(test)]
+mod agreement;
 pub mod candle;
 pub mod cpu;
 #[cfg(test)]

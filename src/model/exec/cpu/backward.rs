@@ -36,7 +36,9 @@ impl Pass<'_> {
         let selected = self.top_selected(s);
         let mut d = std::mem::take(&mut s.d);
         d.zeroed(s.h.as_ref().len());
-        if of.targets().is_some() || self.tap.touches(HookPoint::FinalNorm) {
+        // The final norm takes part if the scalar lies behind it.
+        let behind = matches!(of, Scalar::Cotangent { at: HookPoint::FinalNorm, .. });
+        if of.targets().is_some() || behind {
             self.targets(s, of, weight, &mut grads, d.as_mut());
             if let Some(w) = &self.weights.final_norm {
                 self.tap.back(HookPoint::FinalNorm, &s.rows, selected, d.as_mut());

@@ -85,7 +85,11 @@ mod tests {
         for team in [Team::Solo, Team::Pool] {
             for (n, least) in [(0, 4), (1, 4), (7, 3), (100, 1), (100, 1000), (5, 0)] {
                 let seen: Vec<AtomicU32> = (0..n).map(|_| AtomicU32::new(0)).collect();
-                team.ranges(n, least, |r| r.for_each(|i| { seen[i].fetch_add(1, Ordering::Relaxed); }));
+                team.ranges(n, least, |r| {
+                    r.for_each(|i| {
+                        seen[i].fetch_add(1, Ordering::Relaxed);
+                    })
+                });
                 assert!(seen.iter().all(|c| c.load(Ordering::Relaxed) == 1), "{team:?} {n} {least}");
             }
         }
