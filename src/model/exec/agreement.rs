@@ -27,9 +27,10 @@ fn pick<T: Copy>(rng: &mut ChaCha8Rng, from: &[T]) -> T {
 fn random_arch(rng: &mut ChaCha8Rng) -> Arch {
     let kv_heads = rng.random_range(1..3);
     let heads = kv_heads * rng.random_range(1..3);
-    let hidden = rng.random_range(3..40);
+    // A norm over two or three numbers is nearly a step: it would compare roundings.
+    let hidden = rng.random_range(6..40);
     let projection = rng.random_bool(0.3);
-    let width = if projection { rng.random_range(2..20) } else { hidden };
+    let width = if projection { rng.random_range(6..20) } else { hidden };
     let positions = match rng.random_range(0..3) {
         0 => Positions::None,
         1 => {
