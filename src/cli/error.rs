@@ -5,7 +5,6 @@ use thiserror::Error;
 use crate::engine::spec::SpecError;
 use crate::figure::FigureError;
 use crate::figure::text::printable;
-use crate::model::gallery::GalleryError;
 use crate::session::SessionError;
 
 /// Everything was done.
@@ -82,16 +81,6 @@ impl From<FigureError> for CliError {
         match error {
             FigureError::Extension { .. } => CliError::Usage(error.to_string()),
             FigureError::Write { .. } | FigureError::Draw(_) => CliError::Failed(error.to_string()),
-        }
-    }
-}
-
-impl From<GalleryError> for CliError {
-    fn from(error: GalleryError) -> Self {
-        match error {
-            GalleryError::Cancelled(_) => CliError::Cancelled,
-            GalleryError::Unknown { .. } => CliError::Usage(error.to_string()),
-            other => CliError::Failed(other.to_string()),
         }
     }
 }

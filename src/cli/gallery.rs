@@ -1,16 +1,21 @@
 //! `probity gallery`: the built-in models, their cards, and how to make them again.
 
 use std::fmt::Write as _;
-use std::io::{IsTerminal, Write as _};
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use clap::{Args, Subcommand};
-use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::model::Device;
+use super::error::CliError;
+use super::progress::Meter;
+use super::{names, output, signals, suggest};
+use crate::engine::message;
+use crate::figure::text::printable;
+use crate::model::builtin::BUILTINS;
+use crate::model::gallery::score::Sizes;
 use crate::model::gallery::{self, Card, GalleryError, Options, Progress, RECIPES, Recipe, Stage};
 use crate::stats::Cancelled;
 
@@ -23,195 +28,198 @@ pub struct GalleryArgs {
 
 #[derive(Debug, Subcommand)]
 enum GalleryCommand {
-    /// Name, family, shape, size and scores of every built-in model.
+    /// List name, family, shape, size and scores of every built-in model.
     List,
-    /// Trains a model from a seed and writes it as a Hugging Face folder with a card.
-    ///
-    /// Example: probity gallery train bert-mini --seed 1 --out /tmp/bert-mini-1
+    /// Train a model from a seed and write it as a Hugging Face folder with a card.
     Train(TrainArgs),
-    /// What a model was made from and what it can do.
+    /// Say what a model was made from and what it can do.
     Card {
-        /// A built-in model, or a folder with a card.json.
-        name: String,
-        /// Print the card as JSON.
+        /// Built-in name, or a folder with a card.json.
+        model: String,
+        /// Print the card as one line of JSON.
         #[arg(long)]
         json: bool,
     },
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  probity gallery train bert-mini --seed 1
+  probity gallery train gpt2-mini --seed 7 --steps 200 --out /tmp/gpt2-quick")]
 struct TrainArgs {
-    /// The model to make.
+    /// Name of the model in the gallery.
     name: String,
     /// The seed of initial weights, text, masking and order.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// The folder to write; it must not exist. [default: the model's name, in the current folder]
-    #[arg(long)]
+    /// Folder to write, which must not exist yet [default: the model's name, in the current folder].
+    #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Optimiser steps. [default: the recipe's]
+    /// Optimiser steps [default: the recipe's].
     #[arg(long)]
     steps: Option<usize>,
-    /// Where to train: cpu, cuda:N, metal, or auto.
+    /// Where to train: auto, cpu, cuda, cuda:N or metal.
     #[arg(long, default_value = "cpu")]
-    device: Device,
+    device: String,
+    /// Show no progress.
+    #[arg(long, short)]
+    quiet: bool,
 }
 
-/// Runs the subcommand; what it has to say goes to standard output, progress to standard error.
+/// Runs the subcommand. Results go to `out`, progress to standard error.
 ///
 /// # Errors
-/// [`GalleryError`], with [`GalleryError::Cancelled`] after Ctrl-C.
-pub fn run(args: &GalleryArgs) -> Result<(), GalleryError> {
+/// [`CliError::Usage`] for names, folders and numbers that cannot be used, [`CliError::Cancelled`] after Ctrl-C, else
+/// [`CliError::Failed`].
+pub fn run(args: &GalleryArgs, out: &mut dyn Write) -> Result<(), CliError> {
     match &args.command {
-        GalleryCommand::List => say(&list(&gallery::cards()?)),
-        GalleryCommand::Card { name, json } => {
-            let card = gallery::card(name)?;
-            if *json {
-                let text = serde_json::to_string_pretty(&card)
-                    .map_err(|e| GalleryError::Card { name: name.clone(), what: e.to_string() })?;
-                say(&format!("{text}\n"))
-            } else {
-                say(&card.to_string())
-            }
-        }
-        GalleryCommand::Train(args) => train(args),
+        GalleryCommand::List => list(&gallery::cards()?, out),
+        GalleryCommand::Card { model, json } => card(model, *json, out),
+        GalleryCommand::Train(args) => train(args, out),
     }
 }
 
-/// Prints text from a file safely: control characters cannot reach the terminal. A reader that has gone away is no error.
-fn say(text: &str) -> Result<(), GalleryError> {
-    let safe: String =
-        text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect();
-    match std::io::stdout().lock().write_all(safe.as_bytes()) {
-        Err(e) if e.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(GalleryError::Io { path: "standard output".into(), source: e })
+impl From<GalleryError> for CliError {
+    fn from(error: GalleryError) -> Self {
+        match error {
+            GalleryError::Cancelled(_) => CliError::Cancelled,
+            GalleryError::NoCard(_)
+            | GalleryError::Exists(_)
+            | GalleryError::Steps(_)
+            | GalleryError::Card { .. } => CliError::Usage(error.to_string()),
+            _ => CliError::Failed(error.to_string()),
         }
-        _ => Ok(()),
     }
+}
+
+fn card(model: &str, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
+    let builtin: Vec<&str> = BUILTINS.iter().map(|b| b.name).collect();
+    if !builtin.contains(&model) && !std::path::Path::new(model).is_dir() {
+        return Err(CliError::Usage(suggest::unknown("built-in model or folder", model, &builtin)));
+    }
+    let card = gallery::card(model)?;
+    if json {
+        return output::json(out, &card);
+    }
+    print(&card.to_string(), out)
+}
+
+/// Prints lines that may hold text from a file.
+fn print(text: &str, out: &mut dyn Write) -> Result<(), CliError> {
+    text.lines().try_for_each(|line| output::line(out, &printable(line)))
 }
 
 /// One line per model.
-fn list(cards: &[Card]) -> String {
+fn list(cards: &[Card], out: &mut dyn Write) -> Result<(), CliError> {
     let mut text = format!(
-        "{:<12} {:<7} {:<16} {:>10} {:>7}  {:<26} {}\n",
-        "name",
-        "family",
-        "shape",
-        "parameters",
-        "MB",
-        "agreement, none/opposing %",
-        "linear, subject/attractor %"
+        "{:<11} {:<7} {:<15} {:>10} {:>5}  {:<22} {}\n",
+        "", "", "", "", "", "agreement %", "linear rule %"
+    );
+    let _ = writeln!(
+        text,
+        "{:<11} {:<7} {:<15} {:>10} {:>5}  {:<22} {}",
+        "name", "family", "shape", "parameters", "MB", "none / opposing", "subject / attractor"
     );
     for card in cards {
         let share =
             |id: &str| card.score(id).map_or("n/a".to_owned(), |s| format!("{:.1}", 100.0 * s.share.mean));
         let pair = |a: &str, b: &str| format!("{} / {}", share(a), share(b));
         let s = &card.shape;
-        let shape = format!("{}x{}, {} heads", s.layers, s.hidden, s.heads);
         let _ = writeln!(
             text,
-            "{:<12} {:<7} {:<16} {:>10} {:>7.2}  {:<26} {}",
+            "{:<11} {:<7} {:<15} {:>10} {:>5.1}  {:<22} {}",
             card.name,
             card.family,
-            shape,
+            format!("{} x {}, {} heads", s.layers, s.hidden, s.heads),
             s.parameters,
             s.bytes as f64 / 1e6,
             pair("agreement_none", "agreement_opposing"),
             pair("subject_linear", "attractor_linear"),
         );
     }
-    text
+    print(&text, out)
 }
 
-fn train(args: &TrainArgs) -> Result<(), GalleryError> {
-    let known = || RECIPES.iter().map(|r| r.name).collect::<Vec<_>>().join(", ");
-    let recipe = Recipe::named(&args.name)
-        .ok_or_else(|| GalleryError::Unknown { name: args.name.clone(), known: known() })?;
+fn train(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let recipe = Recipe::named(&args.name).ok_or_else(|| {
+        let known: Vec<&str> = RECIPES.iter().map(|r| r.name).collect();
+        CliError::Usage(suggest::unknown("model of the gallery", &args.name, &known))
+    })?;
     let options = Options {
         seed: args.seed,
         steps: args.steps,
         out: args.out.clone().unwrap_or_else(|| recipe.name.into()),
-        sizes: gallery::score::Sizes::default(),
-        device: args.device,
+        sizes: Sizes::default(),
+        device: names::device(&args.device)?,
     };
     let stop = stop_on_interrupt();
-    let mut reporter = Reporter::new();
-    let card = gallery::train(recipe, &options, &mut |progress| {
+    let mut reporter = Reporter::new(recipe.name, args.quiet);
+    let made = gallery::train(recipe, &options, &mut |progress| {
         reporter.report(progress);
         if stop.load(Ordering::Relaxed) { Err(Cancelled) } else { Ok(()) }
-    })?;
-    reporter.end();
-    say(&format!("{card}\nwritten to {}\n", options.out.display()))
+    });
+    reporter.meter.clear();
+    print(&made?.to_string(), out)?;
+    output::line(out, &printable(&format!("written to {}", options.out.display())))
 }
 
-/// A flag that Ctrl-C sets; the work is stopped between two steps.
+/// A flag that Ctrl-C (or a polite end by the system) sets; the work is stopped between two steps.
 fn stop_on_interrupt() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&stop);
     std::thread::spawn(move || {
         // Without a runtime Ctrl-C simply ends the process.
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
-        if runtime.block_on(tokio::signal::ctrl_c()).is_ok() {
-            set.store(true, Ordering::Relaxed);
-        }
+        runtime.block_on(async {
+            if signals::interrupts().recv().await.is_some() {
+                set.store(true, Ordering::Relaxed);
+            }
+        });
     });
     stop
 }
 
-/// A bar on a terminal, otherwise a plain line now and then.
+/// Steps between two losses that are told.
+const TELL_EVERY: usize = 50;
+
+/// Turns the progress of the gallery into the program's own.
 struct Reporter {
-    bar: Option<ProgressBar>,
-    stage: Option<Stage>,
+    name: &'static str,
+    meter: Meter,
     started: Instant,
-    told: f64,
+    stage: Option<(Stage, Instant)>,
+    quiet: bool,
 }
 
-/// Seconds between plain lines.
-const TELL_EVERY: f64 = 5.0;
-
 impl Reporter {
-    fn new() -> Self {
-        let bar = std::io::stderr().is_terminal().then(|| ProgressBar::new(0));
-        Self { bar, stage: None, started: Instant::now(), told: f64::NEG_INFINITY }
+    fn new(name: &'static str, quiet: bool) -> Self {
+        Self { name, meter: Meter::new(quiet), started: Instant::now(), stage: None, quiet }
     }
 
     fn report(&mut self, p: Progress) {
-        let name = match p.stage {
-            Stage::Train => "training",
-            Stage::Score => "scoring",
+        let since = match self.stage {
+            Some((stage, since)) if stage == p.stage => since,
+            _ => self.stage.insert((p.stage, Instant::now())).1,
         };
-        if self.stage != Some(p.stage) {
-            self.stage = Some(p.stage);
-            self.started = Instant::now();
-            self.told = f64::NEG_INFINITY;
-            if let Some(bar) = &self.bar {
-                let template = "{prefix:9} {wide_bar} {pos}/{len}  {msg}  {per_sec}  {eta} left";
-                if let Ok(style) = ProgressStyle::with_template(template) {
-                    bar.set_style(style);
-                }
-                bar.reset();
-                bar.set_length(p.total as u64);
-                bar.set_prefix(name);
-            }
-        }
-        let loss = if p.loss.is_nan() { String::new() } else { format!("loss {:.3}", p.loss) };
-        if let Some(bar) = &self.bar {
-            bar.set_position(p.done as u64);
-            bar.set_message(loss);
-            return;
-        }
-        let seconds = self.started.elapsed().as_secs_f64();
-        if seconds - self.told >= TELL_EVERY || p.done == p.total {
-            self.told = seconds;
-            let left =
-                if p.done > 0 { seconds / p.done as f64 * (p.total - p.done) as f64 } else { f64::NAN };
-            eprintln!("{name} {}/{}  {loss}  {seconds:.0} s, {left:.0} s left", p.done, p.total);
-        }
-    }
-
-    fn end(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
+        let seconds = since.elapsed().as_secs_f64();
+        let rate = if seconds > 0.0 { p.done as f64 / seconds } else { 0.0 };
+        let (word, unit) = match p.stage {
+            Stage::Train => ("train", "step"),
+            Stage::Score => ("score", "part"),
+        };
+        self.meter.show(&message::Progress {
+            stage: format!("{word} {}", self.name),
+            done: p.done as u64,
+            total: p.total as u64,
+            unit: unit.into(),
+            rate,
+            overall: p.done as f64 / p.total.max(1) as f64,
+            elapsed: self.started.elapsed().as_secs_f64(),
+            left: (rate > 0.0).then(|| (p.total - p.done) as f64 / rate),
+        });
+        if !self.quiet && p.stage == Stage::Train && (p.done.is_multiple_of(TELL_EVERY) || p.done == p.total)
+        {
+            self.meter.say(&format!("step {}  loss {:.3}", p.done, p.loss));
         }
     }
 }
@@ -231,34 +239,65 @@ mod tests {
         Cli::try_parse_from([&["gallery"], words].concat()).map(|c| c.gallery)
     }
 
+    /// What is printed, and how it ends.
+    fn answer(words: &[&str]) -> (String, Result<(), CliError>) {
+        let mut out = Vec::new();
+        let end = run(&parse(words).unwrap(), &mut out);
+        (String::from_utf8(out).unwrap(), end)
+    }
+
     #[test]
     fn arguments() {
-        let GalleryCommand::Train(t) =
-            parse(&["train", "bert-mini", "--seed", "7", "--steps", "3"]).unwrap().command
-        else {
-            panic!()
-        };
+        let parsed = parse(&["train", "bert-mini", "--seed", "7", "--steps", "3"]).unwrap().command;
+        let GalleryCommand::Train(t) = parsed else { panic!() };
         assert_eq!((t.name.as_str(), t.seed, t.steps, t.out), ("bert-mini", 7, Some(3), None));
         assert!(parse(&["train"]).is_err() && parse(&["train", "x", "--seed", "-1"]).is_err());
-        assert!(parse(&["train", "x", "--device", "toaster"]).is_err());
     }
 
     #[test]
-    fn unknown_models_are_refused_with_the_known_ones() {
-        let error = run(&parse(&["train", "bert-huge"]).unwrap()).unwrap_err().to_string();
-        assert!(error.contains("bert-huge") && error.contains("bert-mini, gpt2-mini"), "{error}");
-        let error = run(&parse(&["card", "bert-huge"]).unwrap()).unwrap_err().to_string();
-        assert!(error.contains("bert-huge"), "{error}");
-    }
-
-    #[test]
-    fn an_existing_folder_is_left_alone() {
+    fn what_cannot_be_used_is_refused_with_what_can() {
         let dir = tempfile::tempdir().unwrap();
-        let out = dir.path().display().to_string();
-        let error = run(&parse(&["train", "bert-mini", "--out", &out]).unwrap()).unwrap_err();
-        assert!(matches!(error, GalleryError::Exists(_)), "{error}");
-        let error = run(&parse(&["train", "bert-mini", "--out", "/tmp/x-never", "--steps", "0"]).unwrap())
-            .unwrap_err();
-        assert!(matches!(error, GalleryError::Steps(0)), "{error}");
+        let there = dir.path().display().to_string();
+        for (words, hint) in [
+            (&["train", "bert-mimi"][..], "did you mean `bert-mini`?"),
+            (&["train", "bert-mini", "--device", "toaster"], "toaster"),
+            (&["train", "bert-mini", "--out", &there], "exists already"),
+            (&["train", "bert-mini", "--out", "never-made", "--steps", "0"], "0 steps"),
+            (&["card", "bert-huge"], "bert-huge"),
+            (&["card", &there], "card.json"),
+        ] {
+            let error = answer(words).1.unwrap_err();
+            assert_eq!(error.code(), super::super::error::USAGE, "{error}");
+            assert!(error.to_string().contains(hint), "{error}");
+        }
+    }
+
+    #[test]
+    fn lists_and_cards_of_what_ships() {
+        let (text, end) = answer(&["list"]);
+        end.unwrap();
+        assert_eq!(text.lines().count(), 2 + BUILTINS.len());
+        for builtin in BUILTINS {
+            assert!(text.contains(builtin.name));
+            let (card, end) = answer(&["card", builtin.name]);
+            end.unwrap();
+            assert!(card.contains("opposing") || card.contains("other number"), "{card}");
+            let (json, end) = answer(&["card", builtin.name, "--json"]);
+            end.unwrap();
+            assert_eq!(serde_json::from_str::<Card>(&json).unwrap().name, builtin.name);
+        }
+    }
+
+    #[test]
+    fn hostile_cards_do_not_reach_the_terminal() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut card = serde_json::from_slice::<Card>(BUILTINS[0].card).unwrap();
+        card.name = "a\u{1b}[2J\u{9b}b".into();
+        std::fs::write(dir.path().join("card.json"), serde_json::to_string(&card).unwrap()).unwrap();
+        let (text, end) = answer(&["card", &dir.path().display().to_string()]);
+        end.unwrap();
+        assert!(!text.contains(['\u{1b}', '\u{9b}']) && text.contains("a\u{fffd}[2J"), "{text}");
+        std::fs::write(dir.path().join("card.json"), vec![b'['; 100_000]).unwrap();
+        assert!(answer(&["card", &dir.path().display().to_string()]).1.is_err());
     }
 }

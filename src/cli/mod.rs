@@ -1,6 +1,5 @@
 //! The command line: one file per subcommand.
 
-pub mod catalog;
 pub mod doctor;
 pub mod drive;
 pub mod error;
@@ -104,9 +103,9 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), CliError> {
         Command::Run(args) => run::run(&args, out),
         Command::Export(args) => export::export(&args),
         Command::Models(command) => models::models(&command, out),
-        Command::Gallery(args) => Ok(gallery::run(&args)?),
         Command::Score(args) => score::score(&args, out),
         Command::Reliability(args) => score::reliability(&args, out),
+        Command::Gallery(args) => gallery::run(&args, out),
         Command::Doctor => doctor::doctor(out),
         Command::Completions { shell } => shell::completions(shell, out),
         Command::Man => shell::man(out),

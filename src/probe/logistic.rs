@@ -422,11 +422,18 @@ mod tests {
     /// since the data keep them, the objective fell below that of the round before, without end.
     #[test]
     fn weights_do_not_creep_back_into_what_was_taken_out() {
-        let data = points(2_000, 40, 2);
+        let (n, d) = (3_000, 60);
+        let mut rng = stream(1, "creep");
+        let y: Vec<usize> = (0..n).map(|_| usize::from(unit(&mut rng) < 0.3)).collect();
+        let noise: Vec<f64> = (0..n * d).map(|_| 4.0 * (unit(&mut rng) + unit(&mut rng) - 1.0)).collect();
+        let signal = |i: usize, j: usize| (2.0 * y[i] as f64 - 1.0) * 0.8 / (1.0 + j as f64);
+        let x =
+            Matrix::from_fn(n, d, |i, j| (noise[i * d + j] + if j < 8 { signal(i, j) } else { 0.0 }) as f32);
+        let data = Labelled::new(x, y, 2).unwrap();
         let gram = Gram::new(data.x());
         let (mut parts, mut last) = (Vec::new(), 0.0);
         for round in 0..12 {
-            let removed = Subspace::sum(&parts, 40).unwrap();
+            let removed = Subspace::sum(&parts, d).unwrap();
             let settings = Settings { intercept: false, ..Settings::default() };
             let f = Logistic::fit(&data, &gram, &removed, &settings, &mut || Ok(())).unwrap();
             assert!(f.converged && f.iterations < 30, "round {round}: {} iterations", f.iterations);

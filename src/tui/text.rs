@@ -101,7 +101,8 @@ pub fn plus_minus(half: f64) -> String {
     format!("±{}", decimals(half, 3))
 }
 
-fn decimals(x: f64, places: usize) -> String {
+/// A number near 1 with so many decimals and no leading zero: `.012`.
+pub fn decimals(x: f64, places: usize) -> String {
     if x.is_nan() {
         return "–".into();
     }

@@ -9,14 +9,9 @@ use crate::stats::Cancelled;
 /// Why a built-in model could not be made or shown.
 #[derive(Debug, thiserror::Error)]
 pub enum GalleryError {
-    /// No model of this name.
-    #[error("there is no built-in model `{name}`; known are {known}")]
-    Unknown {
-        /// What was asked for.
-        name: String,
-        /// The known names.
-        known: String,
-    },
+    /// Neither a built-in model nor a folder with a card.
+    #[error("{}: no card.json; name a built-in model, or a folder that `probity gallery train` wrote", .0.display())]
+    NoCard(PathBuf),
     /// The folder to be written is there already.
     #[error("{} exists already; remove it or choose another folder with --out", .0.display())]
     Exists(PathBuf),

@@ -47,14 +47,16 @@ const MAX_CARD_BYTES: u64 = 1 << 20;
 /// The card of a built-in model, or of a folder that holds a `card.json`.
 ///
 /// # Errors
-/// [`GalleryError::Unknown`], [`GalleryError::Io`], [`GalleryError::Card`].
+/// [`GalleryError::NoCard`], [`GalleryError::Io`], [`GalleryError::Card`].
 pub fn card(name: &str) -> Result<Card> {
-    let wrong = |what: String| GalleryError::Card { name: name.escape_debug().to_string(), what };
-    let folder = Path::new(name);
+    let wrong = |what: String| GalleryError::Card { name: name.to_owned(), what };
     let bytes = match super::builtin::find(name) {
         Some(b) => b.card.to_vec(),
-        None if folder.is_dir() => {
-            let path = folder.join("card.json");
+        None => {
+            let path = Path::new(name).join("card.json");
+            if !path.is_file() {
+                return Err(GalleryError::NoCard(name.into()));
+            }
             let io = |source| GalleryError::Io { path: path.clone(), source };
             let mut bytes = Vec::new();
             let file = std::fs::File::open(&path).map_err(io)?;
@@ -63,10 +65,6 @@ pub fn card(name: &str) -> Result<Card> {
                 return Err(wrong("larger than 1 MiB".to_owned()));
             }
             bytes
-        }
-        None => {
-            let known = BUILTINS.iter().map(|b| b.name).collect::<Vec<_>>().join(", ");
-            return Err(GalleryError::Unknown { name: name.escape_debug().to_string(), known });
         }
     };
     serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))

@@ -128,7 +128,8 @@ fn a_tiny_model_learns() {
         assert_eq!(card.training.loss.last().unwrap().0, 100);
         let model = Model::load(&ModelSource::Dir(out.clone()), Device::Cpu).unwrap();
         assert!(model.has_head() && model.tokenizer().unwrap().len() == model.arch().vocab);
-        assert_eq!(super::card(&out.display().to_string()).unwrap(), card);
+        // As text: reading a number from JSON may differ from the one written in the last bit.
+        assert_eq!(super::card(&out.display().to_string()).unwrap().to_string(), card.to_string());
         assert!(card.scores.iter().all(|s| s.share.lo <= s.share.mean && s.share.mean <= s.share.hi));
         assert_eq!(card.scores.len(), 5);
     }

@@ -111,7 +111,8 @@ fn make(recipe: &Recipe, options: &Options, steps: usize, dir: &Path, watch: Wat
         recent.push(f64::from(loss));
         step += 1;
         if recent.len() == every || step == steps {
-            curve.push((step, recent.iter().sum::<f64>() / recent.len() as f64));
+            let mean = recent.iter().sum::<f64>() / recent.len() as f64;
+            curve.push((step, (mean * 1e4).round() / 1e4));
             recent.clear();
         }
         watch(Progress { stage: Stage::Train, done: step, total: steps, loss })?;

@@ -228,6 +228,8 @@ fn items(state: &State, room: usize) -> Vec<Item> {
     let mut entries: Vec<_> = COMMANDS
         .iter()
         .filter(|e| active.contains(&e.context) && (e.enabled)(state))
+        // Where nothing runs, the same key quits, which another word says already.
+        .filter(|e| e.id != CommandId::Interrupt || state.board.running())
         .filter_map(|e| e.footer.map(|(word, rank)| (rank, word, e)))
         .collect();
     entries.sort_by_key(|(rank, _, _)| *rank);

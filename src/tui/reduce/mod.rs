@@ -44,7 +44,7 @@ fn apply(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
             let hint = "save what you need and restart the program".into();
             fail(state, Problem { what, r#where: "engine".into(), hint });
         }
-        Action::Played(played) => replay::on_played(state, &played),
+        Action::Played(step) => replay::on_step(state, &step),
         Action::Exported(Ok(paths)) => {
             let names: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
             let text = format!("wrote {}", printable(&names.join(", ")));
