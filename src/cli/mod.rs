@@ -20,6 +20,7 @@ pub mod table;
 pub mod tui;
 
 use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -81,7 +82,10 @@ pub fn main() -> ExitCode {
         }
     };
     let command = cli.command.unwrap_or(Command::Tui(cli.tui));
-    match dispatch(command, &mut std::io::stdout().lock()) {
+    set_panic_hook();
+    // Standard output is not locked for good: the terminal program writes to it too.
+    let run = || dispatch(command, &mut std::io::stdout());
+    match catch_unwind(AssertUnwindSafe(run)).unwrap_or(Err(CliError::Told)) {
         Ok(()) => ExitCode::from(error::DONE),
         Err(error) => {
             if let Some(message) = error.message() {
@@ -90,6 +94,21 @@ pub fn main() -> ExitCode {
             ExitCode::from(error.code())
         }
     }
+}
+
+/// A panic is told in one line that cannot steer the terminal; with RUST_BACKTRACE set, as Rust tells it.
+fn set_panic_hook() {
+    if std::env::var_os("RUST_BACKTRACE").is_some_and(|v| v != "0") {
+        return;
+    }
+    std::panic::set_hook(Box::new(|info| {
+        let payload = info.payload();
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        let place = info.location().map_or(String::new(), |l| format!(" at {l}"));
+        output::say(&printable(&format!("internal error{place}: {text}")));
+        output::say("this is a defect of the program; RUST_BACKTRACE=1 shows more");
+    }));
 }
 
 fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), CliError> {
