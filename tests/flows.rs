@@ -92,6 +92,15 @@ fn another_method_is_drawn_without_a_new_run() {
 }
 
 #[test]
+fn the_best_strength_is_one_key_away() {
+    let mut h = Harness::finished(120, 40);
+    assert!(
+        matches!(sent(&h.keys("[ [ b"))[..], [_, _, Command::Point(p)] if p.method == "alterrep" && p.value == 1.0)
+    );
+    assert!(Harness::started(120, 40).keys("b").is_empty());
+}
+
+#[test]
 fn every_method_keeps_its_own_slider() {
     let mut h = Harness::finished(120, 40);
     h.keys("l l ] l [");
@@ -263,8 +272,8 @@ fn export_writes_the_focused_figure_and_says_where() {
     assert_eq!(name(&h.keys("e")), "reliability-bert-mini-pgd-mlp");
     h.state.view.focus = Pane::Pareto;
     assert_eq!(name(&h.keys("o e")), "pareto-bert-mini-linear");
-    h.act(Action::Exported(Ok(vec!["a.png".into()])));
-    assert!(h.state.view.toast.as_deref().unwrap().contains("a.png"));
+    h.act(Action::Exported(Ok(vec!["./a.png".into(), "./a.csv".into(), "/b/c.svg".into()])));
+    assert_eq!(h.state.view.toast.as_deref(), Some("wrote a.png, .csv, /b/c.svg"));
     assert!(Harness::started(120, 40).keys("e").is_empty(), "nothing to export yet");
 }
 
@@ -541,6 +550,11 @@ fn a_key_becomes_a_frame_within_16_milliseconds() {
     times.sort();
     println!("event, key and frame: median {:?}, slowest {:?}", times[30], times[59]);
     assert!(times[30] < Duration::from_millis(16));
+    let begin = Instant::now();
+    for finding in measured(480, true).into_iter().take(256) {
+        h.event(Event::Finding { generation: 1, finding: Box::new(finding) });
+    }
+    println!("256 findings: {:?}", begin.elapsed());
 }
 
 // ---- properties --------------------------------------------------------------------------------------------------

@@ -88,10 +88,6 @@ fn replay(state: &State) -> bool {
     state.replay.is_some()
 }
 
-fn running(state: &State) -> bool {
-    live(state) && state.board.running()
-}
-
 fn experiment(state: &State) -> bool {
     state.view.lab == Lab::Interventions
 }
@@ -111,6 +107,8 @@ commands! {
     Last = "adjust-last", "largest value", Main, ["end"], None, experiment;
     /// Types a value into the focused slider; in the setup pane a digit starts it too.
     Type = "type-value", "type a value", Main, ["="], None, experiment;
+    /// Puts the marker on the strength of the highest reliability.
+    Best = "best", "best strength", Main, ["b"], None, |s| experiment(s) && s.optimum().is_some();
     /// Moves up a row, or scrolls.
     Up = "up", "up", Main, ["k", "up"], None, always;
     /// Moves down a row, or scrolls.
@@ -150,7 +148,7 @@ commands! {
     /// Takes the changes of the setup back to what was run.
     Undo = "undo-setup", "undo setup", Main, ["u"], None, |s| live(s) && s.changed();
     /// Holds the run, or lets it go on.
-    Pause = "pause", "pause run", Main, ["p"], Some(("pause", 6)), running;
+    Pause = "pause", "pause run", Main, ["p"], Some(("pause", 6)), State::busy;
     /// Writes the figure of the focused pane as PNG, SVG and CSV.
     Export = "export", "export figure", Main, ["e"], Some(("export", 7)), experiment;
     /// Names the session.

@@ -307,7 +307,7 @@ impl App {
     /// Whether something moves on the screen without events.
     fn animated(&self) -> bool {
         let held = self.state.board.job.as_ref().is_some_and(|job| job.held);
-        self.state.replay.is_none() && self.state.board.running() && !held
+        self.state.busy() && !held
     }
 
     fn dispatch(&mut self, action: Action) {

@@ -9,7 +9,7 @@ use super::{block, message};
 use crate::engine::finding::{ExampleFinding, Shift};
 use crate::tui::layout::inside;
 use crate::tui::state::{Glyphs, Pane, State};
-use crate::tui::text::{pad, printable, score, short, width};
+use crate::tui::text::{pad, printable, probability, short, width};
 use crate::tui::theme::Role;
 
 /// Draws the pane.
@@ -118,7 +118,10 @@ fn value(state: &State, s: &Shift, correct: bool, flipped: bool) -> Vec<Span<'st
     let role = if flipped { Role::Changed } else { Role::Text };
     vec![
         Span::styled(pad(&printable(&s.label), 9), theme.style(Role::Text)),
-        Span::styled(format!("{} {arrow} {} {way}", score(s.before), score(s.after)), theme.style(role)),
+        Span::styled(
+            format!("{:>5} {arrow} {:>5} {way}", probability(s.before), probability(s.after)),
+            theme.style(role),
+        ),
         Span::styled(note, theme.style(Role::Dim)),
     ]
 }

@@ -39,7 +39,7 @@ fn row_line(state: &State, row: Row, area: Rect, cursor: bool) -> Line<'static> 
         (false, _) => " ",
     };
     let star = if field.changed { "*" } else { "" };
-    let label = pad(&format!("{mark}{}{star}", field.label), LABEL.into());
+    let label = format!("{} ", pad(&format!("{mark}{}{star}", field.label), usize::from(LABEL) - 1));
     let label_role = if cursor { Role::Selection } else { Role::Dim };
     let value_role = match (field.changed, cursor) {
         (true, _) => Role::Changed,

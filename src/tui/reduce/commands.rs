@@ -22,6 +22,11 @@ pub(super) fn perform(state: &mut State, command: CommandId, effects: &mut Vec<E
         C::First => adjust(state, i64::MIN / 2, effects),
         C::Last => adjust(state, i64::MAX / 2, effects),
         C::Type => typing::open(state),
+        C::Best => {
+            if let Some(Ok(touched)) = state.optimum().map(|value| state.set(Row::Parameter, value)) {
+                settle(state, touched, effects);
+            }
+        }
         C::Up => travel(state, -1),
         C::Down => travel(state, 1),
         C::Run => job::run(state, effects),

@@ -371,6 +371,11 @@ impl State {
         self.board.job.as_ref().is_some_and(|job| job.spec != self.spec)
     }
 
+    /// Whether the engine works on a run.
+    pub fn busy(&self) -> bool {
+        self.replay.is_none() && self.board.running()
+    }
+
     /// Whether keys go into a text.
     pub fn typing(&self) -> bool {
         self.view.entry.is_some()

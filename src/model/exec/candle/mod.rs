@@ -54,7 +54,7 @@ impl CandleExecutor {
 pub(super) fn open_device(device: Device) -> Result<candle_core::Device> {
     let refuse = |what: String| Err(ModelError::Device { device: device.to_string(), what });
     match device {
-        Device::Cpu => Ok(candle_core::Device::Cpu),
+        Device::Cpu | Device::CandleCpu => Ok(candle_core::Device::Cpu),
         Device::Auto if candle_core::utils::cuda_is_available() => open_device(Device::Cuda(0)),
         Device::Auto if candle_core::utils::metal_is_available() => open_device(Device::Metal),
         Device::Auto => Ok(candle_core::Device::Cpu),
