@@ -10,8 +10,8 @@ use crossterm::event::{
 };
 use crossterm::execute;
 use crossterm::terminal::{
-    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
-    disable_raw_mode, enable_raw_mode,
+    BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
+    LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 use futures::{Stream, StreamExt};
 use ratatui::Terminal;
@@ -41,7 +41,8 @@ impl Screen {
         ACTIVE.store(true, Ordering::SeqCst);
         // From here on, dropping restores whatever part of the set-up was done.
         let screen = Self;
-        execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste)?;
+        // Not `Terminal::clear`, which asks the terminal where its cursor is: over a slow line the answer comes too late.
+        execute!(io::stdout(), EnterAlternateScreen, Clear(ClearType::All), EnableBracketedPaste)?;
         if mouse {
             execute!(io::stdout(), EnableMouseCapture)?;
         }
@@ -108,7 +109,6 @@ pub fn launch(source: Source, options: Options, mouse: bool) -> Result<ExitRepor
     let _screen = Screen::enter(mouse)?;
     let mut terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>> =
         Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(1 << 16, io::stdout())))?;
-    terminal.clear()?;
     let report = runtime.block_on(async {
         let input = forwarded(EventStream::new());
         run(&mut terminal, input, source, options).await
