@@ -15,9 +15,10 @@ use probity::model::families::ConfigFile;
 use probity::model::tokenizer::{Extras, Tokenizer};
 use probity::model::weights::{Checkpoint, shards};
 use probity::session::format::{Entry, Header, Item, Session};
-use probity::tui::action::{Action, Played};
+use probity::session::replay::Step;
+use probity::tui::action::Action;
 use probity::tui::keymap::Keymap;
-use probity::tui::state::Start;
+use probity::tui::state::{ReplayState, Start};
 use probity::tui::theme::Theme;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -154,23 +155,11 @@ fn open(bytes: &[u8]) {
         timed(|| render(figure, "svg").unwrap());
         render(figure, "csv").unwrap();
     }
-    let replay = Some(("fuzz".to_owned(), session.duration()));
-    let mut harness = Harness::of(Start { size: (80, 24), replay, ..start() });
-    if let Some(spec) = &session.header.spec {
-        harness = Harness::of(Start {
-            size: (80, 24),
-            replay: Some(("fuzz".to_owned(), session.duration())),
-            spec: spec.clone(),
-            ..start()
-        });
-    }
+    let replay = Some(ReplayState::new("fuzz".to_owned(), session.duration(), 1.0));
+    let spec = session.header.spec.clone().unwrap_or_else(Spec::agreement);
+    let mut harness = Harness::of(Start { size: (80, 24), replay, spec, ..start() });
     for entry in session.entries {
-        let played = match entry.item {
-            Item::Command(command) => Played::Command(entry.t, command),
-            Item::Event(event) => Played::Event(entry.t, event),
-            Item::Note(_) | Item::View(_) => continue,
-        };
-        harness.act(Action::Played(Box::new(played)));
+        harness.act(Action::Played(Step::Entry(Box::new(entry))));
     }
     timed(|| harness.screen()).lines().for_each(printed);
     harness.keys("i");
