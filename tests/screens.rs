@@ -207,11 +207,11 @@ fn without_colour_no_cell_has_one() {
 }
 
 #[test]
-fn in_ascii_the_screen_is_ascii_but_for_names_and_signs() {
+fn in_ascii_lines_and_charts_are_ascii() {
     let mut h = Harness::finished(120, 40);
     h.state.view.glyphs = Glyphs::Ascii;
     let strange: Vec<char> =
-        h.screen().chars().filter(|c| !c.is_ascii() && !"εαφ±→·».●".contains(*c)).collect();
+        h.screen().chars().filter(|c| !c.is_ascii() && !"εαφ±→·».●…ΔL∞".contains(*c)).collect();
     assert_eq!(strange, Vec::<char>::new());
 }
 

@@ -49,7 +49,8 @@ struct Run<'s, 'a> {
     job: JobId,
     start: Instant,
     errors: Vec<Problem>,
-    summary: bool,
+    /// Held back until the end, because it closes the list of findings.
+    summary: Option<Finding>,
 }
 
 /// Runs one spec to its end. The first interrupt cancels, the second leaves at once. The last finding is always a summary.
@@ -64,7 +65,7 @@ pub async fn drive(
     sinks: &mut Sinks<'_>,
 ) -> Result<End, CliError> {
     let start = Instant::now();
-    let mut run = Run { sinks, spec, hash: spec.hash(), job, start, errors: Vec::new(), summary: false };
+    let mut run = Run { sinks, spec, hash: spec.hash(), job, start, errors: Vec::new(), summary: None };
     run.command(engine, &Command::Run { job, generation: job, spec: Box::new(spec.clone()) });
     let mut cancelling = false;
     let outcome = loop {
@@ -128,8 +129,7 @@ impl Run<'_, '_> {
                 self.sinks.meter.show(progress)
             }
             Event::Finding { generation, finding } if *generation == self.job => {
-                self.note(&finding.body);
-                self.write(finding)?;
+                self.finding(finding)?;
             }
             Event::Notice(notice) if notice.level != NoticeLevel::Info => {
                 let level = if notice.level == NoticeLevel::Error { "error" } else { "warning" };
@@ -141,15 +141,19 @@ impl Run<'_, '_> {
         Ok(None)
     }
 
-    fn note(&mut self, body: &Body) {
-        match body {
+    fn finding(&mut self, finding: &Finding) -> Result<(), CliError> {
+        match &finding.body {
             Body::Error(problem) => {
                 self.sinks.meter.say(&format!("error: {}", printable(&problem.to_string())));
                 self.errors.push(problem.clone());
             }
-            Body::Summary(_) => self.summary = true,
+            Body::Summary(_) => {
+                self.summary = Some(finding.clone());
+                return Ok(());
+            }
             _ => {}
         }
+        self.write(finding)
     }
 
     fn write(&mut self, finding: &Finding) -> Result<(), CliError> {
@@ -185,7 +189,7 @@ impl Run<'_, '_> {
         {
             self.add(Body::Error(problem.clone()))?;
         }
-        if !self.summary {
+        if self.summary.is_none() {
             let engine = self.sinks.board.engine.clone();
             let (device, version) = engine.map_or_else(
                 || ("unknown".into(), env!("CARGO_PKG_VERSION").into()),
@@ -193,6 +197,9 @@ impl Run<'_, '_> {
             );
             let cancelled = outcome == Outcome::Cancelled;
             self.add(Body::Summary(SummaryFinding { seconds: self.seconds(), device, version, cancelled }))?;
+        }
+        if let Some(summary) = self.summary.take() {
+            self.write(&summary)?;
         }
         self.sinks.meter.clear();
         self.record(Recorder::finish);

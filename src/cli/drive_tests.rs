@@ -78,7 +78,26 @@ fn a_run_closes_with_a_summary_and_the_session_folds_to_the_same_board() {
 #[test]
 fn a_failure_is_an_error_finding_and_then_a_summary() {
     let script = |command: &Command| match command {
-        Command::Run { .. } => vec![finished(Outcome::Failed(problem()))],
+        // The engine's own summary comes before it says how the run ended.
+        Command::Run { spec, .. } => {
+            let summary =
+                SummaryFinding { seconds: 0.5, device: "fake".into(), version: "9".into(), cancelled: false };
+            let finding = Finding {
+                lab: spec.lab,
+                spec: spec.hash(),
+                model: "m".into(),
+                seed: 0,
+                n: 0,
+                r#final: true,
+                t: 0.5,
+                level: None,
+                body: Body::Summary(summary),
+            };
+            vec![
+                Event::Finding { generation: 1, finding: Box::new(finding) },
+                finished(Outcome::Failed(problem())),
+            ]
+        }
         _ => Vec::new(),
     };
     let (end, json, session, board) = run(script, |_| {});

@@ -1,6 +1,5 @@
 //! The command line: one file per subcommand.
 
-pub mod catalog;
 pub mod doctor;
 pub mod drive;
 pub mod error;
@@ -13,6 +12,7 @@ pub mod output;
 pub mod progress;
 pub mod replay;
 pub mod run;
+pub mod score;
 pub mod shell;
 pub mod signals;
 pub mod suggest;
@@ -20,12 +20,14 @@ pub mod table;
 pub mod tui;
 
 use std::io::Write;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use self::error::CliError;
+use crate::figure::text::printable;
 
 /// How far can a probe of a language model be trusted?
 #[derive(Debug, Parser)]
@@ -40,12 +42,15 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Tui(tui::TuiArgs),
+    Run(run::RunArgs),
     Replay(replay::ReplayArgs),
     Export(export::ExportArgs),
     /// List models, or load one and describe it.
     #[command(subcommand)]
     Models(models::ModelsCommand),
     Gallery(gallery::GalleryArgs),
+    Score(score::ScoreArgs),
+    Reliability(score::ReliabilityArgs),
     /// Check device, terminal, folders and fonts.
     Doctor,
     /// Print completions for a shell.
@@ -66,13 +71,21 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version are no errors and go to standard output; clap knows which is which.
-            let _ = error.print();
+            // clap quotes arguments as they are; those that could steer the terminal are shown without colour.
+            if std::env::args_os().any(|a| a.to_string_lossy().chars().any(char::is_control)) {
+                error.render().to_string().lines().for_each(|line| output::say(&printable(line)));
+            } else {
+                // Help and version are no errors and go to standard output; clap knows which is which.
+                let _ = error.print();
+            }
             return ExitCode::from(if error.use_stderr() { error::USAGE } else { error::DONE });
         }
     };
     let command = cli.command.unwrap_or(Command::Tui(cli.tui));
-    match dispatch(command, &mut std::io::stdout().lock()) {
+    set_panic_hook();
+    // Standard output is not locked for good: the terminal program writes to it too.
+    let run = || dispatch(command, &mut std::io::stdout());
+    match catch_unwind(AssertUnwindSafe(run)).unwrap_or(Err(CliError::Told)) {
         Ok(()) => ExitCode::from(error::DONE),
         Err(error) => {
             if let Some(message) = error.message() {
@@ -83,6 +96,21 @@ pub fn main() -> ExitCode {
     }
 }
 
+/// A panic is told in one line that cannot steer the terminal; with RUST_BACKTRACE set, as Rust tells it.
+fn set_panic_hook() {
+    if std::env::var_os("RUST_BACKTRACE").is_some_and(|v| v != "0") {
+        return;
+    }
+    std::panic::set_hook(Box::new(|info| {
+        let payload = info.payload();
+        let text = payload.downcast_ref::<String>().map(String::as_str);
+        let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message");
+        let place = info.location().map_or(String::new(), |l| format!(" at {l}"));
+        output::say(&printable(&format!("internal error{place}: {text}")));
+        output::say("this is a defect of the program; RUST_BACKTRACE=1 shows more");
+    }));
+}
+
 fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), CliError> {
     match command {
         Command::Tui(args) => tui::live(&args),
@@ -91,8 +119,11 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), CliError> {
             let session = replay::open(&args.session)?;
             tui::replay(session, &args.session, args.speed.unwrap_or(1.0), &args.look)
         }
+        Command::Run(args) => run::run(&args, out),
         Command::Export(args) => export::export(&args),
         Command::Models(command) => models::models(&command, out),
+        Command::Score(args) => score::score(&args, out),
+        Command::Reliability(args) => score::reliability(&args, out),
         Command::Gallery(args) => gallery::run(&args, out),
         Command::Doctor => doctor::doctor(out),
         Command::Completions { shell } => shell::completions(shell, out),

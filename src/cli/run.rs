@@ -12,6 +12,7 @@ use super::progress::Meter;
 use super::{names, output, signals, table};
 use crate::engine::Engine;
 use crate::engine::board::Board;
+use crate::engine::local::{Cache, LocalEngine, LocalOptions};
 use crate::engine::message::{EngineInfo, Event};
 use crate::engine::spec::Spec;
 use crate::figure;
@@ -36,7 +37,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub json: bool,
     /// Use this seed in place of the specs' own.
-    #[arg(long)]
+    #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: Option<u64>,
     /// Where to compute: auto, cpu, cuda, cuda:N or metal.
     #[arg(long, default_value = "auto")]
@@ -81,13 +82,31 @@ impl RunArgs {
     }
 }
 
+/// Runs all specs on an engine of this process and reports on `out`.
+///
+/// # Errors
+/// As [`execute`], and [`CliError::Usage`] for a device or spec that cannot be used.
+pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let device = names::device(&args.device)?;
+    let tasks = args.tasks()?;
+    let failed = |e: std::io::Error| CliError::Failed(format!("cannot start: {e}"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let options = LocalOptions { device, cache: Cache::user(), models: Vec::new() };
+    let mut engine = LocalEngine::start(options).map_err(failed)?;
+    runtime.block_on(execute(&mut engine, args, &tasks, out))
+}
+
 /// Runs all specs on an engine and reports on `out`.
 ///
 /// # Errors
 /// [`CliError::Cancelled`] where the user stopped it, [`CliError::Told`] where a run failed and said so, and the failures of
 /// writing results.
-pub async fn execute(engine: &mut dyn Engine, args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
-    let tasks = args.tasks()?;
+pub async fn execute(
+    engine: &mut dyn Engine,
+    args: &RunArgs,
+    tasks: &[Task],
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
     let mut events =
         engine.take_events().ok_or_else(|| CliError::Failed("the engine gives no events".into()))?;
     let mut interrupts = signals::interrupts();
@@ -172,12 +191,17 @@ impl Report {
         set_mode(findings.path());
         findings.persist(&path).map_err(|e| cannot(&path, &e.error))?;
         let figures = if figures { figure::reliability::all(board) } else { Vec::new() };
+        let mut names: Vec<String> = Vec::new();
         for figure in &figures {
+            // Two folders may have the same last part.
+            let mut name = name::sanitise(&figure.name);
+            let taken = names.iter().filter(|n| **n == name).count();
+            names.push(name.clone());
+            if taken > 0 {
+                name = format!("{name}-{}", taken + 1);
+            }
             for extension in ["png", "svg", "csv"] {
-                figure::export(
-                    figure,
-                    &folder.join(format!("{}.{extension}", name::sanitise(&figure.name))),
-                )?;
+                figure::export(figure, &folder.join(format!("{name}.{extension}")))?;
             }
         }
         if !self.quiet {

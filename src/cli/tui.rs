@@ -5,26 +5,23 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use clap::Args;
-use tokio::sync::mpsc::{Receiver, channel};
 
-use super::catalog::catalog;
 use super::error::CliError;
 use super::names;
-use crate::engine::EVENT_QUEUE;
 use crate::engine::finding::Problem;
 use crate::engine::local::{Cache, LocalEngine, LocalOptions};
-use crate::engine::message::{Command, Event, Notice, NoticeLevel};
+use crate::engine::message::{Notice, NoticeLevel};
 use crate::engine::spec::Spec;
 use crate::figure::{self, Figure};
-use crate::session::SessionError;
-use crate::session::format::{Header, Item, Session};
+use crate::session::format::{Header, Session};
 use crate::session::name;
 use crate::session::record::Recorder;
-use crate::session::replay::{Control, Recorded, Step};
-use crate::tui::action::{Played, ReplayControl};
+use crate::session::replay::Recorded;
+use crate::tui;
+use crate::tui::catalog::Catalog;
 use crate::tui::keymap::Keymap;
-use crate::tui::run::{self, Options, Source};
-use crate::tui::state::{Glyphs, Start};
+use crate::tui::run::{Options, Source};
+use crate::tui::state::{Glyphs, ReplayState, Start};
 use crate::tui::terminal;
 use crate::tui::theme::{Surroundings, Theme};
 
@@ -108,7 +105,7 @@ pub fn live(args: &TuiArgs) -> Result<(), CliError> {
     let mut start = look(&args.look, &mut notices)?;
     start.spec = spec;
     start.recording = recorder.as_ref().map(Recorder::name);
-    let recorder = recorder.map(|r| Box::new(Tape(r)) as Box<dyn run::Recorder>);
+    let recorder = recorder.map(|r| Box::new(r) as Box<dyn tui::recording::Recorder>);
     open(Source::Live(Box::new(engine), recorder), start, notices, !args.look.no_mouse)
 }
 
@@ -127,9 +124,9 @@ pub fn replay(session: Session, title: &str, speed: f64, args: &LookArgs) -> Res
     if let Some(spec) = &session.header.spec {
         start.spec = spec.clone();
     }
-    start.replay = Some((title.to_owned(), session.duration()));
-    let player = Projector(Recorded::new(Arc::new(session), speed));
-    open(Source::Replay(Box::new(player)), start, notices, !args.no_mouse)
+    start.replay = Some(ReplayState::new(title.to_owned(), session.duration(), speed));
+    let recorded = Recorded::new(Arc::new(session), speed);
+    open(Source::Replay(recorded), start, notices, !args.no_mouse)
 }
 
 fn open(source: Source, start: Start, notices: Vec<Notice>, mouse: bool) -> Result<(), CliError> {
@@ -146,7 +143,7 @@ fn open(source: Source, start: Start, notices: Vec<Notice>, mouse: bool) -> Resu
 
 fn look(args: &LookArgs, notices: &mut Vec<Notice>) -> Result<Start, CliError> {
     let surroundings = Surroundings::read(|name| std::env::var(name).ok());
-    let mut start = Start::new(catalog());
+    let mut start = Start::new(Catalog::registered());
     start.themes = Theme::choose(args.theme.as_deref(), &surroundings)
         .map_err(|e| CliError::Usage(format!("--theme: {e}")))?;
     start.glyphs = match (args.ascii, args.blocks) {
@@ -207,69 +204,4 @@ fn export(figure: &Figure, folder: &Path) -> Result<Vec<PathBuf>, Problem> {
             })
         })
         .collect()
-}
-
-/// The session's recorder as the loop wants it.
-struct Tape(Recorder);
-
-fn lost(error: &SessionError) -> Problem {
-    Problem {
-        what: error.to_string(),
-        r#where: "session".into(),
-        hint: "what was recorded until now is kept".into(),
-    }
-}
-
-impl run::Recorder for Tape {
-    fn command(&mut self, t: f64, command: &Command) -> Result<(), Problem> {
-        self.0.command(t, command).map_err(|e| lost(&e))
-    }
-
-    fn event(&mut self, t: f64, event: &Event) -> Result<(), Problem> {
-        self.0.event(t, event).map_err(|e| lost(&e))
-    }
-
-    fn rename(&mut self, name: &str) -> Result<String, Problem> {
-        self.0.rename(name).map(|()| self.0.name()).map_err(|e| Problem {
-            what: e.to_string(),
-            r#where: "session".into(),
-            hint: "it goes on under its old name; try another one".into(),
-        })
-    }
-}
-
-/// A recording as the loop wants it.
-struct Projector(Recorded);
-
-impl run::Player for Projector {
-    fn take_items(&mut self) -> Option<Receiver<Played>> {
-        let mut steps = self.0.take_steps()?;
-        let (sender, receiver) = channel(EVENT_QUEUE);
-        let forward = move || {
-            while let Some(step) = steps.blocking_recv() {
-                let played = match step {
-                    Step::Rewound => Played::Rewound,
-                    Step::Ended => Played::Ended,
-                    Step::Entry(entry) => match entry.item {
-                        Item::Command(command) => Played::Command(entry.t, command),
-                        Item::Event(event) => Played::Event(entry.t, event),
-                        _ => continue,
-                    },
-                };
-                if sender.blocking_send(played).is_err() {
-                    return;
-                }
-            }
-        };
-        std::thread::Builder::new().name("projector".into()).spawn(forward).ok().map(|_| receiver)
-    }
-
-    fn control(&mut self, control: ReplayControl) {
-        let replay: Control = self.0.control();
-        match control {
-            ReplayControl::Pause(hold) => replay.pause(hold),
-            ReplayControl::Seek(t) => replay.seek(t),
-            ReplayControl::Speed(speed) => replay.speed(speed),
-        }
-    }
 }

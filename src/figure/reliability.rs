@@ -6,21 +6,22 @@ use super::{Axis, Dash, Datum, Figure, Layer, Marker, Provenance, Scale, Series}
 use crate::engine::board::{Board, Curve, Tagged};
 use crate::engine::finding::ReliabilityFinding;
 use crate::engine::spec::OracleKind;
+use crate::lab::interventions::{self, find};
 use crate::stats::estimate::Estimate;
 
-/// Methods with their name in print, in the order that gives colours and markers: a method looks the same in every
-/// figure, whichever others are drawn with it.
-const METHODS: [(&str, &str); 10] = [
-    ("alterrep", "AlterRep"),
-    ("fgsm", "FGSM"),
-    ("pgd", "PGD"),
-    ("inlp", "INLP"),
-    ("rlace", "RLACE"),
-    ("autoattack", "AutoAttack"),
-    ("leace", "LEACE"),
-    ("mean_difference", "mean difference"),
-    ("identity", "identity"),
-    ("random_subspace", "random subspace"),
+/// Methods in the order that gives colours and markers: a method looks the same in every figure, whichever others are
+/// drawn with it and wherever the registry lists it. New ones are added at the end.
+const LOOKS: [&str; 10] = [
+    "alterrep",
+    "fgsm",
+    "pgd",
+    "inlp",
+    "rlace",
+    "autoattack",
+    "leace",
+    "mean_difference",
+    "identity",
+    "random_subspace",
 ];
 const MARKERS: [Marker; 5] = [Marker::Circle, Marker::Triangle, Marker::Square, Marker::Cross, Marker::Plus];
 /// The palette's black, for what belongs to no method.
@@ -28,16 +29,23 @@ const BLACK: usize = 6;
 /// Reliabilities whose lines of equal value are drawn into the plane.
 const LEVELS: [f64; 4] = [0.2, 0.4, 0.6, 0.8];
 
-/// Name of a method in print; its identifier where it has none.
+/// Name of a method in print; its identifier where the registry does not have it (a newer program's session).
 pub fn title(method: &str) -> String {
-    METHODS.iter().find(|(id, _)| *id == method).map_or(method, |(_, name)| name).to_owned()
+    find(method).map_or(method, |m| m.title()).to_owned()
+}
+
+/// A model's name in print: of a folder, its last part.
+pub fn model_title(model: &str) -> &str {
+    let is_path = model.starts_with(['/', '.', '~']) || model.starts_with("dir:") || model.contains('\\');
+    let last = model.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next();
+    last.filter(|name| is_path && !name.is_empty()).unwrap_or(model)
 }
 
 /// Number of the method's colour, and its marker.
 pub fn look(method: &str) -> (usize, Marker) {
     // Unknown methods get a look by name, so that it is at least the same everywhere.
-    let hash = || METHODS.len() + method.bytes().fold(0usize, |h, b| (h * 31 + usize::from(b)) % 997);
-    let i = METHODS.iter().position(|(id, _)| *id == method).unwrap_or_else(hash);
+    let hash = || LOOKS.len() + method.bytes().fold(0usize, |h, b| (h * 31 + usize::from(b)) % 997);
+    let i = LOOKS.iter().position(|id| *id == method).unwrap_or_else(hash);
     (i, MARKERS[i % MARKERS.len()])
 }
 
@@ -55,6 +63,7 @@ pub fn curves(
     let first = *drawn.first()?;
     drawn.retain(|c| c.parameter == first.parameter);
     let (symbol, label) = parameter(&first.parameter);
+    let short = model_title(model);
     let mut layers = Vec::new();
     for curve in &drawn {
         let name = if drawn.len() > 1 { format!("{} ", title(&curve.method)) } else { String::new() };
@@ -85,14 +94,14 @@ pub fn curves(
     let ids: Vec<&str> = drawn.iter().map(|c| c.method.as_str()).collect();
     let points = drawn.iter().flat_map(|c| &c.points);
     Some(Figure {
-        name: format!("reliability-{model}-{}-{oracle}", ids.join("-")),
+        name: format!("reliability-{short}-{}-{oracle}", ids.join("-")),
         title: format!(
-            "{} on {model}, layer {}, {}",
+            "{} on {short}, layer {}, {}",
             names.join(" and "),
             first.points[0].value.layer,
             judge(oracle)
         ),
-        x: Axis { label, scale: scale(&drawn), range: None },
+        x: Axis { label, scale: scale(&first.method), range: None },
         y: Axis {
             label: "completeness, selectivity, reliability".into(),
             scale: Scale::Linear,
@@ -136,11 +145,12 @@ pub fn pareto(board: &Board, model: &str, oracle: OracleKind) -> Option<Figure> 
             points: best,
         }));
     }
+    let short = model_title(model);
     let axis = |label: &str| Axis { label: label.into(), scale: Scale::Linear, range: Some((0.0, 1.0)) };
     Some(Figure {
-        name: format!("pareto-{model}-{oracle}"),
+        name: format!("pareto-{short}-{oracle}"),
         title: format!(
-            "Completeness against selectivity: {model}, layer {}, {}",
+            "Completeness against selectivity: {short}, layer {}, {}",
             first.points[0].value.layer,
             judge(oracle)
         ),
@@ -184,13 +194,12 @@ fn parameter(name: &str) -> (String, String) {
     }
 }
 
-/// Logarithmic where the positive strengths span more than a factor of fifty, as the grids of ε and α do.
-fn scale(curves: &[&Curve]) -> Scale {
-    let values = || curves.iter().flat_map(|c| &c.points).map(|p| p.value.value);
-    let positive = || values().filter(|v| *v > 0.0);
-    let (lo, hi) = (positive().fold(f64::INFINITY, f64::min), positive().fold(0.0, f64::max));
-    let whole = values().all(|v| v.fract() == 0.0);
-    if hi > 50.0 * lo && !whole && values().all(|v| v >= 0.0) { Scale::Log } else { Scale::Linear }
+/// The axis on which the method's registry entry sweeps its strength.
+fn scale(method: &str) -> Scale {
+    match find(method).map(|m| m.parameter().scale) {
+        Some(interventions::Scale::Log) => Scale::Log,
+        Some(interventions::Scale::Linear | interventions::Scale::Integer) | None => Scale::Linear,
+    }
 }
 
 /// The line on which the harmonic mean of C and S is `r`: 1/C + 1/S = 2/r.
@@ -291,6 +300,20 @@ mod tests {
         assert!(
             points.iter().all(|(c, s)| (0.0..=1.0 + 1e-12).contains(c) && (0.0..=1.0 + 1e-12).contains(s))
         );
+    }
+
+    #[test]
+    fn folders_have_short_names_in_print() {
+        for (model, short) in [
+            ("bert-mini", "bert-mini"),
+            ("/home/x/my-bert/", "my-bert"),
+            ("./a/b", "b"),
+            ("org/name", "org/name"),
+            ("/", "/"),
+            ("C:\\models\\bert", "bert"),
+        ] {
+            assert_eq!(model_title(model), short);
+        }
     }
 
     #[test]

@@ -171,23 +171,26 @@ pub enum Head {
         /// The decoder is the word-embedding table.
         tied: bool,
     },
-    /// Causal LM: decoder V x D.
+    /// Decoder V x D: causal LM, and the output of an encoder-decoder.
     Causal {
         /// The decoder is the word-embedding table.
         tied: bool,
+        /// A bias over the vocabulary (BART's `final_logits_bias`).
+        bias: bool,
     },
 }
 
-/// The second stack of an encoder-decoder.
+/// The second stack of an encoder-decoder: causal self-attention, attention to the encoder's output, feed-forward, each
+/// with the norm placed as in the encoder. It shares the word-embedding table and has its own positions and embedding norm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decoder {
-    /// Blocks, each with self-attention, cross-attention and feed-forward.
+    /// Blocks.
     pub layers: usize,
     /// Heads.
     pub heads: usize,
     /// Feed-forward width.
     pub intermediate: usize,
-    /// Token that the shifted input begins with.
+    /// What it reads at first; its input is the encoder's, shifted right behind this token, unless given.
     pub start_token: u32,
 }
 
@@ -262,7 +265,10 @@ impl Arch {
         }
         let blocks = if self.shared_block { self.layers.min(1) } else { self.layers };
         for l in 0..blocks {
-            self.block_parameters(l, &mut list);
+            self.block_parameters(&format!("blocks.{l}"), self.intermediate, &mut list);
+        }
+        if let Some(second) = self.decoder {
+            self.decoder_parameters(second, &mut list);
         }
         if self.final_norm {
             list.norm("final_norm", self.norm.kind, d);
@@ -271,9 +277,31 @@ impl Arch {
         list.0
     }
 
-    fn block_parameters(&self, l: usize, list: &mut List) {
-        let (d, f, hd) = (self.hidden, self.intermediate, self.head_dim);
-        let at = format!("blocks.{l}");
+    fn decoder_parameters(&self, second: Decoder, list: &mut List) {
+        let d = self.hidden;
+        if let Positions::Learned { offset, .. } = self.positions {
+            list.push(
+                "decoder.embed.positions.weight".into(),
+                vec![self.max_positions + offset, d],
+                Role::Weight,
+            );
+        }
+        if self.embedding.norm {
+            list.norm("decoder.embed.norm", self.norm.kind, d);
+        }
+        for l in 0..second.layers {
+            let at = format!("decoder.blocks.{l}");
+            self.block_parameters(&at, second.intermediate, list);
+            for part in ["q", "k", "v"] {
+                list.linear(&format!("{at}.cross.{part}"), d, d, self.attention.qkv_bias);
+            }
+            list.linear(&format!("{at}.cross.out"), d, d, self.attention.out_bias);
+            list.norm(&format!("{at}.norm_cross"), self.norm.kind, d);
+        }
+    }
+
+    fn block_parameters(&self, at: &str, f: usize, list: &mut List) {
+        let (d, hd) = (self.hidden, self.head_dim);
         list.norm(&format!("{at}.norm1"), self.norm.kind, d);
         list.linear(&format!("{at}.attn.q"), self.heads * hd, d, self.attention.qkv_bias);
         list.linear(&format!("{at}.attn.k"), self.kv_heads * hd, d, self.attention.qkv_bias);
@@ -301,9 +329,12 @@ impl Arch {
                 }
                 list.push("head.decoder.bias".into(), vec![v], Role::Bias);
             }
-            Head::Causal { tied } => {
+            Head::Causal { tied, bias } => {
                 if !tied {
                     list.push("head.decoder.weight".into(), vec![v, d], Role::Weight);
+                }
+                if bias {
+                    list.push("head.decoder.bias".into(), vec![v], Role::Bias);
                 }
             }
         }
@@ -360,6 +391,28 @@ impl Arch {
                 "embeddings of width {} do not fit a hidden size of {}",
                 self.embedding.width, self.hidden
             ));
+        }
+        if let Some(second) = self.decoder {
+            let plain =
+                self.place == Place::Post && !self.embedding.projection && self.kv_heads == self.heads;
+            if !plain || second.layers > 4096 || self.heads * self.head_dim != self.hidden {
+                return Err("a decoder of this kind is not supported".into());
+            }
+            if second.layers == 0 || second.intermediate == 0 || second.intermediate > LARGEST {
+                return Err(format!(
+                    "a decoder of {} layers and width {}",
+                    second.layers, second.intermediate
+                ));
+            }
+            if second.heads == 0 || !self.hidden.is_multiple_of(second.heads) {
+                return Err(format!(
+                    "a hidden size of {} does not split into {} heads",
+                    self.hidden, second.heads
+                ));
+            }
+            if second.start_token as usize >= self.vocab {
+                return Err(format!("start token {} is outside the vocabulary", second.start_token));
+            }
         }
         if let Positions::Rotary { fraction, theta } = self.positions {
             let sound = fraction > 0.0 && fraction <= 1.0 && theta > 0.0 && theta.is_finite();

@@ -14,6 +14,7 @@ pub struct Batch {
     ids: Vec<u32>,
     types: Vec<u32>,
     lengths: Vec<usize>,
+    decoder: Option<Box<Batch>>,
 }
 
 impl Batch {
@@ -28,6 +29,7 @@ impl Batch {
             ids: vec![pad; rows.len() * len],
             types: vec![0; rows.len() * len],
             lengths: rows.iter().map(|r| r.as_ref().len()).collect(),
+            decoder: None,
         };
         if rows.is_empty() {
             return Err(ModelError::Empty { row: 0 });
@@ -63,6 +65,41 @@ impl Batch {
             batch.types[b * batch.len..b * batch.len + row.len()].copy_from_slice(row);
         }
         Ok(batch)
+    }
+
+    /// The same with explicit input for the decoder of an encoder-decoder model, one list per row. Without it the decoder
+    /// reads the encoder's input shifted right, so that its position t predicts the input's token t.
+    ///
+    /// # Errors
+    /// As [`Batch::new`]; [`ModelError::Plan`] when the numbers of rows differ.
+    pub fn with_decoder<R: AsRef<[u32]>>(mut self, rows: &[R], pad: u32) -> Result<Batch> {
+        if rows.len() != self.rows() {
+            return Err(ModelError::Plan(format!(
+                "{} decoder rows for {} sentences",
+                rows.len(),
+                self.rows()
+            )));
+        }
+        self.decoder = Some(Box::new(Batch::new(rows, pad)?));
+        Ok(self)
+    }
+
+    /// The side on which logits are read: the decoder's input where one is given, else this batch.
+    pub fn output(&self) -> &Batch {
+        self.decoder.as_deref().unwrap_or(self)
+    }
+
+    /// What the decoder reads: its own rows, or these shifted right behind `start`.
+    pub fn decoder_input(&self, start: u32) -> Batch {
+        if let Some(own) = &self.decoder {
+            return (**own).clone();
+        }
+        let mut ids = self.ids.clone();
+        for row in ids.chunks_mut(self.len) {
+            row.rotate_right(1);
+            row[0] = start;
+        }
+        Batch { ids, types: vec![0; self.ids.len()], ..self.clone() }
     }
 
     /// Number of rows B.
@@ -122,6 +159,15 @@ impl Batch {
     /// # Errors
     /// [`ModelError::TooLong`], [`ModelError::TokenId`], [`ModelError::Plan`] for token types.
     pub fn check(&self, arch: &Arch) -> Result<()> {
+        match (&self.decoder, arch.decoder) {
+            (Some(own), Some(_)) => own.check_rows(arch)?,
+            (Some(_), None) => return Err(ModelError::Plan(format!("'{}' has no decoder", arch.family))),
+            (None, _) => {}
+        }
+        self.check_rows(arch)
+    }
+
+    fn check_rows(&self, arch: &Arch) -> Result<()> {
         for (row, &len) in self.lengths.iter().enumerate() {
             if len > arch.max_positions {
                 return Err(ModelError::TooLong { row, len, max: arch.max_positions });
@@ -162,5 +208,15 @@ mod tests {
         assert!(matches!(Batch::new::<Vec<u32>>(&[], 0), Err(ModelError::Empty { row: 0 })));
         assert!(matches!(Batch::new(&[vec![1], vec![]], 0), Err(ModelError::Empty { row: 1 })));
         assert!(Batch::with_types(&[vec![1, 2]], &[vec![0]], 0).is_err());
+    }
+
+    #[test]
+    fn the_decoder_reads_the_shifted_input_unless_it_has_its_own() {
+        let b = Batch::new(&[vec![5, 6, 7], vec![8]], 0).unwrap();
+        assert_eq!(b.decoder_input(2).ids(), [2, 5, 6, 2, 8, 0]);
+        assert_eq!(b.output(), &b);
+        let own = b.with_decoder(&[vec![3], vec![4, 9]], 0).unwrap();
+        assert_eq!((own.decoder_input(2).ids(), own.output().len()), (&[3, 0, 4, 9][..], 2));
+        assert!(own.with_decoder(&[vec![3]], 0).is_err());
     }
 }

@@ -13,10 +13,25 @@ pub enum Device {
     Auto,
     /// The CPU.
     Cpu,
+    /// The CPU by way of candle: slow, and the reference that tests compare the CPU executor with.
+    CandleCpu,
     /// An NVIDIA GPU by number (`--features cuda`).
     Cuda(usize),
     /// An Apple GPU (`--features metal`).
     Metal,
+}
+
+impl Device {
+    /// What [`Device::Auto`] stands for in this build on this machine; any other choice stays.
+    #[must_use]
+    pub fn resolve(self) -> Device {
+        match self {
+            Device::Auto if candle_core::utils::cuda_is_available() => Device::Cuda(0),
+            Device::Auto if candle_core::utils::metal_is_available() => Device::Metal,
+            Device::Auto => Device::Cpu,
+            other => other,
+        }
+    }
 }
 
 impl fmt::Display for Device {
@@ -24,6 +39,7 @@ impl fmt::Display for Device {
         match self {
             Device::Auto => write!(f, "auto"),
             Device::Cpu => write!(f, "cpu"),
+            Device::CandleCpu => write!(f, "candle-cpu"),
             Device::Cuda(n) => write!(f, "cuda:{n}"),
             Device::Metal => write!(f, "metal"),
         }
@@ -37,6 +53,7 @@ impl FromStr for Device {
         match s {
             "auto" => Ok(Device::Auto),
             "cpu" => Ok(Device::Cpu),
+            "candle-cpu" => Ok(Device::CandleCpu),
             "cuda" => Ok(Device::Cuda(0)),
             "metal" => Ok(Device::Metal),
             _ => s.strip_prefix("cuda:").and_then(|n| n.parse().ok()).map(Device::Cuda).ok_or_else(|| {
@@ -53,7 +70,9 @@ mod tests {
 
     #[test]
     fn names_round_trip() {
-        for d in [Device::Auto, Device::Cpu, Device::Cuda(0), Device::Cuda(3), Device::Metal] {
+        for d in
+            [Device::Auto, Device::Cpu, Device::CandleCpu, Device::Cuda(0), Device::Cuda(3), Device::Metal]
+        {
             assert_eq!(d.to_string().parse::<Device>().unwrap(), d);
         }
         assert_eq!("cuda".parse::<Device>().unwrap(), Device::Cuda(0));

@@ -6,6 +6,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::arch::{Arch, Place};
+use super::batch::Batch;
+use super::plan::Sites;
 
 /// A place in the forward pass. Layers count from 0.
 ///
@@ -28,6 +30,14 @@ pub enum HookPoint {
     MlpOut(usize),
     /// `blocks.{l}.hook_resid_post`: output of block l, `[B,T,D]`; always before a final norm.
     ResidPost(usize),
+    /// `decoder.{l}.hook_resid_pre`: input of block l of an encoder-decoder's decoder, `[B,T',D]`.
+    DecoderPre(usize),
+    /// `decoder.{l}.attn.hook_pattern`: its self-attention, `[B,H',T',T']`. Read only.
+    DecoderPattern(usize),
+    /// `decoder.{l}.cross_attn.hook_pattern`: its attention to the encoder, `[B,H',T',T]`. Read only.
+    CrossPattern(usize),
+    /// `decoder.{l}.hook_resid_post`: its output, `[B,T',D]`.
+    DecoderPost(usize),
     /// `ln_final.hook_normalized`: after the final norm, `[B,T,D]`; only where there is one. Hugging Face's last
     /// hidden state of GPT-2, GPT-NeoX, Llama and Qwen2.
     FinalNorm,
@@ -39,6 +49,7 @@ impl HookPoint {
         use HookPoint::*;
         match self {
             Embed | FinalNorm => None,
+            DecoderPre(l) | DecoderPattern(l) | CrossPattern(l) | DecoderPost(l) => Some(l),
             ResidPre(l) | Pattern(l) | AttnOut(l) | ResidMid(l) | MlpOut(l) | ResidPost(l) => Some(l),
         }
     }
@@ -49,16 +60,44 @@ impl HookPoint {
             HookPoint::Embed => true,
             HookPoint::FinalNorm => arch.final_norm,
             HookPoint::ResidMid(l) => l < arch.layers && arch.place != Place::Parallel,
-            other => other.layer().is_some_and(|l| l < arch.layers),
+            p if p.in_decoder() => p.layer() < arch.decoder.map(|d| d.layers),
+            p => p.layer().is_some_and(|l| l < arch.layers),
         }
+    }
+
+    /// Whether the point lies in the second stack of an encoder-decoder.
+    pub fn in_decoder(self) -> bool {
+        use HookPoint::*;
+        matches!(self, DecoderPre(_) | DecoderPattern(_) | CrossPattern(_) | DecoderPost(_))
+    }
+
+    /// Whether attention probabilities are read there.
+    pub fn is_pattern(self) -> bool {
+        matches!(self, HookPoint::Pattern(_) | HookPoint::DecoderPattern(_) | HookPoint::CrossPattern(_))
     }
 
     /// Width of a vector at this point; `None` for attention probabilities.
     pub fn width(self, arch: &Arch) -> Option<usize> {
         match self {
             HookPoint::Embed => Some(arch.embedding.width),
-            HookPoint::Pattern(_) => None,
+            p if p.is_pattern() => None,
             _ => Some(arch.hidden),
+        }
+    }
+}
+
+impl HookPoint {
+    /// Shape of a capture at this point: `[B,T,W]`, `[N,W]`, and for attention `[B,H,T,K]`, `[N,H,K]`.
+    pub fn capture_shape(self, arch: &Arch, batch: &Batch, sites: &Sites) -> Vec<usize> {
+        let second = self.in_decoder() || (self == HookPoint::FinalNorm && arch.decoder.is_some());
+        let t = if second { batch.output().len() } else { batch.len() };
+        let heads = if second { arch.decoder.map_or(arch.heads, |d| d.heads) } else { arch.heads };
+        let keys = if matches!(self, HookPoint::CrossPattern(_)) { batch.len() } else { t };
+        match (sites, self.width(arch)) {
+            (Sites::All, Some(w)) => vec![batch.rows(), t, w],
+            (Sites::All, None) => vec![batch.rows(), heads, t, keys],
+            (Sites::At(list), Some(w)) => vec![list.len(), w],
+            (Sites::At(list), None) => vec![list.len(), heads, keys],
         }
     }
 }
@@ -73,6 +112,10 @@ impl fmt::Display for HookPoint {
             HookPoint::ResidMid(l) => write!(f, "blocks.{l}.hook_resid_mid"),
             HookPoint::MlpOut(l) => write!(f, "blocks.{l}.hook_mlp_out"),
             HookPoint::ResidPost(l) => write!(f, "blocks.{l}.hook_resid_post"),
+            HookPoint::DecoderPre(l) => write!(f, "decoder.{l}.hook_resid_pre"),
+            HookPoint::DecoderPattern(l) => write!(f, "decoder.{l}.attn.hook_pattern"),
+            HookPoint::CrossPattern(l) => write!(f, "decoder.{l}.cross_attn.hook_pattern"),
+            HookPoint::DecoderPost(l) => write!(f, "decoder.{l}.hook_resid_post"),
             HookPoint::FinalNorm => write!(f, "ln_final.hook_normalized"),
         }
     }
@@ -82,7 +125,8 @@ impl fmt::Display for HookPoint {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{0}' is no hook point; known: hook_embed, blocks.N.{{hook_resid_pre, attn.hook_pattern, hook_attn_out, \
-     hook_resid_mid, hook_mlp_out, hook_resid_post}}, ln_final.hook_normalized"
+     hook_resid_mid, hook_mlp_out, hook_resid_post}}, decoder.N.{{hook_resid_pre, attn.hook_pattern, \
+     cross_attn.hook_pattern, hook_resid_post}}, ln_final.hook_normalized"
 )]
 pub struct UnknownHook(String);
 
@@ -96,19 +140,23 @@ impl FromStr for HookPoint {
             "ln_final.hook_normalized" => return Ok(HookPoint::FinalNorm),
             _ => {}
         }
-        let (layer, rest) =
-            name.strip_prefix("blocks.").and_then(|s| s.split_once('.')).ok_or_else(unknown)?;
+        let (stack, rest) = name.split_once('.').ok_or_else(unknown)?;
+        let (layer, rest) = rest.split_once('.').ok_or_else(unknown)?;
         if layer.is_empty() || !layer.bytes().all(|b| b.is_ascii_digit()) {
             return Err(unknown());
         }
         let l = layer.parse().map_err(|_| unknown())?;
-        Ok(match rest {
-            "hook_resid_pre" => HookPoint::ResidPre(l),
-            "attn.hook_pattern" => HookPoint::Pattern(l),
-            "hook_attn_out" => HookPoint::AttnOut(l),
-            "hook_resid_mid" => HookPoint::ResidMid(l),
-            "hook_mlp_out" => HookPoint::MlpOut(l),
-            "hook_resid_post" => HookPoint::ResidPost(l),
+        Ok(match (stack, rest) {
+            ("blocks", "hook_resid_pre") => HookPoint::ResidPre(l),
+            ("blocks", "attn.hook_pattern") => HookPoint::Pattern(l),
+            ("blocks", "hook_attn_out") => HookPoint::AttnOut(l),
+            ("blocks", "hook_resid_mid") => HookPoint::ResidMid(l),
+            ("blocks", "hook_mlp_out") => HookPoint::MlpOut(l),
+            ("blocks", "hook_resid_post") => HookPoint::ResidPost(l),
+            ("decoder", "hook_resid_pre") => HookPoint::DecoderPre(l),
+            ("decoder", "attn.hook_pattern") => HookPoint::DecoderPattern(l),
+            ("decoder", "cross_attn.hook_pattern") => HookPoint::CrossPattern(l),
+            ("decoder", "hook_resid_post") => HookPoint::DecoderPost(l),
             _ => return Err(unknown()),
         })
     }
@@ -135,7 +183,8 @@ mod tests {
         use HookPoint::*;
         let all =
             [Embed, ResidPre(0), Pattern(11), AttnOut(2), ResidMid(3), MlpOut(4), ResidPost(5), FinalNorm];
-        for p in all {
+        let second = [DecoderPre(0), DecoderPattern(1), CrossPattern(2), DecoderPost(3)];
+        for p in all.into_iter().chain(second) {
             assert_eq!(p.to_string().parse::<HookPoint>().unwrap(), p);
         }
         assert_eq!(ResidPost(5).to_string(), "blocks.5.hook_resid_post");

@@ -47,7 +47,6 @@ pub use self::source::ModelSource;
 pub use self::tokenizer::{Encoding, Special, Tokenizer};
 pub use self::trace::Trace;
 
-use self::exec::candle::CandleExecutor;
 use self::families::ConfigFile;
 use self::source::Files;
 
@@ -109,7 +108,7 @@ impl Model {
         let card = files.text("card.json")?.and_then(|t| serde_json::from_str(&t).ok());
         Ok(Model {
             name: source.to_string(),
-            executor: Box::new(CandleExecutor::new(&arch, params, device)?),
+            executor: exec::open(&arch, params, device)?,
             arch,
             tokenizer,
             pooling: pooling(&files)?,
@@ -142,7 +141,7 @@ impl Model {
         hash.update(tokenizer.as_ref().map_or([0; 32], Tokenizer::digest));
         Ok(Model {
             name: name.to_owned(),
-            executor: Box::new(CandleExecutor::new(&arch, params, device)?),
+            executor: exec::open(&arch, params, device)?,
             arch,
             tokenizer,
             pooling: None,

@@ -118,10 +118,14 @@ impl Params {
     /// # Errors
     /// [`ModelError::MissingTensor`], [`ModelError::Weights`] (wrong shape, not finite, unsupported type).
     pub fn read(arch: &mut Arch, family: &Family, weights: &Checkpoint) -> Result<Params> {
+        let stored = |name: &str| family.locate(name).names.iter().any(|n| weights.contains(n));
         let head = arch.head_parameters();
-        let stored = |name: &str| family.locate(name).names.iter().find(|n| weights.contains(n)).cloned();
-        if !head.is_empty() && head.iter().all(|p| stored(&p.name).is_none()) {
-            arch.head = Head::None;
+        if !head.is_empty() && !head.iter().any(|p| stored(&p.name)) {
+            arch.head = match arch.head {
+                // BART's bias is a buffer of zeros that base checkpoints leave out; the head is the embedding table.
+                Head::Causal { tied: true, .. } => Head::Causal { tied: true, bias: false },
+                _ => Head::None,
+            };
         }
         let mut params = Params::default();
         for p in arch.parameters() {

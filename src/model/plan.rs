@@ -204,16 +204,21 @@ impl Plan {
         }
     }
 
-    /// How far the pass must go: blocks `first_block()..blocks`, and whether the final norm (and what follows) runs.
+    /// How far the pass must go, from block `first_block()` on.
     pub fn extent(&self, arch: &Arch) -> Extent {
-        let mut extent = Extent { blocks: 0, final_norm: false };
+        let mut extent = Extent { blocks: 0, decoder_blocks: 0, output: false };
+        let second = arch.decoder.map_or(0, |d| d.layers);
         let mut need = |p: HookPoint| match p {
             HookPoint::Embed => {}
             // The input of block l exists once block l-1 has run (or the embedding, for block 0).
             HookPoint::ResidPre(l) => extent.blocks = extent.blocks.max(l),
             HookPoint::FinalNorm => {
-                extent.final_norm = true;
+                extent.output = true;
+                (extent.blocks, extent.decoder_blocks) = (arch.layers, second);
+            }
+            p if p.in_decoder() => {
                 extent.blocks = arch.layers;
+                extent.decoder_blocks = extent.decoder_blocks.max(p.layer().unwrap_or(0) + 1);
             }
             p => extent.blocks = extent.blocks.max(p.layer().unwrap_or(0) + 1),
         };
@@ -239,11 +244,11 @@ impl Plan {
         check.start(&self.start)?;
         for c in &self.captures {
             check.reached(c.at)?;
-            check.sites(&c.sites)?;
+            check.sites(&c.sites, check.side(c.at))?;
         }
         if let Some(l) = &self.logits {
             check.head()?;
-            check.sites(&l.sites)?;
+            check.sites(&l.sites, batch.output())?;
             for &id in l.vocab.iter().flatten() {
                 check.token(id)?;
             }
@@ -263,8 +268,10 @@ impl Plan {
 pub struct Extent {
     /// Blocks below this one run.
     pub blocks: usize,
-    /// The part after the last block runs.
-    pub final_norm: bool,
+    /// Blocks of the decoder below this one run, where there is a decoder.
+    pub decoder_blocks: usize,
+    /// The part after the last block runs: final norm and head.
+    pub output: bool,
 }
 
 /// A plan's surroundings while it is checked.
@@ -321,6 +328,7 @@ impl Check<'_> {
         let below = match p {
             HookPoint::Embed => !self.embeds,
             HookPoint::FinalNorm => false,
+            p if p.in_decoder() => false,
             p => p.layer().is_some_and(|l| l < self.first),
         };
         if below {
@@ -329,22 +337,28 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn site(&self, (row, position): (usize, usize)) -> Result<()> {
-        if !self.batch.is_token(row, position) {
+    /// The tokens that stand at a point: the decoder's have their own.
+    fn side(&self, p: HookPoint) -> &Batch {
+        let after = p.in_decoder() || (p == HookPoint::FinalNorm && self.arch.decoder.is_some());
+        if after { self.batch.output() } else { self.batch }
+    }
+
+    fn site(&self, (row, position): (usize, usize), side: &Batch) -> Result<()> {
+        if !side.is_token(row, position) {
             return refuse(format!(
                 "no token at sentence {row}, position {position} (of {} sentences up to {} tokens)",
-                self.batch.rows(),
-                self.batch.len()
+                side.rows(),
+                side.len()
             ));
         }
         Ok(())
     }
 
-    fn sites(&self, sites: &Sites) -> Result<()> {
+    fn sites(&self, sites: &Sites, side: &Batch) -> Result<()> {
         match sites {
             Sites::All => Ok(()),
             Sites::At(list) if list.is_empty() => refuse("an empty list of positions".into()),
-            Sites::At(list) => list.iter().try_for_each(|&s| self.site(s)),
+            Sites::At(list) => list.iter().try_for_each(|&s| self.site(s, side)),
         }
     }
 
@@ -370,7 +384,7 @@ impl Check<'_> {
         if e.sites.is_empty() {
             return refuse(format!("an edit at {} without positions", e.at));
         }
-        e.sites.iter().try_for_each(|&s| self.site(s))?;
+        e.sites.iter().try_for_each(|&s| self.site(s, self.side(e.at)))?;
         if e.value.shape != [width] && e.value.shape != [e.sites.len(), width] {
             return refuse(format!(
                 "an edit at {} with a value of shape {:?}; [{width}] or [{}, {width}] is needed",
@@ -395,8 +409,8 @@ impl Check<'_> {
         match &g.of {
             Scalar::Cotangent { at, sites, value } => {
                 self.reached(*at)?;
-                self.sites(sites)?;
-                let wanted = self.capture_shape(*at, sites);
+                self.sites(sites, self.side(*at))?;
+                let wanted = at.capture_shape(self.arch, self.batch, sites);
                 if value.shape != wanted {
                     return refuse(format!(
                         "a cotangent of shape {:?} at {at}; {wanted:?} is needed",
@@ -411,20 +425,10 @@ impl Check<'_> {
                     return refuse("a gradient without targets".into());
                 }
                 t.iter().try_for_each(|t| {
-                    self.site((t.row, t.position))?;
+                    self.site((t.row, t.position), self.batch.output())?;
                     self.token(t.token)
                 })
             }
-        }
-    }
-
-    fn capture_shape(&self, at: HookPoint, sites: &Sites) -> Vec<usize> {
-        let (b, t, h) = (self.batch.rows(), self.batch.len(), self.arch.heads);
-        match (sites, at.width(self.arch)) {
-            (Sites::All, Some(w)) => vec![b, t, w],
-            (Sites::All, None) => vec![b, h, t, t],
-            (Sites::At(list), Some(w)) => vec![list.len(), w],
-            (Sites::At(list), None) => vec![list.len(), h, t],
         }
     }
 }

@@ -128,8 +128,13 @@ impl Files {
             }),
             Files::Dir(dir) => {
                 let path = dir.join(name);
-                if !path.is_file() {
+                let Ok(about) = std::fs::metadata(&path) else { return Ok(None) };
+                if !about.is_file() {
                     return Ok(None);
+                }
+                if about.len() > LARGEST_TEXT {
+                    let what = format!("{} bytes; at most {LARGEST_TEXT} are read", about.len());
+                    return Err(ModelError::Config { file: path.display().to_string(), what });
                 }
                 std::fs::read(&path).map(|b| Some(Cow::Owned(b))).map_err(ModelError::io(&path))
             }
@@ -187,6 +192,9 @@ impl Files {
         ModelError::MissingFile { place: self.label(), file: file.to_owned(), hint: hint.to_owned() }
     }
 }
+
+/// Largest configuration or tokenizer file that is read into memory.
+const LARGEST_TEXT: u64 = 256 << 20;
 
 /// The index of a sharded checkpoint.
 pub(super) const INDEX: &str = "model.safetensors.index.json";

@@ -4,7 +4,7 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::arch::{
-    Activation, Arch, Attention, Embedding, Head, Mlp, Norm, NormKind, Place, Positions, Role,
+    Activation, Arch, Attention, Decoder, Embedding, Head, Mlp, Norm, NormKind, Place, Positions, Role,
 };
 use super::{Array, Batch, Device, Model, Params};
 
@@ -46,14 +46,14 @@ pub fn archs() -> Vec<Arch> {
         attention: Attention { causal: true, qkv_bias: true, out_bias: true },
         mlp: Mlp { activation: Activation::GeluTanh, gated: false, bias: true },
         final_norm: true,
-        head: Head::Causal { tied: true },
+        head: Head::Causal { tied: true, bias: false },
         ..bert.clone()
     };
     let neox = Arch {
         family: "gpt_neox".into(),
         place: Place::Parallel,
         positions: Positions::Rotary { theta: 100.0, fraction: 0.5 },
-        head: Head::Causal { tied: false },
+        head: Head::Causal { tied: false, bias: false },
         ..gpt2.clone()
     };
     let llama = Arch {
@@ -75,7 +75,15 @@ pub fn archs() -> Vec<Arch> {
         head: Head::Masked { activation: Activation::Relu, eps: 1e-5, tied: false },
         ..bert.clone()
     };
-    vec![bert, gpt2, neox, llama, albert]
+    let bart = Arch {
+        family: "bart".into(),
+        embedding: Embedding { norm: true, scale: 1.5, ..Embedding::plain(8) },
+        positions: Positions::Learned { offset: 2, padding: None },
+        head: Head::Causal { tied: true, bias: true },
+        decoder: Some(Decoder { layers: 2, heads: 4, intermediate: 10, start_token: 2 }),
+        ..bert.clone()
+    };
+    vec![bert, gpt2, neox, llama, albert, bart]
 }
 
 /// Parameters large enough that a wrong mask or norm shows far above rounding.

@@ -223,6 +223,14 @@ fn texts_without_tokens_and_long_texts_are_refused() {
 }
 
 #[test]
+fn a_file_too_large_to_be_a_text_is_refused_unread() {
+    let dir = folder(&bert());
+    let sparse = std::fs::File::create(dir.path().join("config.json")).unwrap();
+    sparse.set_len(1 << 40).unwrap();
+    assert!(refusal(dir.path()).contains("1099511627776 bytes; at most"));
+}
+
+#[test]
 fn addresses_are_told_apart() {
     let parse = |s: &str| s.parse::<ModelSource>();
     assert_eq!(parse("./x").unwrap(), ModelSource::Dir("./x".into()));

@@ -1,12 +1,15 @@
 //! Text to token ids and back, as the model's own files define it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::error::{ModelError, Result};
+use super::source::Files;
 
 /// A tokenizer with the special tokens that its folder names.
 pub struct Tokenizer {
@@ -67,8 +70,8 @@ impl Tokenizer {
     /// [`ModelError::Config`] if the text is no tokenizer.
     pub fn from_json(file: &str, text: &[u8], extras: Extras<'_>) -> Result<Tokenizer> {
         let wrong = |what: String| ModelError::Config { file: file.to_owned(), what };
-        let mut inner = tokenizers::Tokenizer::from_bytes(text)
-            .map_err(|e| wrong(format!("no tokenizer: {}", e.to_string().escape_debug())))?;
+        let mut inner = guarded(|| tokenizers::Tokenizer::from_bytes(text))
+            .map_err(|e| wrong(format!("no tokenizer: {}", e.escape_debug())))?;
         inner.with_padding(None);
         inner.with_truncation(None).map_err(|e| wrong(e.to_string()))?;
         let special = Special::find(&inner, extras).map_err(|e| wrong(format!("special tokens: {e}")))?;
@@ -95,19 +98,17 @@ impl Tokenizer {
         let special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
         let added: Vec<Value> =
             special.iter().filter_map(|t| vocab.get(t).map(|&i| added_token(i, t, false))).collect();
-        let template = |types: [u8; 2]| {
-            let piece = |id: &str, t: u8| json!({"SpecialToken": {"id": id, "type_id": t}});
-            let text = |id: &str, t: u8| json!({"Sequence": {"id": id, "type_id": t}});
-            let single = vec![piece("[CLS]", 0), text("A", 0), piece("[SEP]", 0)];
-            let pair = [single.clone(), vec![text("B", types[1]), piece("[SEP]", types[1])]].concat();
-            json!({
-                "type": "TemplateProcessing", "single": single, "pair": pair,
-                "special_tokens": {
-                    "[CLS]": {"id": "[CLS]", "ids": [cls], "tokens": ["[CLS]"]},
-                    "[SEP]": {"id": "[SEP]", "ids": [sep], "tokens": ["[SEP]"]},
-                },
-            })
-        };
+        let frame = |id: &str, types: u8| json!({"SpecialToken": {"id": id, "type_id": types}});
+        let text = |id: &str, types: u8| json!({"Sequence": {"id": id, "type_id": types}});
+        let single = vec![frame("[CLS]", 0), text("A", 0), frame("[SEP]", 0)];
+        let pair = [&single[..], &[text("B", 1), frame("[SEP]", 1)]].concat();
+        let template = json!({
+            "type": "TemplateProcessing", "single": single, "pair": pair,
+            "special_tokens": {
+                "[CLS]": {"id": "[CLS]", "ids": [cls], "tokens": ["[CLS]"]},
+                "[SEP]": {"id": "[SEP]", "ids": [sep], "tokens": ["[SEP]"]},
+            },
+        });
         let file_json = json!({
             "version": "1.0",
             "added_tokens": added,
@@ -115,7 +116,7 @@ impl Tokenizer {
                 "handle_chinese_chars": flag("tokenize_chinese_chars").unwrap_or(true),
                 "strip_accents": flag("strip_accents"), "lowercase": lower},
             "pre_tokenizer": {"type": "BertPreTokenizer"},
-            "post_processor": template([0, 1]),
+            "post_processor": template,
             "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": true},
             "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
                 "max_input_chars_per_word": 100, "vocab": vocab},
@@ -161,14 +162,8 @@ impl Tokenizer {
     /// # Errors
     /// [`ModelError::Io`], [`ModelError::Config`].
     pub fn from_dir(dir: &Path) -> Result<Option<Tokenizer>> {
-        let read = |name: &str| -> Result<Option<Vec<u8>>> {
-            let path = dir.join(name);
-            if !path.exists() {
-                return Ok(None);
-            }
-            std::fs::read(&path).map(Some).map_err(ModelError::io(&path))
-        };
-        Tokenizer::from_files(&dir.display().to_string(), read)
+        let files = Files::Dir(dir.to_owned());
+        Tokenizer::from_files(&files.label(), |name| Ok(files.read(name)?.map(Cow::into_owned)))
     }
 
     /// The same over any way of reading a named file.
@@ -224,7 +219,7 @@ impl Tokenizer {
     }
 
     fn run(&self, input: tokenizers::EncodeInput<'_>, frame: bool) -> Result<Encoding> {
-        let e = self.inner.encode_char_offsets(input, frame).map_err(|e| self.wrong(e.to_string()))?;
+        let e = guarded(|| self.inner.encode_char_offsets(input, frame)).map_err(|e| self.wrong(e))?;
         Ok(Encoding {
             ids: e.get_ids().to_vec(),
             tokens: e.get_tokens().to_vec(),
@@ -239,7 +234,7 @@ impl Tokenizer {
     /// # Errors
     /// [`ModelError::Config`] if the tokenizer fails.
     pub fn decode(&self, ids: &[u32], skip_special: bool) -> Result<String> {
-        self.inner.decode(ids, skip_special).map_err(|e| self.wrong(e.to_string()))
+        guarded(|| self.inner.decode(ids, skip_special)).map_err(|e| self.wrong(e))
     }
 
     /// Id of a token as the vocabulary spells it.
@@ -310,6 +305,15 @@ impl Tokenizer {
 
     fn wrong(&self, what: String) -> ModelError {
         ModelError::Config { file: self.file.clone(), what: what.escape_debug().to_string() }
+    }
+}
+
+/// Runs the tokenizer library, which panics on some inconsistent files (a frame that names a token it does not define,
+/// say); here that is an error like any other.
+fn guarded<T>(work: impl FnOnce() -> tokenizers::Result<T>) -> std::result::Result<T, String> {
+    match std::panic::catch_unwind(AssertUnwindSafe(work)) {
+        Ok(result) => result.map_err(|e| e.to_string()),
+        Err(_) => Err("the file contradicts itself; fetch it again".into()),
     }
 }
 

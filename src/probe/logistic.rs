@@ -9,13 +9,13 @@
 //! the same products with projected and with original data, so the data are never projected.
 
 use super::data::Labelled;
+use super::lbfgs::{Objective, minimise};
 use super::matrix::{Dense, Matrix, argmax, softmax_rows};
 use super::subspace::Subspace;
 use crate::stats::Cancelled;
 use faer::linalg::solvers::{Llt, Solve};
 use faer::{MatMut, MatRef, Side};
 use rayon::prelude::*;
-use std::collections::VecDeque;
 
 /// What is minimised and how far.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -111,12 +111,6 @@ impl Gram {
 
 /// Rows that one thread takes at a time; fixed, so that sums do not depend on the number of threads.
 const CHUNK: usize = 512;
-/// Pairs that L-BFGS remembers.
-const MEMORY: usize = 12;
-/// Gradients below this (against the root of the objective) are rounding: there is nothing to learn.
-const NOISE: f64 = 1e-13;
-/// Rounding of the objective, which the line search must not take for an ascent.
-const ROUNDING: f64 = 1e-14;
 
 impl Logistic {
     /// Fits `data`. `removed` (with `gram` of the same data) is taken out of the embeddings first; the weights then lie in
@@ -139,11 +133,11 @@ impl Logistic {
             (data.x().cols(), data.x().cols()),
             "other embeddings"
         );
-        let problem = Problem::new(data, removed, settings);
-        let preconditioner = Preconditioner::new(gram, removed, settings);
-        let (point, objective, iterations, converged) =
-            minimise(&problem, &preconditioner, settings.tolerance, settings.max_iterations, beat)?;
-        Ok(Fit { model: problem.model(&point), objective, iterations, converged })
+        let problem = Problem::new(data, gram, removed, settings);
+        let start = vec![0.0; problem.rows * problem.stride];
+        let end = minimise(&problem, start, settings.tolerance, settings.max_iterations, beat)?;
+        let model = problem.model(&end.point);
+        Ok(Fit { model, objective: end.value, iterations: end.iterations, converged: end.converged })
     }
 
     /// Fits `data` as it is.
@@ -188,24 +182,14 @@ impl Logistic {
 struct Problem<'a> {
     data: &'a Labelled,
     removed: &'a Subspace,
+    preconditioner: Option<Llt<f64>>,
     c: f64,
     rows: usize,
     stride: usize,
     intercept: bool,
 }
 
-impl<'a> Problem<'a> {
-    fn new(data: &'a Labelled, removed: &'a Subspace, settings: &Settings) -> Self {
-        let rows = if data.classes() > 2 { data.classes() } else { 1 };
-        let stride = data.x().cols() + usize::from(settings.intercept);
-        Self { data, removed, c: settings.c, rows, stride, intercept: settings.intercept }
-    }
-
-    fn dimension(&self) -> usize {
-        self.data.x().cols()
-    }
-
-    /// Objective at `point`; its gradient is written to `gradient`.
+impl Objective for Problem<'_> {
     fn value(&self, point: &[f64], gradient: &mut [f64]) -> f64 {
         let d = self.dimension();
         let parts: Vec<(f64, Vec<f64>)> = self
@@ -222,16 +206,44 @@ impl<'a> Problem<'a> {
             loss += part;
             gradient.iter_mut().zip(slope).for_each(|(g, s)| *g += s);
         }
+        gradient.iter_mut().for_each(|g| *g *= self.c);
+        self.stay_inside(gradient);
         let mut penalty = 0.0;
         for (g, w) in gradient.chunks_exact_mut(self.stride).zip(point.chunks_exact(self.stride)) {
-            self.removed.remove_from_vector(&mut g[..d]);
             for (g, w) in g.iter_mut().zip(w).take(d) {
-                *g = self.c * *g + w;
+                *g += w;
                 penalty += w * w;
             }
-            g.iter_mut().skip(d).for_each(|g| *g *= self.c);
         }
         0.5 * penalty + self.c * loss
+    }
+
+    fn precondition(&self, v: &mut [f64]) {
+        if let Some(factor) = &self.preconditioner {
+            factor.solve_in_place(MatMut::from_column_major_slice_mut(v, self.stride, self.rows));
+            // The step lies in the remaining space but for rounding, which the solution magnifies, and the data are not
+            // projected: left alone, the weights would creep back to what was taken out.
+            self.stay_inside(v);
+        }
+    }
+}
+
+impl<'a> Problem<'a> {
+    fn new(data: &'a Labelled, gram: &Gram, removed: &'a Subspace, settings: &Settings) -> Self {
+        let rows = if data.classes() > 2 { data.classes() } else { 1 };
+        let stride = data.x().cols() + usize::from(settings.intercept);
+        let preconditioner = bound(gram, removed, settings);
+        Self { data, removed, preconditioner, c: settings.c, rows, stride, intercept: settings.intercept }
+    }
+
+    fn dimension(&self) -> usize {
+        self.data.x().cols()
+    }
+
+    /// Takes the removed subspace out of the weights of a gradient or step.
+    fn stay_inside(&self, v: &mut [f64]) {
+        let d = self.dimension();
+        v.chunks_exact_mut(self.stride).for_each(|row| self.removed.remove_from_vector(&mut row[..d]));
     }
 
     /// Summed cross entropy of some rows and its gradient, in one pass over them.
@@ -295,140 +307,32 @@ fn residuals_of(z: &mut [f64], label: usize) -> f64 {
     sum.ln() - own
 }
 
-/// Inner product of single with double precision, in eight interleaved sums so that it vectorises.
+/// Inner product of single with double precision, in interleaved sums so that it vectorises.
 fn dot(x: &[f32], w: &[f64]) -> f64 {
+    let ((x, x_tail), (w, w_tail)) = (x.as_chunks::<8>(), w.as_chunks::<8>());
     let mut sums = [0.0; 8];
-    let (mut xs, mut ws) = (x.chunks_exact(8), w.chunks_exact(8));
-    for (x, w) in xs.by_ref().zip(ws.by_ref()) {
-        for i in 0..8 {
-            sums[i] += f64::from(x[i]) * w[i];
+    for (x, w) in x.iter().zip(w) {
+        for ((sum, x), w) in sums.iter_mut().zip(x).zip(w) {
+            *sum += f64::from(*x) * w;
         }
     }
-    let tail: f64 = xs.remainder().iter().zip(ws.remainder()).map(|(x, w)| f64::from(*x) * w).sum();
+    let tail: f64 = x_tail.iter().zip(w_tail).map(|(x, w)| f64::from(*x) * w).sum();
     sums.iter().sum::<f64>() + tail
 }
 
-/// Applies the inverse of the Hessian's bound, the same for every weight row.
-struct Preconditioner {
-    factor: Option<Llt<f64>>,
-    stride: usize,
-}
-
-impl Preconditioner {
-    fn new(gram: &Gram, removed: &Subspace, settings: &Settings) -> Self {
-        let (xx, sums) = gram.without(removed);
-        let d = xx.rows();
-        let (stride, quarter) = (d + usize::from(settings.intercept), 0.25 * settings.c);
-        let bound = Dense::from_fn(stride, stride, |i, j| match (i == d, j == d) {
-            (false, false) => quarter * xx.row(i)[j] + f64::from(u8::from(i == j)),
-            (true, false) => quarter * sums[j],
-            (false, true) => quarter * sums[i],
-            (true, true) => quarter * gram.n as f64 + f64::EPSILON,
-        });
-        // Rounding can make a huge C indefinite; L-BFGS then does without.
-        let factor = MatRef::from_row_major_slice(bound.data(), stride, stride).llt(Side::Lower).ok();
-        Self { factor, stride }
-    }
-
-    fn apply(&self, v: &mut [f64]) {
-        if let Some(factor) = &self.factor {
-            let blocks = v.len() / self.stride.max(1);
-            factor.solve_in_place(MatMut::from_column_major_slice_mut(v, self.stride, blocks));
-        }
-    }
-}
-
-fn inner(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-/// One remembered pair of L-BFGS: step, change of gradient, and the inverse of their product.
-struct Pair {
-    s: Vec<f64>,
-    y: Vec<f64>,
-    rho: f64,
-}
-
-/// Preconditioned L-BFGS with a backtracking line search (the objective is strictly convex, so every step that satisfies
-/// Armijo's condition gives a usable pair). Returns the point, its value, iterations and whether the tolerance was reached.
-fn minimise(
-    problem: &Problem<'_>,
-    preconditioner: &Preconditioner,
-    tolerance: f64,
-    max_iterations: usize,
-    beat: &mut dyn FnMut() -> Result<(), Cancelled>,
-) -> Result<(Vec<f64>, f64, usize, bool), Cancelled> {
-    let size = problem.rows * problem.stride;
-    let (mut point, mut gradient) = (vec![0.0; size], vec![0.0; size]);
-    let mut value = problem.value(&point, &mut gradient);
-    let mut memory: VecDeque<Pair> = VecDeque::with_capacity(MEMORY);
-    let (mut next, mut next_gradient) = (vec![0.0; size], vec![0.0; size]);
-    let mut goal = f64::NAN;
-    for iteration in 0..max_iterations {
-        beat()?;
-        let mut steepest = gradient.clone();
-        preconditioner.apply(&mut steepest);
-        let length = inner(&gradient, &steepest).max(0.0).sqrt();
-        if iteration == 0 {
-            goal = tolerance * length;
-        }
-        if length <= goal.max(NOISE * value.sqrt()) {
-            return Ok((point, value, iteration, true));
-        }
-        let direction = direction(&gradient, &memory, preconditioner);
-        let slope = inner(&gradient, &direction);
-        let mut step = 1.0;
-        let next_value = loop {
-            next.iter_mut().zip(&point).zip(&direction).for_each(|((n, p), d)| *n = p - step * d);
-            let reached = problem.value(&next, &mut next_gradient);
-            if reached <= value - 1e-4 * step * slope + ROUNDING * value.abs() {
-                break Some(reached);
-            }
-            step *= 0.5;
-            if step < 1e-12 {
-                break None;
-            }
-        };
-        // No descent left in double precision: this is the optimum as far as it can be told.
-        let Some(reached) = next_value else { return Ok((point, value, iteration, true)) };
-        let s: Vec<f64> = next.iter().zip(&point).map(|(a, b)| a - b).collect();
-        let y: Vec<f64> = next_gradient.iter().zip(&gradient).map(|(a, b)| a - b).collect();
-        let curvature = inner(&s, &y);
-        if curvature > 0.0 {
-            if memory.len() == MEMORY {
-                memory.pop_front();
-            }
-            memory.push_back(Pair { s, y, rho: 1.0 / curvature });
-        }
-        std::mem::swap(&mut point, &mut next);
-        std::mem::swap(&mut gradient, &mut next_gradient);
-        value = reached;
-    }
-    Ok((point, value, max_iterations, false))
-}
-
-/// The two-loop recursion (Nocedal 1980): an approximation of the inverse Hessian times the gradient.
-fn direction(gradient: &[f64], memory: &VecDeque<Pair>, preconditioner: &Preconditioner) -> Vec<f64> {
-    let mut q = gradient.to_vec();
-    let mut weights = Vec::with_capacity(memory.len());
-    for pair in memory.iter().rev() {
-        let weight = pair.rho * inner(&pair.s, &q);
-        q.iter_mut().zip(&pair.y).for_each(|(q, y)| *q -= weight * y);
-        weights.push(weight);
-    }
-    preconditioner.apply(&mut q);
-    if let Some(last) = memory.back() {
-        // The bound overstates the curvature where the classifier is sure; the last pair tells by how much.
-        let mut scaled = last.y.clone();
-        preconditioner.apply(&mut scaled);
-        let scale = 1.0 / (last.rho * inner(&last.y, &scaled));
-        q.iter_mut().for_each(|q| *q *= scale);
-    }
-    for (pair, weight) in memory.iter().zip(weights.iter().rev()) {
-        let correction = weight - pair.rho * inner(&pair.y, &q);
-        q.iter_mut().zip(&pair.s).for_each(|(q, s)| *q += correction * s);
-    }
-    q
+/// The factorised upper bound of the Hessian, the same for every weight row: `I + C/4 P XᵀX P`, bordered by the column sums
+/// where there are biases. `None` if rounding makes a huge C indefinite; L-BFGS then does without.
+fn bound(gram: &Gram, removed: &Subspace, settings: &Settings) -> Option<Llt<f64>> {
+    let (xx, sums) = gram.without(removed);
+    let d = xx.rows();
+    let (stride, quarter) = (d + usize::from(settings.intercept), 0.25 * settings.c);
+    let bound = Dense::from_fn(stride, stride, |i, j| match (i == d, j == d) {
+        (false, false) => quarter * xx.row(i)[j] + f64::from(u8::from(i == j)),
+        (true, false) => quarter * sums[j],
+        (false, true) => quarter * sums[i],
+        (true, true) => quarter * gram.n as f64,
+    });
+    MatRef::from_row_major_slice(bound.data(), stride, stride).llt(Side::Lower).ok()
 }
 
 #[cfg(test)]
@@ -455,8 +359,8 @@ mod tests {
     fn gradient_is_the_slope_of_the_objective() {
         for classes in [2, 3] {
             let data = points(60, 5, classes);
-            let removed = Subspace::zero(5);
-            let problem = Problem::new(&data, &removed, &Settings { c: 0.7, ..Settings::default() });
+            let (removed, gram) = (Subspace::zero(5), Gram::new(data.x()));
+            let problem = Problem::new(&data, &gram, &removed, &Settings { c: 0.7, ..Settings::default() });
             let size = problem.rows * problem.stride;
             let mut rng = stream(2, "point");
             let at: Vec<f64> = (0..size).map(|_| unit(&mut rng) - 0.5).collect();
@@ -512,6 +416,31 @@ mod tests {
         assert!(inside.model.weight.dot_t(removed.basis()).data().iter().all(|x| x.abs() < 1e-14));
         let sums = (0..6).map(|j| (0..3).map(|i| inside.model.weight.row(i)[j]).sum::<f64>());
         assert!(sums.into_iter().all(|s| s.abs() < 1e-15));
+    }
+
+    /// Round after round of INLP: the preconditioner magnified rounding errors along directions taken out long before, and
+    /// since the data keep them, the objective fell below that of the round before, without end.
+    #[test]
+    fn weights_do_not_creep_back_into_what_was_taken_out() {
+        let (n, d) = (3_000, 60);
+        let mut rng = stream(1, "creep");
+        let y: Vec<usize> = (0..n).map(|_| usize::from(unit(&mut rng) < 0.3)).collect();
+        let noise: Vec<f64> = (0..n * d).map(|_| 4.0 * (unit(&mut rng) + unit(&mut rng) - 1.0)).collect();
+        let signal = |i: usize, j: usize| (2.0 * y[i] as f64 - 1.0) * 0.8 / (1.0 + j as f64);
+        let x =
+            Matrix::from_fn(n, d, |i, j| (noise[i * d + j] + if j < 8 { signal(i, j) } else { 0.0 }) as f32);
+        let data = Labelled::new(x, y, 2).unwrap();
+        let gram = Gram::new(data.x());
+        let (mut parts, mut last) = (Vec::new(), 0.0);
+        for round in 0..12 {
+            let removed = Subspace::sum(&parts, d).unwrap();
+            let settings = Settings { intercept: false, ..Settings::default() };
+            let f = Logistic::fit(&data, &gram, &removed, &settings, &mut || Ok(())).unwrap();
+            assert!(f.converged && f.iterations < 30, "round {round}: {} iterations", f.iterations);
+            assert!(f.objective >= last - 1e-9, "round {round}: {} after {last}", f.objective);
+            last = f.objective;
+            parts.push(Subspace::row_space(&f.model.weight).unwrap());
+        }
     }
 
     #[test]

@@ -197,7 +197,7 @@ impl<T: Real> Mlp<T> {
                 |pass, ((gradient, x), (targets, losses))| {
                     pass.forward(self, x);
                     pass.cross_entropy(targets, Some(losses));
-                    pass.to_input(self, gradient);
+                    pass.back_to_input(self, gradient);
                 },
             );
         (gradient, losses)
@@ -296,7 +296,7 @@ impl<T: Real> Pass<T> {
     }
 
     /// Takes the gradient on the logits back to the embeddings.
-    pub(crate) fn to_input(&mut self, mlp: &Mlp<T>, gradient: &mut [T]) {
+    pub(crate) fn back_to_input(&mut self, mlp: &Mlp<T>, gradient: &mut [T]) {
         self.back_to(mlp, 0);
         let weight = &mlp.layers[0].weight;
         let delta = View::new(self.delta(0), self.rows, weight.cols());

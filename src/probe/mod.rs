@@ -5,6 +5,7 @@ pub mod bytes;
 pub mod data;
 pub mod decorrelate;
 pub mod grid;
+mod lbfgs;
 pub mod linear;
 pub mod logistic;
 pub mod matrix;

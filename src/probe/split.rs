@@ -276,7 +276,8 @@ mod tests {
             rows.sort_unstable();
             prop_assert_eq!(rows, (0..n).collect::<Vec<_>>());
             let share = |k: usize, of: usize, want: f64| (k as f64 - want * of as f64).abs() <= 1.0;
-            let (o, i) = (s.oracle.train.len() + s.oracle.validation.len(), s.intervention.train.len() + s.intervention.validation.len());
+            let o = s.oracle.train.len() + s.oracle.validation.len();
+            let i = s.intervention.train.len() + s.intervention.validation.len();
             prop_assert!(share(o, n, 0.4) && share(i, n, 0.4) && share(s.test.rows.len(), n, 0.2));
             prop_assert!(share(s.oracle.validation.len(), o, 0.05) && share(s.intervention.validation.len(), i, 0.05));
             prop_assert_eq!(Split::new(n, seed).unwrap(), s);

@@ -80,21 +80,27 @@ impl Resamples {
         }
     }
 
-    /// Applies `statistic` to the counts of every resample, in parallel; the order is that of the resamples.
-    fn each<T: Send>(&self, statistic: impl Fn(&[u8]) -> T + Sync) -> Vec<T> {
-        match &self.table {
-            Some(table) => table.par_chunks(self.n).with_min_len(32).map(&statistic).collect(),
-            None => (0..self.count)
-                .into_par_iter()
-                .map_init(
-                    || vec![0; self.n],
-                    |row, b| {
-                        self.draw(b, row);
-                        statistic(row)
-                    },
-                )
-                .collect(),
-        }
+    /// Applies `statistic` to the counts of every resample, in parallel; the order is that of the resamples. The counts come
+    /// as numbers: converted in a pass of their own, which vectorises, they stay in the first-level cache.
+    fn each<T: Send>(&self, statistic: impl Fn(&[f32]) -> T + Sync) -> Vec<T> {
+        (0..self.count)
+            .into_par_iter()
+            .with_min_len(32)
+            .map_init(
+                || (vec![0u8; self.n], vec![0.0f32; self.n]),
+                |(drawn, counts), b| {
+                    let row = match &self.table {
+                        Some(table) => &table[b * self.n..(b + 1) * self.n],
+                        None => {
+                            self.draw(b, drawn);
+                            drawn.as_slice()
+                        }
+                    };
+                    counts.iter_mut().zip(row).for_each(|(count, drawn)| *count = f32::from(*drawn));
+                    statistic(counts)
+                },
+            )
+            .collect()
     }
 
     /// Mean of `values` with its interval. NaN if there are no examples or no resamples.
@@ -104,7 +110,8 @@ impl Resamples {
     #[must_use]
     pub fn mean(&self, values: &[f64], level: f64) -> Estimate {
         let column = Column::new(values.iter().map(|v| Some(*v)), self.n);
-        interval(column.mean, self.each(|w| column.resampled(w)), level)
+        let n = self.n as f64;
+        interval(column.mean, self.each(|w| column.resampled(sum(w, &column.centred), n)), level)
     }
 
     /// Means of two columns over the same examples, and their harmonic mean. The second column may be undefined for
@@ -117,7 +124,9 @@ impl Resamples {
     pub fn paired(&self, first: &[f64], second: &[Option<f64>], level: f64) -> PairedMeans {
         let a = Column::new(first.iter().map(|v| Some(*v)), self.n);
         let b = Column::new(second.iter().copied(), self.n);
-        let pairs = self.each(|w| (a.resampled(w), b.resampled(w)));
+        let n = self.n as f64;
+        let pairs = self
+            .each(|w| (a.resampled(sum(w, &a.centred), n), b.resampled(sum(w, &b.centred), sum(w, &b.mask))));
         let estimate = |mean, values: Vec<f64>| interval(mean, values, level);
         let first = estimate(a.mean, pairs.iter().map(|p| p.0).collect());
         if b.defined == 0 {
@@ -135,14 +144,14 @@ impl Resamples {
     }
 }
 
-/// Values less their mean, so that sums lose nothing to its size. Means are held to the range of the values: rounding
-/// must not carry a constant column of ones above 1, nor give it a spread.
+/// Values less their mean, so that sums lose nothing to its size: their single precision is that of the spread. Means are
+/// held to the range of the values: rounding must not carry a constant column of ones above 1, nor give it a spread.
 struct Column {
     mean: f64,
     range: (f64, f64),
-    centred: Vec<f64>,
-    /// 1 where the value is defined; empty if it is everywhere.
-    mask: Vec<u8>,
+    centred: Vec<f32>,
+    /// 1 where the value is defined.
+    mask: Vec<f32>,
     defined: usize,
 }
 
@@ -155,19 +164,14 @@ impl Column {
             .flatten()
             .fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), v| (lo.min(v), hi.max(v)));
         let mean = held(values.clone().flatten().sum::<f64>() / defined as f64, range);
-        let centred = values.clone().map(|v| v.map_or(0.0, |v| v - mean)).collect();
-        let mask = if defined == n { Vec::new() } else { values.map(|v| u8::from(v.is_some())).collect() };
+        let centred = values.clone().map(|v| v.map_or(0.0, |v| (v - mean) as f32)).collect();
+        let mask = values.map(|v| f32::from(u8::from(v.is_some()))).collect();
         Self { mean, range, centred, mask, defined }
     }
 
-    /// Mean over the resample with counts `w`; NaN if it holds no defined example.
-    fn resampled(&self, w: &[u8]) -> f64 {
-        let drawn = if self.mask.is_empty() {
-            w.len() as f64
-        } else {
-            w.iter().zip(&self.mask).map(|(w, m)| u32::from(*w) * u32::from(*m)).sum::<u32>().into()
-        };
-        held(self.mean + dot(w, &self.centred) / drawn, self.range)
+    /// Mean over a resample with this sum of centred values over so many defined examples; NaN if it holds none.
+    fn resampled(&self, sum: f64, drawn: f64) -> f64 {
+        held(self.mean + sum / drawn, self.range)
     }
 }
 
@@ -182,17 +186,24 @@ fn held(value: f64, (lo, hi): (f64, f64)) -> f64 {
     }
 }
 
-/// Sum of counts times values, in eight interleaved partial sums so that it vectorises.
-fn dot(w: &[u8], x: &[f64]) -> f64 {
-    let mut sums = [0.0; 8];
-    let (mut ws, mut xs) = (w.chunks_exact(8), x.chunks_exact(8));
-    for (w, x) in ws.by_ref().zip(xs.by_ref()) {
-        for i in 0..8 {
-            sums[i] += f64::from(w[i]) * x[i];
+/// Interleaved partial sums, so that products with counts vectorise and do not wait for each other.
+const LANES: usize = 16;
+
+/// The sum of counts times values. Partial sums are emptied into double precision every 4,096 examples.
+fn sum(counts: &[f32], values: &[f32]) -> f64 {
+    let (w, w_tail) = counts.as_chunks::<LANES>();
+    let (x, x_tail) = values.as_chunks::<LANES>();
+    let mut total: f64 = w_tail.iter().zip(x_tail).map(|(w, x)| f64::from(*w) * f64::from(*x)).sum();
+    for (w, x) in w.chunks(256).zip(x.chunks(256)) {
+        let mut lanes = [0.0f32; LANES];
+        for (w, x) in w.iter().zip(x) {
+            for ((sum, w), x) in lanes.iter_mut().zip(w).zip(x) {
+                *sum += w * x;
+            }
         }
+        total += lanes.iter().map(|x| f64::from(*x)).sum::<f64>();
     }
-    let tail: f64 = ws.remainder().iter().zip(xs.remainder()).map(|(w, x)| f64::from(*w) * x).sum();
-    sums.iter().sum::<f64>() + tail
+    total
 }
 
 /// The percentile interval of resampled values around a statistic. NaN ends if there are no values.
@@ -217,11 +228,11 @@ mod tests {
     #[test]
     fn counts_are_resamples() {
         let r = Resamples::new(50, 200, 3);
-        let sums = r.each(|w| w.iter().map(|c| u32::from(*c)).sum::<u32>());
-        assert!(sums.len() == 200 && sums.iter().all(|s| *s == 50));
+        let sums = r.each(|w| w.iter().sum::<f32>());
+        assert!(sums.len() == 200 && sums.iter().all(|s| *s == 50.0));
         // An example's count has mean 1 and variance 1 - 1/n.
-        let squares: Vec<u32> = r.each(|w| w.iter().map(|c| u32::from(*c).pow(2)).sum());
-        let variance = f64::from(squares.iter().sum::<u32>()) / (50.0 * 200.0) - 1.0;
+        let squares: f32 = r.each(|w| w.iter().map(|c| c * c).sum::<f32>()).iter().sum();
+        let variance = squares / (50.0 * 200.0) - 1.0;
         assert!((variance - 0.98).abs() < 0.06, "{variance}");
     }
 

@@ -7,6 +7,7 @@ use super::key::Key;
 use crate::engine::finding::Problem;
 use crate::engine::message::{Command, Event, Notice};
 use crate::figure::Figure;
+use crate::session::replay::Step;
 
 /// Something that happened. [`super::reduce::reduce`] folds it into the state.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,7 +31,7 @@ pub enum Action {
     /// The engine takes no more commands.
     EngineGone,
     /// A recording played on.
-    Played(Box<Played>),
+    Played(Step),
     /// A figure was written, or not.
     Exported(Result<Vec<PathBuf>, Problem>),
     /// The session was named, or not.
@@ -65,19 +66,6 @@ pub enum MouseKind {
     ScrollUp,
     /// The wheel turned toward the user.
     ScrollDown,
-}
-
-/// What a recording yields as it plays.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Played {
-    /// Everything so far is void: what follows begins at the start of the recording.
-    Rewound,
-    /// A command that was sent, at this many seconds.
-    Command(f64, Command),
-    /// An event that was received, at this many seconds.
-    Event(f64, Event),
-    /// Everything has been played; a seek may follow.
-    Ended,
 }
 
 /// How the user steers a recording.

@@ -1,8 +1,8 @@
 //! What the screen can offer: methods and tasks, as the registries describe them.
-//!
-//! The terminal program does not know the registries; whoever starts it fills this value from them.
 
+use crate::corpus::task::TASKS;
 pub use crate::figure::Scale;
+use crate::lab::interventions::{Goal, Scale as ParameterScale, Setting, SettingKind, registry};
 
 /// The methods and tasks that can be picked.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -80,6 +80,40 @@ pub struct TaskEntry {
 }
 
 impl Catalog {
+    /// Everything that the registries of methods and tasks know.
+    pub fn registered() -> Self {
+        let methods = registry().iter().map(|method| {
+            let parameter = method.parameter();
+            MethodEntry {
+                id: method.id().into(),
+                title: method.title().into(),
+                doc: method.doc().into(),
+                goal: match (method.is_control(), method.goal()) {
+                    (true, _) => "control".into(),
+                    (false, Goal::Counterfactual) => "counterfactual".into(),
+                    (false, Goal::Nullifying) => "nullifying".into(),
+                },
+                parameter: ParameterEntry {
+                    name: parameter.name.into(),
+                    symbol: parameter.symbol.into(),
+                    scale: if parameter.scale == ParameterScale::Log { Scale::Log } else { Scale::Linear },
+                    min: parameter.min,
+                    max: parameter.max,
+                    default: parameter.default,
+                    integer: parameter.scale == ParameterScale::Integer,
+                    grid: parameter.grid.to_vec(),
+                },
+                options: method.settings().iter().map(option).collect(),
+            }
+        });
+        let tasks = TASKS.iter().map(|task| TaskEntry {
+            id: task.id.into(),
+            title: task.title.into(),
+            properties: task.properties.iter().map(|p| p.id.into()).collect(),
+        });
+        Self { methods: methods.collect(), tasks: tasks.collect() }
+    }
+
     /// The entry of a method.
     pub fn method(&self, id: &str) -> Option<&MethodEntry> {
         self.methods.iter().find(|m| m.id == id)
@@ -183,6 +217,34 @@ impl Catalog {
                 title: "subject-verb agreement".into(),
                 properties: vec!["subject_number".into(), "attractor_number".into()],
             }],
+        }
+    }
+}
+
+fn option(setting: &Setting) -> OptionEntry {
+    OptionEntry {
+        name: setting.name.into(),
+        title: setting.label.into(),
+        min: setting.min,
+        max: setting.max,
+        default: setting.default,
+        integer: setting.kind != SettingKind::Real,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_registered_method_can_be_shown_and_slid() {
+        let catalog = Catalog::registered();
+        assert!(catalog.methods.len() >= 4 && !catalog.tasks.is_empty());
+        for method in &catalog.methods {
+            let p = &method.parameter;
+            assert!(p.grid.windows(2).all(|w| w[0] < w[1]), "{}: the slider needs a rising grid", method.id);
+            assert!(p.grid.iter().all(|v| (p.min..=p.max).contains(v)), "{}", method.id);
+            assert!((p.min..=p.max).contains(&p.default), "{}", method.id);
         }
     }
 }

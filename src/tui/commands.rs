@@ -88,10 +88,6 @@ fn replay(state: &State) -> bool {
     state.replay.is_some()
 }
 
-fn running(state: &State) -> bool {
-    live(state) && state.board.running()
-}
-
 fn experiment(state: &State) -> bool {
     state.view.lab == Lab::Interventions
 }
@@ -111,6 +107,8 @@ commands! {
     Last = "adjust-last", "largest value", Main, ["end"], None, experiment;
     /// Types a value into the focused slider; in the setup pane a digit starts it too.
     Type = "type-value", "type a value", Main, ["="], None, experiment;
+    /// Puts the marker on the strength of the highest reliability.
+    Best = "best", "best strength", Main, ["b"], None, |s| experiment(s) && s.optimum().is_some();
     /// Moves up a row, or scrolls.
     Up = "up", "up", Main, ["k", "up"], None, always;
     /// Moves down a row, or scrolls.
@@ -124,11 +122,11 @@ commands! {
     /// Moves the focus to the previous pane.
     PreviousPane = "previous-pane", "previous pane", Main, ["shift-tab"], None, experiment;
     /// Gives the focused pane the whole screen, and back.
-    Zoom = "zoom", "zoom pane", Main, ["z"], Some(("zoom", 12)), experiment;
+    Zoom = "zoom", "zoom pane", Main, ["z"], Some(("zoom", 14)), experiment;
     /// Leaves the zoom.
     Back = "back", "leave zoom", Main, ["esc"], None, always;
     /// Picks the method that is drawn and the methods that run.
-    Methods = "methods", "pick methods", Main, ["m"], Some(("methods", 7)), experiment;
+    Methods = "methods", "pick methods", Main, ["m"], Some(("methods", 11)), experiment;
     /// Draws the next method.
     NextMethod = "next-method", "next method", Main, ["]"], None, experiment;
     /// Draws the previous method.
@@ -136,11 +134,11 @@ commands! {
     /// Draws the next model of the run.
     NextModel = "next-model", "next model", Main, ["v"], None, |s| experiment(s) && s.run_models().len() > 1;
     /// Switches between the oracles that judge.
-    Oracle = "oracle", "switch oracle", Main, ["o"], Some(("oracle", 8)), experiment;
+    Oracle = "oracle", "switch oracle", Main, ["o"], Some(("oracle", 12)), experiment;
     /// Shows the next example.
-    NextExample = "next-example", "next example", Main, ["n"], Some(("example", 9)), |s| live(s) && experiment(s);
+    NextExample = "next-example", "next example", Main, ["n"], Some(("example", 13)), |s| live(s) && experiment(s);
     /// Shows the previous example.
-    PreviousExample = "previous-example", "previous example", Main, ["N"], Some(("example", 9)), |s| live(s) && experiment(s);
+    PreviousExample = "previous-example", "previous example", Main, ["N"], Some(("example", 13)), |s| live(s) && experiment(s);
     /// Switches the horizontal axis between linear and logarithmic.
     Axis = "axis", "switch axis", Main, ["x"], None, experiment;
     /// Switches between Braille dots, half blocks and ASCII.
@@ -150,13 +148,13 @@ commands! {
     /// Takes the changes of the setup back to what was run.
     Undo = "undo-setup", "undo setup", Main, ["u"], None, |s| live(s) && s.changed();
     /// Holds the run, or lets it go on.
-    Pause = "pause", "pause run", Main, ["p"], Some(("pause", 6)), running;
+    Pause = "pause", "pause run", Main, ["p"], Some(("pause", 6)), State::busy;
     /// Writes the figure of the focused pane as PNG, SVG and CSV.
-    Export = "export", "export figure", Main, ["e"], Some(("export", 10)), experiment;
+    Export = "export", "export figure", Main, ["e"], Some(("export", 7)), experiment;
     /// Names the session.
-    Name = "name-session", "name session", Main, ["s"], Some(("save", 11)), live;
+    Name = "name-session", "name session", Main, ["s"], Some(("save", 8)), live;
     /// Says where the numbers of the focused pane come from and how to make them again.
-    Provenance = "provenance", "provenance", Main, ["i"], Some(("info", 13)), experiment;
+    Provenance = "provenance", "provenance", Main, ["i"], Some(("info", 15)), experiment;
     /// Copies the numbers of the focused pane to the clipboard.
     Copy = "copy", "copy numbers", Main, ["y"], None, experiment;
     /// Lists what went wrong and what deserves a look.
@@ -170,9 +168,9 @@ commands! {
     /// Goes to the list of models. In the setup pane a bare digit types into the slider instead.
     Models = "lab-models", "models", Main, ["5", "alt-5"], None, always;
     /// Ends the program; asks first where a run is in progress.
-    Quit = "quit", "quit", Main, ["q"], Some(("quit", 14)), always;
+    Quit = "quit", "quit", Main, ["q"], Some(("quit", 9)), always;
     /// Cancels the run in progress; quits where none is, or when pressed again.
-    Interrupt = "cancel", "cancel, then quit", Always, ["ctrl-c"], Some(("cancel", 15)), always;
+    Interrupt = "cancel", "cancel, then quit", Always, ["ctrl-c"], Some(("cancel", 10)), always;
     /// Holds the replay, or lets it go on.
     ReplayPause = "replay-pause", "hold replay", Replay, ["space"], Some(("hold", 2)), replay;
     /// Goes back five seconds of the recording.
@@ -192,7 +190,7 @@ commands! {
     /// Moves down a page in the popup.
     PopupPageDown = "popup-page-down", "page down", Popup, ["pagedown"], None, always;
     /// Takes what the popup offers.
-    PopupAccept = "popup-accept", "accept", Popup, ["enter"], Some(("take", 2)), always;
+    PopupAccept = "popup-accept", "accept", Popup, ["enter"], Some(("take", 2)), State::popup_accepts;
     /// Marks the entry under the cursor.
     PopupSelect = "popup-select", "mark", Popup, ["space"], Some(("mark", 3)), State::picking_methods;
     /// Copies what the popup shows.
@@ -207,6 +205,10 @@ commands! {
     Erase = "typing-erase", "erase", Typing, ["backspace"], None, always;
     /// Erases everything.
     EraseAll = "typing-erase-all", "erase all", Typing, ["ctrl-u"], None, always;
+    /// Moves up a page in the list.
+    ListPageUp = "typing-page-up", "page up", Typing, ["pageup"], None, State::typing_in_list;
+    /// Moves down a page in the list.
+    ListPageDown = "typing-page-down", "page down", Typing, ["pagedown"], None, State::typing_in_list;
     /// Moves up in the list.
     ListUp = "typing-up", "up", Typing, ["up", "ctrl-p"], Some(("move", 3)), State::typing_in_list;
     /// Moves down in the list.

@@ -99,7 +99,7 @@ pub fn inside(pane: Rect) -> Rect {
 }
 
 /// Columns of the labels of the setup pane.
-pub const LABEL: u16 = 9;
+pub const LABEL: u16 = 10;
 /// Columns of the values beside a slider.
 pub const VALUE: u16 = 7;
 

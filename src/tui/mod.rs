@@ -11,6 +11,7 @@ pub mod key;
 pub mod keymap;
 pub mod layout;
 pub mod panes;
+pub mod recording;
 pub mod reduce;
 pub mod run;
 pub mod search;

@@ -14,8 +14,9 @@ use ratatui::backend::Backend;
 use thiserror::Error;
 use tokio::sync::mpsc::{Receiver, UnboundedSender, unbounded_channel};
 
-use super::action::{Action, Effect, Mouse, MouseKind, Played, ReplayControl};
+use super::action::{Action, Effect, Mouse, MouseKind, ReplayControl};
 use super::panes;
+use super::recording::Recorder;
 use super::reduce::reduce;
 use super::state::{Start, State};
 use crate::engine::Engine;
@@ -23,6 +24,7 @@ use crate::engine::board::Board;
 use crate::engine::finding::Problem;
 use crate::engine::message::{Command, Event, Notice};
 use crate::figure::Figure;
+use crate::session::replay::{Recorded, Step};
 
 /// Shortest time between two frames that the engine asked for.
 const FRAME: Duration = Duration::from_millis(33);
@@ -33,42 +35,12 @@ const TICK: Duration = Duration::from_millis(150);
 /// Events taken from the engine before input is looked at again.
 const BATCH: usize = 256;
 
-/// Keeps what was asked and what was answered.
-pub trait Recorder {
-    /// Notes a command that is about to be sent, `t` seconds after the start.
-    ///
-    /// # Errors
-    /// Why it could not be written; nothing more is recorded then.
-    fn command(&mut self, t: f64, command: &Command) -> Result<(), Problem>;
-
-    /// Notes an event that was received, `t` seconds after the start.
-    ///
-    /// # Errors
-    /// Why it could not be written; nothing more is recorded then.
-    fn event(&mut self, t: f64, event: &Event) -> Result<(), Problem>;
-
-    /// Gives the recording a name and says under which name it is kept.
-    ///
-    /// # Errors
-    /// Why it could not be renamed; it goes on under its old name.
-    fn rename(&mut self, name: &str) -> Result<String, Problem>;
-}
-
-/// A recording that plays.
-pub trait Player {
-    /// What it yields; taken once by the loop.
-    fn take_items(&mut self) -> Option<Receiver<Played>>;
-
-    /// Holds, seeks, paces.
-    fn control(&mut self, control: ReplayControl);
-}
-
 /// Where events come from.
 pub enum Source {
     /// An engine that computes, and who records it.
     Live(Box<dyn Engine>, Option<Box<dyn Recorder>>),
     /// A recording.
-    Replay(Box<dyn Player>),
+    Replay(Recorded),
 }
 
 /// Writes a figure to files and says which; runs outside the loop's thread.
@@ -133,10 +105,10 @@ pub async fn run<B, I>(
 ) -> Result<ExitReport, TuiError>
 where
     B: Backend,
-    B::Error: Into<io::Error>,
+    B::Error: Send + Sync + 'static,
     I: Stream<Item = io::Result<Input>> + Unpin,
 {
-    let size = terminal.size().map_err(Into::into)?;
+    let size = terminal.size().map_err(io::Error::other)?;
     let Options { start, export, copy, frame, notices, mut stop } = options;
     let (results_in, mut results) = unbounded_channel();
     let mut app = App {
@@ -199,8 +171,12 @@ where
             pace = Pace { drawn: Instant::now(), wanted: None };
         }
     };
+
     if reason != ExitReason::User {
         app.link.send(&Command::Shutdown, app.started);
+    }
+    if let Link::Live { recorder: Some(recorder), .. } = &mut app.link {
+        recorder.finish();
     }
     Ok(ExitReport { board: app.state.board, reason })
 }
@@ -224,14 +200,14 @@ impl Pace {
 /// The receiving end of the source.
 enum Feed {
     Events(Receiver<Event>),
-    Items(Receiver<Played>),
+    Steps(Receiver<Step>),
     Closed,
 }
 
 /// What a source yields.
 enum Item {
     Event(Event),
-    Played(Played),
+    Step(Step),
     End,
 }
 
@@ -240,7 +216,7 @@ impl Feed {
     async fn next(&mut self) -> Item {
         match self {
             Feed::Events(events) => events.recv().await.map_or(Item::End, Item::Event),
-            Feed::Items(items) => items.recv().await.map_or(Item::End, Item::Played),
+            Feed::Steps(steps) => steps.recv().await.map_or(Item::End, Item::Step),
             Feed::Closed => std::future::pending().await,
         }
     }
@@ -248,7 +224,7 @@ impl Feed {
     fn try_next(&mut self) -> Option<Item> {
         match self {
             Feed::Events(events) => events.try_recv().ok().map(Item::Event),
-            Feed::Items(items) => items.try_recv().ok().map(Item::Played),
+            Feed::Steps(steps) => steps.try_recv().ok().map(Item::Step),
             Feed::Closed => None,
         }
     }
@@ -257,21 +233,21 @@ impl Feed {
 /// The sending end of the source.
 enum Link {
     Live { engine: Box<dyn Engine>, recorder: Option<Box<dyn Recorder>> },
-    Replay(Box<dyn Player>),
+    Replay(Recorded),
 }
 
 impl Link {
     fn new(source: Source) -> Self {
         match source {
             Source::Live(engine, recorder) => Link::Live { engine, recorder },
-            Source::Replay(player) => Link::Replay(player),
+            Source::Replay(recorded) => Link::Replay(recorded),
         }
     }
 
     fn take(&mut self) -> Feed {
         match self {
             Link::Live { engine, .. } => engine.take_events().map_or(Feed::Closed, Feed::Events),
-            Link::Replay(player) => player.take_items().map_or(Feed::Closed, Feed::Items),
+            Link::Replay(recorded) => recorded.take_steps().map_or(Feed::Closed, Feed::Steps),
         }
     }
 
@@ -315,23 +291,23 @@ struct App {
 impl App {
     fn draw<B: Backend>(&mut self, terminal: &mut Terminal<B>) -> Result<(), TuiError>
     where
-        B::Error: Into<io::Error>,
+        B::Error: Send + Sync + 'static,
     {
         // The size may have changed without an event, for example while the program was stopped.
-        let size = terminal.size().map_err(Into::into)?;
+        let size = terminal.size().map_err(io::Error::other)?;
         if (size.width, size.height) != self.state.view.size {
             self.dispatch(Action::Resize(size.width, size.height));
         }
         (self.frame)(true);
         let drawn = terminal.draw(|frame| panes::draw(frame, &self.state)).map(|_| ());
         (self.frame)(false);
-        drawn.map_err(|e| TuiError::Terminal(e.into()))
+        drawn.map_err(|e| TuiError::Terminal(io::Error::other(e)))
     }
 
     /// Whether something moves on the screen without events.
     fn animated(&self) -> bool {
         let held = self.state.board.job.as_ref().is_some_and(|job| job.held);
-        self.state.replay.is_none() && self.state.board.running() && !held
+        self.state.busy() && !held
     }
 
     fn dispatch(&mut self, action: Action) {
@@ -372,8 +348,13 @@ impl App {
             }
             Effect::Copy(text) => (self.copy)(&text),
             Effect::Replay(control) => {
-                if let Link::Replay(player) = &mut self.link {
-                    player.control(control);
+                if let Link::Replay(recorded) = &self.link {
+                    let replay = recorded.control();
+                    match control {
+                        ReplayControl::Pause(hold) => replay.pause(hold),
+                        ReplayControl::Seek(t) => replay.seek(t),
+                        ReplayControl::Speed(speed) => replay.speed(speed),
+                    }
                 }
             }
             Effect::Quit => self.quit = true,
@@ -393,7 +374,7 @@ impl App {
                     }
                     self.dispatch(Action::Event(Box::new(event)));
                 }
-                Item::Played(played) => self.dispatch(Action::Played(Box::new(played))),
+                Item::Step(step) => self.dispatch(Action::Played(step)),
                 Item::End => {
                     *feed = Feed::Closed;
                     if self.state.replay.is_none() {

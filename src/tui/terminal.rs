@@ -6,20 +6,25 @@ use std::sync::{Mutex, Once, PoisonError};
 use std::thread::ThreadId;
 
 use crossterm::event::{
-    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, EventStream,
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, Event, EventStream,
 };
 use crossterm::execute;
 use crossterm::terminal::{
     BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
     disable_raw_mode, enable_raw_mode,
 };
+use futures::{Stream, StreamExt};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use tokio::sync::mpsc::channel;
 
 use super::run::{ExitReport, Options, Source, TuiError, run};
 
 /// Longest text that is sent to the clipboard; terminals drop longer ones.
 const MAX_CLIPBOARD: usize = 74_000;
+
+/// Input events that wait for the loop.
+const INPUT_QUEUE: usize = 256;
 
 /// Whether the terminal is ours now.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
@@ -104,10 +109,29 @@ pub fn launch(source: Source, options: Options, mouse: bool) -> Result<ExitRepor
     let mut terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>> =
         Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(1 << 16, io::stdout())))?;
     terminal.clear()?;
-    let report = runtime.block_on(run(&mut terminal, EventStream::new(), source, options));
+    let report = runtime.block_on(async {
+        let input = forwarded(EventStream::new());
+        run(&mut terminal, input, source, options).await
+    });
     // An export that still renders must not hold up the shell's prompt.
     runtime.shutdown_background();
     report
+}
+
+/// The same stream, read by a task of its own. crossterm's stream remembers the first waker that it is polled with and
+/// forgets later ones, so a loop that looks whether more input waits, without waiting itself, would never be woken again.
+fn forwarded(
+    mut input: impl Stream<Item = io::Result<Event>> + Unpin + Send + 'static,
+) -> impl Stream<Item = io::Result<Event>> + Unpin {
+    let (sender, mut receiver) = channel(INPUT_QUEUE);
+    tokio::spawn(async move {
+        while let Some(event) = input.next().await {
+            if sender.send(event).await.is_err() {
+                return;
+            }
+        }
+    });
+    futures::stream::poll_fn(move |context| receiver.poll_recv(context))
 }
 
 /// Marks the beginning (true) or the end of a frame, so that terminals which know how show it at once.
@@ -161,6 +185,8 @@ fn base64(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use futures::FutureExt;
+    use std::sync::Arc;
 
     #[test]
     fn base64_follows_rfc_4648() {
@@ -168,5 +194,40 @@ mod tests {
         {
             assert_eq!(base64(text.as_bytes()), code);
         }
+    }
+
+    /// A stream like crossterm's: it keeps the first waker that it sees until something arrives.
+    struct Forgetful {
+        waker: Arc<Mutex<Option<std::task::Waker>>>,
+        ready: Arc<AtomicBool>,
+    }
+
+    impl Stream for Forgetful {
+        type Item = io::Result<Event>;
+
+        fn poll_next(
+            self: std::pin::Pin<&mut Self>,
+            context: &mut std::task::Context<'_>,
+        ) -> std::task::Poll<Option<Self::Item>> {
+            if self.ready.swap(false, Ordering::SeqCst) {
+                return std::task::Poll::Ready(Some(Ok(Event::FocusGained)));
+            }
+            self.waker.lock().unwrap().get_or_insert_with(|| context.waker().clone());
+            std::task::Poll::Pending
+        }
+    }
+
+    #[tokio::test]
+    async fn input_after_an_impatient_look_still_wakes_the_loop() {
+        let waker = Arc::new(Mutex::new(None));
+        let ready = Arc::new(AtomicBool::new(false));
+        let mut input = forwarded(Forgetful { waker: waker.clone(), ready: ready.clone() });
+        assert!(input.next().now_or_never().is_none());
+        tokio::task::yield_now().await;
+        ready.store(true, Ordering::SeqCst);
+        let kept: std::task::Waker = waker.lock().unwrap().take().unwrap();
+        kept.wake();
+        let event = tokio::time::timeout(std::time::Duration::from_secs(5), input.next()).await;
+        assert!(matches!(event, Ok(Some(Ok(Event::FocusGained)))), "{event:?}");
     }
 }

@@ -96,12 +96,22 @@ pub fn score(x: f64) -> String {
     decimals(x, 2)
 }
 
+/// A probability: as [`score`], but small ones keep what tells them apart: `.012`, `<.001`.
+pub fn probability(x: f64) -> String {
+    match x {
+        x if x > 0.0 && x < 0.000_5 => "<.001".into(),
+        x if x > 0.0 && x < 0.099_5 => decimals(x, 3),
+        x => decimals(x, 2),
+    }
+}
+
 /// Half the width of an interval of scores in three decimals: `±.006`.
 pub fn plus_minus(half: f64) -> String {
     format!("±{}", decimals(half, 3))
 }
 
-fn decimals(x: f64, places: usize) -> String {
+/// A number near 1 with so many decimals and no leading zero: `.012`.
+pub fn decimals(x: f64, places: usize) -> String {
     if x.is_nan() {
         return "–".into();
     }
@@ -126,6 +136,7 @@ pub fn percent(share: f64) -> String {
 pub fn count(x: f64) -> String {
     match x {
         x if x.is_nan() || x < 0.0 => "–".into(),
+        x if x < 9.95 && x.fract() != 0.0 => format!("{x:.1}"),
         x if x < 999.5 => format!("{x:.0}"),
         x if x < 9_950.0 => format!("{:.1}k", x / 1e3),
         x if x < 999_500.0 => format!("{:.0}k", x / 1e3),
@@ -211,9 +222,10 @@ mod tests {
         }
         assert_eq!((score(0.871), score(1.0), score(-0.0004)), (".87".into(), "1.00".into(), ".00".into()));
         assert_eq!(plus_minus(0.0061), "±.006");
+        assert_eq!([0.0, 0.0001, 0.0123, 0.5].map(probability), [".00", "<.001", ".012", ".50"]);
         assert_eq!(
-            (count(41_234.0), count(11.2e6), count(950.0)),
-            ("41k".into(), "11.2M".into(), "950".into())
+            (count(41_234.0), count(11.2e6), count(0.42)),
+            ("41k".into(), "11.2M".into(), "0.4".into())
         );
         assert_eq!((seconds(0.42), seconds(185.0)), ("0.4 s".into(), "3 min 05 s".into()));
         assert_eq!((seconds(7800.0), seconds(f64::INFINITY)), ("2 h 10 min".into(), "–".into()));

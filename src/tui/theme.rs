@@ -44,10 +44,18 @@ pub enum Role {
     Bar,
     /// Axes of a chart.
     Axis,
+    /// Thin lines that help reading a chart.
+    Guide,
+    /// Completeness.
+    Completeness,
+    /// Selectivity.
+    Selectivity,
+    /// Reliability.
+    Reliability,
 }
 
 /// Every role.
-pub const ROLES: [Role; 16] = [
+pub const ROLES: [Role; 20] = [
     Role::Text,
     Role::Dim,
     Role::Title,
@@ -64,6 +72,10 @@ pub const ROLES: [Role; 16] = [
     Role::Marker,
     Role::Bar,
     Role::Axis,
+    Role::Guide,
+    Role::Completeness,
+    Role::Selectivity,
+    Role::Reliability,
 ];
 
 /// A named set of styles.
@@ -235,7 +247,7 @@ mod tests {
             for role in ROLES {
                 assert!(theme.styles.contains_key(&role), "{name} lacks {role:?}");
             }
-            assert!(theme.series.len() >= 6, "{name}");
+            assert!(theme.series.len() == 8, "{name}");
         }
     }
 

@@ -59,7 +59,7 @@ impl Harness {
     /// A harness in the middle of its first run.
     pub fn running(columns: u16, rows: u16) -> Self {
         let mut harness = Self::started(columns, rows);
-        harness.events(measured(1, 480, false));
+        harness.events(measured(480, false));
         harness.event(progress(1));
         harness.answer(2400);
         harness
@@ -68,7 +68,7 @@ impl Harness {
     /// A harness whose first run is done.
     pub fn finished(columns: u16, rows: u16) -> Self {
         let mut harness = Self::started(columns, rows);
-        harness.events(measured(1, 2400, true));
+        harness.events(measured(2400, true));
         harness.event(summary(1));
         harness.event(Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 41.7 });
         harness.answer(2400);
@@ -335,8 +335,7 @@ fn data() -> DataFinding {
 
 /// Everything that a run over the default experiment measures with `n` test examples. An unfinished one has not
 /// reached INLP and stops half-way through PGD.
-pub fn measured(seed: u64, n: usize, finished: bool) -> Vec<Finding> {
-    let _ = seed;
+pub fn measured(n: usize, finished: bool) -> Vec<Finding> {
     let mut t = 0.2;
     let mut findings = vec![finding(12_000, true, t, Body::Data(data()))];
     findings.extend(probes().into_iter().map(|p| finding(2400, true, 3.0, Body::Probe(p))));

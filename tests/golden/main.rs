@@ -3,6 +3,7 @@
 //! They read `PROBITY_REFERENCE` (default `../shared/reference`) and take every size from the files there. Run with
 //! `--nocapture` to see the largest deviation of each check.
 
+mod checkpoints;
 mod common;
 mod interventions;
 mod models;

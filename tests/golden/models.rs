@@ -1,15 +1,16 @@
-//! Models against Hugging Face transformers: `reference/models` and the real checkpoints of `PROBITY_MODELS`.
+//! Tiny models of every family against Hugging Face transformers: `reference/models`.
 
 use std::path::Path;
 
 use probity::model::arch::Head;
+use probity::model::tokenizer::{Extras, Tokenizer};
 use probity::model::{
     Array, Batch, Device, Edit, EditKind, HookPoint, Model, ModelError, ModelSource, Plan, Scalar, Sites,
     Target,
 };
 use serde_json::Value;
 
-use super::common::{Golden, Report, Tensors, folder, json, reference, subfolders};
+use super::common::{Golden, Report, Tensors, json, reference, subfolders};
 
 /// Tolerances of the reference's README.
 const HIDDEN: f64 = 2e-5;
@@ -62,6 +63,7 @@ fn every_reference_model_is_reproduced() {
             Ok(case) => {
                 let mut report = Report::new(&format!("models/{name}"));
                 case.tokenizer(&mut report);
+                case.old_tokenizer_files(&dir, &mut report);
                 case.forward(&mut report);
                 case.gradients(&mut report);
                 case.integrated_gradients(&mut report);
@@ -154,6 +156,44 @@ impl Case {
         report.equal("pad id", &u64::from(tokenizer.pad_id()), &self.info["pad_id"].as_u64().unwrap());
     }
 
+    /// Tokenizers rebuilt from `vocab.txt`, or from vocabulary and merges, must do what `tokenizer.json` does.
+    fn old_tokenizer_files(&self, dir: &Path, report: &mut Report) {
+        let config = std::fs::read_to_string(dir.join("tokenizer_config.json")).ok();
+        let extras = Extras { special_tokens_map: None, tokenizer_config: config.as_deref() };
+        let file = json(&dir.join("tokenizer.json"));
+        let family = self.model.arch().family.as_str();
+        let rebuilt = if let Ok(vocab) = std::fs::read_to_string(dir.join("vocab.txt")) {
+            Tokenizer::from_vocab_txt("vocab.txt", &vocab, extras).unwrap()
+        } else if ["gpt2", "gpt_neox", "roberta"].contains(&family) {
+            let mut vocab = file["model"]["vocab"].clone();
+            for added in file["added_tokens"].as_array().unwrap() {
+                vocab[added["content"].as_str().unwrap()] = added["id"].clone();
+            }
+            let pair = |m: &Value| match m.as_array() {
+                Some(p) => format!("{} {}", p[0].as_str().unwrap(), p[1].as_str().unwrap()),
+                None => m.as_str().unwrap().to_owned(),
+            };
+            let merges: Vec<String> = file["model"]["merges"].as_array().unwrap().iter().map(pair).collect();
+            Tokenizer::from_bpe("vocab.json", &vocab.to_string(), &merges.join("\n"), extras).unwrap()
+        } else {
+            return;
+        };
+        let ours = self.model.tokenizer().unwrap();
+        let cases = self.info["tokenizer_cases"].as_array().unwrap().iter().map(|c| &c["text"]);
+        let texts = self.info["texts"].as_array().unwrap().iter().chain(cases);
+        let differ: Vec<&Value> = texts
+            .filter(|t| {
+                rebuilt.encode(t.as_str().unwrap()).unwrap() != ours.encode(t.as_str().unwrap()).unwrap()
+            })
+            .collect();
+        report.holds(
+            "tokenizer rebuilt from the old files",
+            differ.is_empty(),
+            format!("differing: {differ:?}"),
+        );
+        report.equal("special tokens of the old files", &rebuilt.special().mask, &ours.special().mask);
+    }
+
     fn forward(&self, report: &mut Report) {
         let mut plan = Plan::default();
         for l in 0..=self.layers() {
@@ -178,6 +218,7 @@ impl Case {
             report.equal(&format!("shape of attention {l}"), &got.shape, &want.shape);
             report.close(&format!("attention {l}"), &got.data, &want.data, HIDDEN);
         }
+        self.decoder(report);
         if self.model.has_head() {
             report.close("logits", &trace.logits().unwrap().data, &self.want.get("logits").data, LOGITS);
             self.top5(report);
@@ -188,6 +229,27 @@ impl Case {
         if let Some(want) = self.want.find("mean_pooled") {
             let pooled = self.mean_pooled(trace.get(self.hidden_point(self.layers())).unwrap());
             report.close("mean-pooled vectors", &pooled.data, &want.data, HIDDEN);
+        }
+    }
+
+    /// The second stack of an encoder-decoder.
+    fn decoder(&self, report: &mut Report) {
+        let Some(second) = self.model.arch().decoder else { return };
+        let input = self.batch.decoder_input(second.start_token);
+        let ids: Vec<usize> = input.ids().iter().map(|&i| i as usize).collect();
+        report.equal("decoder input", &ids, &self.want.get("decoder_input_ids").indices());
+        let mut points = vec![(HookPoint::DecoderPre(0), "decoder_hidden_states.0".to_owned())];
+        for l in 0..second.layers {
+            points.push((HookPoint::DecoderPost(l), format!("decoder_hidden_states.{}", l + 1)));
+            points.push((HookPoint::DecoderPattern(l), format!("decoder_attentions.{l}")));
+            points.push((HookPoint::CrossPattern(l), format!("cross_attentions.{l}")));
+        }
+        let plan = points.iter().fold(Plan::default(), |plan, (p, _)| plan.capture(*p));
+        let trace = self.model.forward(&self.batch, &plan).unwrap();
+        for (p, name) in points {
+            let (got, want) = (trace.get(p).unwrap(), self.want.get(&name));
+            report.equal(&format!("shape of {name}"), &got.shape, &want.shape);
+            report.close(&name, &got.data, &want.data, HIDDEN);
         }
     }
 
@@ -469,98 +531,4 @@ fn a_gradient_at_a_hidden_state_is_the_derivative_there() {
         report.close("gradient at block 1, resumed against full", got, &want, 1e-5 * scale);
         report.finish();
     }
-}
-
-/// The real checkpoints, where they are given.
-#[test]
-fn real_checkpoints_are_reproduced() {
-    let Some(root) = folder("PROBITY_MODELS", "../shared/models", "") else { return };
-    for dir in subfolders(&root) {
-        let name = dir.file_name().unwrap().to_string_lossy().into_owned();
-        let model = match Model::load(&ModelSource::Dir(dir.clone()), Device::Cpu) {
-            Ok(m) => m,
-            Err(ModelError::UnknownArchitecture { found, .. }) => {
-                println!("not yet supported: {name} ({found})");
-                continue;
-            }
-            Err(e) => panic!("{name}: {e}"),
-        };
-        let expected = json(&dir.join("expected.json"));
-        let mut report = Report::new(&format!("real/{name}"));
-        for case in expected["cases"].as_array().unwrap() {
-            real_case(&model, case, &mut report);
-        }
-        report.finish();
-    }
-}
-
-fn floats(v: &Value) -> Vec<f64> {
-    v.as_array()
-        .unwrap()
-        .iter()
-        .flat_map(|x| if x.is_array() { floats(x) } else { vec![x.as_f64().unwrap()] })
-        .collect()
-}
-
-fn real_case(model: &Model, case: &Value, report: &mut Report) {
-    let text = case["text"].as_str().unwrap();
-    let batch = model.batch(&[text]).unwrap();
-    let want: Vec<u32> =
-        case["input_ids"].as_array().unwrap().iter().map(|v| v.as_u64().unwrap() as u32).collect();
-    report.equal(&format!("{text:?}: ids"), &batch.ids().to_vec(), &want);
-    let last =
-        if model.arch().final_norm { HookPoint::FinalNorm } else { HookPoint::ResidPost(model.layers() - 1) };
-    let mut plan = Plan::default().capture(HookPoint::ResidPre(0));
-    for l in 1..model.layers() {
-        plan = plan.capture(HookPoint::ResidPost(l - 1));
-    }
-    plan = plan.capture(last);
-    for l in 0..model.layers() {
-        plan = plan.capture(HookPoint::Pattern(l));
-    }
-    if model.has_head() {
-        plan = plan.logits_at(Sites::All);
-    }
-    let trace = model.forward(&batch, &plan).unwrap();
-    let norms: Vec<f32> = trace.captures[..=model.layers()]
-        .iter()
-        .flat_map(|(_, a)| {
-            (0..a.rows()).map(|i| a.row(i).iter().map(|v| v * v).sum::<f32>().sqrt()).collect::<Vec<_>>()
-        })
-        .collect();
-    report.close(&format!("{text:?}: norms"), &norms, &floats(&case["hidden_state_norms"]), 2e-4);
-    let t = batch.len();
-    let entropies: Vec<f32> = trace.captures[model.layers() + 1..]
-        .iter()
-        .flat_map(|(_, a)| {
-            let head = |h: usize| {
-                let p = &a.data[h * t * t..(h + 1) * t * t];
-                -p.iter().filter(|&&v| v > 0.0).map(|&v| v * v.ln()).sum::<f32>() / t as f32
-            };
-            (0..a.shape[1]).map(head).collect::<Vec<_>>()
-        })
-        .collect();
-    report.close(
-        &format!("{text:?}: attention entropy"),
-        &entropies,
-        &floats(&case["mean_attention_entropy"]),
-        2e-4,
-    );
-    if model.has_head() {
-        let row = trace.logits().unwrap().at(0, t - 1);
-        for top in case["next_top5"].as_array().unwrap() {
-            let got = row[top["id"].as_u64().unwrap() as usize];
-            report.close(&format!("{text:?}: logit"), &[got], &[top["logit"].as_f64().unwrap()], 2e-4);
-        }
-        return;
-    }
-    let hidden = trace.get(last).unwrap();
-    let mut pooled = vec![0f32; model.embed_dim()];
-    for i in 0..t {
-        pooled.iter_mut().zip(hidden.at(0, i)).for_each(|(p, v)| *p += v / t as f32);
-    }
-    let norm = pooled.iter().map(|v| v * v).sum::<f32>().sqrt();
-    let first: Vec<f32> = pooled.iter().take(8).map(|v| v / norm).collect();
-    report.close(&format!("{text:?}: embedding"), &first, &floats(&case["sentence_embedding_first8"]), 1e-5);
-    report.holds("pooling is known", model.pooling().is_some(), format!("{:?}", model.pooling()));
 }

@@ -62,7 +62,7 @@ impl Worker {
         Self {
             inbox: Inbox::new(commands),
             outbox,
-            device,
+            device: device.resolve(),
             cache,
             extra,
             models: HashMap::new(),
@@ -166,8 +166,12 @@ impl Worker {
     }
 
     fn list(&mut self) -> Vec<ModelInfo> {
-        let names: Vec<String> =
-            BUILTINS.iter().map(|b| b.name.to_owned()).chain(self.extra.iter().cloned()).collect();
+        let mut names: Vec<String> = BUILTINS.iter().map(|b| b.name.to_owned()).collect();
+        for extra in &self.extra {
+            if !names.contains(extra) {
+                names.push(extra.clone());
+            }
+        }
         let mut list = Vec::new();
         for name in names {
             match self.load(&name) {

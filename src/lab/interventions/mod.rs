@@ -2,7 +2,7 @@
 //!
 //! A [`Method`] is fitted on the intervention part of the data, applied to test embeddings and swept over its parameter.
 //! [`score`] says how completely and how selectively it changed what oracles read. To add a method: one file in `methods/`,
-//! one line in [`registry`].
+//! one line in [`registry()`].
 
 pub mod bench;
 pub mod continuation;

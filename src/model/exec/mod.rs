@@ -1,12 +1,19 @@
 //! Executors run an architecture description. All of them answer the same [`Plan`] with the same [`Trace`].
 
+#[cfg(test)]
+mod agreement;
 pub mod candle;
 pub mod cpu;
 #[cfg(test)]
 mod tests;
 
+use self::candle::CandleExecutor;
+use self::cpu::CpuExecutor;
+use super::arch::Arch;
 use super::batch::Batch;
+use super::device::Device;
 use super::error::Result;
+use super::params::Params;
 use super::plan::Plan;
 use super::trace::Trace;
 
@@ -21,4 +28,23 @@ pub trait Executor: Send + Sync {
 
     /// What computes: `cpu`, `cuda:0`, `metal`, with the executor's name.
     fn device(&self) -> String;
+}
+
+/// Moves parameters to a device: the CPU executor on the CPU, candle on GPUs (and, for comparison, on the CPU).
+///
+/// # Errors
+/// [`Device`](super::ModelError::Device), [`Compute`](super::ModelError::Compute) (memory),
+/// [`MissingTensor`](super::ModelError::MissingTensor).
+pub fn open(arch: &Arch, params: Params, device: Device) -> Result<Box<dyn Executor>> {
+    if on_cpu(device) && arch.decoder.is_none() {
+        return Ok(Box::new(CpuExecutor::new(arch, params)?));
+    }
+    Ok(Box::new(CandleExecutor::new(arch, params, device)?))
+}
+
+/// Whether the CPU executor runs models there: asked for, or because this build has no GPU that works.
+#[must_use]
+pub fn on_cpu(device: Device) -> bool {
+    let gpu = || candle_core::utils::cuda_is_available() || candle_core::utils::metal_is_available();
+    device == Device::Cpu || (device == Device::Auto && !gpu())
 }

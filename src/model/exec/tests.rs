@@ -19,6 +19,9 @@ fn vector_points(m: &Model) -> Vec<HookPoint> {
             HookPoint::ResidPost(l),
         ]);
     }
+    for l in 0..m.arch().decoder.map_or(0, |d| d.layers) {
+        points.extend([HookPoint::DecoderPre(l), HookPoint::DecoderPost(l)]);
+    }
     points.push(HookPoint::FinalNorm);
     points.retain(|p| p.exists_in(m.arch()));
     points
@@ -40,11 +43,14 @@ proptest! {
             for l in 0..m.layers() {
                 plan = plan.capture(HookPoint::Pattern(l));
             }
+            for l in 0..m.arch().decoder.map_or(0, |d| d.layers) {
+                plan = plan.capture(HookPoint::DecoderPattern(l)).capture(HookPoint::CrossPattern(l));
+            }
             let full = m.forward(&b, &plan).unwrap();
             prop_assert_eq!(&bare.logits, &full.logits);
             for (p, a) in &full.captures {
                 prop_assert!(a.data.iter().all(|v| v.is_finite()), "{} of {}", p, m.arch().family);
-                if matches!(p, HookPoint::Pattern(_)) {
+                if p.is_pattern() {
                     let sums = (0..a.rows()).map(|i| a.row(i).iter().sum::<f32>());
                     prop_assert!(sums.into_iter().all(|s| (s - 1.0).abs() < 1e-5));
                 }
@@ -343,4 +349,24 @@ fn the_empty_plan_runs_nothing_and_returns_nothing() {
     assert_eq!(trace, crate::model::Trace::default());
     let plan = Plan::default().capture(HookPoint::ResidPre(1));
     assert_eq!(plan.extent(m.arch()).blocks, 1, "no block above the last one needed runs");
+}
+
+#[test]
+fn an_encoder_decoder_reads_its_own_decoder_rows() {
+    let m = model(archs().pop().unwrap(), 9);
+    let start = m.arch().decoder.unwrap().start_token;
+    let b = batch(&[4, 4], 2);
+    let shifted: Vec<Vec<u32>> = b.ids().chunks(4).map(|r| [&[start], &r[..3]].concat()).collect();
+    let explicit = b.clone().with_decoder(&shifted, 0).unwrap();
+    let plan = Plan::default().capture(HookPoint::CrossPattern(1)).logits_at(Sites::All);
+    assert_eq!(m.forward(&b, &plan).unwrap(), m.forward(&explicit, &plan).unwrap());
+    let short = b.clone().with_decoder(&[vec![start], vec![start, 5]], 0).unwrap();
+    let trace = m.forward(&short, &plan).unwrap();
+    assert_eq!(trace.captures[0].1.shape, [2, 4, 2, 4]);
+    assert_eq!(trace.logits().unwrap().shape, [2, 2, VOCAB]);
+    let beyond = Plan::default().logits_at(Sites::At(vec![(0, 1)]));
+    assert!(matches!(m.forward(&short, &beyond), Err(ModelError::Plan(_))), "row 0 has one decoder token");
+    let plain = model(bert(), 1);
+    let refused = plain.forward(&short, &Plan::default().logits_at(Sites::All));
+    assert!(matches!(refused, Err(ModelError::Plan(_))), "a model without decoder refuses its rows");
 }

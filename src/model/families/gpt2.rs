@@ -93,7 +93,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
     a.intermediate = f.n_inner.unwrap_or(a.intermediate);
     a.norm.eps = f.layer_norm_epsilon;
     a.mlp.activation = activation;
-    a.head = Head::Causal { tied: f.tie_word_embeddings };
+    a.head = Head::Causal { tied: f.tie_word_embeddings, bias: false };
     Ok(a)
 }
 
@@ -117,7 +117,7 @@ pub(super) fn arch(s: Size) -> Arch {
         mlp: Mlp { activation: Activation::GeluTanh, gated: false, bias: true },
         shared_block: false,
         final_norm: true,
-        head: Head::Causal { tied: true },
+        head: Head::Causal { tied: true, bias: false },
         decoder: None,
     }
 }
@@ -139,7 +139,7 @@ fn config(a: &Arch) -> Value {
         "embd_pdrop": 0.0,
         "attn_pdrop": 0.0,
         "initializer_range": 0.02,
-        "tie_word_embeddings": a.head != Head::Causal { tied: false },
+        "tie_word_embeddings": !matches!(a.head, Head::Causal { tied: false, .. }),
         "torch_dtype": "float16",
     })
 }

@@ -74,7 +74,7 @@ fn describe(file: &ConfigFile) -> Result<Arch> {
         mlp: Mlp { activation: file.activation(&f.hidden_act)?, gated: false, bias: true },
         shared_block: false,
         final_norm: true,
-        head: Head::Causal { tied: f.tie_word_embeddings },
+        head: Head::Causal { tied: f.tie_word_embeddings, bias: false },
         decoder: None,
     })
 }

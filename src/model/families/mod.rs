@@ -3,6 +3,7 @@
 //! To add one: a file with a `FAMILY`, and its line in [`FAMILIES`].
 
 mod albert;
+mod bart;
 mod bert;
 mod distilbert;
 mod electra;
@@ -31,6 +32,7 @@ pub const FAMILIES: &[Family] = &[
     gpt2::FAMILY,
     gpt_neox::FAMILY,
     llama::FAMILY,
+    bart::FAMILY,
 ];
 
 /// One family.
@@ -99,10 +101,12 @@ impl Family {
 
 /// `blocks.3.attn.q.weight` to (`3`, `blocks.{l}.attn.q.weight`).
 fn split_layer(name: &str) -> (String, String) {
-    match name.strip_prefix("blocks.").and_then(|r| r.split_once('.')) {
-        Some((layer, rest)) => (layer.to_owned(), format!("blocks.{{l}}.{rest}")),
-        None => (String::new(), name.to_owned()),
+    if let Some((stack, rest)) = name.split_once("blocks.")
+        && let Some((layer, rest)) = rest.split_once('.')
+    {
+        return (layer.to_owned(), format!("{stack}blocks.{{l}}.{rest}"));
     }
+    (String::new(), name.to_owned())
 }
 
 fn old_norm_name(name: &str) -> Option<String> {

@@ -90,6 +90,15 @@ fn damaged_files_and_hard_texts_do_no_harm() {
 }
 
 #[test]
+fn a_frame_of_undefined_tokens_is_an_error_not_a_panic() {
+    let mut file: Value = serde_json::from_str(&wordpiece().inner.to_string(false).unwrap()).unwrap();
+    file["post_processor"]["special_tokens"].as_object_mut().unwrap().remove("[CLS]");
+    let t = Tokenizer::from_json("t.json", file.to_string().as_bytes(), Extras::default());
+    let why = t.and_then(|t| t.encode("the")).unwrap_err().to_string();
+    assert!(why.contains("t.json: the file contradicts itself"), "{why}");
+}
+
+#[test]
 fn a_tokenizer_larger_than_the_vocabulary_is_refused() {
     let t = wordpiece();
     assert!(t.check_fits(12).is_ok());

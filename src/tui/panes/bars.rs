@@ -166,7 +166,7 @@ fn stage_line(state: &State, p: &Progress, room: usize) -> Line<'static> {
         if p.rate > 0.0 { format!("  {} {}/s", count(p.rate), printable(&p.unit)) } else { String::new() };
     let left = p.left.map_or(String::new(), |t| format!("  {} left", seconds(t)));
     let stopping = if state.cancelling.is_some() { "  stopping" } else { "" };
-    let stage = fit(&printable(&p.stage), room / 3).into_owned();
+    let stage = fit(&printable(&p.stage), room * 2 / 5).into_owned();
     let after = format!(" {:>3.0} %{rate}{left}{stopping}", share.clamp(0.0, 1.0) * 100.0);
     let overall = format!("  all {:.0} %", p.overall.clamp(0.0, 1.0) * 100.0);
     let mut spans = vec![Span::raw(format!("{} {stage} ", spinner(state)))];
@@ -228,6 +228,8 @@ fn items(state: &State, room: usize) -> Vec<Item> {
     let mut entries: Vec<_> = COMMANDS
         .iter()
         .filter(|e| active.contains(&e.context) && (e.enabled)(state))
+        // Where nothing runs, the same key quits, which another word says already.
+        .filter(|e| e.id != CommandId::Interrupt || state.busy())
         .filter_map(|e| e.footer.map(|(word, rank)| (rank, word, e)))
         .collect();
     entries.sort_by_key(|(rank, _, _)| *rank);

@@ -12,7 +12,7 @@ use crate::tui::layout::inside;
 use crate::tui::state::{Pane, State};
 use crate::tui::text::{fit, percent, plus_minus, printable, score, short, width};
 use crate::tui::theme::Role;
-use crate::tui::widgets::chart::Chart;
+use crate::tui::widgets::chart::{Chart, Form};
 
 /// Lines of numbers below the chart, for a pane with so many rows inside.
 fn numbers(rows: u16) -> u16 {
@@ -39,18 +39,14 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(block(state, &fit(&printable(&title), room), view.focus == Pane::Curves), area);
     let inner = inside(area);
     let Some(figure) = &state.figures.curves else { return nothing(frame, inner, state) };
-    let chart = Chart { figure, theme: state.theme(), glyphs: view.glyphs };
+    let chart = Chart { figure, theme: state.theme(), glyphs: view.glyphs, form: Form::Lines };
     frame.render_widget(chart, chart_area(inner));
     let below = Rect { y: chart_area(inner).bottom(), height: numbers(inner.height), ..inner };
-    for (row, line) in below.rows().zip([readout(state, row_room(below)), behaviour(state)]) {
+    for (row, line) in below.rows().zip([readout(state, below.width.into()), behaviour(state)]) {
         if let Some(line) = line {
             frame.render_widget(line, row);
         }
     }
-}
-
-fn row_room(area: Rect) -> usize {
-    area.width.into()
 }
 
 /// The numbers at the marker.
@@ -61,8 +57,13 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
     let symbol = state.method().map_or(p.parameter.clone(), |m| m.parameter.symbol.clone());
     let at = format!(" {} = {}", printable(&symbol), short(p.value));
     let mut spans = vec![Span::styled(at, theme.style(Role::Marker))];
-    for (colour, name, e) in [(0, "C", p.completeness), (1, "S", p.selectivity), (2, "R", p.reliability)] {
-        spans.push(Span::styled(format!("  {name} {}", estimate(e)), theme.series(colour)));
+
+    for (role, name, e) in [
+        (Role::Completeness, "C", p.completeness),
+        (Role::Selectivity, "S", p.selectivity),
+        (Role::Reliability, "R", p.reliability),
+    ] {
+        spans.push(Span::styled(format!("  {name} {}", estimate(e)), theme.style(role)));
     }
     let kind = match (readout.exact, readout.point.is_final) {
         (false, _) if state.awaiting_point() => format!("nearest; {} is on its way", short(state.marker())),
@@ -70,10 +71,13 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
         (true, false) => "refining".into(),
         (true, true) => "final".into(),
     };
+    let level = readout.point.level.map_or(String::new(), |l| format!(", {} % intervals", short(100.0 * l)));
     let short_form = format!("  n {}", readout.point.n);
     let used: usize = spans.iter().map(Span::width).sum();
     let full = format!("{short_form}  {kind}");
-    let text = if used + width(&full) <= room { full } else { short_form };
+    let fullest = format!("{full}{level}");
+    let fits = |text: &String| used + width(text) <= room;
+    let text = [fullest, full].into_iter().find(fits).unwrap_or(short_form);
     spans.push(Span::styled(text, theme.style(Role::Dim)));
     Some(Line::from(spans))
 }

@@ -9,11 +9,8 @@ use super::{block, message};
 use crate::engine::finding::{ExampleFinding, Shift};
 use crate::tui::layout::inside;
 use crate::tui::state::{Glyphs, Pane, State};
-use crate::tui::text::{pad, printable, score, short};
+use crate::tui::text::{pad, printable, probability, short, width};
 use crate::tui::theme::Role;
-
-/// Columns of the names of properties and of the model.
-const NAME: usize = 17;
 
 /// Draws the pane.
 pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
@@ -31,62 +28,100 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(Paragraph::new(text(state, v, inner)).wrap(Wrap { trim: false }), inner);
 }
 
+/// How the groups of values are laid out.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    /// The name beside the first value, in so many columns.
+    Beside(usize),
+    /// The name on a line of its own.
+    Above,
+}
+
 fn text(state: &State, v: &ExampleFinding, area: Rect) -> Vec<Line<'static>> {
     let theme = state.theme();
+    let values = v.oracle.iter().map(|(_, shifts)| shifts.len()).sum::<usize>() + v.words.len();
+    let sentence = width(&v.text).div_ceil(usize::from(area.width.max(1)));
+    let spare = usize::from(area.height).saturating_sub(values + sentence);
+    let form = match area.width {
+        56.. => Form::Beside(24),
+        _ if spare > v.oracle.len() => Form::Above,
+        _ => Form::Beside(6),
+    };
+    let taken = if form == Form::Above { v.oracle.len() + 1 } else { 0 };
     let mut lines = vec![Line::styled(printable(&v.text).into_owned(), theme.style(Role::Value))];
-    if area.height >= 9 {
+    if spare > taken + 1 {
         lines.push(Line::default());
     }
     let target = state.board.job.as_ref().map_or("", |job| job.spec.task.target.as_str());
     for (property, shifts) in &v.oracle {
         // Z_c is the property that was to change, Z_e one that was to stay (Canby et al.).
         let sign = if property == target { "Zc" } else { "Ze" };
-        let name = format!("{sign} {}", printable(property).replace('_', " "));
-        lines.extend(rows(state, &name, shifts, None));
+        lines.extend(group(state, form, &format!("{sign} {}", property.replace('_', " ")), shifts, None));
     }
-    let intent = state.catalog.method(&v.method).map_or(v.method.as_str(), |m| m.title.as_str());
-    lines.extend(rows(state, "model", &v.words, Some(v.correct)));
-    if area.height >= 9 {
-        let at = format!("{} at {} = {}", printable(intent), printable(&v.parameter), short(v.value));
+    lines.extend(group(state, form, "model", &v.words, Some(v.correct)));
+    if spare > taken {
+        let entry = state.catalog.method(&v.method);
+        let method = entry.map_or(v.method.as_str(), |m| m.title.as_str());
+        let symbol = entry.map_or(v.parameter.as_str(), |m| m.parameter.symbol.as_str());
+        let at = format!("{} at {} = {}", printable(method), printable(symbol), short(v.value));
         lines.push(Line::styled(at, theme.style(Role::Dim)));
     }
     lines
 }
 
-/// A line per value: its name, the probability before and after, and which way it went.
-fn rows(state: &State, name: &str, shifts: &[Shift], correct: Option<usize>) -> Vec<Line<'static>> {
-    let theme = state.theme();
-    let ascii = state.view.glyphs == Glyphs::Ascii;
-    let top = |of: fn(&Shift) -> f64| {
+/// A name and a line per value: the probability before and after, and which way it went.
+fn group(
+    state: &State,
+    form: Form,
+    name: &str,
+    shifts: &[Shift],
+    correct: Option<usize>,
+) -> Vec<Line<'static>> {
+    let dim = state.theme().style(Role::Dim);
+    let name = printable(name);
+    let (mut lines, columns) = match form {
+        Form::Above => (vec![Line::styled(name.to_string(), dim)], 2),
+        Form::Beside(columns) => (Vec::new(), columns),
+    };
+    let first = |of: fn(&Shift) -> f64| {
         let best = shifts.iter().enumerate().max_by(|a, b| of(a.1).total_cmp(&of(b.1)));
         best.map(|(i, _)| i)
     };
-    let (before, after) = (top(|s| s.before), top(|s| s.after));
-    let row = |(i, s): (usize, &Shift)| {
-        let name = if i == 0 { name } else { "" };
-        let arrow = if ascii { "->" } else { "→" };
-        let way = match (s.after - s.before, ascii) {
-            (d, _) if d.abs() < 0.005 || d.is_nan() => " ",
-            (d, false) if d > 0.0 => "▲",
-            (_, false) => "▼",
-            (d, true) if d > 0.0 => "^",
-            (_, true) => "v",
-        };
-        // The winner changed hands: this is what the intervention is about.
-        let flipped = before != after && after == Some(i);
-        let note = match (correct == Some(i), flipped) {
-            (true, true) => " correct, now first",
-            (true, false) => " correct",
-            (false, true) => " now first",
-            (false, false) => "",
-        };
-        let role = if flipped { Role::Changed } else { Role::Text };
-        Line::from(vec![
-            Span::styled(pad(name, NAME), theme.style(Role::Dim)),
-            Span::styled(pad(&printable(&s.label), 9), theme.style(Role::Text)),
-            Span::styled(format!("{} {arrow} {} {way}", score(s.before), score(s.after)), theme.style(role)),
-            Span::styled(note, theme.style(Role::Dim)),
-        ])
+    // The winner changed hands: this is what an intervention is about.
+    let (before, after) = (first(|s| s.before), first(|s| s.after));
+    for (i, s) in shifts.iter().enumerate() {
+        let label = if i == 0 && form != Form::Above { &name } else { "" };
+        let mut spans = vec![Span::styled(pad(label, columns), dim)];
+        spans.extend(value(state, s, correct == Some(i), before != after && after == Some(i)));
+        lines.push(Line::from(spans));
+    }
+    lines
+}
+
+fn value(state: &State, s: &Shift, correct: bool, flipped: bool) -> Vec<Span<'static>> {
+    let theme = state.theme();
+    let ascii = state.view.glyphs == Glyphs::Ascii;
+    let arrow = if ascii { "->" } else { "→" };
+    let way = match (s.after - s.before, ascii) {
+        (d, _) if d.abs() < 0.005 || d.is_nan() => " ",
+        (d, false) if d > 0.0 => "▲",
+        (_, false) => "▼",
+        (d, true) if d > 0.0 => "^",
+        (_, true) => "v",
     };
-    shifts.iter().enumerate().map(row).collect()
+    let note = match (correct, flipped) {
+        (true, true) => " correct, now first",
+        (true, false) => " correct",
+        (false, true) => " now first",
+        (false, false) => "",
+    };
+    let role = if flipped { Role::Changed } else { Role::Text };
+    vec![
+        Span::styled(pad(&printable(&s.label), 9), theme.style(Role::Text)),
+        Span::styled(
+            format!("{:>5} {arrow} {:>5} {way}", probability(s.before), probability(s.after)),
+            theme.style(role),
+        ),
+        Span::styled(note, theme.style(Role::Dim)),
+    ]
 }

@@ -81,9 +81,9 @@ pub fn lines(state: &State, pane: Pane) -> usize {
     }
 }
 
-/// Lines of the provenance popup.
-pub fn provenance_lines(state: &State) -> usize {
-    popups::provenance_text(state).len()
+/// Lines of the popup that can be scrolled away before its last one is in sight.
+pub fn popup_overflow(state: &State) -> usize {
+    compute(state).map_or(0, |layout| popups::overflow(state, under_title(&layout)))
 }
 
 /// The frame of a pane. The focused one differs by the weight of its border and by a mark, not by colour alone.

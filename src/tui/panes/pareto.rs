@@ -9,7 +9,7 @@ use crate::tui::layout::inside;
 use crate::tui::state::{Pane, State};
 use crate::tui::text::{fit, plus_minus, printable, score, short};
 use crate::tui::theme::Role;
-use crate::tui::widgets::chart::Chart;
+use crate::tui::widgets::chart::{Chart, Form};
 
 /// Draws the pane.
 pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
@@ -29,14 +29,15 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
         .max_by(|a, b| a.value.reliability.mean.total_cmp(&b.value.reliability.mean));
     let lines = u16::from(inner.height >= 7);
     let chart = Rect { height: inner.height - lines, ..inner };
-    frame.render_widget(Chart { figure, theme: state.theme(), glyphs: state.view.glyphs }, chart);
+    let widget = Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Markers };
+    frame.render_widget(widget, chart);
     if let Some(best) = best.filter(|_| lines == 1) {
         let v = &best.value;
         let entry = state.catalog.method(&v.method);
         let title = entry.map_or(v.method.as_str(), |m| m.title.as_str());
         let symbol = entry.map_or(v.parameter.as_str(), |m| m.parameter.symbol.as_str());
         let (r, half) = (score(v.reliability.mean), plus_minus(v.reliability.half_width()));
-        let text = format!(" best R {r} {half}: {title}, {symbol} = {}", short(v.value));
+        let text = format!(" * best R {r} {half}: {title}, {symbol} = {}", short(v.value));
         let text = fit(&printable(&text), inner.width.into()).into_owned();
         let row = Rect { y: chart.bottom(), height: 1, ..inner };
         frame.render_widget(Line::styled(text, state.theme().style(Role::Dim)), row);

@@ -14,33 +14,59 @@ use crate::tui::state::{Glyphs, Popup, QUIT_CHOICES, State};
 use crate::tui::text::{fit, pad, printable, width};
 use crate::tui::theme::Role;
 
+/// Columns of the keys in the help.
+const KEYS: usize = 17;
+
 /// Draws the popup, if there is one.
 pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let Some(popup) = &state.view.popup else { return };
-    let (title, lines, first) = match popup {
-        Popup::Help { query, scroll } => (format!("Help: {query}_"), help_text(state, query, area), *scroll),
-        Popup::Palette { query, selected } => {
-            let lines = palette_text(state, query, *selected);
-            let first = scrolled(*selected, lines.len(), rows_in(area, lines.len()));
-            (format!("Command: {query}_"), lines, first)
-        }
-        Popup::Methods { selected } => {
-            let lines = methods_text(state, *selected);
-            let first = scrolled(*selected, lines.len(), rows_in(area, lines.len()));
-            ("Methods: Enter draws, space lets run".into(), lines, first)
-        }
-        Popup::Provenance { scroll } => ("Where this comes from".into(), provenance_text(state), *scroll),
-        Popup::Notices { scroll } => ("Notices, newest first".into(), notices_text(state, area), *scroll),
-        Popup::Quit { selected } => ("A run is in progress".into(), quit_text(state, *selected), 0),
-    };
+    let Content { title, lines, first } = content(state, popup, area);
     let widest = lines.iter().map(Line::width).max().unwrap_or(0).max(width(&title) + 6).max(30);
     let popup = centred(area, widest as u16 + 4, lines.len() as u16 + 2);
     frame.render_widget(Clear, popup);
     frame.render_widget(block(state, &fit(&title, usize::from(popup.width.saturating_sub(6))), true), popup);
     let inner = inside(popup);
     let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
-    let shown = first.min(lines.len().saturating_sub(usize::from(inner.height)));
-    frame.render_widget(Paragraph::new(lines.into_iter().skip(shown).collect::<Vec<_>>()), inner);
+    frame.render_widget(Paragraph::new(lines.into_iter().skip(first).collect::<Vec<_>>()), inner);
+}
+
+/// What a popup shows, and the first line that is in sight.
+struct Content {
+    title: String,
+    lines: Vec<Line<'static>>,
+    first: usize,
+}
+
+fn content(state: &State, popup: &Popup, area: Rect) -> Content {
+    let (title, lines) = match popup {
+        Popup::Help { query, .. } => (format!("Help: {query}_"), help_text(state, query, area)),
+        Popup::Palette { query, selected } => {
+            (format!("Command: {query}_"), palette_text(state, query, *selected))
+        }
+        Popup::Methods { selected } => {
+            ("Methods: Enter draws, space lets run".into(), methods_text(state, *selected))
+        }
+        Popup::Provenance { .. } => ("Where this comes from".into(), provenance_text(state)),
+        Popup::Notices { .. } => ("Notices, newest first".into(), notices_text(state, area)),
+        Popup::Quit { selected } => ("A run is in progress".into(), quit_text(state, *selected)),
+    };
+    let height = rows_in(area, lines.len());
+    let first = match popup {
+        Popup::Help { scroll, .. } | Popup::Provenance { scroll } | Popup::Notices { scroll } => {
+            (*scroll).min(lines.len() - height)
+        }
+        Popup::Palette { selected, .. } | Popup::Methods { selected } | Popup::Quit { selected } => {
+            scrolled(*selected, lines.len(), height)
+        }
+    };
+    Content { title, lines, first }
+}
+
+/// Lines that can be scrolled away before the last one of the popup is in sight.
+pub fn overflow(state: &State, area: Rect) -> usize {
+    let Some(popup) = &state.view.popup else { return 0 };
+    let lines = content(state, popup, area).lines.len();
+    lines - rows_in(area, lines)
 }
 
 fn rows_in(area: Rect, lines: usize) -> usize {
@@ -67,17 +93,19 @@ fn help_text(state: &State, query: &str, area: Rect) -> Vec<Line<'static>> {
     if found.is_empty() {
         return vec![Line::styled("no command matches", theme.style(Role::Dim))];
     }
-    let room = usize::from(area.width.saturating_sub(4)).saturating_sub(18);
+    let room = usize::from(area.width.saturating_sub(4)).saturating_sub(KEYS);
     let mut lines = Vec::new();
     for line in found {
         match line {
             HelpLine::Heading(context) => lines.push(Line::styled(context.title(), theme.style(Role::Title))),
             HelpLine::Command(id) => {
-                let keys = pad(&format!("  {}", state.keymap.label(id)), 18);
-                lines.push(Line::from(vec![
-                    Span::styled(keys, theme.style(Role::Key)),
-                    Span::styled(fit(entry(id).doc.trim(), room).into_owned(), theme.style(Role::Text)),
-                ]));
+                let mut keys = format!("  {}", state.keymap.label(id));
+                for part in wrap(entry(id).doc.trim(), room) {
+                    lines.push(Line::from(vec![
+                        Span::styled(pad(&std::mem::take(&mut keys), KEYS), theme.style(Role::Key)),
+                        Span::styled(part, theme.style(Role::Text)),
+                    ]));
+                }
             }
         }
     }
@@ -126,8 +154,7 @@ fn methods_text(state: &State, selected: usize) -> Vec<Line<'static>> {
     state.catalog.methods.iter().enumerate().map(line).collect()
 }
 
-/// The lines of the provenance popup.
-pub fn provenance_text(state: &State) -> Vec<Line<'static>> {
+fn provenance_text(state: &State) -> Vec<Line<'static>> {
     let theme = state.theme();
     let Some(origin) = state.focused_origin() else {
         return vec![Line::styled("nothing has been measured yet", theme.style(Role::Dim))];

@@ -10,7 +10,7 @@ use crate::engine::board::Tagged;
 use crate::engine::finding::{ProbeFinding, ProbeRole};
 use crate::tui::layout::inside;
 use crate::tui::state::{Pane, State};
-use crate::tui::text::{fit, pad, percent, plus_minus, printable, score};
+use crate::tui::text::{decimals, fit, pad, percent, plus_minus, printable, score};
 use crate::tui::theme::Role;
 
 /// From this width on a probe takes one line.
@@ -27,9 +27,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
         return message(frame, inner, "no probe is trained yet", state.theme().style(Role::Dim));
     }
     let mut lines = Vec::new();
-    if inner.width >= WIDE {
-        lines.push(header(state));
-    }
+    lines.push(header(state, inner.width));
     let first = state.view.scroll.get(&Pane::Probes).copied().unwrap_or(0).min(probes.len() - 1);
     for probe in &probes[first..] {
         if inner.width >= WIDE {
@@ -56,11 +54,15 @@ fn useless(p: &ProbeFinding) -> bool {
     p.accuracy.lo <= p.majority
 }
 
-fn header(state: &State) -> Line<'static> {
+fn header(state: &State, room: u16) -> Line<'static> {
+    let style = state.theme().style(Role::Dim);
+    if room < WIDE {
+        return Line::styled(" acc. %     maj.  bal.  ECE", style);
+    }
     let columns = [("probe", 32), ("classifier", 26), ("accuracy", 15), ("majority", 10), ("balanced", 10)];
     let mut text: String = columns.iter().map(|(name, columns)| pad(name, *columns)).collect();
     text.push_str("calibration error  n");
-    Line::styled(format!(" {text}"), state.theme().style(Role::Title))
+    Line::styled(format!(" {text}"), style)
 }
 
 fn wide(state: &State, p: &Tagged<ProbeFinding>) -> Line<'static> {
@@ -74,27 +76,26 @@ fn wide(state: &State, p: &Tagged<ProbeFinding>) -> Line<'static> {
         pad(&format!("{:.3}", v.calibration_error), 19),
         p.n.to_string(),
         if v.cached { "  cached".into() } else { String::new() },
-        if useless(v) { "  ! no better than the majority".into() } else { String::new() },
     ];
     let role = if useless(v) { Role::Warning } else { Role::Text };
-    Line::styled(format!(" {}", text.concat()), state.theme().style(role))
+    let sign = if useless(v) { '!' } else { ' ' };
+    Line::styled(format!("{sign}{}", text.concat()), state.theme().style(role))
 }
 
 fn narrow(state: &State, p: &Tagged<ProbeFinding>, room: usize) -> Vec<Line<'static>> {
     let theme = state.theme();
     let v = &p.value;
     let line = |text: String, role| Line::styled(fit(&text, room).into_owned(), theme.style(role));
-    let accuracy = format!(" {} {}", percent(v.accuracy.mean), plus_minus(v.accuracy.half_width()));
+    let points = |share: f64| format!("{:.1}", 100.0 * share);
+    let accuracy = format!(" {} ±{}", points(v.accuracy.mean), points(v.accuracy.half_width()));
+    let rest =
+        [pad(&points(v.majority), 6), pad(&points(v.balanced_accuracy), 6), decimals(v.calibration_error, 3)];
     let mut lines = vec![
-        line(format!(" {}", name(p)), Role::Title),
+        line(format!(" {}", name(p)), Role::Text),
         Line::from(vec![
-            Span::styled(accuracy, theme.style(Role::Value)),
-            Span::styled(format!("  majority {}", percent(v.majority)), theme.style(Role::Dim)),
+            Span::styled(pad(&accuracy, 12), theme.style(Role::Value)),
+            Span::styled(rest.concat(), theme.style(Role::Dim)),
         ]),
-        line(
-            format!(" balanced {}  ECE {}", percent(v.balanced_accuracy), score(v.calibration_error)),
-            Role::Dim,
-        ),
     ];
     if useless(v) {
         lines.push(line(" ! no better than the majority".into(), Role::Warning));
@@ -107,6 +108,10 @@ fn data(state: &State, room: usize) -> Vec<Line<'static>> {
     let dim = state.theme().style(Role::Dim);
     let line = |text: String| Line::styled(fit(&text, room).into_owned(), dim);
     let mut lines = Vec::new();
+    if room >= WIDE.into() && state.board.results.probes.iter().any(|p| useless(&p.value)) {
+        let text = "! no better than the majority: its interval reaches down to it";
+        lines.push(Line::styled(text, state.theme().style(Role::Warning)));
+    }
     if let Some(p) = state.board.results.probes.last() {
         lines.push(line(format!(" grid {}", printable(&p.value.grid))));
     }

@@ -6,8 +6,10 @@ use ratatui::text::{Line, Span};
 
 use super::block;
 use crate::engine::finding::ProbeRole;
+use crate::tui::commands::CommandId;
 use crate::tui::layout::{LABEL, VALUE, inside, scrolled, track};
-use crate::tui::state::setup::{Control, Field, share_of};
+use crate::tui::state::setup::{Control, Field};
+use crate::tui::state::stops::share_of;
 use crate::tui::state::{Glyphs, Pane, Purpose, Row, State};
 use crate::tui::text::{fit, pad, percent};
 use crate::tui::theme::Role;
@@ -16,8 +18,9 @@ use crate::tui::widgets::slider::slider;
 /// Draws the pane.
 pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let focused = state.view.focus == Pane::Setup;
-    let title = if state.changed() { "Setup (changed: Enter runs)" } else { "Setup" };
-    frame.render_widget(block(state, title, focused), area);
+    let run = state.keymap.label(CommandId::Run);
+    let title = if state.changed() { format!("Setup*: {run} runs it") } else { "Setup".into() };
+    frame.render_widget(block(state, &title, focused), area);
     let inner = inside(area);
     let rows = state.rows();
     let first = scrolled(state.view.row, rows.len(), inner.height.into());
@@ -36,7 +39,7 @@ fn row_line(state: &State, row: Row, area: Rect, cursor: bool) -> Line<'static> 
         (false, _) => " ",
     };
     let star = if field.changed { "*" } else { "" };
-    let label = pad(&format!("{mark}{}{star}", field.label), LABEL.into());
+    let label = format!("{} ", pad(&format!("{mark}{}{star}", field.label), usize::from(LABEL) - 1));
     let label_role = if cursor { Role::Selection } else { Role::Dim };
     let value_role = match (field.changed, cursor) {
         (true, _) => Role::Changed,

@@ -22,6 +22,11 @@ pub(super) fn perform(state: &mut State, command: CommandId, effects: &mut Vec<E
         C::First => adjust(state, i64::MIN / 2, effects),
         C::Last => adjust(state, i64::MAX / 2, effects),
         C::Type => typing::open(state),
+        C::Best => {
+            if let Some(Ok(touched)) = state.optimum().map(|value| state.set(Row::Parameter, value)) {
+                settle(state, touched, effects);
+            }
+        }
         C::Up => travel(state, -1),
         C::Down => travel(state, 1),
         C::Run => job::run(state, effects),
@@ -33,7 +38,10 @@ pub(super) fn perform(state: &mut State, command: CommandId, effects: &mut Vec<E
         C::Methods => open_methods(state),
         C::NextMethod => turn(state, Row::Method, 1, effects),
         C::PreviousMethod => turn(state, Row::Method, -1, effects),
-        C::NextModel => next_model(state),
+        C::NextModel => {
+            next_model(state);
+            job::ask_point(state, effects);
+        }
         C::Oracle => turn(state, Row::Oracle, 1, effects),
         C::NextExample => step_example(state, true, effects),
         C::PreviousExample => step_example(state, false, effects),
@@ -73,8 +81,8 @@ pub(super) fn perform(state: &mut State, command: CommandId, effects: &mut Vec<E
         }
         C::PopupUp | C::ListUp => popup::travel(state, -1),
         C::PopupDown | C::ListDown => popup::travel(state, 1),
-        C::PopupPageUp => popup::travel(state, -10),
-        C::PopupPageDown => popup::travel(state, 10),
+        C::PopupPageUp | C::ListPageUp => popup::travel(state, -10),
+        C::PopupPageDown | C::ListPageDown => popup::travel(state, 10),
         C::PopupAccept => popup::accept(state, effects),
         C::PopupSelect => popup::mark(state),
         C::PopupCopy => copy(state, state.copy_text(), effects),

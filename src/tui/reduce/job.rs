@@ -100,9 +100,9 @@ pub(super) fn pause(state: &mut State, effects: &mut Vec<Effect>) {
 
 /// Cancels the run in progress; where none is, or when asked again, ends the program.
 pub(super) fn interrupt(state: &mut State, effects: &mut Vec<Effect>) {
-    let running = state.board.job.as_ref().filter(|_| state.board.running()).map(|job| job.id);
+    let running = state.board.job.as_ref().filter(|_| state.busy()).map(|job| job.id);
     match running {
-        Some(job) if state.replay.is_none() && state.cancelling != Some(job) => {
+        Some(job) if state.cancelling != Some(job) => {
             cancel(state, effects);
             state.view.toast = Some("cancelling the run; once more quits".into());
         }
@@ -120,7 +120,7 @@ fn cancel(state: &mut State, effects: &mut Vec<Effect>) {
 
 /// Ends the program, or asks what to do about the run in progress.
 pub(super) fn ask_quit(state: &mut State, effects: &mut Vec<Effect>) {
-    if state.replay.is_none() && state.board.running() && !state.quitting {
+    if state.busy() && !state.quitting {
         state.view.popup = Some(Popup::Quit { selected: 0 });
     } else {
         quit(state, effects);

@@ -7,6 +7,8 @@ mod popup;
 mod replay;
 mod typing;
 
+use std::path::PathBuf;
+
 use super::action::{Action, Effect};
 use super::commands::contexts;
 use super::key::Key;
@@ -44,12 +46,12 @@ fn apply(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
             let hint = "save what you need and restart the program".into();
             fail(state, Problem { what, r#where: "engine".into(), hint });
         }
-        Action::Played(played) => replay::on_played(state, &played),
+        Action::Played(step) => replay::on_step(state, &step),
         Action::Exported(Ok(paths)) => {
             let names: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
-            let text = format!("wrote {}", printable(&names.join(", ")));
-            state.view.toast = Some(text.clone());
-            let problem = Problem { what: text, r#where: "export".into(), hint: String::new() };
+            state.view.toast = Some(format!("wrote {}", printable(&shortened(&paths))));
+            let what = format!("wrote {}", printable(&names.join(", ")));
+            let problem = Problem { what, r#where: "export".into(), hint: String::new() };
             state.notify(Notice { level: NoticeLevel::Info, problem });
         }
         Action::Named(Ok(name)) => {
@@ -63,6 +65,25 @@ fn apply(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
         }
         Action::Notice(notice) => state.notify(notice),
     }
+}
+
+/// Paths of one stem as that stem with its extensions: `a.png, .svg, .csv`.
+fn shortened(paths: &[PathBuf]) -> String {
+    let mut text = String::new();
+    let mut stem = None;
+    for path in paths {
+        let extension = path.extension().map(|e| e.to_string_lossy().into_owned());
+        match (stem == Some(path.with_extension("")), extension) {
+            (true, Some(extension)) => text.push_str(&format!(", .{extension}")),
+            _ => {
+                let gap = if text.is_empty() { "" } else { ", " };
+                let path = path.strip_prefix(".").unwrap_or(path);
+                text.push_str(&format!("{gap}{}", path.display()));
+            }
+        }
+        stem = Some(path.with_extension(""));
+    }
+    text
 }
 
 /// Shows a problem at once and keeps it in the notices.

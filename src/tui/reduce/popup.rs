@@ -9,16 +9,23 @@ use crate::tui::state::{Popup, QUIT_CHOICES, State};
 
 /// Moves the cursor of the popup, or scrolls it.
 pub(super) fn travel(state: &mut State, by: i64) {
-    let Some(mut popup) = state.view.popup.take() else { return };
-    let (at, len) = match &mut popup {
-        Popup::Help { query, scroll } => (scroll, search::help(&state.keymap, query).len()),
-        Popup::Palette { query, selected } => (selected, search::palette(state, query).len()),
-        Popup::Methods { selected } => (selected, state.catalog.methods.len()),
-        Popup::Provenance { scroll } => (scroll, panes::provenance_lines(state)),
-        Popup::Notices { scroll } => (scroll, state.notices().len()),
-        Popup::Quit { selected } => (selected, QUIT_CHOICES.len()),
+    let last = match &state.view.popup {
+        None => return,
+        Some(Popup::Palette { query, .. }) => search::palette(state, query).len().saturating_sub(1),
+        Some(Popup::Methods { .. }) => state.catalog.methods.len().saturating_sub(1),
+        Some(Popup::Quit { .. }) => QUIT_CHOICES.len() - 1,
+        Some(Popup::Help { .. } | Popup::Provenance { .. } | Popup::Notices { .. }) => {
+            panes::popup_overflow(state)
+        }
     };
-    *at = (*at as i64 + by).clamp(0, len.saturating_sub(1) as i64) as usize;
+    let Some(mut popup) = state.view.popup.take() else { return };
+    let (Popup::Help { scroll: at, .. }
+    | Popup::Palette { selected: at, .. }
+    | Popup::Methods { selected: at }
+    | Popup::Provenance { scroll: at }
+    | Popup::Notices { scroll: at }
+    | Popup::Quit { selected: at }) = &mut popup;
+    *at = (*at as i64 + by).clamp(0, last as i64) as usize;
     state.view.popup = Some(popup);
 }
 

@@ -1,8 +1,9 @@
 //! A recording in place of an engine: what it yields, and how the user steers it.
 
-use crate::engine::board::Board;
 use crate::engine::message::Command;
-use crate::tui::action::{Effect, Played, ReplayControl};
+use crate::session::format::Item;
+use crate::session::replay::{Step, fold};
+use crate::tui::action::{Effect, ReplayControl};
 use crate::tui::commands::CommandId;
 use crate::tui::state::State;
 
@@ -13,27 +14,24 @@ const SPEEDS: (f64, f64) = (0.125, 64.0);
 
 /// Takes in what the recording yields. The view follows the recorded questions, so that the replay shows what the
 /// user saw.
-pub(super) fn on_played(state: &mut State, played: &Played) {
+pub(super) fn on_step(state: &mut State, step: &Step) {
     let Some(replay) = &mut state.replay else { return };
-    match played {
-        Played::Rewound => {
+    match step {
+        Step::Rewound => {
             replay.at = 0.0;
             replay.ended = false;
-            state.board = Board::default();
         }
-        Played::Command(t, command) => {
-            replay.at = *t;
-            state.board.on_command(command);
-            follow(state, command);
-        }
-        Played::Event(t, event) => {
-            replay.at = *t;
-            state.board.on_event(event);
-        }
-        Played::Ended => {
+        Step::Entry(entry) => replay.at = entry.t,
+        Step::Ended => {
             replay.at = replay.length;
             replay.ended = true;
         }
+    }
+    fold(&mut state.board, step);
+    if let Step::Entry(entry) = step
+        && let Item::Command(command) = &entry.item
+    {
+        follow(state, command);
     }
 }
 
@@ -44,6 +42,7 @@ fn follow(state: &mut State, command: &Command) {
             super::job::settle_view(state);
         }
         Command::Point(request) => {
+            state.view.model = request.model.clone();
             state.view.method = request.method.clone();
             state.view.markers.insert(request.method.clone(), request.value);
             state.view.example = request.example;

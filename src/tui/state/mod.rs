@@ -4,7 +4,9 @@ mod copying;
 mod figures;
 mod origin;
 pub mod readout;
+mod rows;
 pub mod setup;
+pub mod stops;
 
 use std::collections::BTreeMap;
 
@@ -247,6 +249,13 @@ pub struct ReplayState {
     pub ended: bool,
 }
 
+impl ReplayState {
+    /// The beginning of a recording of so many seconds, played at a multiple of its speed.
+    pub fn new(name: String, length: f64, speed: f64) -> Self {
+        Self { name, at: 0.0, length, speed, held: false, ended: false }
+    }
+}
+
 /// What a state starts from.
 #[derive(Debug, Clone)]
 pub struct Start {
@@ -264,8 +273,8 @@ pub struct Start {
     pub size: (u16, u16),
     /// The name under which the session is recorded.
     pub recording: Option<String>,
-    /// The recording that is played in place of an engine: its name and its length in seconds.
-    pub replay: Option<(String, f64)>,
+    /// The recording that is played in place of an engine.
+    pub replay: Option<ReplayState>,
 }
 
 impl Start {
@@ -313,14 +322,6 @@ impl State {
             drag: None,
             ticks: 0,
         };
-        let replay = replay.map(|(name, length)| ReplayState {
-            name,
-            length,
-            at: 0.0,
-            speed: 1.0,
-            held: false,
-            ended: false,
-        });
         let mut state = Self {
             board: Board::default(),
             spec,
@@ -370,6 +371,11 @@ impl State {
         self.board.job.as_ref().is_some_and(|job| job.spec != self.spec)
     }
 
+    /// Whether the engine works on a run.
+    pub fn busy(&self) -> bool {
+        self.replay.is_none() && self.board.running()
+    }
+
     /// Whether keys go into a text.
     pub fn typing(&self) -> bool {
         self.view.entry.is_some()
@@ -384,6 +390,11 @@ impl State {
     /// Whether the method picker is open.
     pub fn picking_methods(&self) -> bool {
         matches!(self.view.popup, Some(Popup::Methods { .. })) && self.replay.is_none()
+    }
+
+    /// Whether the popup offers something to take.
+    pub fn popup_accepts(&self) -> bool {
+        matches!(self.view.popup, Some(Popup::Methods { .. } | Popup::Quit { .. }))
     }
 
     /// Whether the popup shows something to copy.

@@ -65,6 +65,16 @@ impl State {
         }
     }
 
+    /// The strength at which the drawn method is most reliable, once the run has found it.
+    pub fn optimum(&self) -> Option<f64> {
+        let mine = self.board.results.optima.iter().find(|o| {
+            o.model == self.view.model
+                && o.value.method == self.view.method
+                && o.value.oracle == self.view.oracle
+        });
+        mine.map(|o| o.value.value)
+    }
+
     /// The example of the latest answer.
     pub fn example(&self) -> Option<&Tagged<ExampleFinding>> {
         self.board.point.as_ref()?.example.as_ref()

@@ -1,9 +1,10 @@
-//! The rows of the setup pane: what each shows, how it steps, what can be typed into it.
+//! The rows of the setup pane: how each is worked, steps, and what can be typed into it.
 
 use super::State;
+use super::stops::{example_stops, option_stops, phi_stops, step_along};
 use crate::engine::spec::{LayerRef, MAX_EXAMPLES, MethodSpec, OracleKind};
 use crate::tui::catalog::OptionEntry;
-use crate::tui::text::{printable, score, short};
+use crate::tui::text::short;
 
 /// Largest seed that can be typed: beyond it a number no longer holds every integer.
 const MAX_SEED: f64 = 9_007_199_254_740_992.0;
@@ -195,105 +196,6 @@ impl State {
             }
             Row::Level => slider(vec![0.8, 0.9, 0.95, 0.99], self.spec.interval.level),
             Row::Seed => Control::Number(self.spec.seed as f64),
-        }
-    }
-
-    /// A row as it is shown.
-    pub fn field(&self, row: Row) -> Field {
-        let control = self.control(row);
-        let text = match row {
-            Row::Model(i) => self.model_names().get(i).cloned().unwrap_or_default(),
-            Row::Task => {
-                let title = self.catalog.task(&self.spec.task.name).map(|t| t.title.clone());
-                title.unwrap_or_else(|| self.spec.task.name.clone())
-            }
-            Row::Target => self.spec.task.target.replace('_', " "),
-            Row::Examples => self.spec.task.examples.to_string(),
-            Row::Phi => self.spec.task.phi.map_or("natural".into(), short),
-            Row::Layer => self.layer_text(),
-            Row::OracleLayer => match self.spec.site.oracle_layer {
-                None => "same".into(),
-                Some(LayerRef::Last) => "last".into(),
-                Some(LayerRef::At(l)) => l.to_string(),
-            },
-            Row::Method => self.method().map_or(self.view.method.clone(), |m| m.title.clone()),
-            Row::Parameter => short(self.marker()),
-            Row::Option(i) => self.option(i).map_or(String::new(), |(_, value)| short(value)),
-            Row::Oracle => self.view.oracle.to_string(),
-            Row::Oracles => {
-                let names: Vec<String> = self.spec.probe.oracles.iter().map(ToString::to_string).collect();
-                names.join(" + ")
-            }
-            Row::Grid => self.spec.probe.grid.clone(),
-            Row::Level => score(self.spec.interval.level),
-            Row::Seed => self.spec.seed.to_string(),
-        };
-        let text = printable(&text).into_owned();
-        Field { label: self.label(row), text, control, changed: self.row_changed(row) }
-    }
-
-    fn label(&self, row: Row) -> String {
-        match row {
-            Row::Model(0) => "Models".into(),
-            Row::Model(_) => String::new(),
-            Row::Task => "Task".into(),
-            Row::Target => "Target".into(),
-            Row::Examples => "n".into(),
-            Row::Phi => "φ".into(),
-            Row::Layer => "Layer".into(),
-            Row::OracleLayer => "at layer".into(),
-            Row::Method => "Method".into(),
-            Row::Parameter => {
-                self.method().map_or("strength".into(), |m| printable(&m.parameter.symbol).into_owned())
-            }
-            Row::Option(i) => {
-                self.option(i).map_or(String::new(), |(entry, _)| printable(&entry.title).into_owned())
-            }
-            Row::Oracle => "Oracle".into(),
-            Row::Oracles => "trained".into(),
-            Row::Grid => "Grid".into(),
-            Row::Level => "Level".into(),
-            Row::Seed => "Seed".into(),
-        }
-    }
-
-    fn row_changed(&self, row: Row) -> bool {
-        let Some(run) = self.board.job.as_ref().map(|job| &job.spec) else { return false };
-        let spec = &self.spec;
-        match row {
-            Row::Model(i) => self
-                .model_names()
-                .get(i)
-                .is_some_and(|name| spec.models.contains(name) != run.models.contains(name)),
-            Row::Task => spec.task.name != run.task.name,
-            Row::Target => spec.task.target != run.task.target,
-            Row::Examples => spec.task.examples != run.task.examples,
-            Row::Phi => spec.task.phi != run.task.phi,
-            Row::Layer => spec.site.layer != run.site.layer,
-            Row::OracleLayer => spec.site.oracle_layer != run.site.oracle_layer,
-            Row::Method => {
-                let names = |s: &[MethodSpec]| s.iter().map(|m| m.name.clone()).collect::<Vec<_>>();
-                names(&spec.methods) != names(&run.methods)
-            }
-            Row::Option(i) => self.option(i).is_some_and(|(entry, value)| {
-                let ran = run.methods.iter().find(|m| m.name == self.view.method);
-                ran.is_some_and(|m| m.options.get(&entry.name).copied().unwrap_or(entry.default) != value)
-            }),
-            Row::Oracles => spec.probe.oracles != run.probe.oracles,
-            Row::Grid => spec.probe.grid != run.probe.grid,
-            Row::Level => spec.interval.level != run.interval.level,
-            Row::Seed => spec.seed != run.seed,
-            Row::Parameter | Row::Oracle => false,
-        }
-    }
-
-    fn layer_text(&self) -> String {
-        match (self.layers(), self.spec.site.layer) {
-            (Some(layers), layer) => match layer.resolve(layers) {
-                Ok(l) => format!("{l}/{layers}"),
-                Err(_) => format!("{}/{layers}", short_layer(layer)),
-            },
-            (None, layer) => short_layer(layer),
         }
     }
 
@@ -502,68 +404,8 @@ impl State {
     }
 }
 
-fn short_layer(layer: LayerRef) -> String {
-    match layer {
-        LayerRef::Last => "last".into(),
-        LayerRef::At(l) => l.to_string(),
-    }
-}
-
-/// Share of the track, 0 to 1, at which a value stands when stops are spread evenly.
-pub fn share_of(stops: &[f64], value: f64) -> f64 {
-    let last = stops.len().saturating_sub(1);
-    if last == 0 || value.is_nan() {
-        return 0.0;
-    }
-    let above = stops.partition_point(|s| *s < value).min(last);
-    let below = above.saturating_sub(1);
-    let gap = stops[above] - stops[below];
-    let within = if gap > 0.0 { ((value - stops[below]) / gap).clamp(0.0, 1.0) } else { 1.0 };
-    (below as f64 + if above == below { 0.0 } else { within }) / last as f64
-}
-
-/// The stop that lies `by` steps from a value; values between stops step to their neighbours.
-fn step_along(stops: &[f64], value: f64, by: i64) -> f64 {
-    let last = stops.len() as i64 - 1;
-    let (above, below) = (stops.partition_point(|s| *s <= value), stops.partition_point(|s| *s < value));
-    let target = if by > 0 { above as i64 + by - 1 } else { below as i64 + by };
-    // Past the last stop a value stays: a step up never leads down.
-    let stop = stops[target.clamp(0, last.max(0)) as usize];
-    if (by > 0 && stop < value) || (by < 0 && stop > value) { value } else { stop }
-}
-
-fn example_stops() -> Vec<f64> {
-    [500, 1000, 2000, 3000, 4000, 6000, 8000, 12_000, 16_000, 24_000, 48_000, 100_000].map(f64::from).to_vec()
-}
-
-fn phi_stops() -> Vec<f64> {
-    (-9..=9).map(|i| f64::from(i) / 10.0).collect()
-}
-
-/// Every whole number of a short range, else the default among 1, 2, 5, 10, ….
-fn option_stops(entry: &OptionEntry) -> Vec<f64> {
-    if entry.integer && entry.max - entry.min <= 64.0 {
-        let count = (entry.max - entry.min).max(0.0) as u64;
-        return (0..=count).map(|i| entry.min + i as f64).collect();
-    }
-    let mut stops = vec![entry.min, entry.default, entry.max];
-    let smallest = if entry.integer { 1.0 } else { entry.max.abs().max(1e-12) * 1e-4 };
-    let mut decade = 10f64.powf(smallest.max(entry.min).log10().floor());
-    while decade.is_finite() && decade <= entry.max {
-        stops.extend(
-            [1.0, 2.0, 5.0].map(|m| m * decade).into_iter().filter(|v| (entry.min..=entry.max).contains(v)),
-        );
-        decade *= 10.0;
-    }
-    stops.sort_by(f64::total_cmp);
-    stops.dedup();
-    stops
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
     use crate::tui::catalog::Catalog;
     use crate::tui::state::Start;
@@ -586,13 +428,6 @@ mod tests {
         assert_eq!(s.marker(), 7.5, "a step up never leads down");
         s.step(Row::Parameter, -1);
         assert_eq!(s.marker(), 5.0);
-    }
-
-    #[test]
-    fn typed_values_between_stops_step_to_their_neighbours() {
-        assert_eq!(step_along(&[1.0, 2.0, 4.0], 3.0, 1), 4.0);
-        assert_eq!(step_along(&[1.0, 2.0, 4.0], 3.0, -1), 2.0);
-        assert_eq!(step_along(&[1.0], 1.0, 5), 1.0);
     }
 
     #[test]
@@ -633,21 +468,5 @@ mod tests {
         assert_eq!(s.spec.task.phi, Some(-0.9));
         s.step(Row::Phi, -1);
         assert_eq!(s.spec.task.phi, None);
-    }
-
-    proptest! {
-        #[test]
-        fn a_slider_shows_what_it_was_set_to(i in 0usize..29) {
-            let stops = state().marker_stops();
-            let share = share_of(&stops, stops[i]);
-            prop_assert_eq!((share * (stops.len() - 1) as f64).round() as usize, i);
-        }
-
-        #[test]
-        fn shares_stay_on_the_track(stops in prop::collection::vec(-1e6f64..1e6, 0..20), value in any::<f64>()) {
-            let mut stops = stops;
-            stops.sort_by(f64::total_cmp);
-            prop_assert!((0.0..=1.0).contains(&share_of(&stops, value)));
-        }
     }
 }

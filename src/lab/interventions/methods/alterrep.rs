@@ -67,12 +67,12 @@ impl Method for AlterRep {
         pulse: &mut dyn Pulse,
     ) -> Result<Box<dyn Fitted>, InterventionError> {
         check_binary(self.id(), data.data.classes())?;
-        Sides::new(Directions::fit(data, MOST_ITERATIONS, options, pulse)?, options)
+        Ok(Box::new(Sides::new(Directions::fit(data, MOST_ITERATIONS, options, pulse)?, options)?))
     }
     fn load(&self, bytes: &[u8], options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
         let directions = Directions::from_bytes(bytes)?;
         check_binary(self.id(), directions.classes())?;
-        Sides::new(directions, options)
+        Ok(Box::new(Sides::new(directions, options)?))
     }
 }
 
@@ -84,11 +84,11 @@ struct Sides {
 }
 
 impl Sides {
-    fn new(directions: Directions, options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
+    fn new(directions: Directions, options: &Options) -> Result<Self, InterventionError> {
         let count = options.integer("classifiers");
         let removed = directions.subspace(count)?;
         let units = unit_directions(&directions, count);
-        Ok(Box::new(Self { directions, removed, units }))
+        Ok(Self { directions, removed, units })
     }
 }
 

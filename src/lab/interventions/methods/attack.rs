@@ -64,7 +64,7 @@ pub struct Schedule<T> {
 
 /// Projected gradient descent (Madry et al. 2018) from h itself, without random start: `steps` times
 /// `x <- clip(x + step * sign, h ± epsilon)`. `first` are the signs at h, which all radii share. Rows are shared out over
-/// threads in fixed groups; `pulse` counts steps of groups.
+/// threads in fixed groups; `pulse` counts steps of groups (groups that arrive early leave it short of its total).
 ///
 /// # Errors
 /// [`Cancelled`] if the pulse says so.
@@ -93,34 +93,126 @@ pub fn pgd<T: Real>(
         .zip(h.data().par_chunks(width).zip(first.data().par_chunks(width)))
         .zip(classes.par_chunks(CHUNK))
         .try_for_each_init(
-            || (Pass::new(mlp), Vec::new()),
-            |(pass, gradient), ((x, (h, first)), classes)| {
-                // Descent subtracts the gradient's sign; `first` holds steps, whose sign is already that of the aim.
-                let along = if aim == Aim::Towards { -schedule.step } else { schedule.step };
-                pulse.beat()?;
-                walk(x, h, first, schedule.step, schedule.epsilon);
-                gradient.resize(x.len(), T::ZERO);
-                for _ in 1..schedule.steps {
-                    pulse.beat()?;
-                    pass.forward(mlp, x);
-                    pass.cross_entropy(classes, None);
-                    pass.to_input(mlp, gradient);
-                    walk(x, h, gradient, along, schedule.epsilon);
-                }
-                Ok(())
+            || Walkers::new(mlp),
+            |walkers, ((out, (h, first)), classes)| {
+                walkers.run(mlp, out, h, (first, classes, aim), schedule, &pulse)
             },
         )?;
     Ok(moved)
 }
 
-/// `x <- clip(x + step * sign(g), h ± epsilon)`.
-fn walk<T: Real>(x: &mut [T], h: &[T], g: &[T], step: T, epsilon: T) {
-    for ((x, h), g) in x.iter_mut().zip(h).zip(g) {
+/// The rows of one group that still move, packed together; buffers are kept from group to group.
+///
+/// The next point depends on the point alone, so a row that a step leaves where it was has arrived: all later steps would
+/// leave it there too. Such rows (every coordinate in its corner of the ball, which small radii reach in epsilon/step
+/// steps) are taken out, and the passes through the network go over the others only.
+struct Walkers<T> {
+    pass: Pass<T>,
+    /// Which row of the group each is.
+    rows: Vec<usize>,
+    classes: Vec<usize>,
+    x: Vec<T>,
+    before: Vec<T>,
+    h: Vec<T>,
+    gradient: Vec<T>,
+}
+
+impl<T: Real> Walkers<T> {
+    fn new(mlp: &Mlp<T>) -> Self {
+        let empty = Vec::new;
+        Self {
+            pass: Pass::new(mlp),
+            rows: vec![],
+            classes: vec![],
+            x: empty(),
+            before: empty(),
+            h: empty(),
+            gradient: empty(),
+        }
+    }
+
+    /// Walks the group from `h` and writes where its rows end to `out`.
+    fn run(
+        &mut self,
+        mlp: &Mlp<T>,
+        out: &mut [T],
+        h: &[T],
+        (first, classes, aim): (&[T], &[usize], Aim),
+        schedule: Schedule<T>,
+        pulse: &SharedPulse<'_>,
+    ) -> Result<(), Cancelled> {
+        self.rows = (0..classes.len()).collect();
+        self.classes = classes.to_vec();
+        self.x = h.to_vec();
+        self.before = vec![T::from_f64(f64::NAN); h.len()];
+        self.h = h.to_vec();
+        self.gradient = first.to_vec();
+        // `first` holds steps, whose sign is already that of the aim; later come gradients, which descent subtracts.
+        let mut along = schedule.step;
+        for step in 0..schedule.steps {
+            pulse.beat()?;
+            if step > 0 {
+                self.pass.forward(mlp, &self.x);
+                self.pass.cross_entropy(&self.classes, None);
+                self.pass.back_to_input(mlp, &mut self.gradient);
+                along = if aim == Aim::Towards { -schedule.step } else { schedule.step };
+            }
+            self.walk(out, mlp.inputs(), along, schedule.epsilon, schedule.steps - 1 - step);
+            if self.rows.is_empty() {
+                return Ok(());
+            }
+        }
+        let d = mlp.inputs();
+        for (row, x) in self.rows.iter().zip(self.x.chunks_exact(d)) {
+            out[row * d..(row + 1) * d].copy_from_slice(x);
+        }
+        Ok(())
+    }
+
+    /// One step of every row of `d` coordinates, with `left` steps to go after it. Rows that have arrived, or have come back to
+    /// where they were before the last step, are written to `out` as they will end and taken out.
+    fn walk(&mut self, out: &mut [T], d: usize, along: T, epsilon: T, left: usize) {
+        let mut kept = 0;
+        for i in 0..self.rows.len() {
+            let at = i * d..(i + 1) * d;
+            let (x, before) = (&mut self.x[at.clone()], &mut self.before[at.clone()]);
+            let returned = walk(x, before, &self.h[at.clone()], &self.gradient[at.clone()], (along, epsilon));
+            if returned {
+                let end = if left.is_multiple_of(2) { x } else { before };
+                let row = self.rows[i];
+                out[row * d..(row + 1) * d].copy_from_slice(end);
+                continue;
+            }
+            if kept < i {
+                for buffer in [&mut self.x, &mut self.before, &mut self.h] {
+                    buffer.copy_within(at.clone(), kept * d);
+                }
+                self.rows[kept] = self.rows[i];
+                self.classes[kept] = self.classes[i];
+            }
+            kept += 1;
+        }
+        self.rows.truncate(kept);
+        self.classes.truncate(kept);
+        for buffer in [&mut self.x, &mut self.before, &mut self.h, &mut self.gradient] {
+            buffer.truncate(kept * d);
+        }
+    }
+}
+
+/// `x <- clip(x + step * sign(g), h ± epsilon)`, with the old x kept in `before`; whether that is the point that `before` held.
+fn walk<T: Real>(x: &mut [T], before: &mut [T], h: &[T], g: &[T], (step, epsilon): (T, T)) -> bool {
+    let mut away = false;
+    for (((x, before), h), g) in x.iter_mut().zip(before).zip(h).zip(g) {
         let (lo, hi) = (*h - epsilon, *h + epsilon);
         let next = *x + step * sign(*g);
         let next = if next > lo { next } else { lo };
-        *x = if next < hi { next } else { hi };
+        let next = if next < hi { next } else { hi };
+        away |= next != *before;
+        *before = *x;
+        *x = next;
     }
+    !away
 }
 
 /// Cross entropies of classes at the rows of `h`, in nats.
@@ -130,4 +222,65 @@ fn walk<T: Real>(x: &mut [T], h: &[T], g: &[T], step: T, epsilon: T) {
 #[must_use]
 pub fn losses<T: Real>(mlp: &Mlp<T>, h: &Dense<T>, classes: &[usize]) -> Vec<T> {
     mlp.input_gradient(h, classes).1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::mlp::Layer;
+    use crate::stats::NoPulse;
+    use crate::stats::rng::{stream, unit};
+
+    /// The definition: every row, every step.
+    fn plain(mlp: &Mlp<f64>, h: &Dense<f64>, classes: &[usize], aim: Aim, s: Schedule<f64>) -> Dense<f64> {
+        let mut x = h.clone();
+        for _ in 0..s.steps {
+            let step = signs(mlp, &x, classes, aim);
+            for ((x, h), sign) in x.data_mut().iter_mut().zip(h.data()).zip(step.data()) {
+                *x = (*x + s.step * sign).max(h - s.epsilon).min(h + s.epsilon);
+            }
+        }
+        x
+    }
+
+    /// Rows that have arrived or that swing between two points are taken out early. That must change nothing, whether the
+    /// number of steps is even or odd and however many threads there are.
+    #[test]
+    fn leaving_early_changes_nothing() {
+        let (n, d) = (3 * CHUNK + 7, 5);
+        let mut rng = stream(1, "attack");
+        let mut values =
+            |count: usize| -> Vec<f64> { (0..count).map(|_| 2.0 * unit(&mut rng) - 1.0).collect() };
+        let layers = [(d, 9), (9, 3)]
+            .map(|(i, o)| Layer { weight: Dense::from_vec(i, o, values(i * o)).unwrap(), bias: values(o) });
+        let mlp = Mlp::from_layers(layers.to_vec()).unwrap();
+        let h = Dense::from_vec(n, d, values(n * d)).unwrap();
+        let classes: Vec<usize> = (0..n).map(|i| i % 3).collect();
+        let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        for (aim, epsilon, share, steps) in [
+            (Aim::Towards, 0.01, 0.1, 40),
+            (Aim::Towards, 0.5, 0.1, 41),
+            (Aim::AwayFrom, 0.5, 0.25, 17),
+            (Aim::Towards, 3.0, 0.3, 16),
+            (Aim::Towards, 0.0, 0.1, 5),
+            (Aim::Towards, 0.5, 0.1, 0),
+        ] {
+            let first = signs(&mlp, &h, &classes, aim);
+            let schedule = Schedule { epsilon, step: share * epsilon, steps };
+            let (mut beats, total) = (0, n.div_ceil(CHUNK) * steps);
+            let mut count = |_: usize, _: usize| {
+                beats += 1;
+                Ok(())
+            };
+            let got = pgd(&mlp, &h, (&classes, aim), &first, schedule, &mut count).unwrap();
+            let want = plain(&mlp, &h, &classes, aim, schedule);
+            let far = got.data().iter().zip(want.data()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            assert!(far < 1e-12, "epsilon {epsilon}, {steps} steps: {far}");
+            // The smallest radius is over well before its steps are.
+            assert!(beats <= total && (epsilon != 0.01 || beats < total / 2), "{beats} of {total}");
+            let again =
+                alone.install(|| pgd(&mlp, &h, (&classes, aim), &first, schedule, &mut NoPulse).unwrap());
+            assert_eq!(again, got);
+        }
+    }
 }

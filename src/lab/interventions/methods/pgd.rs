@@ -72,10 +72,10 @@ impl Method for Pgd {
         _pulse: &mut dyn Pulse,
     ) -> Result<Box<dyn Fitted>, InterventionError> {
         let probe = data.mlp.ok_or(InterventionError::NoProbe { method: self.id() })?.clone();
-        Ok(Target::new(probe, options))
+        Ok(Box::new(Target::new(probe, options)))
     }
     fn load(&self, bytes: &[u8], options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
-        Ok(Target::new(Probe::from_bytes(bytes)?, options))
+        Ok(Box::new(Target::new(Probe::from_bytes(bytes)?, options)))
     }
 }
 
@@ -87,8 +87,8 @@ struct Target {
 }
 
 impl Target {
-    fn new(probe: Probe<Intervention>, options: &Options) -> Box<dyn Fitted> {
-        Box::new(Self { probe, steps: options.integer("steps"), share: options.real("step") })
+    fn new(probe: Probe<Intervention>, options: &Options) -> Self {
+        Self { probe, steps: options.integer("steps"), share: options.real("step") }
     }
 }
 

@@ -5,8 +5,10 @@
 //! operations throughout ([`ops`]), a wanted gradient that does not arrive is an error, and tests compare gradients
 //! with finite differences.
 
+mod head;
 mod net;
 mod ops;
+mod pass;
 mod tap;
 pub mod train;
 
@@ -52,7 +54,7 @@ impl CandleExecutor {
 pub(super) fn open_device(device: Device) -> Result<candle_core::Device> {
     let refuse = |what: String| Err(ModelError::Device { device: device.to_string(), what });
     match device {
-        Device::Cpu => Ok(candle_core::Device::Cpu),
+        Device::Cpu | Device::CandleCpu => Ok(candle_core::Device::Cpu),
         Device::Auto if candle_core::utils::cuda_is_available() => open_device(Device::Cuda(0)),
         Device::Auto if candle_core::utils::metal_is_available() => open_device(Device::Metal),
         Device::Auto => Ok(candle_core::Device::Cpu),
@@ -93,10 +95,10 @@ impl Executor for CandleExecutor {
 /// One pass over a network, frozen or in training.
 fn run(net: &Network, device: &candle_core::Device, batch: &Batch, plan: &Plan) -> Result<Trace> {
     let extent = plan.extent(&net.arch);
-    let mut tap = Tap::new(plan, batch, &net.arch, device)?;
-    let hidden = net.hidden(batch, &plan.start, extent.blocks, &mut tap)?;
+    let mut tap = Tap::new(plan, batch, &net.arch, device);
+    let hidden = net.hidden(batch, &plan.start, extent, &mut tap)?;
     let mut trace = Trace::default();
-    if extent.final_norm {
+    if extent.output {
         let mut last = Last { net, batch, raw: hidden, normed: None };
         if tap.touches_final_norm() || plan.logits.as_ref().is_some_and(|l| l.sites == Sites::All) {
             last.normed = Some(net.final_norm(&last.raw, &mut tap)?);
@@ -105,7 +107,7 @@ fn run(net: &Network, device: &candle_core::Device, batch: &Batch, plan: &Plan) 
             let logits = net.logits(&last.rows(&l.sites, &mut tap)?, l.vocab.as_deref())?;
             let width = l.vocab.as_ref().map_or(net.arch.vocab, Vec::len);
             let shape = match &l.sites {
-                Sites::All => vec![batch.rows(), batch.len(), width],
+                Sites::All => vec![batch.rows(), batch.output().len(), width],
                 Sites::At(list) => vec![list.len(), width],
             };
             trace.logits = Some(to_host(&logits, &shape)?);
@@ -134,7 +136,7 @@ struct Last<'a> {
 impl Last<'_> {
     /// The rows at `sites`, after the final norm: `[N, D]`.
     fn rows(&self, sites: &Sites, tap: &mut Tap<'_>) -> Result<Tensor> {
-        let select = |t: &Tensor| tap::select(t, sites, self.batch.len());
+        let select = |t: &Tensor| tap::select(t, sites, self.batch.output().len());
         match &self.normed {
             Some(t) => select(t),
             None => self.net.final_norm(&select(&self.raw)?, &mut tap.silent()),

@@ -14,9 +14,8 @@ use crate::model::trace::Trace;
 /// What one pass has to do at hook points, and what it has found so far.
 pub(super) struct Tap<'a> {
     plan: &'a Plan,
-    rows: usize,
-    len: usize,
-    heads: usize,
+    batch: &'a Batch,
+    arch: &'a Arch,
     device: &'a Device,
     /// Operations must have a backward.
     pub differentiable: bool,
@@ -36,38 +35,27 @@ static IDLE: Plan = Plan {
 };
 
 impl<'a> Tap<'a> {
-    pub fn new(plan: &'a Plan, batch: &Batch, arch: &Arch, device: &'a Device) -> Result<Tap<'a>> {
-        Ok(Tap {
+    pub fn new(plan: &'a Plan, batch: &'a Batch, arch: &'a Arch, device: &'a Device) -> Tap<'a> {
+        Tap {
             plan,
-            rows: batch.rows(),
-            len: batch.len(),
-            heads: arch.heads,
+            batch,
+            arch,
             device,
             differentiable: plan.gradient.is_some(),
             captured: vec![None; plan.captures.len()],
             variables: vec![None; plan.gradient.as_ref().map_or(0, |g| g.wrt.len())],
             scalars: None,
-        })
+        }
     }
 
     /// A tap that reads and changes nothing, for training.
-    pub fn training(batch: &Batch, arch: &Arch, device: &'a Device) -> Result<Tap<'a>> {
-        Ok(Tap { differentiable: true, ..Tap::new(&IDLE, batch, arch, device)? })
+    pub fn training(batch: &'a Batch, arch: &'a Arch, device: &'a Device) -> Tap<'a> {
+        Tap { differentiable: true, ..Tap::new(&IDLE, batch, arch, device) }
     }
 
     /// The same pass without any hook.
     pub fn silent(&self) -> Tap<'a> {
-        Tap {
-            plan: &IDLE,
-            rows: self.rows,
-            len: self.len,
-            heads: self.heads,
-            device: self.device,
-            differentiable: self.differentiable,
-            captured: Vec::new(),
-            variables: Vec::new(),
-            scalars: None,
-        }
+        Tap { differentiable: self.differentiable, ..Tap::new(&IDLE, self.batch, self.arch, self.device) }
     }
 
     pub fn touches_final_norm(&self) -> bool {
@@ -113,23 +101,29 @@ impl<'a> Tap<'a> {
     }
 
     fn select_at(&self, p: HookPoint, x: &Tensor, sites: &Sites) -> Result<Tensor> {
-        match (p, sites) {
-            // [B,H,T,T] to one row of H T values for each position.
-            (HookPoint::Pattern(_), Sites::At(_)) => {
-                let rows = x.transpose(1, 2)?.reshape((self.rows * self.len, self.heads * self.len))?;
-                select(&rows, sites, self.len)
+        let len = self.shape(p, &Sites::All)[if p.is_pattern() { 2 } else { 1 }];
+        match sites {
+            // [B,H,T,K] to one row of H K values for each position.
+            Sites::At(_) if p.is_pattern() => {
+                let (b, h, t, k) = x.dims4()?;
+                select(&x.transpose(1, 2)?.reshape((b * t, h * k))?, sites, len)
             }
-            _ => select(x, sites, self.len),
+            _ => select(x, sites, len),
         }
+    }
+
+    fn shape(&self, p: HookPoint, sites: &Sites) -> Vec<usize> {
+        p.capture_shape(self.arch, self.batch, sites)
     }
 
     /// One edit of `[B T, W]`.
     fn apply(&self, e: &Edit, x: &Tensor) -> Result<Tensor> {
         let (n, width) = x.dims2()?;
+        let len = n / self.batch.rows();
         let mut dense = Array::zeros([n, width]);
         let mut mask = vec![0u8; n];
         for (i, &(row, position)) in e.sites.iter().enumerate() {
-            let at = row * self.len + position;
+            let at = row * len + position;
             let value = if e.value.shape.len() == 1 { &e.value.data } else { e.value.row(i) };
             mask[at] = 1;
             match e.how {
@@ -156,13 +150,7 @@ impl<'a> Tap<'a> {
     pub fn finish(self, trace: &mut Trace) -> Result<()> {
         for (c, t) in self.plan.captures.iter().zip(&self.captured) {
             let t = t.as_ref().ok_or_else(|| ModelError::Compute(format!("{} was not reached", c.at)))?;
-            let shape = match (c.at, &c.sites) {
-                (HookPoint::Pattern(_), Sites::All) => vec![self.rows, self.heads, self.len, self.len],
-                (HookPoint::Pattern(_), Sites::At(s)) => vec![s.len(), self.heads, self.len],
-                (_, Sites::All) => vec![self.rows, self.len, t.dims2()?.1],
-                (_, Sites::At(s)) => vec![s.len(), t.dims2()?.1],
-            };
-            trace.captures.push((c.at, to_host(t, &shape)?));
+            trace.captures.push((c.at, to_host(t, &self.shape(c.at, &c.sites))?));
         }
         let Some(g) = &self.plan.gradient else { return Ok(()) };
         let missing = || ModelError::MissingGradient(g.wrt[0]);
@@ -172,8 +160,7 @@ impl<'a> Tap<'a> {
         for (p, var) in g.wrt.iter().zip(&self.variables) {
             let gradient = var.as_ref().and_then(|v| store.remove(v.as_tensor()));
             let gradient = gradient.ok_or(ModelError::MissingGradient(*p))?;
-            let width = gradient.dims2()?.1;
-            trace.gradients.push((*p, to_host(&gradient, &[self.rows, self.len, width])?));
+            trace.gradients.push((*p, to_host(&gradient, &self.shape(*p, &Sites::All))?));
         }
         Ok(())
     }

@@ -150,16 +150,17 @@ impl Trainer {
             return Err(ModelError::Training("no targets".into()));
         }
         for t in targets {
-            if !batch.is_token(t.row, t.position) || t.token as usize >= self.arch.vocab {
+            if !batch.output().is_token(t.row, t.position) || t.token as usize >= self.arch.vocab {
                 return Err(ModelError::Training(format!(
                     "target {t:?} lies outside the batch or vocabulary"
                 )));
             }
         }
-        let mut tap = Tap::training(batch, &self.arch, &self.device)?;
-        let h = self.net.hidden(batch, &Start::Tokens, self.arch.layers, &mut tap)?;
+        let mut tap = Tap::training(batch, &self.arch, &self.device);
+        let extent = Plan::default().logits_at(Sites::All).extent(&self.arch);
+        let h = self.net.hidden(batch, &Start::Tokens, extent, &mut tap)?;
         let sites = Sites::At(targets.iter().map(|t| (t.row, t.position)).collect());
-        let rows = self.net.final_norm(&tap::select(&h, &sites, batch.len())?, &mut tap)?;
+        let rows = self.net.final_norm(&tap::select(&h, &sites, batch.output().len())?, &mut tap)?;
         let logits = self.net.logits(&rows, None)?;
         let ids = Tensor::from_vec(
             targets.iter().map(|t| t.token).collect::<Vec<u32>>(),
@@ -211,8 +212,8 @@ impl Trainer {
         let config = family.config.ok_or_else(|| {
             ModelError::Training(format!("folders of '{}' are read, not written", self.arch.family))
         })?;
-        std::fs::create_dir_all(dir).map_err(ModelError::io(dir))?;
         let tensors = self.params()?.to_checkpoint(&self.arch, family)?;
+        std::fs::create_dir_all(dir).map_err(ModelError::io(dir))?;
         weights::write_f16(&dir.join("model.safetensors"), &tensors)?;
         let mut text = serde_json::to_string_pretty(&config(&self.arch))
             .map_err(|e| ModelError::Training(e.to_string()))?;
@@ -255,3 +256,6 @@ pub fn initial(arch: &Arch, seed: u64) -> Result<Params> {
     }
     Ok(params)
 }
+
+#[cfg(test)]
+mod tests;

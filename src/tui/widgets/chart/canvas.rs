@@ -81,7 +81,7 @@ impl Canvas {
             (Dash::Solid, _) => (1, 0),
             (Dash::Dashed, Glyphs::Braille) => (6, 4),
             (Dash::Dashed, _) => (3, 2),
-            (Dash::Dotted, Glyphs::Braille) => (1, 3),
+            (Dash::Dotted, Glyphs::Braille) => (2, 2),
             (Dash::Dotted, _) => (1, 2),
         };
         let steps = (to.0 - from.0).abs().max((to.1 - from.1).abs());
@@ -102,7 +102,7 @@ impl Canvas {
     /// Sparse dots in a column, from the upper to the lower row.
     pub fn shade(&mut self, x: i64, upper: i64, lower: i64, style: Style) {
         for y in upper.max(0)..=lower.min(self.dots().1 - 1) {
-            let sparse = self.glyphs != Glyphs::Braille || (x + 2 * y).rem_euclid(4) == 0;
+            let sparse = self.glyphs != Glyphs::Braille || (y % 2 == 0 && (x + y).rem_euclid(4) == 0);
             if let Some((cell, bit)) = self.cell(x, y)
                 && sparse
             {

@@ -28,6 +28,17 @@ pub struct Chart<'a> {
     pub theme: &'a Theme,
     /// What it is drawn with.
     pub glyphs: Glyphs,
+    /// What of its series is drawn.
+    pub form: Form,
+}
+
+/// What of the series is drawn: cells are too coarse for lines and markers at once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Lines with bands; quantities differ by dash and colour.
+    Lines,
+    /// Markers; methods differ by marker and colour.
+    Markers,
 }
 
 /// The area of the data inside the area of the chart: below the legend, right of the axis, above the ticks.
@@ -73,15 +84,20 @@ impl Widget for Chart<'_> {
         self.x_axis(plot, &x, buffer);
         self.rules(plot, &x, &y, buffer);
         let mut canvas = Canvas::new(plot, self.glyphs);
-        for series in self.series() {
-            self.band(&mut canvas, series, &x, &y);
-        }
-        for series in self.series() {
-            self.line(&mut canvas, series, &x, &y);
+        self.guides(&mut canvas, &x, &y);
+        if self.form == Form::Lines {
+            for series in self.series() {
+                self.band(&mut canvas, series, &x, &y);
+            }
+            for series in self.series() {
+                self.line(&mut canvas, series, &x, &y);
+            }
         }
         canvas.render(buffer);
-        self.markers(plot, &x, &y, buffer);
-        self.ends(plot, &y, buffer);
+        match self.form {
+            Form::Lines => self.ends(plot, &y, buffer),
+            Form::Markers => self.markers(plot, &x, &y, buffer),
+        }
     }
 }
 
@@ -93,7 +109,20 @@ impl Chart<'_> {
         })
     }
 
+    /// The look of a series: of its quantity among lines, of its method among markers.
+    fn style(&self, series: &Series) -> Style {
+        match (self.form, series.dash) {
+            (Form::Lines, Some(Dash::Dashed)) => self.theme.style(Role::Completeness),
+            (Form::Lines, Some(Dash::Dotted)) => self.theme.style(Role::Selectivity),
+            (Form::Lines, Some(Dash::Solid)) => self.theme.style(Role::Reliability),
+            _ => self.theme.series(series.colour),
+        }
+    }
+
     fn sample(&self, series: &Series) -> String {
+        if self.form == Form::Markers {
+            return series.marker.map_or(String::new(), |m| marker_char(m, self.glyphs).to_string());
+        }
         let ascii = self.glyphs == Glyphs::Ascii;
         let line = match series.dash {
             Some(Dash::Solid) => {
@@ -119,8 +148,7 @@ impl Chart<'_> {
             }
             None => "",
         };
-        let marker = series.marker.map_or(String::new(), |m| marker_char(m, self.glyphs).to_string());
-        format!("{line}{marker}")
+        line.into()
     }
 
     fn legend(&self, area: Rect, buffer: &mut Buffer) {
@@ -132,7 +160,7 @@ impl Chart<'_> {
             if room < width(&sample) + 3 {
                 return;
             }
-            let style = self.theme.series(series.colour);
+            let style = self.style(series);
             at = buffer.set_stringn(at, area.y, &sample, room, style).0 + 1;
             let room = usize::from(end.saturating_sub(at));
             at = buffer.set_stringn(at, area.y, fit(&label, room), room, self.theme.style(Role::Dim)).0 + 2;
@@ -190,8 +218,11 @@ impl Chart<'_> {
                 place(at, &label, self.theme.style(Role::Marker), if ascii { "|" } else { "┴" }, buffer);
             }
         }
-        let name = printable(&self.figure.x.label).into_owned();
-        place(plot.right() + END - 1, &name, self.theme.style(Role::Dim), "", buffer);
+        // The explanation behind the name has no room here, nor has a long name on a short axis.
+        let name = printable(self.figure.x.label.split(" (").next().unwrap_or_default()).into_owned();
+        let long = width(&name) * 4 > usize::from(plot.width);
+        let name = if long { name.rsplit(' ').next().unwrap_or_default() } else { &name };
+        place(plot.right() + END - 1, name, self.theme.style(Role::Dim), "", buffer);
         for (value, label) in x.ticks(usize::from(plot.width / 8).clamp(2, 10)) {
             if let Some(at) = cell_column(plot, x, value) {
                 place(at, &label, style, if ascii { "+" } else { "┬" }, buffer);
@@ -230,9 +261,21 @@ impl Chart<'_> {
         (place(x.position(at.0), columns), place(1.0 - y.position(at.1), rows))
     }
 
+    fn guides(&self, canvas: &mut Canvas, x: &Mapping, y: &Mapping) {
+        let style = self.theme.style(Role::Guide);
+        for layer in &self.figure.layers {
+            let Layer::Guide { points, .. } = layer else { continue };
+            let mut count = 0;
+            for pair in points.windows(2) {
+                let (from, to) = (self.dot(canvas, x, y, pair[0]), self.dot(canvas, x, y, pair[1]));
+                canvas.line(from, to, style, Dash::Dotted, &mut count);
+            }
+        }
+    }
+
     fn line(&self, canvas: &mut Canvas, series: &Series, x: &Mapping, y: &Mapping) {
         let Some(dash) = series.dash else { return };
-        let style = self.theme.series(series.colour);
+        let style = self.style(series);
         let mut count = 0;
         if let [only] = series.points.as_slice() {
             let at = self.dot(canvas, x, y, (only.x, only.y));
@@ -250,8 +293,7 @@ impl Chart<'_> {
     }
 
     fn band(&self, canvas: &mut Canvas, series: &Series, x: &Mapping, y: &Mapping) {
-        let style =
-            self.theme.series(series.colour).remove_modifier(Modifier::BOLD).add_modifier(Modifier::DIM);
+        let style = self.style(series).remove_modifier(Modifier::BOLD).add_modifier(Modifier::DIM);
         for pair in series.points.windows(2) {
             let (a, b) = (pair[0], pair[1]);
             let (Some(band_a), Some(band_b)) = (a.band, b.band) else { continue };
@@ -281,7 +323,7 @@ impl Chart<'_> {
             for point in &series.points {
                 let at = cell_column(plot, x, point.x).zip(cell_row(plot, y, point.y));
                 if let Some(cell) = at.and_then(|at| buffer.cell_mut(at)) {
-                    cell.set_char(glyph).set_style(self.theme.series(series.colour));
+                    cell.set_char(glyph).set_style(self.style(series));
                 }
             }
         }
@@ -299,7 +341,7 @@ impl Chart<'_> {
             let Some(row) = rows.first().copied() else { continue };
             taken.push(row);
             let text: String = initial.to_uppercase().take(1).collect();
-            buffer.set_stringn(plot.right(), row, text, END.into(), self.theme.series(series.colour));
+            buffer.set_stringn(plot.right(), row, text, END.into(), self.style(series));
         }
     }
 }

@@ -1,0 +1,207 @@
+//! `probity score` and `probity reliability`: the lab's measures for numbers from anywhere.
+
+use std::io::Write;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::error::CliError;
+use super::number::probability;
+use super::output;
+use crate::lab::interventions::score;
+use crate::probe::matrix::Dense;
+use crate::stats::distance::total_variation;
+
+/// How far from one the probabilities of a distribution may add up.
+const TOLERANCE: f64 = 1e-6;
+
+/// Score one intervention from an oracle's probabilities before and after it (Canby et al., equations 1 to 4).
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  probity score --before .5,.3,.2 --after .1,.8,.1
+  probity score --before 1/2,1/2 --after 3%,97% --target 1 --json
+  probity score --before .9,.1 --after .5,.5 --target uniform")]
+pub struct ScoreArgs {
+    /// Probabilities before the intervention, separated by commas.
+    #[arg(long, value_name = "P,P,…", allow_hyphen_values = true)]
+    before: String,
+    /// Probabilities after it, in the same order.
+    #[arg(long, value_name = "P,P,…", allow_hyphen_values = true)]
+    after: String,
+    /// What the intervention aimed at: the number of a class, from 0, or `uniform` for a nullifying one.
+    #[arg(long, value_name = "K|uniform", allow_hyphen_values = true)]
+    target: Option<String>,
+    /// Print one object as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Combine a completeness and a selectivity to a reliability (Canby et al., equation 4).
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  probity reliability .8934 .3992")]
+pub struct ReliabilityArgs {
+    /// Completeness, 0 to 1.
+    #[arg(allow_negative_numbers = true)]
+    completeness: String,
+    /// Selectivity, 0 to 1.
+    #[arg(allow_negative_numbers = true)]
+    selectivity: String,
+    /// Print one object as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Score {
+    tv: f64,
+    m: f64,
+    selectivity: f64,
+    #[serde(flatten)]
+    aimed: Option<Aimed>,
+}
+
+#[derive(Serialize)]
+struct Aimed {
+    completeness: f64,
+    reliability: f64,
+}
+
+#[derive(Serialize)]
+struct Reliability {
+    reliability: f64,
+}
+
+/// Prints the scores.
+///
+/// # Errors
+/// [`CliError::Usage`] for what are no probabilities, or no class.
+pub fn score(args: &ScoreArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let (before, after) = (distribution("before", &args.before)?, distribution("after", &args.after)?);
+    if before.len() != after.len() {
+        let (a, b) = (before.len(), after.len());
+        return Err(CliError::Usage(format!(
+            "--before has {a} probabilities and --after {b}; they must be of the same classes"
+        )));
+    }
+    let (least, most) = before.iter().fold((f64::INFINITY, 0.0_f64), |(lo, hi), p| (lo.min(*p), hi.max(*p)));
+    let (p, q) = (row(&before)?, row(&after)?);
+    let selectivity = score::selectivity(&p, &q)[0];
+    let completeness = match args.target.as_deref() {
+        None => None,
+        Some("uniform") => Some(score::nullifying_completeness(&q)[0]),
+        Some(k) => {
+            let class = k.parse().ok().filter(|k: &usize| *k < after.len());
+            let class = class.ok_or_else(|| {
+                let last = after.len() - 1;
+                CliError::Usage(format!("--target `{k}` is no class; classes are 0 to {last}, or `uniform`"))
+            })?;
+            Some(score::counterfactual_completeness(&q, &[class])[0])
+        }
+    };
+    let aimed = completeness.map(|completeness| Aimed {
+        completeness,
+        reliability: score::reliability(completeness, selectivity),
+    });
+    let score =
+        Score { tv: total_variation(&before, &after), m: (1.0 - least).max(most), selectivity, aimed };
+    if args.json {
+        return output::json(out, &score);
+    }
+    let mut text = format!("TV {:.6}  m {:.6}  selectivity {:.6}", score.tv, score.m, score.selectivity);
+    if let Some(aimed) = &score.aimed {
+        text += &format!("  completeness {:.6}  reliability {:.6}", aimed.completeness, aimed.reliability);
+    }
+    output::line(out, &text)
+}
+
+/// Prints the harmonic mean.
+///
+/// # Errors
+/// [`CliError::Usage`] for what are no numbers from 0 to 1.
+pub fn reliability(args: &ReliabilityArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let reliability = score::reliability(probability(&args.completeness)?, probability(&args.selectivity)?);
+    if args.json {
+        output::json(out, &Reliability { reliability })
+    } else {
+        output::line(out, &format!("reliability {reliability:.6}"))
+    }
+}
+
+fn distribution(name: &str, text: &str) -> Result<Vec<f64>, CliError> {
+    let values: Vec<f64> = text.split(',').map(probability).collect::<Result<_, _>>()?;
+    let sum: f64 = values.iter().sum();
+    if values.len() < 2 {
+        return Err(CliError::Usage(format!(
+            "--{name} has {} probability; at least two classes are needed",
+            values.len()
+        )));
+    }
+    if (sum - 1.0).abs() > TOLERANCE {
+        return Err(CliError::Usage(format!(
+            "--{name} adds up to {sum}; probabilities add up to 1 (fractions such as 1/3 are taken)"
+        )));
+    }
+    Ok(values)
+}
+
+fn row(values: &[f64]) -> Result<Dense<f64>, CliError> {
+    Dense::from_vec(1, values.len(), values.to_vec()).map_err(|e| CliError::Failed(e.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct ScoreCli {
+        #[command(flatten)]
+        args: ScoreArgs,
+    }
+
+    fn run(args: &[&str]) -> Result<String, CliError> {
+        let cli = ScoreCli::try_parse_from(std::iter::once("score").chain(args.iter().copied())).unwrap();
+        let mut out = Vec::new();
+        score(&cli.args, &mut out)?;
+        Ok(String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn the_keys_are_exactly_those_that_are_published() {
+        let keys = |text: &str| -> Vec<String> {
+            let object: serde_json::Map<_, _> = serde_json::from_str(text).unwrap();
+            object.keys().cloned().collect()
+        };
+        let plain = run(&["--before", ".5,.3,.2", "--after", ".1,.8,.1", "--json"]).unwrap();
+        assert_eq!(keys(&plain), ["m", "selectivity", "tv"]);
+        let aimed = run(&["--before", ".5,.3,.2", "--after", ".1,.8,.1", "--target", "1", "--json"]).unwrap();
+        assert_eq!(keys(&aimed), ["completeness", "m", "reliability", "selectivity", "tv"]);
+        let v: serde_json::Value = serde_json::from_str(&aimed).unwrap();
+        let near =
+            |key: &str, value: f64| assert!((v[key].as_f64().unwrap() - value).abs() < 1e-12, "{key} {v}");
+        // TV = .5, m = max(1 - .2, .5) = .8, S = 1 - .5/.8, C = .8, R = 2CS/(C + S).
+        near("tv", 0.5);
+        near("m", 0.8);
+        near("selectivity", 0.375);
+        near("completeness", 0.8);
+        near("reliability", 2.0 * 0.8 * 0.375 / 1.175);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for args in [
+            ["--before", ".5,.6", "--after", ".5,.5", "--target", "0"],
+            ["--before", "1", "--after", "1", "--target", "0"],
+            ["--before", ".5,.5", "--after", ".2,.3,.5", "--target", "0"],
+            ["--before", ".5,.5", "--after", ".5,.5", "--target", "2"],
+            ["--before", ".5,.5", "--after", ".5,.5", "--target", "-1"],
+            ["--before", "1.5,-.5", "--after", ".5,.5", "--target", "0"],
+            ["--before", "a,b", "--after", ".5,.5", "--target", "0"],
+        ] {
+            let joined: Vec<String> = args.chunks(2).map(|c| format!("{}={}", c[0], c[1])).collect();
+            let joined: Vec<&str> = joined.iter().map(String::as_str).collect();
+            assert!(matches!(run(&joined), Err(CliError::Usage(_))), "{args:?}");
+        }
+        assert!(run(&["--before", "1/3,1/3,1/3", "--after", "10%,20%,70%", "--target", "uniform"]).is_ok());
+    }
+}

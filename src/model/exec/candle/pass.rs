@@ -1,0 +1,290 @@
+//! The pass over a network: embeddings, blocks, attention.
+
+use candle_core::Tensor;
+
+use super::net::{AttentionWeights, Block, Network, NormWeights, Stack};
+use super::tap::Tap;
+use super::{from_host, ops};
+use crate::model::arch::{Decoder, Place, Positions};
+use crate::model::batch::Batch;
+use crate::model::error::Result;
+use crate::model::hook::HookPoint;
+use crate::model::plan::{Extent, Start};
+
+/// What the attentions of one stack share.
+struct Frame {
+    rows: usize,
+    /// Number of queries T in each row.
+    len: usize,
+    /// Number of keys in each row.
+    keys: usize,
+    heads: usize,
+    kv_heads: usize,
+    head_dim: usize,
+    /// Added to attention scores; broadcasts to `[B,H,T,K]`. `None` if everything may see everything.
+    mask: Option<Tensor>,
+    /// Cosines and sines `[T, rotated / 2]`.
+    rotation: Option<(Tensor, Tensor)>,
+}
+
+/// The lowest finite value, not infinity: it vanishes in the softmax just as well and never turns into a NaN.
+fn hide(hidden: bool) -> f32 {
+    if hidden { f32::MIN } else { 0.0 }
+}
+
+impl Network {
+    /// The states behind the last block that `extent` asks for, of the decoder where there is one: `[B T, D]`.
+    pub fn hidden(&self, batch: &Batch, start: &Start, extent: Extent, tap: &mut Tap<'_>) -> Result<Tensor> {
+        let h = self.encode(batch, start, extent.blocks, tap)?;
+        match (&self.decoder, self.arch.decoder) {
+            (Some(stack), Some(second)) if extent.decoder_blocks > 0 => {
+                self.decode((stack, second), batch, &h, extent.decoder_blocks, tap)
+            }
+            _ => Ok(h),
+        }
+    }
+
+    fn encode(&self, batch: &Batch, start: &Start, blocks: usize, tap: &mut Tap<'_>) -> Result<Tensor> {
+        let n = batch.rows() * batch.len();
+        let (mut h, mut l) = match start {
+            Start::Resume { layer, hidden } => {
+                (from_host(hidden, &self.device)?.reshape((n, self.arch.hidden))?, *layer)
+            }
+            _ => (self.embed(batch, start, tap)?, 0),
+        };
+        let frame = if blocks > l { Some(self.frame(batch)?) } else { None };
+        loop {
+            if l < self.arch.layers {
+                h = tap.visit(HookPoint::ResidPre(l), h)?;
+            }
+            match &frame {
+                Some(frame) if l < blocks => {
+                    h = self.block(l, h, frame, tap)?;
+                    h = tap.visit(HookPoint::ResidPost(l), h)?;
+                }
+                _ => return Ok(h),
+            }
+            l += 1;
+        }
+    }
+
+    fn embed(&self, batch: &Batch, start: &Start, tap: &mut Tap<'_>) -> Result<Tensor> {
+        let (a, n) = (&self.arch, batch.rows() * batch.len());
+        let words = match start {
+            Start::Embeddings(x) => from_host(x, &self.device)?.reshape((n, a.embedding.width))?,
+            _ => self.tokens.index_select(&self.index(batch.ids().to_vec())?, 0)?,
+        };
+        let mut x = self.place(&self.encoder, batch, tap.visit(HookPoint::Embed, words)?)?;
+        if let Some(table) = &self.types {
+            x = (x + table.index_select(&self.index(batch.types().to_vec())?, 0)?)?;
+        }
+        if let Some(table) = &self.tasks {
+            x = x.broadcast_add(&table.narrow(0, 0, 1)?)?;
+        }
+        if let Some(w) = &self.encoder.norm {
+            x = self.norm(&x, w, tap)?;
+        }
+        match &self.project {
+            Some(p) => p.forward(&x),
+            None => Ok(x),
+        }
+    }
+
+    /// Scales word embeddings and adds a stack's learned positions.
+    fn place(&self, stack: &Stack, batch: &Batch, words: Tensor) -> Result<Tensor> {
+        let a = &self.arch;
+        let x = if a.embedding.scale == 1.0 { words } else { (words * a.embedding.scale)? };
+        let (Some(table), Positions::Learned { offset, padding }) = (&stack.positions, a.positions) else {
+            return Ok(x);
+        };
+        let row = |i: usize| {
+            let (b, t) = (i / batch.len(), i % batch.len());
+            let place = if batch.is_token(b, t) { None } else { padding };
+            place.unwrap_or(offset + t) as u32
+        };
+        let rows = self.index((0..batch.rows() * batch.len()).map(row).collect())?;
+        Ok((x + table.index_select(&rows, 0)?)?)
+    }
+
+    pub(super) fn index(&self, ids: Vec<u32>) -> Result<Tensor> {
+        let n = ids.len();
+        Ok(Tensor::from_vec(ids, n, &self.device)?)
+    }
+
+    pub(super) fn norm(&self, x: &Tensor, w: &NormWeights, tap: &Tap<'_>) -> Result<Tensor> {
+        let norm = self.arch.norm;
+        ops::norm(norm.kind, norm.eps, x, &w.weight, w.bias.as_ref(), tap.differentiable)
+    }
+
+    fn block(&self, l: usize, h: Tensor, frame: &Frame, tap: &mut Tap<'_>) -> Result<Tensor> {
+        let w = &self.encoder.blocks[l];
+        let attend = |x: &Tensor, tap: &mut Tap<'_>| -> Result<Tensor> {
+            let a = self.attention(&w.attn, x, x, frame, HookPoint::Pattern(l), tap)?;
+            tap.visit(HookPoint::AttnOut(l), a)
+        };
+        let feed = |x: &Tensor, tap: &mut Tap<'_>| tap.visit(HookPoint::MlpOut(l), self.mlp(w, x)?);
+        match self.arch.place {
+            Place::Post => {
+                let a = attend(&h, tap)?;
+                let mid = self.norm(&(h + a)?, &w.norm1, tap)?;
+                let mid = tap.visit(HookPoint::ResidMid(l), mid)?;
+                let m = feed(&mid, tap)?;
+                self.norm(&(mid + m)?, &w.norm2, tap)
+            }
+            Place::Pre => {
+                let a = attend(&self.norm(&h, &w.norm1, tap)?, tap)?;
+                let mid = tap.visit(HookPoint::ResidMid(l), (h + a)?)?;
+                let m = feed(&self.norm(&mid, &w.norm2, tap)?, tap)?;
+                Ok((mid + m)?)
+            }
+            Place::Parallel => {
+                let a = attend(&self.norm(&h, &w.norm1, tap)?, tap)?;
+                let m = feed(&self.norm(&h, &w.norm2, tap)?, tap)?;
+                Ok(((h + a)? + m)?)
+            }
+        }
+    }
+
+    /// Queries from `x` (`[B T, D]`), keys and values from `memory` (`[B K, D]`).
+    fn attention(
+        &self,
+        w: &AttentionWeights,
+        x: &Tensor,
+        memory: &Tensor,
+        f: &Frame,
+        point: HookPoint,
+        tap: &mut Tap<'_>,
+    ) -> Result<Tensor> {
+        let (b, t, hd) = (f.rows, f.len, f.head_dim);
+        let split = |y: Tensor, len: usize, n: usize| -> Result<Tensor> {
+            Ok(y.reshape((b, len, n, hd))?.transpose(1, 2)?.contiguous()?)
+        };
+        let mut q = split((w.q.forward(x)? * (hd as f64).powf(-0.5))?, t, f.heads)?;
+        let mut k = split(w.k.forward(memory)?, f.keys, f.kv_heads)?;
+        let mut v = split(w.v.forward(memory)?, f.keys, f.kv_heads)?;
+        if let Some((cos, sin)) = &f.rotation {
+            q = ops::rotate(&q, cos, sin)?;
+            k = ops::rotate(&k, cos, sin)?;
+        }
+        if f.kv_heads != f.heads {
+            let group = f.heads / f.kv_heads;
+            let repeat = |y: Tensor| -> Result<Tensor> {
+                let y = y.unsqueeze(2)?.broadcast_as((b, f.kv_heads, group, f.keys, hd))?;
+                Ok(y.contiguous()?.reshape((b, f.heads, f.keys, hd))?)
+            };
+            k = repeat(k)?;
+            v = repeat(v)?;
+        }
+        let mut scores = q.matmul(&k.t()?)?;
+        if let Some(mask) = &f.mask {
+            scores = scores.broadcast_add(mask)?;
+        }
+        let pattern = tap.visit(point, ops::softmax(&scores, tap.differentiable)?)?;
+        let z = pattern.matmul(&v)?.transpose(1, 2)?.reshape((b * t, f.heads * hd))?;
+        w.out.forward(&z)
+    }
+
+    fn mlp(&self, w: &Block, x: &Tensor) -> Result<Tensor> {
+        let activation = self.arch.mlp.activation;
+        let up = w.up.forward(x)?;
+        let inner = match &w.gate {
+            Some(gate) => (ops::activate(activation, &gate.forward(x)?)? * up)?,
+            None => ops::activate(activation, &up)?,
+        };
+        w.down.forward(&inner)
+    }
+
+    /// The decoder over the encoder's states `[B T, D]`: its own states `[B T', D]`.
+    fn decode(
+        &self,
+        (stack, second): (&Stack, Decoder),
+        batch: &Batch,
+        memory: &Tensor,
+        blocks: usize,
+        tap: &mut Tap<'_>,
+    ) -> Result<Tensor> {
+        let input = batch.decoder_input(second.start_token);
+        let words = self.tokens.index_select(&self.index(input.ids().to_vec())?, 0)?;
+        let mut h = self.place(stack, &input, words)?;
+        if let Some(w) = &stack.norm {
+            h = self.norm(&h, w, tap)?;
+        }
+        let mask = if batch.is_padded() { Some(self.padding_mask(batch, false)?) } else { None };
+        let cross = Frame {
+            rows: batch.rows(),
+            len: input.len(),
+            keys: batch.len(),
+            heads: second.heads,
+            kv_heads: second.heads,
+            head_dim: self.arch.hidden / second.heads,
+            mask,
+            rotation: None,
+        };
+        // Padding stands behind every token that counts, so the causal mask hides it too.
+        let own =
+            Frame { keys: input.len(), mask: Some(self.causal_mask(input.len())?), rotation: None, ..cross };
+        for (l, w) in stack.blocks.iter().enumerate().take(blocks) {
+            h = tap.visit(HookPoint::DecoderPre(l), h)?;
+            let a = self.attention(&w.attn, &h, &h, &own, HookPoint::DecoderPattern(l), tap)?;
+            h = self.norm(&(h + a)?, &w.norm1, tap)?;
+            if let Some((attn, norm)) = &w.cross {
+                let c = self.attention(attn, &h, memory, &cross, HookPoint::CrossPattern(l), tap)?;
+                h = self.norm(&(h + c)?, norm, tap)?;
+            }
+            let m = self.mlp(w, &h)?;
+            h = tap.visit(HookPoint::DecoderPost(l), self.norm(&(h + m)?, &w.norm2, tap)?)?;
+        }
+        Ok(h)
+    }
+
+    /// The first stack's frame.
+    fn frame(&self, batch: &Batch) -> Result<Frame> {
+        let (a, t) = (&self.arch, batch.len());
+        let mask = match (batch.is_padded(), a.attention.causal) {
+            (true, causal) => Some(self.padding_mask(batch, causal)?),
+            (false, true) => Some(self.causal_mask(t)?),
+            (false, false) => None,
+        };
+        let rotation = match a.positions {
+            Positions::Rotary { theta, .. } => {
+                let half = a.rotated() / 2;
+                let angle = |i: usize| (i / half) as f64 * theta.powf(-((i % half) as f64) / half as f64);
+                let table = |f: fn(f64) -> f64| -> Result<Tensor> {
+                    let values: Vec<f32> = (0..t * half).map(|i| f(angle(i)) as f32).collect();
+                    Ok(Tensor::from_vec(values, (t, half), &self.device)?)
+                };
+                Some((table(f64::cos)?, table(f64::sin)?))
+            }
+            _ => None,
+        };
+        Ok(Frame {
+            rows: batch.rows(),
+            len: t,
+            keys: t,
+            heads: a.heads,
+            kv_heads: a.kv_heads,
+            head_dim: a.head_dim,
+            mask,
+            rotation,
+        })
+    }
+
+    /// `[1,1,T,T]`
+    fn causal_mask(&self, t: usize) -> Result<Tensor> {
+        let mask: Vec<f32> = (0..t * t).map(|i| hide(i % t > i / t)).collect();
+        Ok(Tensor::from_vec(mask, (1, 1, t, t), &self.device)?)
+    }
+
+    /// `[B,1,1,T]`, or `[B,1,T,T]` with the causal mask in it.
+    fn padding_mask(&self, batch: &Batch, causal: bool) -> Result<Tensor> {
+        let (b, t) = (batch.rows(), batch.len());
+        let queries = if causal { t } else { 1 };
+        let mut mask = Vec::with_capacity(b * queries * t);
+        for row in 0..b {
+            for query in 0..queries {
+                mask.extend((0..t).map(|key| hide(!batch.is_token(row, key) || (causal && key > query))));
+            }
+        }
+        Ok(Tensor::from_vec(mask, (b, 1, queries, t), &self.device)?)
+    }
+}

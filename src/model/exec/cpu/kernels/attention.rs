@@ -1,0 +1,600 @@
+//! Self-attention on queries, keys and values as they leave their product: nothing is copied but the keys, transposed.
+//!
+//! A few query rows at a time: their scores against all keys, the softmax, their sum of values. Scores never leave the
+//! first-level cache unless they are to be kept.
+#![allow(unsafe_code)]
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use super::buffer::Buffer;
+use super::math::exp;
+use super::product::{Operands, Right, multiply};
+use super::simd::{LANE, Pass, Simd, dispatch};
+use super::team::{Shared, Team};
+use super::tile::{PANEL, Sums};
+
+/// One sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Its rows among keys and values: padding included.
+    pub rows: Range<usize>,
+    /// How many of them are seen.
+    pub keys: usize,
+    /// Its rows among the queries.
+    pub queries: Range<usize>,
+    /// Where its probabilities begin.
+    pub kept: usize,
+}
+
+impl Span {
+    /// Floats from a row of probabilities to the next.
+    #[must_use]
+    pub fn ld(&self) -> usize {
+        self.keys.next_multiple_of(LANE)
+    }
+
+    /// Floats of its probabilities: `[heads, queries, ld]`.
+    #[must_use]
+    pub fn kept_len(&self, heads: usize) -> usize {
+        heads * self.queries.len() * self.ld()
+    }
+}
+
+/// Queries, keys and values of all sentences, and how they attend.
+#[derive(Clone, Copy)]
+pub struct Attention<'a> {
+    /// Query heads, side by side from column 0.
+    pub heads: usize,
+    /// Key (and value) heads; each serves `heads / kv_heads` query heads.
+    pub kv_heads: usize,
+    /// Width of a head.
+    pub dim: usize,
+    /// Tokens do not see what stands behind them.
+    pub causal: bool,
+    /// Rows of queries, `q_ld` floats apart.
+    pub q: &'a [f32],
+    /// See `q`.
+    pub q_ld: usize,
+    /// Rows of keys and values, `kv_ld` floats apart.
+    pub kv: &'a [f32],
+    /// See `kv`.
+    pub kv_ld: usize,
+    /// Column of the first key head.
+    pub k_from: usize,
+    /// Column of the first value head.
+    pub v_from: usize,
+    /// Sentences.
+    pub spans: &'a [Span],
+    /// Place of each query row in its sentence.
+    pub positions: &'a [u32],
+}
+
+impl Attention<'_> {
+    fn check(&self) {
+        assert!(self.heads.is_multiple_of(self.kv_heads) && self.dim > 0, "heads do not divide");
+        let kv = self.kv_heads * self.dim;
+        assert!(self.heads * self.dim <= self.q_ld, "queries wider than their rows");
+        assert!(self.k_from.max(self.v_from) + kv <= self.kv_ld, "keys or values wider than their rows");
+        for s in self.spans {
+            assert!(s.keys > 0 && s.keys <= s.rows.len(), "no keys");
+            assert!(
+                s.rows.end * self.kv_ld <= self.kv.len() && s.queries.end * self.q_ld <= self.q.len(),
+                "rows outside"
+            );
+            assert!(s.queries.end <= self.positions.len(), "queries without position");
+        }
+    }
+
+    /// Key/value head that serves query head `h`.
+    fn group(&self, h: usize) -> usize {
+        h / (self.heads / self.kv_heads)
+    }
+
+    /// Scores are divided by the root of the head's width.
+    fn scale(&self) -> f32 {
+        1.0 / (self.dim as f32).sqrt()
+    }
+
+    /// Number of keys that query row `q` sees.
+    fn sight(&self, span: &Span, q: usize) -> usize {
+        if self.causal { span.keys.min(self.positions[q] as usize + 1) } else { span.keys }
+    }
+
+    fn values(&self, span: &Span, group: usize) -> Right<'_> {
+        let from = span.rows.start * self.kv_ld + self.v_from + group * self.dim;
+        Right::rows(&self.kv[from..], span.keys, self.dim, self.kv_ld)
+    }
+}
+
+/// What a thread keeps from task to task.
+#[derive(Default)]
+struct Desk {
+    keys: Buffer,
+    scores: Buffer,
+    slopes: Buffer,
+    copy: Buffer,
+}
+
+thread_local! {
+    static DESK: RefCell<Desk> = RefCell::default();
+}
+
+/// Head outputs side by side into rows of `out` (`heads * dim` floats each); probabilities into `keep`.
+pub fn attend(team: Team, a: &Attention<'_>, out: &mut [f32], keep: Option<&mut [f32]>) {
+    a.check();
+    let tasks = a.spans.len() * a.heads;
+    let (out, keep) = (Shared::new(out), keep.map(Shared::new));
+    team.ranges(tasks, 2, |tasks| dispatch(Forward { a, out: &out, keep: keep.as_ref(), tasks }));
+}
+
+struct Forward<'a> {
+    a: &'a Attention<'a>,
+    out: &'a Shared<'a>,
+    keep: Option<&'a Shared<'a>>,
+    tasks: Range<usize>,
+}
+
+/// Transposes `keys` rows of `dim` floats into panels `[dim][32]`, zeros behind the last.
+fn transpose(from: &[f32], ld: usize, keys: usize, dim: usize, to: &mut Buffer) {
+    let panels = to.sized(keys.div_ceil(PANEL) * dim * PANEL);
+    for (p, panel) in panels.chunks_exact_mut(dim * PANEL).enumerate() {
+        let width = PANEL.min(keys - p * PANEL);
+        for j in 0..width {
+            let at = (p * PANEL + j) * ld;
+            for (x, to) in from[at..at + dim].iter().zip(panel[j..].iter_mut().step_by(PANEL)) {
+                *to = *x;
+            }
+        }
+        if width < PANEL {
+            panel.chunks_exact_mut(PANEL).for_each(|row| row[width..].fill(0.0));
+        }
+    }
+}
+
+/// Scores become probabilities: softmax of `scale x` over the first `sight`, exact zeros behind.
+#[inline(always)]
+fn softmax<S: Simd>(s: S, x: &mut [f32], sight: usize, scale: f32) {
+    x[sight..].fill(f32::NEG_INFINITY);
+    let end = sight.next_multiple_of(LANE).min(x.len());
+    let mut top = s.splat(f32::NEG_INFINITY);
+    for i in (0..end).step_by(LANE) {
+        top = s.max(s.get(x, i), top);
+    }
+    let (scale, shift) = (s.splat(scale), s.splat(-s.peak(top) * scale));
+    for i in (0..end).step_by(LANE) {
+        s.put(exp(s, s.fma(s.get(x, i), scale, shift)), x, i);
+    }
+    x[sight..].fill(0.0);
+    let mut sum = s.splat(0.0);
+    for i in (0..end).step_by(LANE) {
+        sum = s.add(sum, s.get(x, i));
+    }
+    let share = s.splat(1.0 / s.sum(sum));
+    for i in (0..end).step_by(LANE) {
+        s.put(s.mul(s.get(x, i), share), x, i);
+    }
+}
+
+/// Rows `rows` of queries against the panels that at least one of them sees: scores into rows of `ld`.
+///
+/// # Safety
+/// `keys` holds the panels; query rows and heads lie in their slices ([`Attention::check`]).
+#[inline(always)]
+unsafe fn score<S: Simd>(
+    s: S,
+    a: (&[f32], usize),
+    (rows, dim, seen): (usize, usize, usize),
+    keys: &[f32],
+    sums: &mut Sums,
+    (to, ld): (&mut [f32], usize),
+) {
+    for p in 0..seen.div_ceil(PANEL) {
+        let b = keys[p * dim * PANEL..].as_ptr();
+        let o = Operands { depth: dim, a: a.0.as_ptr(), a_row: a.1, a_col: 1, b, b_row: PANEL };
+        // SAFETY: the caller's promise; a panel has 32 columns at each of `dim` inner indices.
+        unsafe { multiply(s, rows, &o, sums) };
+        let width = PANEL.min(ld - p * PANEL);
+        for (i, sums) in sums.0[..rows].iter().enumerate() {
+            to[i * ld + p * PANEL..][..width].copy_from_slice(&sums[..width]);
+        }
+    }
+}
+
+impl Pass for Forward<'_> {
+    type Out = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let mut desk = DESK.take();
+        let (a, mut sums, mut packed) = (self.a, Sums::ZERO, None);
+        let wide = a.heads * a.dim;
+        for task in self.tasks {
+            let (span, head) = (&a.spans[task / a.heads], task % a.heads);
+            let (group, ld) = (a.group(head), span.ld());
+            if span.queries.is_empty() {
+                continue;
+            }
+            if packed != Some((task / a.heads, group)) {
+                packed = Some((task / a.heads, group));
+                let from = span.rows.start * a.kv_ld + a.k_from + group * a.dim;
+                transpose(&a.kv[from..], a.kv_ld, span.keys, a.dim, &mut desk.keys);
+            }
+            let values = a.values(span, group);
+            let mut done = 0;
+            while done < span.queries.len() {
+                let count = S::ROWS.min(span.queries.len() - done);
+                let first = span.queries.start + done;
+                let seen = (first..first + count).fold(0, |m, q| m.max(a.sight(span, q)));
+                let scores = match self.keep {
+                    Some(k) => {
+                        let at = span.kept + (head * span.queries.len() + done) * ld;
+                        // SAFETY: each head of each sentence has its own part and is one task.
+                        unsafe { k.part(at..at + count * ld) }
+                    }
+                    None => desk.scores.sized(count * ld),
+                };
+                let q = (&a.q[first * a.q_ld + head * a.dim..], a.q_ld);
+                // SAFETY: `attend` has checked the operands.
+                unsafe { score(s, q, (count, a.dim, seen), desk.keys.as_ref(), &mut sums, (scores, ld)) };
+                for i in 0..count {
+                    softmax(s, &mut scores[i * ld..(i + 1) * ld], a.sight(span, first + i), a.scale());
+                }
+                for p in 0..a.dim.div_ceil(PANEL) {
+                    let (b, b_row) = values.panel(p, &mut desk.copy);
+                    let o = Operands { depth: seen, a: scores.as_ptr(), a_row: ld, a_col: 1, b, b_row };
+                    // SAFETY: `seen <= keys <= ld` probabilities in each row, and as many rows of values.
+                    unsafe { multiply(s, count, &o, &mut sums) };
+                    let width = PANEL.min(a.dim - p * PANEL);
+                    for (i, sums) in sums.0[..count].iter().enumerate() {
+                        let at = (first + i) * wide + head * a.dim + p * PANEL;
+                        // SAFETY: rows and columns of one head of one sentence belong to one task.
+                        unsafe { self.out.part(at..at + width) }.copy_from_slice(&sums[..width]);
+                    }
+                }
+                done += count;
+            }
+        }
+        DESK.set(desk);
+    }
+}
+
+/// Where gradients go; every row of every sentence is written.
+pub struct Gradients<'a> {
+    /// Of the queries, rows `q_ld` apart; `None` if they belong to `kv`, from column 0.
+    pub q: Option<&'a mut [f32]>,
+    /// Of keys and values, laid out as they are.
+    pub kv: &'a mut [f32],
+}
+
+/// Gradients through attention: `d` is that of the head outputs, `kept` the probabilities, `extra` a gradient of the
+/// probabilities themselves, laid out as they are.
+pub fn attend_back(
+    team: Team,
+    a: &Attention<'_>,
+    kept: &[f32],
+    extra: Option<&[f32]>,
+    d: &[f32],
+    to: Gradients<'_>,
+) {
+    a.check();
+    let q = to.q.map(Shared::new);
+    let kv = Shared::new(to.kv);
+    team.ranges(a.spans.len() * a.kv_heads, 1, |tasks| {
+        dispatch(Back { a, kept, extra, d, q: q.as_ref().unwrap_or(&kv), kv: &kv, tasks });
+    });
+}
+
+struct Back<'a> {
+    a: &'a Attention<'a>,
+    kept: &'a [f32],
+    extra: Option<&'a [f32]>,
+    d: &'a [f32],
+    q: &'a Shared<'a>,
+    kv: &'a Shared<'a>,
+    tasks: Range<usize>,
+}
+
+impl Pass for Back<'_> {
+    type Out = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let mut desk = DESK.take();
+        let (a, mut sums) = (self.a, Sums::ZERO);
+        for task in self.tasks.clone() {
+            let (span, group) = (&a.spans[task / a.kv_heads], task % a.kv_heads);
+            let from = span.rows.start * a.kv_ld + a.v_from + group * a.dim;
+            // With values in place of keys, scores of the gradient are gradients of the probabilities.
+            transpose(&a.kv[from..], a.kv_ld, span.keys, a.dim, &mut desk.keys);
+            let each = if span.queries.is_empty() { 0 } else { a.heads / a.kv_heads };
+            for head in group * each..(group + 1) * each {
+                self.slopes(s, span, head, &mut desk, &mut sums);
+                self.queries(s, span, (head, group), &mut desk, &mut sums);
+                self.keys_and_values(s, span, (head, group), &mut desk, &mut sums);
+            }
+            // Nothing flows to what nobody saw.
+            let seen = if each == 0 { 0 } else { span.keys };
+            for row in span.rows.start + seen..span.rows.end {
+                for col in [a.k_from, a.v_from] {
+                    let at = row * a.kv_ld + col + group * a.dim;
+                    // SAFETY: rows and columns of one key/value head of one sentence belong to one task.
+                    unsafe { self.kv.part(at..at + a.dim) }.fill(0.0);
+                }
+            }
+        }
+        DESK.set(desk);
+    }
+}
+
+impl Back<'_> {
+    fn kept_at(&self, span: &Span, head: usize) -> Range<usize> {
+        let len = span.queries.len() * span.ld();
+        span.kept + head * len..span.kept + (head + 1) * len
+    }
+
+    /// Gradients of the scores before scaling, all query rows of one head, into `desk.slopes`.
+    #[inline(always)]
+    fn slopes<S: Simd>(&self, s: S, span: &Span, head: usize, desk: &mut Desk, sums: &mut Sums) {
+        let (a, ld, n) = (self.a, span.ld(), span.queries.len());
+        let (wide, at) = (a.heads * a.dim, self.kept_at(span, head));
+        let slopes = desk.slopes.sized(n * ld);
+        let scale = s.splat(a.scale());
+        let mut done = 0;
+        while done < n {
+            let count = S::ROWS.min(n - done);
+            let d = (&self.d[(span.queries.start + done) * wide + head * a.dim..], wide);
+            let rows = &mut slopes[done * ld..(done + count) * ld];
+            // SAFETY: `attend_back` has checked the operands; `d` has as many rows as there are queries.
+            unsafe { score(s, d, (count, a.dim, span.keys), desk.keys.as_ref(), sums, (rows, ld)) };
+            for (i, x) in rows.chunks_exact_mut(ld).enumerate() {
+                let from = at.start + (done + i) * ld;
+                let p = &self.kept[from..from + ld];
+                if let Some(extra) = self.extra {
+                    for (x, e) in x.iter_mut().zip(&extra[from..from + ld]) {
+                        *x += e;
+                    }
+                }
+                let mut along = s.splat(0.0);
+                for j in (0..ld).step_by(LANE) {
+                    along = s.fma(s.get(x, j), s.get(p, j), along);
+                }
+                let along = s.splat(s.sum(along));
+                for j in (0..ld).step_by(LANE) {
+                    let v = s.mul(s.get(p, j), s.sub(s.get(x, j), along));
+                    s.put(s.mul(v, scale), x, j);
+                }
+            }
+            done += count;
+        }
+    }
+
+    /// d q = slopes * keys
+    #[inline(always)]
+    fn queries<S: Simd>(
+        &self,
+        s: S,
+        span: &Span,
+        (head, group): (usize, usize),
+        desk: &mut Desk,
+        sums: &mut Sums,
+    ) {
+        let (a, ld, n) = (self.a, span.ld(), span.queries.len());
+        let from = span.rows.start * a.kv_ld + a.k_from + group * a.dim;
+        let keys = Right::rows(&a.kv[from..], span.keys, a.dim, a.kv_ld);
+        for p in 0..a.dim.div_ceil(PANEL) {
+            let (b, b_row) = keys.panel(p, &mut desk.copy);
+            let width = PANEL.min(a.dim - p * PANEL);
+            let mut done = 0;
+            while done < n {
+                let count = S::ROWS.min(n - done);
+                let x = desk.slopes.as_ref()[done * ld..].as_ptr();
+                let o = Operands { depth: span.keys, a: x, a_row: ld, a_col: 1, b, b_row };
+                // SAFETY: `keys <= ld` slopes in each row, and as many rows of keys.
+                unsafe { multiply(s, count, &o, sums) };
+                for (i, sums) in sums.0[..count].iter().enumerate() {
+                    let at = (span.queries.start + done + i) * a.q_ld + head * a.dim + p * PANEL;
+                    // SAFETY: rows and columns of one query head of one sentence belong to one task.
+                    unsafe { self.q.part(at..at + width) }.copy_from_slice(&sums[..width]);
+                }
+                done += count;
+            }
+        }
+    }
+
+    /// d k = slopes^T * queries, d v = probabilities^T * d; summed over the query heads of a group.
+    #[inline(always)]
+    fn keys_and_values<S: Simd>(
+        &self,
+        s: S,
+        span: &Span,
+        (head, group): (usize, usize),
+        desk: &mut Desk,
+        sums: &mut Sums,
+    ) {
+        let (a, ld, n) = (self.a, span.ld(), span.queries.len());
+        let wide = a.heads * a.dim;
+        let q = Right::rows(&a.q[span.queries.start * a.q_ld + head * a.dim..], n, a.dim, a.q_ld);
+        let d = Right::rows(&self.d[span.queries.start * wide + head * a.dim..], n, a.dim, wide);
+        let kept = &self.kept[self.kept_at(span, head)];
+        let add = !head.is_multiple_of(a.heads / a.kv_heads);
+        for (left, right, col) in [(desk.slopes.as_ref(), q, a.k_from), (kept, d, a.v_from)] {
+            for p in 0..a.dim.div_ceil(PANEL) {
+                let (b, b_row) = right.panel(p, &mut desk.copy);
+                let width = PANEL.min(a.dim - p * PANEL);
+                let mut done = 0;
+                while done < span.keys {
+                    let count = S::ROWS.min(span.keys - done);
+                    let o = Operands { depth: n, a: left[done..].as_ptr(), a_row: 1, a_col: ld, b, b_row };
+                    // SAFETY: column `done + i < keys <= ld` of each of `n` rows, and as many rows on the right.
+                    unsafe { multiply(s, count, &o, sums) };
+                    for (i, sums) in sums.0[..count].iter().enumerate() {
+                        let at = (span.rows.start + done + i) * a.kv_ld + col + group * a.dim + p * PANEL;
+                        // SAFETY: rows and columns of one key/value head of one sentence belong to one task.
+                        let to = unsafe { self.kv.part(at..at + width) };
+                        if add {
+                            to.iter_mut().zip(sums).for_each(|(t, v)| *t += v);
+                        } else {
+                            to.copy_from_slice(&sums[..width]);
+                        }
+                    }
+                    done += count;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn numbers(n: usize, seed: u32) -> Vec<f32> {
+        let mix = |i: usize| (i as u32 + 3).wrapping_mul(2_654_435_761).wrapping_mul(2 * seed + 1) >> 16;
+        (0..n).map(|i| (mix(i) % 2000) as f32 / 700.0 - 1.4).collect()
+    }
+
+    /// Sentences as (tokens, keys); queries are all of their rows, or every second one.
+    fn spans(lengths: &[(usize, usize)], every: usize, heads: usize) -> (Vec<Span>, Vec<u32>) {
+        let (mut spans, mut positions, mut row, mut kept) = (Vec::new(), Vec::new(), 0, 0);
+        for (n, keys) in lengths {
+            let from = positions.len();
+            positions.extend((0..*n as u32).step_by(every));
+            let span = Span { rows: row..row + n, keys: *keys, queries: from..positions.len(), kept };
+            row += n;
+            kept += span.kept_len(heads);
+            spans.push(span);
+        }
+        (spans, positions)
+    }
+
+    /// The definition in f64: probabilities of one query row and its output.
+    fn exact(
+        a: &Attention<'_>,
+        q: &[f64],
+        kv: &[f64],
+        span: &Span,
+        head: usize,
+        query: usize,
+    ) -> (Vec<f64>, Vec<f64>) {
+        let (g, at) = (a.group(head), query * a.q_ld + head * a.dim);
+        let dot = |key: usize| {
+            let k = (span.rows.start + key) * a.kv_ld + a.k_from + g * a.dim;
+            (0..a.dim).map(|i| q[at + i] * kv[k + i]).sum::<f64>() / (a.dim as f64).sqrt()
+        };
+        let scores: Vec<f64> = (0..a.sight(span, query)).map(dot).collect();
+        let top = scores.iter().fold(f64::MIN, |m, x| m.max(*x));
+        let sum: f64 = scores.iter().map(|x| (x - top).exp()).sum();
+        let p: Vec<f64> = scores.iter().map(|x| (x - top).exp() / sum).collect();
+        let value = |key: usize, i: usize| kv[(span.rows.start + key) * a.kv_ld + a.v_from + g * a.dim + i];
+        let out = (0..a.dim).map(|i| p.iter().enumerate().map(|(k, p)| p * value(k, i)).sum()).collect();
+        (p, out)
+    }
+
+    fn wide(x: &[f32]) -> Vec<f64> {
+        x.iter().map(|v| f64::from(*v)).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        #[test]
+        fn forward_follows_the_definition(
+            lengths in prop::collection::vec(1usize..40, 1..4), cut in 0usize..3, dim in 1usize..70, groups in 1usize..3,
+            each in 1usize..3, causal: bool, every in 1usize..3, seed in 0u32..50,
+        ) {
+            let heads = groups * each;
+            let lengths: Vec<_> = lengths.iter().map(|n| (*n, n.saturating_sub(cut).max(1))).collect();
+            let (spans, positions) = spans(&lengths, every, heads);
+            let rows = spans.last().unwrap().rows.end;
+            let (q_ld, kv_ld) = (heads * dim + 3, 2 * groups * dim + 1);
+            let (q, kv) = (numbers(positions.len() * q_ld, seed), numbers(rows * kv_ld, seed + 1));
+            let a = Attention {
+                heads, kv_heads: groups, dim, causal, q: &q, q_ld, kv: &kv, kv_ld, k_from: 0, v_from: groups * dim,
+                spans: &spans, positions: &positions,
+            };
+            let mut out = vec![f32::NAN; positions.len() * heads * dim];
+            let mut kept = vec![f32::NAN; spans.iter().map(|s| s.kept_len(heads)).sum()];
+            attend(Team::Pool, &a, &mut out, Some(&mut kept));
+            let mut again = vec![f32::NAN; out.len()];
+            attend(Team::Solo, &a, &mut again, None);
+            prop_assert_eq!(&out, &again);
+            let (q, kv) = (wide(&q), wide(&kv));
+            for span in &spans {
+                for (i, query) in span.queries.clone().enumerate() {
+                    for head in 0..heads {
+                        let (p, o) = exact(&a, &q, &kv, span, head, query);
+                        let row = &kept[span.kept + (head * span.queries.len() + i) * span.ld()..][..span.ld()];
+                        prop_assert!(row.iter().zip(&p).all(|(g, w)| (f64::from(*g) - w).abs() < 1e-5));
+                        prop_assert!(row[p.len()..].iter().all(|g| *g == 0.0), "unseen keys are exactly 0");
+                        let got = &out[query * heads * dim + head * dim..][..dim];
+                        prop_assert!(got.iter().zip(&o).all(|(g, w)| (f64::from(*g) - w).abs() < 1e-5));
+                    }
+                }
+            }
+        }
+
+        #[test]
+        fn back_is_the_derivative(
+            lengths in prop::collection::vec(1usize..7, 1..3), cut in 0usize..2, dim in 1usize..5, groups in 1usize..3,
+            each in 1usize..3, causal: bool, every in 1usize..3, seed in 0u32..50, apart: bool, with_extra: bool,
+        ) {
+            let heads = groups * each;
+            let lengths: Vec<_> = lengths.iter().map(|n| (*n, n.saturating_sub(cut).max(1))).collect();
+            let (spans, positions) = spans(&lengths, if apart { every } else { 1 }, heads);
+            let rows = spans.last().unwrap().rows.end;
+            let (w, g) = (heads * dim, groups * dim);
+            // Apart, or side by side as they leave one product.
+            let (q_ld, kv_ld, k_from) = if apart { (w, 2 * g, 0) } else { (w + 2 * g, w + 2 * g, w) };
+            let kv = numbers(rows * kv_ld, seed);
+            let q = if apart { numbers(positions.len() * q_ld, seed + 1) } else { kv.clone() };
+            let a = Attention {
+                heads, kv_heads: groups, dim, causal, q: &q, q_ld, kv: &kv, kv_ld, k_from, v_from: k_from + g,
+                spans: &spans, positions: &positions,
+            };
+            let mut out = vec![0.0; positions.len() * w];
+            let mut kept = vec![0.0; spans.iter().map(|s| s.kept_len(heads)).sum()];
+            attend(Team::Solo, &a, &mut out, Some(&mut kept));
+            let d = numbers(out.len(), seed + 2);
+            let extra = numbers(kept.len(), seed + 3);
+            let mut dq = vec![f32::NAN; q.len()];
+            let mut dkv = vec![f32::NAN; kv.len()];
+            let to = Gradients { q: apart.then_some(&mut dq[..]), kv: &mut dkv };
+            attend_back(Team::Pool, &a, &kept, with_extra.then_some(&extra[..]), &d, to);
+            let scalar = |q: &[f64], kv: &[f64]| {
+                let mut sum = 0.0;
+                for span in &spans {
+                    for (i, query) in span.queries.clone().enumerate() {
+                        for head in 0..heads {
+                            let (p, o) = exact(&a, q, kv, span, head, query);
+                            let at = query * w + head * dim;
+                            sum += o.iter().zip(&d[at..]).map(|(o, d)| o * f64::from(*d)).sum::<f64>();
+                            let at = span.kept + (head * span.queries.len() + i) * span.ld();
+                            if with_extra {
+                                sum += p.iter().zip(&extra[at..]).map(|(p, e)| p * f64::from(*e)).sum::<f64>();
+                            }
+                        }
+                    }
+                }
+                sum
+            };
+            let (q, kv, h) = (wide(&q), wide(&kv), 1e-6);
+            let slope = |i: usize, of_q: bool| {
+                let moved = |h: f64| {
+                    let (mut q, mut kv) = (q.clone(), kv.clone());
+                    if of_q || !apart { q[i] += h }
+                    if !of_q || !apart { kv[i] += h }
+                    scalar(&q, &kv)
+                };
+                (moved(h) - moved(-h)) / (2.0 * h)
+            };
+            for (i, got) in dkv.iter().enumerate() {
+                let want = slope(i, false);
+                prop_assert!((f64::from(*got) - want).abs() < 1e-4 * (1.0 + want.abs()), "kv {i}: {got} {want}");
+            }
+            for (i, got) in dq.iter().enumerate().filter(|_| apart) {
+                let want = slope(i, true);
+                prop_assert!((f64::from(*got) - want).abs() < 1e-4 * (1.0 + want.abs()), "q {i}: {got} {want}");
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Memory that is kept from call to call, aligned to cache lines.
+#![allow(unsafe_code)]
+
+use super::simd::LANE;
+
+/// One cache line of floats.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+struct Line([f32; LANE]);
+
+/// A growable array of floats that begins at a cache line. It never shrinks, so repeated work allocates nothing.
+#[derive(Debug, Default)]
+pub struct Buffer {
+    lines: Vec<Line>,
+    len: usize,
+}
+
+impl Buffer {
+    /// `len` floats: what was there before, and zeros where nothing was.
+    pub fn sized(&mut self, len: usize) -> &mut [f32] {
+        let lines = len.div_ceil(LANE);
+        if lines > self.lines.len() {
+            self.lines.resize(lines, Line([0.0; LANE]));
+        }
+        self.len = len;
+        self.as_mut()
+    }
+
+    /// `len` zeros.
+    pub fn zeroed(&mut self, len: usize) -> &mut [f32] {
+        let all = self.sized(len);
+        all.fill(0.0);
+        all
+    }
+
+    /// Bytes held.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.lines.capacity() * size_of::<Line>()
+    }
+}
+
+impl AsRef<[f32]> for Buffer {
+    fn as_ref(&self) -> &[f32] {
+        // SAFETY: `Line` is sixteen floats without padding (64 bytes, aligned to 64) and `len <= 16 lines.len()`.
+        unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len) }
+    }
+}
+
+impl AsMut<[f32]> for Buffer {
+    fn as_mut(&mut self) -> &mut [f32] {
+        // SAFETY: as in `as_ref`; exclusive because `self` is.
+        unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.len) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_its_memory_and_its_alignment() {
+        let mut b = Buffer::default();
+        assert!(b.as_ref().is_empty());
+        b.sized(100).fill(2.0);
+        let (at, bytes) = (b.as_ref().as_ptr(), b.bytes());
+        assert_eq!(at as usize % 64, 0);
+        assert_eq!(b.sized(7), [2.0; 7]);
+        assert_eq!(b.zeroed(90), [0.0; 90]);
+        assert_eq!((b.as_ref().as_ptr(), b.bytes()), (at, bytes));
+        assert_eq!(b.sized(1000).len(), 1000);
+        assert_eq!(b.as_ref()[90..100], [2.0; 10]);
+    }
+}

@@ -1,0 +1,97 @@
+//! Who does the work of one operation: this thread alone, or all of the pool.
+#![allow(unsafe_code)]
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+/// Threads that share one operation. The split never changes a result: every number has one author.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Team {
+    /// The calling thread; others are busy with other sentences.
+    Solo,
+    /// Every thread of the pool.
+    Pool,
+}
+
+impl Team {
+    /// Number of threads.
+    #[must_use]
+    pub fn threads(self) -> usize {
+        match self {
+            Team::Solo => 1,
+            Team::Pool => rayon::current_num_threads(),
+        }
+    }
+
+    /// Calls `f(0)` to `f(tasks - 1)`, each once.
+    pub fn each(self, tasks: usize, f: impl Fn(usize) + Send + Sync) {
+        match self {
+            Team::Pool if tasks > 1 => (0..tasks).into_par_iter().with_max_len(1).for_each(f),
+            _ => (0..tasks).for_each(f),
+        }
+    }
+
+    /// Splits `0..n` into even ranges of `least` or more and calls `f` with each.
+    pub fn ranges(self, n: usize, least: usize, f: impl Fn(Range<usize>) + Send + Sync) {
+        let parts = (n / least.max(1)).clamp(1, self.threads() * 3);
+        self.each(parts, |i| f(part(n, parts, i)));
+    }
+}
+
+/// The `i`-th of `parts` even parts of `0..n`.
+#[must_use]
+pub fn part(n: usize, parts: usize, i: usize) -> Range<usize> {
+    n * i / parts..n * (i + 1) / parts
+}
+
+/// A mutable slice that several threads write to, each its own elements.
+pub(super) struct Shared<'a> {
+    start: *mut f32,
+    len: usize,
+    slice: PhantomData<&'a mut [f32]>,
+}
+
+// SAFETY: it is a `&mut [f32]` in parts; who takes a part promises that nobody else has it.
+unsafe impl Send for Shared<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for Shared<'_> {}
+
+impl<'a> Shared<'a> {
+    pub fn new(slice: &'a mut [f32]) -> Self {
+        Shared { start: slice.as_mut_ptr(), len: slice.len(), slice: PhantomData }
+    }
+
+    /// Elements `at`.
+    ///
+    /// # Safety
+    /// No element may be in two parts that live at the same time.
+    #[allow(clippy::mut_from_ref)]
+    pub unsafe fn part(&self, at: Range<usize>) -> &mut [f32] {
+        assert!(at.start <= at.end && at.end <= self.len, "{at:?} of {}", self.len);
+        // SAFETY: in bounds by the assertion, exclusive by the caller's promise, alive for 'a.
+        unsafe { std::slice::from_raw_parts_mut(self.start.add(at.start), at.len()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    #[test]
+    fn every_index_is_visited_once() {
+        for team in [Team::Solo, Team::Pool] {
+            for (n, least) in [(0, 4), (1, 4), (7, 3), (100, 1), (100, 1000), (5, 0)] {
+                let seen: Vec<AtomicU32> = (0..n).map(|_| AtomicU32::new(0)).collect();
+                team.ranges(n, least, |r| {
+                    r.for_each(|i| {
+                        seen[i].fetch_add(1, Ordering::Relaxed);
+                    })
+                });
+                assert!(seen.iter().all(|c| c.load(Ordering::Relaxed) == 1), "{team:?} {n} {least}");
+            }
+        }
+    }
+}

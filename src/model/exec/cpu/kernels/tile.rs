@@ -1,0 +1,76 @@
+//! The register tile at the heart of every product: up to 14 rows by 32 columns, summed over the inner axis in order.
+#![allow(unsafe_code)]
+
+use super::simd::{LANE, Simd};
+
+/// Columns of a panel of the right operand.
+pub const PANEL: usize = 2 * LANE;
+/// Most rows of any register tile.
+pub const MAX_ROWS: usize = 14;
+
+/// Where a finished tile is put: row after row.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub struct Sums(pub [[f32; PANEL]; MAX_ROWS]);
+
+impl Sums {
+    /// Zeros.
+    pub const ZERO: Sums = Sums([[0.0; PANEL]; MAX_ROWS]);
+}
+
+/// Operands of one tile, as addresses.
+pub struct Tile<'a> {
+    /// Length of the inner axis.
+    pub depth: usize,
+    /// First element of the left operand.
+    pub a: *const f32,
+    /// From a row of it to the next.
+    pub a_row: usize,
+    /// From an inner index of it to the next.
+    pub a_col: usize,
+    /// First element of the right operand, `PANEL` (or, in a narrow tile, 16) columns side by side.
+    pub b: *const f32,
+    /// From an inner index of it to the next.
+    pub b_row: usize,
+    /// Where the sums go.
+    pub out: &'a mut Sums,
+    /// First column written; 0, or 16 for the right half of a panel computed by a narrow tile.
+    pub column: usize,
+}
+
+/// A compiled tile. Each result is one chain of multiply-adds in the order of the inner axis, whatever the number of
+/// rows: a row's result does not depend on its neighbours.
+pub type TileFn = unsafe fn(&mut Tile<'_>);
+
+/// Computes `M` rows by `L` vectors.
+///
+/// # Safety
+/// For all i < M, k < depth: `a + i a_row + k a_col` must be readable, and so must 16 L floats from `b + k b_row`.
+/// `column + 16 L <= PANEL`, `M <= MAX_ROWS`. The processor must have the instructions of `S`.
+#[inline(always)]
+pub unsafe fn tile<S: Simd, const M: usize, const L: usize>(s: S, t: &mut Tile<'_>) {
+    let mut sums = [[s.splat(0.0); L]; M];
+    let (mut a, mut b) = (t.a, t.b);
+    for _ in 0..t.depth {
+        let mut across = [s.splat(0.0); L];
+        for (l, v) in across.iter_mut().enumerate() {
+            // SAFETY: 16 L floats from `b` are readable by the caller's promise; an array of floats has their alignment.
+            *v = s.load(unsafe { &*b.add(LANE * l).cast::<[f32; LANE]>() });
+        }
+        for (i, row) in sums.iter_mut().enumerate() {
+            // SAFETY: readable by the caller's promise.
+            let x = s.splat(unsafe { *a.add(i * t.a_row) });
+            for (sum, v) in row.iter_mut().zip(across) {
+                *sum = s.fma(x, v, *sum);
+            }
+        }
+        // May point past the operands after the last step, where they are not read.
+        a = a.wrapping_add(t.a_col);
+        b = b.wrapping_add(t.b_row);
+    }
+    for (row, out) in sums.iter().zip(&mut t.out.0) {
+        for (l, v) in row.iter().enumerate() {
+            s.put(*v, out, t.column + LANE * l);
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Which rows a pass computes: sentences below each other without padding, and where the top needs only a few of them.
+
+use std::ops::Range;
+
+use super::kernels::attention::Span;
+use crate::model::arch::Arch;
+use crate::model::batch::Batch;
+use crate::model::hook::HookPoint;
+use crate::model::plan::{Plan, Scalar, Sites};
+
+/// No row of a selection.
+const ABSENT: u32 = u32::MAX;
+
+/// The rows of a few sentences.
+///
+/// Padding influences nothing, so it is left out, unless the plan reads every position.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    /// First sentence.
+    first: usize,
+    /// Each sentence's rows; one more entry than sentences.
+    starts: Vec<usize>,
+    /// The sentences' rows, keys and queries.
+    pub spans: Vec<Span>,
+    /// Place of each row in its sentence.
+    pub positions: Vec<u32>,
+    /// Floats of all attention probabilities.
+    pub kept: usize,
+    /// Rows that are computed to the end, ascending; none means all of them.
+    selected: Option<Selection>,
+    /// Memory of the last selection.
+    spare: Selection,
+}
+
+/// Some of the rows.
+#[derive(Debug, Default)]
+pub(super) struct Selection {
+    /// Their numbers among all rows.
+    pub rows: Vec<u32>,
+    /// For each of all rows its place here.
+    places: Vec<u32>,
+    /// Sentences with these rows as queries.
+    pub spans: Vec<Span>,
+    /// Place of each in its sentence.
+    pub positions: Vec<u32>,
+    /// Floats of all attention probabilities.
+    pub kept: usize,
+}
+
+/// What the part after the last block's attention must compute.
+#[derive(Debug, PartialEq)]
+pub(super) enum Need {
+    All,
+    Some(Vec<(usize, usize)>),
+}
+
+impl Need {
+    /// Sites that a plan reads behind the input of block `last`, the last that runs.
+    pub fn of(plan: &Plan, last: usize, arch: &Arch) -> Need {
+        let mut sites = Vec::new();
+        let behind = |p: HookPoint| order(p, arch) > order(HookPoint::ResidPre(last), arch);
+        let mut take = |s: &Sites| match s {
+            Sites::All => false,
+            Sites::At(list) => {
+                sites.extend_from_slice(list);
+                true
+            }
+        };
+        let captures = plan.captures.iter().filter(|c| behind(c.at)).map(|c| &c.sites);
+        let cotangent = plan.gradient.iter().filter_map(|g| match &g.of {
+            Scalar::Cotangent { at, sites, .. } if behind(*at) => Some(sites),
+            _ => None,
+        });
+        if !captures.chain(plan.logits.iter().map(|l| &l.sites)).chain(cotangent).all(&mut take) {
+            return Need::All;
+        }
+        if let Some(targets) = plan.gradient.as_ref().and_then(|g| g.of.targets()) {
+            sites.extend(targets.iter().map(|t| (t.row, t.position)));
+        }
+        Need::Some(sites)
+    }
+}
+
+/// Whether the plan reads padding.
+pub(super) fn reads_padding(plan: &Plan) -> bool {
+    let all = |s: &Sites| *s == Sites::All;
+    plan.captures.iter().any(|c| all(&c.sites))
+        || plan.logits.as_ref().is_some_and(|l| all(&l.sites))
+        || matches!(plan.gradient.as_ref().map(|g| &g.of), Some(Scalar::Cotangent { sites, .. }) if all(sites))
+}
+
+/// The order in which a pass meets the points.
+pub(super) fn order(p: HookPoint, arch: &Arch) -> usize {
+    use HookPoint::*;
+    let within = |l: usize, i: usize| 1 + 6 * l + i;
+    match p {
+        Embed => 0,
+        ResidPre(l) => within(l, 0),
+        Pattern(l) => within(l, 1),
+        AttnOut(l) => within(l, 2),
+        ResidMid(l) => within(l, 3),
+        MlpOut(l) => within(l, 4),
+        ResidPost(l) => within(l, 5),
+        // The decoder stands above the encoder.
+        DecoderPre(l) => within(arch.layers + l, 0),
+        DecoderPattern(l) => within(arch.layers + l, 1),
+        CrossPattern(l) => within(arch.layers + l, 3),
+        DecoderPost(l) => within(arch.layers + l, 5),
+        FinalNorm => within(arch.layers + arch.decoder.map_or(0, |d| d.layers), 1),
+    }
+}
+
+impl Rows {
+    /// Lays out sentences `which` of a batch.
+    pub fn set(&mut self, batch: &Batch, which: Range<usize>, padded: bool, heads: usize) {
+        self.first = which.start;
+        self.starts.clear();
+        self.starts.push(0);
+        self.spans.clear();
+        self.positions.clear();
+        self.spare = self.selected.take().unwrap_or_else(|| std::mem::take(&mut self.spare));
+        let (mut row, mut kept) = (0, 0);
+        for b in which {
+            let keys = batch.lengths()[b];
+            let n = if padded { batch.len() } else { keys };
+            let span = Span { rows: row..row + n, keys, queries: row..row + n, kept };
+            kept += span.kept_len(heads);
+            row += n;
+            self.spans.push(span);
+            self.starts.push(row);
+            self.positions.extend(0..n as u32);
+        }
+        self.kept = kept;
+    }
+
+    /// Selects the rows of `sites`, those that lie in these sentences.
+    pub fn select(&mut self, sites: &[(usize, usize)], heads: usize) {
+        let mut s = std::mem::take(&mut self.spare);
+        s.places.clear();
+        s.places.resize(self.count(), ABSENT);
+        for site in sites {
+            if let Some(row) = self.full_row(*site) {
+                s.places[row] = 0;
+            }
+        }
+        s.rows.clear();
+        s.spans.clear();
+        s.positions.clear();
+        s.kept = 0;
+        for span in &self.spans {
+            let from = s.rows.len();
+            for row in span.rows.clone().filter(|r| s.places[*r] != ABSENT) {
+                s.rows.push(row as u32);
+                s.positions.push(self.positions[row]);
+            }
+            let span = Span { queries: from..s.rows.len(), kept: s.kept, ..span.clone() };
+            s.kept += span.kept_len(heads);
+            s.spans.push(span);
+        }
+        for (i, row) in s.rows.iter().enumerate() {
+            s.places[*row as usize] = i as u32;
+        }
+        if s.rows.len() < self.count() {
+            self.selected = Some(s);
+        } else {
+            self.spare = s;
+        }
+    }
+
+    /// Number of rows.
+    pub fn count(&self) -> usize {
+        self.positions.len()
+    }
+
+    /// The selection, if there is one.
+    pub fn selection(&self) -> Option<&Selection> {
+        self.selected.as_ref()
+    }
+
+    /// First sentence, and each sentence's rows.
+    pub fn sentences(&self) -> impl Iterator<Item = (usize, Range<usize>)> {
+        self.starts.windows(2).enumerate().map(|(i, w)| (self.first + i, w[0]..w[1]))
+    }
+
+    /// Row of a site, among all rows.
+    fn full_row(&self, (b, t): (usize, usize)) -> Option<usize> {
+        let i = b.checked_sub(self.first)?;
+        let (from, to) = (*self.starts.get(i)?, *self.starts.get(i + 1)?);
+        (t < to - from).then_some(from + t)
+    }
+
+    /// Row of a site among all rows, or among the selected ones.
+    pub fn row(&self, site: (usize, usize), selected: bool) -> Option<usize> {
+        let row = self.full_row(site)?;
+        match &self.selected {
+            Some(s) if selected => Some(s.places[row]).filter(|p| *p != ABSENT).map(|p| p as usize),
+            _ => Some(row),
+        }
+    }
+
+    /// Sentence of a site, among these, if it lies here.
+    pub fn sentence(&self, b: usize) -> Option<usize> {
+        b.checked_sub(self.first).filter(|i| *i < self.spans.len())
+    }
+}
+
+/// Splits sentences into groups of about `tokens` tokens, at least `least` groups where there are as many sentences.
+pub(super) fn groups(sizes: &[usize], tokens: usize, least: usize) -> Vec<Range<usize>> {
+    let total: usize = sizes.iter().sum();
+    let wanted = total.div_ceil(tokens.max(1)).next_multiple_of(least.max(1)).min(sizes.len()).max(1);
+    let (mut groups, mut from, mut done) = (Vec::with_capacity(wanted), 0, 0);
+    for (i, size) in sizes.iter().enumerate() {
+        done += size;
+        let (left, missing) = (sizes.len() - i - 1, wanted - groups.len());
+        // Cut where the share is reached, or where every remaining sentence must be a group of its own.
+        let reached = done * wanted >= total * (groups.len() + 1);
+        if missing > 1 && (reached || left < missing) {
+            groups.push(from..i + 1);
+            from = i + 1;
+        }
+    }
+    if from < sizes.len() {
+        groups.push(from..sizes.len());
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn rows_and_selections_find_their_sites() {
+        let batch = Batch::new(&[vec![1; 3], vec![2; 5], vec![3; 2], vec![4; 4]], 0).unwrap();
+        let mut rows = Rows::default();
+        for _ in 0..2 {
+            rows.set(&batch, 1..3, false, 2);
+            assert_eq!(rows.count(), 7);
+            assert_eq!(rows.positions, [0, 1, 2, 3, 4, 0, 1]);
+            let found = |rows: &Rows, s| {
+                [(0, 0), (1, 0), (1, 4), (1, 5), (2, 1), (2, 2), (3, 0)].map(|x| rows.row(x, s))
+            };
+            assert_eq!(found(&rows, true), [None, Some(0), Some(4), None, Some(6), None, None]);
+            rows.select(&[(2, 1), (0, 1), (1, 4), (2, 1)], 2);
+            assert_eq!(found(&rows, true), [None, None, Some(0), None, Some(1), None, None]);
+            assert_eq!(found(&rows, false)[1], Some(0));
+            let s = rows.selection().unwrap();
+            assert_eq!((&s.rows[..], &s.positions[..]), (&[4, 6][..], &[4, 1][..]));
+            assert_eq!(s.spans[1].queries, 1..2);
+        }
+        rows.set(&batch, 0..4, true, 2);
+        assert_eq!((rows.count(), rows.spans[2].keys), (20, 2));
+        assert!(rows.selection().is_none());
+        assert_eq!(rows.row((2, 4), true), Some(14));
+    }
+
+    proptest! {
+        #[test]
+        fn groups_cover_everything_in_order(
+            sizes in prop::collection::vec(1usize..40, 1..60), tokens in 1usize..300, least in 1usize..5,
+        ) {
+            let g = groups(&sizes, tokens, least);
+            prop_assert!(g.iter().all(|r| !r.is_empty()));
+            prop_assert_eq!(g.iter().flat_map(Clone::clone).collect::<Vec<_>>(), (0..sizes.len()).collect::<Vec<_>>());
+            prop_assert!(g.len() >= least.min(sizes.len()));
+        }
+    }
+}

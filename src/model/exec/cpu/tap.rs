@@ -1,0 +1,325 @@
+//! Where a plan meets the pass: edits, captures and gradients at hook points.
+
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::kernels::attention::Span;
+use super::rows::{Rows, order};
+use crate::model::arch::{Arch, Place};
+use crate::model::array::Array;
+use crate::model::batch::Batch;
+use crate::model::error::{ModelError, Result};
+use crate::model::hook::HookPoint;
+use crate::model::plan::{EditKind, Gradient, Plan, Scalar, Sites};
+use crate::model::trace::Trace;
+
+/// What one pass has to do at hook points, and what it has found so far. Groups of sentences write to it side by side,
+/// each its own rows.
+pub(super) struct Tap<'a> {
+    pub plan: &'a Plan,
+    arch: &'a Arch,
+    batch: &'a Batch,
+    captures: Vec<Mutex<Array>>,
+    logits: Option<Mutex<Array>>,
+    /// One for each target.
+    values: Mutex<Vec<f32>>,
+    /// The cotangent's inner product, sentence by sentence: added up in order at the end.
+    products: Mutex<Vec<f64>>,
+    gradients: Vec<Mutex<Array>>,
+    /// The last point that the way back must reach.
+    lowest: Option<usize>,
+}
+
+fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {
+    // A panic elsewhere ends the pass anyway; numbers in here are never read half-written.
+    m.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<'a> Tap<'a> {
+    /// Prepares everything that a plan asks for.
+    ///
+    /// # Errors
+    /// [`ModelError::MissingGradient`] for a point that the scalar does not depend on.
+    pub fn new(plan: &'a Plan, batch: &'a Batch, arch: &'a Arch) -> Result<Tap<'a>> {
+        let (b, t) = (batch.rows(), batch.len());
+        let zeros = |at: HookPoint, sites: &Sites| {
+            let mut shape = match sites {
+                Sites::All => vec![b, t],
+                Sites::At(list) => vec![list.len()],
+            };
+            match (at.width(arch), sites) {
+                (Some(w), _) => shape.push(w),
+                (None, Sites::All) => shape = vec![b, arch.heads, t, t],
+                (None, Sites::At(_)) => shape.extend([arch.heads, t]),
+            }
+            Mutex::new(Array::zeros(shape))
+        };
+        let mut tap = Tap {
+            plan,
+            arch,
+            batch,
+            captures: plan.captures.iter().map(|c| zeros(c.at, &c.sites)).collect(),
+            logits: plan.logits.as_ref().map(|l| {
+                let width = l.vocab.as_ref().map_or(arch.vocab, Vec::len);
+                Mutex::new(match &l.sites {
+                    Sites::All => Array::zeros([b, t, width]),
+                    Sites::At(list) => Array::zeros([list.len(), width]),
+                })
+            }),
+            values: Mutex::default(),
+            products: Mutex::default(),
+            gradients: Vec::new(),
+            lowest: None,
+        };
+        if let Some(g) = &plan.gradient {
+            if let Some(missing) = g.wrt.iter().find(|p| !depends(&g.of, **p, arch)) {
+                return Err(ModelError::MissingGradient(*missing));
+            }
+            tap.gradients = g.wrt.iter().map(|p| zeros(*p, &Sites::All)).collect();
+            tap.lowest = g.wrt.iter().map(|p| order(*p, arch)).min();
+            tap.values = Mutex::new(vec![0.0; g.of.targets().map_or(0, <[_]>::len)]);
+            tap.products = Mutex::new(vec![0.0; b]);
+        }
+        Ok(tap)
+    }
+
+    pub fn touches(&self, p: HookPoint) -> bool {
+        self.plan.captures.iter().any(|c| c.at == p)
+            || self.plan.edits.iter().any(|e| e.at == p)
+            || self.plan.gradient.as_ref().is_some_and(|g| {
+                g.wrt.contains(&p) || matches!(&g.of, Scalar::Cotangent { at, .. } if *at == p)
+            })
+    }
+
+    /// Whether the way back ends at or above this point.
+    pub fn ends_at(&self, p: HookPoint) -> bool {
+        self.lowest.is_some_and(|l| l >= order(p, self.arch))
+    }
+
+    fn cotangent(&self, p: HookPoint) -> Option<(&Sites, &Array)> {
+        match &self.plan.gradient {
+            Some(Gradient { of: Scalar::Cotangent { at, sites, value }, .. }) if *at == p => {
+                Some((sites, value))
+            }
+            _ => None,
+        }
+    }
+
+    /// Calls `f(sentence, row of x, row of an array for these sites)` for all sites among these rows.
+    fn each_site(&self, sites: &Sites, rows: &Rows, selected: bool, mut f: impl FnMut(usize, usize, usize)) {
+        match sites {
+            Sites::All => {
+                for (b, range) in rows.sentences() {
+                    range.enumerate().for_each(|(t, row)| f(b, row, b * self.batch.len() + t));
+                }
+            }
+            Sites::At(list) => {
+                for (i, site) in list.iter().enumerate() {
+                    if let Some(row) = rows.row(*site, selected) {
+                        f(site.0, row, i);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Passes the vectors at a point: changes and reads them. `selected` says whether they are the selected rows.
+    pub fn visit(&self, p: HookPoint, rows: &Rows, selected: bool, x: &mut [f32]) {
+        if !self.touches(p) {
+            return;
+        }
+        let width = p.width(self.arch).unwrap_or(1);
+        for e in self.plan.edits.iter().filter(|e| e.at == p) {
+            for (i, site) in e.sites.iter().enumerate() {
+                let Some(row) = rows.row(*site, selected) else { continue };
+                let value = if e.value.shape.len() == 1 { &e.value.data[..] } else { e.value.row(i) };
+                let to = &mut x[row * width..(row + 1) * width];
+                match e.how {
+                    EditKind::Overwrite => to.copy_from_slice(value),
+                    EditKind::Add => to.iter_mut().zip(value).for_each(|(t, v)| *t += v),
+                }
+            }
+        }
+        for (i, c) in self.plan.captures.iter().enumerate().filter(|(_, c)| c.at == p) {
+            let mut out = lock(&self.captures[i]);
+            self.each_site(&c.sites, rows, selected, |_, row, to| {
+                out.row_mut(to).copy_from_slice(&x[row * width..(row + 1) * width]);
+            });
+        }
+        if let Some((sites, value)) = self.cotangent(p) {
+            let mut products = lock(&self.products);
+            self.each_site(sites, rows, selected, |b, row, from| {
+                products[b] += dot(&x[row * width..(row + 1) * width], value.row(from));
+            });
+        }
+    }
+
+    /// The way back through a point: takes in the cotangent, hands out the gradient, and stops it where the vectors were
+    /// overwritten.
+    pub fn back(&self, p: HookPoint, rows: &Rows, selected: bool, d: &mut [f32]) {
+        let Some(g) = self.plan.gradient.as_ref().filter(|_| self.touches(p)) else { return };
+        let width = p.width(self.arch).unwrap_or(1);
+        if let Some((sites, value)) = self.cotangent(p) {
+            self.each_site(sites, rows, selected, |_, row, from| {
+                let to = &mut d[row * width..(row + 1) * width];
+                to.iter_mut().zip(value.row(from)).for_each(|(t, v)| *t += v);
+            });
+        }
+        for (i, _) in g.wrt.iter().enumerate().filter(|(_, q)| **q == p) {
+            let mut out = lock(&self.gradients[i]);
+            let len = self.batch.len();
+            for (b, range) in rows.sentences() {
+                for t in 0..range.len() {
+                    if let Some(row) = rows.row((b, t), selected) {
+                        out.row_mut(b * len + t).copy_from_slice(&d[row * width..(row + 1) * width]);
+                    }
+                }
+            }
+        }
+        for e in self.plan.edits.iter().filter(|e| e.at == p && e.how == EditKind::Overwrite) {
+            for row in e.sites.iter().filter_map(|s| rows.row(*s, selected)) {
+                d[row * width..(row + 1) * width].fill(0.0);
+            }
+        }
+    }
+
+    /// Calls `f(row of an array for these sites, probabilities)` for all rows of probabilities asked for; an array's row
+    /// is one head of one query.
+    fn each_pattern(
+        &self,
+        sites: &Sites,
+        rows: &Rows,
+        selected: bool,
+        mut f: impl FnMut(usize, usize, Range<usize>),
+    ) {
+        let spans = pattern_spans(rows, selected);
+        let (heads, len) = (self.arch.heads, self.batch.len());
+        let at = |span: &Span, head: usize, query: usize| {
+            let from = span.kept + (head * span.queries.len() + query) * span.ld();
+            from..from + span.keys
+        };
+        match sites {
+            Sites::All => {
+                for ((b, _), span) in rows.sentences().zip(spans) {
+                    for head in 0..heads {
+                        for query in 0..span.queries.len() {
+                            f(b, (b * heads + head) * len + query, at(span, head, query));
+                        }
+                    }
+                }
+            }
+            Sites::At(list) => {
+                for (i, site) in list.iter().enumerate() {
+                    let Some((s, row)) = rows.sentence(site.0).zip(rows.row(*site, selected)) else {
+                        continue;
+                    };
+                    for head in 0..heads {
+                        f(site.0, i * heads + head, at(&spans[s], head, row - spans[s].queries.start));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads attention probabilities.
+    pub fn visit_pattern(&self, l: usize, rows: &Rows, selected: bool, kept: &[f32]) {
+        let p = HookPoint::Pattern(l);
+        for (i, c) in self.plan.captures.iter().enumerate().filter(|(_, c)| c.at == p) {
+            let mut out = lock(&self.captures[i]);
+            self.each_pattern(&c.sites, rows, selected, |_, to, at| {
+                let from = &kept[at];
+                out.row_mut(to)[..from.len()].copy_from_slice(from);
+            });
+        }
+        if let Some((sites, value)) = self.cotangent(p) {
+            let mut products = lock(&self.products);
+            self.each_pattern(sites, rows, selected, |b, from, at| {
+                products[b] += dot(&kept[at], value.row(from));
+            });
+        }
+    }
+
+    /// Whether the scalar is made of these probabilities themselves.
+    pub fn weighs_pattern(&self, l: usize) -> bool {
+        self.cotangent(HookPoint::Pattern(l)).is_some()
+    }
+
+    /// The cotangent of attention probabilities, laid out as they are; zeros where there is none.
+    pub fn back_pattern(&self, l: usize, rows: &Rows, selected: bool, d: &mut [f32]) {
+        if let Some((sites, value)) = self.cotangent(HookPoint::Pattern(l)) {
+            self.each_pattern(sites, rows, selected, |_, from, at| {
+                d[at].iter_mut().zip(value.row(from)).for_each(|(d, v)| *d += v);
+            });
+        }
+    }
+
+    /// Sites of the logits among these rows: (row of x, row of the answer).
+    pub fn logit_rows(&self, rows: &Rows, selected: bool, to: &mut Vec<(usize, usize)>) {
+        to.clear();
+        if let Some(l) = &self.plan.logits {
+            self.each_site(&l.sites, rows, selected, |_, row, i| to.push((row, i)));
+        }
+    }
+
+    /// Hands in logits, row after row, for rows of the answer.
+    pub fn put_logits(&self, to: impl Iterator<Item = usize>, logits: &[f32]) {
+        if let Some(l) = &self.logits {
+            let mut out = lock(l);
+            let width = out.width();
+            if width > 0 {
+                to.zip(logits.chunks_exact(width)).for_each(|(i, row)| out.row_mut(i).copy_from_slice(row));
+            }
+        }
+    }
+
+    /// Hands in the values of targets.
+    pub fn put_values(&self, targets: &[usize], values: &[f32]) {
+        let mut out = lock(&self.values);
+        targets.iter().zip(values).for_each(|(i, v)| out[*i] = *v);
+    }
+
+    /// Everything that was asked for.
+    pub fn finish(self) -> Trace {
+        let take = |m: Mutex<Array>| m.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut trace = Trace {
+            captures: self
+                .plan
+                .captures
+                .iter()
+                .map(|c| c.at)
+                .zip(self.captures.into_iter().map(take))
+                .collect(),
+            logits: self.logits.map(take),
+            ..Trace::default()
+        };
+        if let Some(g) = &self.plan.gradient {
+            trace.scalars = match &g.of {
+                Scalar::Cotangent { .. } => vec![lock(&self.products).iter().sum::<f64>() as f32],
+                _ => std::mem::take(&mut *lock(&self.values)),
+            };
+            trace.gradients = g.wrt.iter().copied().zip(self.gradients.into_iter().map(take)).collect();
+        }
+        trace
+    }
+}
+
+/// Sentences with the queries of all rows, or of the selected ones.
+pub(super) fn pattern_spans(rows: &Rows, selected: bool) -> &[Span] {
+    match rows.selection() {
+        Some(s) if selected => &s.spans,
+        _ => &rows.spans,
+    }
+}
+
+fn dot(a: &[f32], b: &[f32]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+}
+
+/// Whether a scalar depends on the vectors at a point.
+fn depends(of: &Scalar, p: HookPoint, arch: &Arch) -> bool {
+    let Scalar::Cotangent { at, .. } = of else { return true };
+    // In parallel blocks the feed-forward part does not see what attention gives.
+    let apart = arch.place == Place::Parallel
+        && matches!((p, *at), (HookPoint::AttnOut(l), HookPoint::MlpOut(m)) if l == m);
+    order(p, arch) <= order(*at, arch) && !apart
+}

@@ -1,0 +1,319 @@
+//! A model's parameters, laid out for products once at loading (and after every step of training).
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use super::kernels::norm::Norm;
+use super::kernels::packed::Packed;
+use crate::model::arch::{Arch, Head, NormKind, Positions};
+use crate::model::error::{ModelError, Result};
+
+/// A parameter's place in [`Arch::parameters`].
+pub(super) type Id = usize;
+
+/// Hands out the values of a parameter.
+pub(super) type Source<'a> = dyn FnMut(Id, &str) -> Result<Cow<'a, [f32]>> + 'a;
+
+/// One of the matrices whose outputs stand side by side in a [`Linear`].
+pub(super) struct Part {
+    pub weight: Id,
+    pub bias: Option<Id>,
+    pub out: usize,
+}
+
+/// A linear map of rows, `[n, input]` to `[n, outputs]`.
+pub(super) struct Linear {
+    pub input: usize,
+    pub parts: Vec<Part>,
+    /// `input x outputs`
+    pub weight: Packed,
+    /// `outputs x input`: made when the first gradient goes through.
+    back: OnceLock<Packed>,
+    bias: Vec<f32>,
+}
+
+impl Linear {
+    /// The bias of outputs `cols`, if there is one.
+    pub fn bias(&self, cols: std::ops::Range<usize>) -> Option<&[f32]> {
+        if self.bias.is_empty() { None } else { Some(&self.bias[cols]) }
+    }
+
+    /// The transposed weights.
+    pub fn back(&self) -> &Packed {
+        self.back.get_or_init(|| self.weight.transposed())
+    }
+
+    fn bytes(&self) -> usize {
+        self.weight.bytes() + self.back.get().map_or(0, Packed::bytes) + 4 * self.bias.len()
+    }
+}
+
+/// A normalisation.
+pub(super) struct NormWeights {
+    pub weight_id: Id,
+    pub bias_id: Option<Id>,
+    kind: NormKind,
+    eps: f32,
+    weight: Vec<f32>,
+    bias: Option<Vec<f32>>,
+}
+
+impl NormWeights {
+    pub fn view(&self) -> Norm<'_> {
+        Norm { kind: self.kind, eps: self.eps, weight: &self.weight, bias: self.bias.as_deref() }
+    }
+}
+
+/// A table of rows.
+pub(super) struct Table {
+    pub id: Id,
+    pub width: usize,
+    pub data: Vec<f32>,
+}
+
+impl Table {
+    pub fn row(&self, i: usize) -> &[f32] {
+        &self.data[i * self.width..(i + 1) * self.width]
+    }
+}
+
+pub(super) struct Block {
+    pub norm1: NormWeights,
+    pub qkv: Linear,
+    pub out: Linear,
+    pub norm2: NormWeights,
+    pub up: Linear,
+    pub gate: Option<Linear>,
+    pub down: Linear,
+}
+
+/// The output side.
+pub(super) struct HeadWeights {
+    pub transform: Option<(Linear, NormWeights)>,
+    /// `E x V`
+    pub decoder: Linear,
+    /// The decoder is the word-embedding table.
+    pub tied: bool,
+}
+
+/// Everything.
+pub(super) struct Weights {
+    pub tokens: Table,
+    pub positions: Option<Table>,
+    pub types: Option<Table>,
+    pub tasks: Option<Table>,
+    pub embed_norm: Option<NormWeights>,
+    pub project: Option<Linear>,
+    /// One block if all layers share it.
+    pub blocks: Vec<Block>,
+    pub final_norm: Option<NormWeights>,
+    pub head: Option<HeadWeights>,
+}
+
+/// Builds the structure; values come later.
+struct Builder {
+    ids: HashMap<String, Id>,
+    family: String,
+}
+
+impl Builder {
+    fn id(&self, name: &str) -> Result<Id> {
+        self.ids.get(name).copied().ok_or_else(|| ModelError::MissingTensor {
+            file: "architecture".into(),
+            tensor: name.to_owned(),
+            family: self.family.clone(),
+        })
+    }
+
+    fn table(&self, name: &str, width: usize) -> Result<Table> {
+        Ok(Table { id: self.id(name)?, width, data: Vec::new() })
+    }
+
+    fn linear(&self, stems: &[(&str, usize)], input: usize, bias: bool) -> Result<Linear> {
+        let part = |(stem, out): &(&str, usize)| {
+            let bias = if bias { Some(self.id(&format!("{stem}.bias"))?) } else { None };
+            Ok(Part { weight: self.id(&format!("{stem}.weight"))?, bias, out: *out })
+        };
+        let parts = stems.iter().map(part).collect::<Result<_>>()?;
+        Ok(Linear { input, parts, weight: Packed::default(), back: OnceLock::new(), bias: Vec::new() })
+    }
+
+    fn norm(&self, stem: &str, kind: NormKind, eps: f64) -> Result<NormWeights> {
+        let bias_id = match kind {
+            NormKind::Layer => Some(self.id(&format!("{stem}.bias"))?),
+            NormKind::Rms => None,
+        };
+        let weight_id = self.id(&format!("{stem}.weight"))?;
+        Ok(NormWeights { weight_id, bias_id, kind, eps: eps as f32, weight: Vec::new(), bias: None })
+    }
+
+    fn block(&self, a: &Arch, l: usize) -> Result<Block> {
+        let name = |part: &str| format!("blocks.{l}.{part}");
+        let (d, f, norm) = (a.hidden, a.intermediate, a.norm);
+        let (q, kv) = (a.heads * a.head_dim, a.kv_heads * a.head_dim);
+        let qkv = [(&*name("attn.q"), q), (&*name("attn.k"), kv), (&*name("attn.v"), kv)];
+        let gate =
+            if a.mlp.gated { Some(self.linear(&[(&name("mlp.gate"), f)], d, a.mlp.bias)?) } else { None };
+        Ok(Block {
+            norm1: self.norm(&name("norm1"), norm.kind, norm.eps)?,
+            qkv: self.linear(&qkv, d, a.attention.qkv_bias)?,
+            out: self.linear(&[(&name("attn.out"), d)], q, a.attention.out_bias)?,
+            norm2: self.norm(&name("norm2"), norm.kind, norm.eps)?,
+            up: self.linear(&[(&name("mlp.up"), f)], d, a.mlp.bias)?,
+            gate,
+            down: self.linear(&[(&name("mlp.down"), d)], f, a.mlp.bias)?,
+        })
+    }
+
+    fn head(&self, a: &Arch) -> Result<Option<HeadWeights>> {
+        let (tied, width) = match a.head {
+            Head::None => return Ok(None),
+            Head::Masked { tied, .. } => (tied, a.embedding.width),
+            Head::Causal { tied, .. } => (tied, a.hidden),
+        };
+        let weight = self.id(if tied { "embed.tokens.weight" } else { "head.decoder.weight" })?;
+        let mut bias = None;
+        let mut transform = None;
+        if matches!(a.head, Head::Masked { .. } | Head::Causal { bias: true, .. }) {
+            bias = Some(self.id("head.decoder.bias")?);
+        }
+        if let Head::Masked { eps, .. } = a.head {
+            transform = Some((
+                self.linear(&[("head.transform", width)], a.hidden, true)?,
+                self.norm("head.norm", NormKind::Layer, eps)?,
+            ));
+        }
+        let mut decoder = self.linear(&[], width, false)?;
+        decoder.parts.push(Part { weight, bias, out: a.vocab });
+        Ok(Some(HeadWeights { transform, decoder, tied }))
+    }
+}
+
+impl Weights {
+    /// Reads all parameters of an architecture.
+    ///
+    /// # Errors
+    /// [`ModelError::MissingTensor`], and what `source` says.
+    pub fn new(a: &Arch, source: &mut Source<'_>) -> Result<Weights> {
+        let names: Vec<String> = a.parameters().into_iter().map(|p| p.name).collect();
+        let ids = names.iter().cloned().enumerate().map(|(i, n)| (n, i)).collect();
+        let b = Builder { ids, family: a.family.clone() };
+        let e = a.embedding.width;
+        let when = |yes: bool, name: &str| if yes { b.table(name, e).map(Some) } else { Ok(None) };
+        let blocks = if a.shared_block { a.layers.min(1) } else { a.layers };
+        let mut weights = Weights {
+            tokens: b.table("embed.tokens.weight", e)?,
+            positions: when(matches!(a.positions, Positions::Learned { .. }), "embed.positions.weight")?,
+            types: when(a.embedding.types > 0, "embed.types.weight")?,
+            tasks: when(a.embedding.tasks > 0, "embed.tasks.weight")?,
+            embed_norm: match a.embedding.norm {
+                true => Some(b.norm("embed.norm", a.norm.kind, a.norm.eps)?),
+                false => None,
+            },
+            project: match a.embedding.projection {
+                true => Some(b.linear(&[("embed.project", a.hidden)], e, true)?),
+                false => None,
+            },
+            blocks: (0..blocks).map(|l| b.block(a, l)).collect::<Result<_>>()?,
+            final_norm: match a.final_norm {
+                true => Some(b.norm("final_norm", a.norm.kind, a.norm.eps)?),
+                false => None,
+            },
+            head: b.head(a)?,
+        };
+        weights.fill(&mut |id| source(id, &names[id]))?;
+        Ok(weights)
+    }
+
+    /// Takes in new values of all parameters.
+    ///
+    /// # Errors
+    /// What `get` says.
+    pub fn fill<'a>(&mut self, get: &mut dyn FnMut(Id) -> Result<Cow<'a, [f32]>>) -> Result<()> {
+        let tables =
+            [Some(&mut self.tokens), self.positions.as_mut(), self.types.as_mut(), self.tasks.as_mut()];
+        for table in tables.into_iter().flatten() {
+            keep(&mut table.data, get(table.id)?);
+        }
+        let blocks = self.blocks.iter_mut();
+        let mut norms: Vec<&mut NormWeights> =
+            self.embed_norm.iter_mut().chain(&mut self.final_norm).collect();
+        let mut maps: Vec<&mut Linear> = self.project.iter_mut().collect();
+        for b in blocks {
+            norms.extend([&mut b.norm1, &mut b.norm2]);
+            maps.extend([&mut b.qkv, &mut b.out, &mut b.up, &mut b.down].into_iter().chain(&mut b.gate));
+        }
+        if let Some(head) = &mut self.head {
+            if let Some((map, norm)) = &mut head.transform {
+                maps.push(map);
+                norms.push(norm);
+            }
+            if head.tied {
+                fill_linear(&mut head.decoder, &[Cow::Borrowed(&*self.tokens.data)], get)?;
+            } else {
+                maps.push(&mut head.decoder);
+            }
+        }
+        for norm in norms {
+            keep(&mut norm.weight, get(norm.weight_id)?);
+            if let Some(id) = norm.bias_id {
+                keep(norm.bias.get_or_insert_default(), get(id)?);
+            }
+        }
+        for map in maps {
+            let values = map.parts.iter().map(|p| get(p.weight)).collect::<Result<Vec<_>>>()?;
+            fill_linear(map, &values, get)?;
+        }
+        Ok(())
+    }
+
+    /// Layer `l`'s block.
+    pub fn block(&self, l: usize) -> &Block {
+        // With a shared block there is one for all layers.
+        &self.blocks[l.min(self.blocks.len() - 1)]
+    }
+
+    /// Bytes of all parameters as they are held.
+    pub fn bytes(&self) -> usize {
+        let tables = [Some(&self.tokens), self.positions.as_ref(), self.types.as_ref(), self.tasks.as_ref()];
+        let tables: usize = tables.into_iter().flatten().map(|t| 4 * t.data.len()).sum();
+        let block = |b: &Block| {
+            let maps = [&b.qkv, &b.out, &b.up, &b.down].into_iter().chain(&b.gate);
+            maps.map(Linear::bytes).sum::<usize>()
+        };
+        let head = self
+            .head
+            .as_ref()
+            .map_or(0, |h| h.decoder.bytes() + h.transform.as_ref().map_or(0, |(map, _)| map.bytes()));
+        tables + self.blocks.iter().map(block).sum::<usize>() + head
+    }
+}
+
+/// Copies into the memory that is there, or takes what is given.
+fn keep(to: &mut Vec<f32>, from: Cow<'_, [f32]>) {
+    match from {
+        Cow::Borrowed(values) if to.len() == values.len() => to.copy_from_slice(values),
+        values => *to = values.into_owned(),
+    }
+}
+
+fn fill_linear<'a>(
+    map: &mut Linear,
+    values: &[Cow<'_, [f32]>],
+    get: &mut dyn FnMut(Id) -> Result<Cow<'a, [f32]>>,
+) -> Result<()> {
+    let parts: Vec<&[f32]> = values.iter().map(|v| &**v).collect();
+    map.weight.set_weights(map.input, &parts);
+    if let Some(back) = map.back.get_mut() {
+        match parts[..] {
+            [all] => back.set_matrix(all, map.weight.cols(), map.input),
+            _ => back.set_matrix(&parts.concat(), map.weight.cols(), map.input),
+        }
+    }
+    map.bias.clear();
+    for id in map.parts.iter().filter_map(|p| p.bias) {
+        map.bias.extend_from_slice(&get(id)?);
+    }
+    Ok(())
+}

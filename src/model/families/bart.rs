@@ -1,0 +1,127 @@
+//! BART (Lewis et al., 2020): post-norm encoder-decoder with learned positions; the decoder predicts the encoder's own
+//! tokens, masked ones included.
+
+use serde::Deserialize;
+
+use super::{ConfigFile, Entry, Family, bert, plain};
+use crate::model::arch::{Arch, Attention, Decoder, Embedding, Head, Mlp, Norm, NormKind, Place, Positions};
+use crate::model::error::Result;
+
+pub(super) const FAMILY: Family = Family {
+    model_types: &["bart"],
+    prefixes: &["model."],
+    names: &[ENCODER, DECODER],
+    describe,
+    config: None,
+};
+
+const ENCODER: &[Entry] = &[
+    plain("embed.tokens", &["shared", "encoder.embed_tokens", "decoder.embed_tokens"]),
+    plain("embed.positions", &["encoder.embed_positions"]),
+    plain("embed.norm", &["encoder.layernorm_embedding"]),
+    plain("blocks.{l}.attn.q", &["encoder.layers.{l}.self_attn.q_proj"]),
+    plain("blocks.{l}.attn.k", &["encoder.layers.{l}.self_attn.k_proj"]),
+    plain("blocks.{l}.attn.v", &["encoder.layers.{l}.self_attn.v_proj"]),
+    plain("blocks.{l}.attn.out", &["encoder.layers.{l}.self_attn.out_proj"]),
+    plain("blocks.{l}.norm1", &["encoder.layers.{l}.self_attn_layer_norm"]),
+    plain("blocks.{l}.mlp.up", &["encoder.layers.{l}.fc1"]),
+    plain("blocks.{l}.mlp.down", &["encoder.layers.{l}.fc2"]),
+    plain("blocks.{l}.norm2", &["encoder.layers.{l}.final_layer_norm"]),
+    plain("head.decoder.weight", &["lm_head.weight"]),
+    plain("head.decoder.bias", &["final_logits_bias"]),
+];
+
+const DECODER: &[Entry] = &[
+    plain("decoder.embed.positions", &["decoder.embed_positions"]),
+    plain("decoder.embed.norm", &["decoder.layernorm_embedding"]),
+    plain("decoder.blocks.{l}.attn.q", &["decoder.layers.{l}.self_attn.q_proj"]),
+    plain("decoder.blocks.{l}.attn.k", &["decoder.layers.{l}.self_attn.k_proj"]),
+    plain("decoder.blocks.{l}.attn.v", &["decoder.layers.{l}.self_attn.v_proj"]),
+    plain("decoder.blocks.{l}.attn.out", &["decoder.layers.{l}.self_attn.out_proj"]),
+    plain("decoder.blocks.{l}.norm1", &["decoder.layers.{l}.self_attn_layer_norm"]),
+    plain("decoder.blocks.{l}.cross.q", &["decoder.layers.{l}.encoder_attn.q_proj"]),
+    plain("decoder.blocks.{l}.cross.k", &["decoder.layers.{l}.encoder_attn.k_proj"]),
+    plain("decoder.blocks.{l}.cross.v", &["decoder.layers.{l}.encoder_attn.v_proj"]),
+    plain("decoder.blocks.{l}.cross.out", &["decoder.layers.{l}.encoder_attn.out_proj"]),
+    plain("decoder.blocks.{l}.norm_cross", &["decoder.layers.{l}.encoder_attn_layer_norm"]),
+    plain("decoder.blocks.{l}.mlp.up", &["decoder.layers.{l}.fc1"]),
+    plain("decoder.blocks.{l}.mlp.down", &["decoder.layers.{l}.fc2"]),
+    plain("decoder.blocks.{l}.norm2", &["decoder.layers.{l}.final_layer_norm"]),
+];
+
+#[derive(Deserialize)]
+struct Fields {
+    vocab_size: usize,
+    d_model: usize,
+    encoder_layers: usize,
+    encoder_attention_heads: usize,
+    encoder_ffn_dim: usize,
+    decoder_layers: usize,
+    decoder_attention_heads: usize,
+    decoder_ffn_dim: usize,
+    max_position_embeddings: usize,
+    #[serde(default = "bert::gelu")]
+    activation_function: String,
+    #[serde(default)]
+    scale_embedding: bool,
+    #[serde(default = "bert::yes")]
+    tie_word_embeddings: bool,
+    #[serde(default = "two")]
+    decoder_start_token_id: u32,
+    #[serde(default)]
+    normalize_before: bool,
+    #[serde(default)]
+    add_final_layer_norm: bool,
+    #[serde(default)]
+    static_position_embeddings: bool,
+    #[serde(default = "bert::yes")]
+    normalize_embedding: bool,
+}
+
+fn two() -> u32 {
+    2
+}
+
+/// Rows of the position table before the first position, whatever the pad id.
+const OFFSET: usize = 2;
+
+fn describe(file: &ConfigFile) -> Result<Arch> {
+    let f: Fields = file.fields()?;
+    if f.normalize_before || f.add_final_layer_norm || f.static_position_embeddings || !f.normalize_embedding
+    {
+        return Err(file.wrong(
+            "normalize_before, add_final_layer_norm, static_position_embeddings or no normalize_embedding: not supported"
+                .into(),
+        ));
+    }
+    Ok(Arch {
+        family: file.model_type().to_owned(),
+        vocab: f.vocab_size,
+        hidden: f.d_model,
+        layers: f.encoder_layers,
+        heads: f.encoder_attention_heads,
+        kv_heads: f.encoder_attention_heads,
+        head_dim: file.head_width(f.d_model, f.encoder_attention_heads)?,
+        intermediate: f.encoder_ffn_dim,
+        max_positions: f.max_position_embeddings,
+        embedding: Embedding {
+            norm: true,
+            scale: if f.scale_embedding { (f.d_model as f64).sqrt() } else { 1.0 },
+            ..Embedding::plain(f.d_model)
+        },
+        positions: Positions::Learned { offset: OFFSET, padding: None },
+        norm: Norm { kind: NormKind::Layer, eps: 1e-5 },
+        place: Place::Post,
+        attention: Attention { causal: false, qkv_bias: true, out_bias: true },
+        mlp: Mlp { activation: file.activation(&f.activation_function)?, gated: false, bias: true },
+        shared_block: false,
+        final_norm: false,
+        head: Head::Causal { tied: f.tie_word_embeddings, bias: true },
+        decoder: Some(Decoder {
+            layers: f.decoder_layers,
+            heads: f.decoder_attention_heads,
+            intermediate: f.decoder_ffn_dim,
+            start_token: f.decoder_start_token_id,
+        }),
+    })
+}

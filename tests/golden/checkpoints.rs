@@ -1,0 +1,149 @@
+//! Real pretrained checkpoints against Hugging Face transformers: the folders of `PROBITY_MODELS` (default
+//! `../shared/models`), whose `expected.json` holds rounded numbers.
+
+use probity::model::{Array, Device, HookPoint, Model, ModelError, ModelSource, Plan, Sites};
+use serde_json::Value;
+
+use super::common::{Report, folder, json, subfolders};
+
+/// The expected numbers are rounded to five decimals.
+const ROUNDED: f64 = 2e-4;
+
+#[test]
+fn real_checkpoints_are_reproduced() {
+    let Some(root) = folder("PROBITY_MODELS", "../shared/models", "") else { return };
+    for dir in subfolders(&root) {
+        let name = dir.file_name().unwrap().to_string_lossy().into_owned();
+        let model = match Model::load(&ModelSource::Dir(dir.clone()), Device::Cpu) {
+            Ok(m) => m,
+            Err(ModelError::UnknownArchitecture { found, .. }) => {
+                println!("not yet supported: {name} ({found})");
+                continue;
+            }
+            Err(e) => panic!("{name}: {e}"),
+        };
+        let expected = json(&dir.join("expected.json"));
+        let mut report = Report::new(&format!("real/{name}"));
+        for case in expected["cases"].as_array().unwrap() {
+            match model.arch().decoder {
+                Some(second) => encoder_decoder(&model, second.layers, case, &mut report),
+                None => single_stack(&model, case, &mut report),
+            }
+        }
+        report.finish();
+    }
+}
+
+fn ids(v: &Value) -> Vec<u32> {
+    v.as_array().unwrap().iter().map(|v| v.as_u64().unwrap() as u32).collect()
+}
+
+fn floats(v: &Value) -> Vec<f64> {
+    let each = |x: &Value| if x.is_array() { floats(x) } else { vec![x.as_f64().unwrap()] };
+    v.as_array().unwrap().iter().flat_map(each).collect()
+}
+
+fn norms<'a>(arrays: impl Iterator<Item = &'a Array>) -> Vec<f32> {
+    let row_norms = |a: &Array| -> Vec<f32> {
+        (0..a.rows()).map(|i| a.row(i).iter().map(|v| v * v).sum::<f32>().sqrt()).collect()
+    };
+    arrays.flat_map(row_norms).collect()
+}
+
+/// Mean over queries of the entropy of each head's attention, in nats; one sentence.
+fn entropies<'a>(patterns: impl Iterator<Item = &'a Array>) -> Vec<f32> {
+    let of_layer = |a: &Array| -> Vec<f32> {
+        let (t, k) = (a.shape[2], a.shape[3]);
+        let head = |p: &[f32]| -p.iter().filter(|&&v| v > 0.0).map(|&v| v * v.ln()).sum::<f32>() / t as f32;
+        a.data.chunks(t * k).map(head).collect()
+    };
+    patterns.flat_map(of_layer).collect()
+}
+
+fn largest(row: &[f32]) -> u32 {
+    (0..row.len()).max_by(|&i, &j| row[i].total_cmp(&row[j])).unwrap() as u32
+}
+
+fn single_stack(model: &Model, case: &Value, report: &mut Report) {
+    let text = case["text"].as_str().unwrap();
+    let batch = model.batch(&[text]).unwrap();
+    report.equal(&format!("{text:?}: ids"), &batch.ids().to_vec(), &ids(&case["input_ids"]));
+    let last =
+        if model.arch().final_norm { HookPoint::FinalNorm } else { HookPoint::ResidPost(model.layers() - 1) };
+    let mut plan = Plan::default().capture(HookPoint::ResidPre(0));
+    for l in 1..model.layers() {
+        plan = plan.capture(HookPoint::ResidPost(l - 1));
+    }
+    plan = plan.capture(last);
+    for l in 0..model.layers() {
+        plan = plan.capture(HookPoint::Pattern(l));
+    }
+    if model.has_head() {
+        plan = plan.logits_at(Sites::All);
+    }
+    let trace = model.forward(&batch, &plan).unwrap();
+    let (states, patterns) = trace.captures.split_at(model.layers() + 1);
+    let got = norms(states.iter().map(|(_, a)| a));
+    report.close(&format!("{text:?}: norms"), &got, &floats(&case["hidden_state_norms"]), ROUNDED);
+    let got = entropies(patterns.iter().map(|(_, a)| a));
+    report.close(&format!("{text:?}: entropy"), &got, &floats(&case["mean_attention_entropy"]), ROUNDED);
+    let t = batch.len();
+    if model.has_head() {
+        let row = trace.logits().unwrap().at(0, t - 1);
+        for top in case["next_top5"].as_array().unwrap() {
+            let got = row[top["id"].as_u64().unwrap() as usize];
+            report.close(&format!("{text:?}: logit"), &[got], &[top["logit"].as_f64().unwrap()], ROUNDED);
+        }
+        return;
+    }
+    let hidden = trace.get(last).unwrap();
+    let mut pooled = vec![0f32; model.embed_dim()];
+    for i in 0..t {
+        pooled.iter_mut().zip(hidden.at(0, i)).for_each(|(p, v)| *p += v / t as f32);
+    }
+    let norm = pooled.iter().map(|v| v * v).sum::<f32>().sqrt();
+    let first: Vec<f32> = pooled.iter().take(8).map(|v| v / norm).collect();
+    report.close(&format!("{text:?}: embedding"), &first, &floats(&case["sentence_embedding_first8"]), 1e-5);
+    report.holds("pooling is known", model.pooling().is_some(), format!("{:?}", model.pooling()));
+}
+
+/// A teacher-forced pass over what the reference decoded greedily.
+fn encoder_decoder(model: &Model, layers: usize, case: &Value, report: &mut Report) {
+    let text = case["text"].as_str().unwrap();
+    let batch = model.batch(&[text]).unwrap();
+    report.equal(&format!("{text:?}: ids"), &batch.ids().to_vec(), &ids(&case["input_ids"]));
+    let decoded = ids(&case["greedy_decoder_ids"]);
+    let batch = batch.with_decoder(&[&decoded[..decoded.len() - 1]], 0).unwrap();
+    let mut states = vec![HookPoint::ResidPre(0)];
+    states.extend((0..model.layers()).map(HookPoint::ResidPost));
+    states.push(HookPoint::DecoderPre(0));
+    states.extend((0..layers).map(HookPoint::DecoderPost));
+    let mut patterns: Vec<HookPoint> = (0..model.layers()).map(HookPoint::Pattern).collect();
+    patterns.extend((0..layers).map(HookPoint::DecoderPattern));
+    patterns.push(HookPoint::CrossPattern(layers - 1));
+    let plan = states.iter().chain(&patterns).fold(Plan::default(), |plan, p| plan.capture(*p));
+    let trace = model.forward(&batch, &plan.logits_at(Sites::All)).unwrap();
+    let at = |p: &HookPoint| trace.get(*p).unwrap();
+    let (encoder, decoder) = states.split_at(model.layers() + 1);
+    for (name, points) in [("encoder", encoder), ("decoder", decoder)] {
+        let want = floats(&case[format!("{name}_hidden_state_norms")]);
+        report.close(&format!("{text:?}: {name} norms"), &norms(points.iter().map(at)), &want, ROUNDED);
+    }
+    let (encoder, rest) = patterns.split_at(model.layers());
+    for (name, points) in [("encoder", encoder), ("decoder", &rest[..layers])] {
+        let want = floats(&case[format!("{name}_mean_attention_entropy")]);
+        report.close(&format!("{text:?}: {name} entropy"), &entropies(points.iter().map(at)), &want, ROUNDED);
+    }
+    let cross = at(patterns.last().unwrap());
+    let looks: Vec<u32> = cross.data.chunks(cross.width()).map(largest).collect();
+    report.equal(&format!("{text:?}: cross-attention"), &looks, &ids(&case["cross_attention_argmax"]));
+    let logits = trace.logits().unwrap();
+    let greedy: Vec<u32> = (0..logits.rows()).map(|i| largest(logits.row(i))).collect();
+    report.equal(&format!("{text:?}: greedy decoding"), &greedy, &decoded[1..].to_vec());
+    for (i, step) in case["steps_top5"].as_array().unwrap().iter().enumerate() {
+        let step = step.as_array().unwrap();
+        let got: Vec<f32> = step.iter().map(|t| logits.row(i)[t["id"].as_u64().unwrap() as usize]).collect();
+        let want: Vec<f64> = step.iter().map(|t| t["logit"].as_f64().unwrap()).collect();
+        report.close(&format!("{text:?}: logits of step {i}"), &got, &want, ROUNDED);
+    }
+}

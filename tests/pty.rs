@@ -1,0 +1,224 @@
+//! The program on a real pseudo-terminal: it starts, answers keys, survives every size, and gives the terminal back.
+
+#![cfg(unix)]
+
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use probity::session::format::{Item, Session};
+
+/// Longest wait for a text; generous, because the machine may be slow and busy.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A small experiment, done in seconds.
+const SMALL: &str = r#"
+lab = "interventions"
+models = ["bert-mini"]
+[task]
+examples = 400
+[interval]
+resamples = 100
+[[method]]
+name = "fgsm"
+values = [0.05, 0.5]
+"#;
+
+/// An experiment that trains for long.
+const LARGE: &str = r#"
+lab = "interventions"
+models = ["bert-mini"]
+[task]
+examples = 20000
+[probe]
+grid = "paper"
+[[method]]
+name = "pgd"
+"#;
+
+/// The program on a terminal of its own, with folders of its own.
+struct Screen {
+    master: Box<dyn MasterPty + Send>,
+    child: Box<dyn Child + Send + Sync>,
+    keys: Box<dyn Write + Send>,
+    screen: Arc<Mutex<vt100::Parser>>,
+    folder: tempfile::TempDir,
+}
+
+impl Screen {
+    fn start(spec: &str, args: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("spec.toml"), spec).unwrap();
+        Self::launch(folder, args)
+    }
+
+    fn launch(folder: tempfile::TempDir, args: &[&str]) -> Self {
+        let size = PtySize { rows: 40, cols: 120, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).unwrap();
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_probity"));
+        command.args(args);
+        command.cwd(folder.path());
+        command.env("TERM", "xterm-256color");
+        command.env("LANG", "C.UTF-8");
+        command.env("PROBITY_STATE_DIR", folder.path());
+        command.env("PROBITY_CACHE_DIR", folder.path());
+        command.env("XDG_CONFIG_HOME", folder.path());
+        command.env("HF_HUB_OFFLINE", "1");
+        let child = pair.slave.spawn_command(command).unwrap();
+        drop(pair.slave);
+        let screen = Arc::new(Mutex::new(vt100::Parser::new(40, 120, 0)));
+        let mut reader = pair.master.try_clone_reader().unwrap();
+        let drawn = Arc::clone(&screen);
+        std::thread::spawn(move || {
+            let mut buffer = [0; 1 << 14];
+            while let Ok(count @ 1..) = reader.read(&mut buffer) {
+                drawn.lock().unwrap().process(&buffer[..count]);
+            }
+        });
+        let keys = pair.master.take_writer().unwrap();
+        Self { master: pair.master, child, keys, screen, folder }
+    }
+
+    fn text(&self) -> String {
+        self.screen.lock().unwrap().screen().contents()
+    }
+
+    /// Waits until the screen is as wanted.
+    fn until(&mut self, what: &str, wanted: impl Fn(&vt100::Screen) -> bool) {
+        let begun = Instant::now();
+        loop {
+            if wanted(self.screen.lock().unwrap().screen()) {
+                return;
+            }
+            let ended = self.child.try_wait().unwrap();
+            let late = begun.elapsed() > PATIENCE;
+            assert!(ended.is_none() && !late, "no {what} (ended: {ended:?}) on the screen:\n{}", self.text());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn sees(&mut self, text: &str) {
+        self.until(text, |screen| screen.contents().contains(text));
+    }
+
+    fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.flush().unwrap();
+    }
+
+    fn resize(&mut self, rows: u16, cols: u16) {
+        self.screen.lock().unwrap().screen_mut().set_size(rows, cols);
+        self.master.resize(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
+    }
+
+    /// Waits for the end of the program; gives its exit code, after checking that the terminal is as it was.
+    fn ended(&mut self) -> u32 {
+        let begun = Instant::now();
+        let status = loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                break status;
+            }
+            assert!(begun.elapsed() < PATIENCE, "it does not end:\n{}", self.text());
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        // The last bytes may still be on their way.
+        let restored = |s: &vt100::Screen| {
+            !s.alternate_screen()
+                && !s.hide_cursor()
+                && !s.bracketed_paste()
+                && s.mouse_protocol_mode() == vt100::MouseProtocolMode::None
+        };
+        while !restored(self.screen.lock().unwrap().screen()) {
+            assert!(begun.elapsed() < PATIENCE, "the terminal is not restored");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        assert!(!self.text().contains("internal error"), "{}", self.text());
+        status.exit_code()
+    }
+
+    /// The only recorded session.
+    fn session(&self) -> PathBuf {
+        let files = std::fs::read_dir(self.folder.path().join("sessions")).unwrap();
+        let files: Vec<PathBuf> = files.map(|f| f.unwrap().path()).collect();
+        assert_eq!(files.len(), 1, "{files:?}");
+        files[0].clone()
+    }
+}
+
+#[test]
+fn the_lab_runs_answers_keys_and_gives_the_terminal_back() {
+    let mut screen = Screen::start(SMALL, &["--spec", "spec.toml", "--session", "first"]);
+    screen.sees("Interventions");
+    screen.sees("rec first");
+    // The whole experiment: the probes' audit and the readout of the curve at its end.
+    screen.sees("FGSM");
+    screen.until("the end of the run", |s| s.contents().contains("done in"));
+    screen.press("?");
+    screen.sees("Help");
+    screen.press("\u{1b}");
+    screen.until("the help gone", |s| !s.contents().contains("Help"));
+    for (rows, cols) in [(24, 80), (5, 20), (1, 1), (40, 120)] {
+        screen.resize(rows, cols);
+        if cols >= 80 {
+            screen.until("the new size", |s| {
+                s.size() == (rows, cols) && s.contents().contains("Interventions")
+            });
+        }
+    }
+    screen.press("q");
+    assert_eq!(screen.ended(), 0);
+    let session = Session::read(&screen.session()).unwrap();
+    assert_eq!(session.losses, Default::default());
+    assert!(session.board().results.summary.is_some());
+}
+
+#[test]
+fn ctrl_c_stops_training_first_and_quits_second() {
+    let mut screen = Screen::start(LARGE, &["--spec", "spec.toml"]);
+    screen.sees("oracle");
+    screen.press("\u{3}");
+    screen.sees("cancelled");
+    screen.press("\u{3}");
+    assert_eq!(screen.ended(), 0);
+    let board = Session::read(&screen.session()).unwrap().board();
+    assert_eq!(board.results.summary.map(|s| s.value.cancelled), Some(true));
+}
+
+#[test]
+fn a_killed_run_leaves_a_session_that_replays() {
+    let mut screen = Screen::start(LARGE, &["--spec", "spec.toml"]);
+    screen.sees("oracle");
+    let pid = screen.child.process_id().unwrap().to_string();
+    assert!(std::process::Command::new("kill").args(["-9", &pid]).status().unwrap().success());
+    screen.child.wait().unwrap();
+    let path = screen.session();
+    let session = Session::read(&path).unwrap();
+    assert!(session.losses.damaged == 0 && session.losses.unknown == 0, "{:?}", session.losses);
+    assert!(session.entries.iter().any(|e| matches!(e.item, Item::Command(_))));
+    assert!(session.entries.iter().any(|e| matches!(e.item, Item::Event(_))));
+    let name = path.display().to_string();
+    let mut replay = Screen::launch(screen.folder, &["replay", &name, "--speed", "1000"]);
+    replay.sees("Interventions");
+    replay.sees("oracle");
+    replay.press("q");
+    assert_eq!(replay.ended(), 0);
+}
+
+#[test]
+fn a_terminal_that_hangs_up_ends_the_program() {
+    let mut screen = Screen::start(LARGE, &["--spec", "spec.toml"]);
+    screen.sees("oracle");
+    let Screen { master, mut child, keys, folder, .. } = screen;
+    drop((keys, master));
+    let begun = Instant::now();
+    while child.try_wait().unwrap().is_none() {
+        // The reader thread keeps a copy of the master; the signal of a closed window is sent by hand.
+        let pid = child.process_id().unwrap().to_string();
+        std::process::Command::new("kill").args(["-HUP", &pid]).status().unwrap();
+        assert!(begun.elapsed() < PATIENCE, "it goes on without a terminal");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    drop(folder);
+}
