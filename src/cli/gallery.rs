@@ -112,13 +112,13 @@ fn print(text: &str, out: &mut dyn Write) -> Result<(), CliError> {
 /// One line per model.
 fn list(cards: &[Card], out: &mut dyn Write) -> Result<(), CliError> {
     let mut text = format!(
-        "{:<11} {:<7} {:<15} {:>10} {:>5}  {:<22} {}\n",
-        "", "", "", "", "", "agreement %", "linear rule %"
+        "{:<11} {:<7} {:<15} {:>10} {:>5}  {:<22} linear rule %\n",
+        "", "", "", "", "", "agreement %"
     );
     let _ = writeln!(
         text,
-        "{:<11} {:<7} {:<15} {:>10} {:>5}  {:<22} {}",
-        "name", "family", "shape", "parameters", "MB", "none / opposing", "subject / attractor"
+        "{:<11} {:<7} {:<15} {:>10} {:>5}  {:<22} subject / attractor",
+        "name", "family", "shape", "parameters", "MB", "none / opposing"
     );
     for card in cards {
         let share =

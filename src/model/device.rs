@@ -21,6 +21,19 @@ pub enum Device {
     Metal,
 }
 
+impl Device {
+    /// What [`Device::Auto`] stands for in this build on this machine; any other choice stays.
+    #[must_use]
+    pub fn resolve(self) -> Device {
+        match self {
+            Device::Auto if candle_core::utils::cuda_is_available() => Device::Cuda(0),
+            Device::Auto if candle_core::utils::metal_is_available() => Device::Metal,
+            Device::Auto => Device::Cpu,
+            other => other,
+        }
+    }
+}
+
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -62,7 +62,7 @@ impl Worker {
         Self {
             inbox: Inbox::new(commands),
             outbox,
-            device,
+            device: device.resolve(),
             cache,
             extra,
             models: HashMap::new(),
