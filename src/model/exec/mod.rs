@@ -6,6 +6,7 @@ pub mod candle;
 pub mod cpu;
 #[cfg(test)]
 mod tests;
+pub mod train;
 
 use self::candle::CandleExecutor;
 use self::cpu::CpuExecutor;

@@ -13,6 +13,7 @@ mod rows;
 mod stack;
 mod state;
 mod tap;
+pub(super) mod train;
 mod weights;
 
 use std::borrow::Cow;

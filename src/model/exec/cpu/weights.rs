@@ -338,10 +338,7 @@ fn fill_linear<'a>(
     let parts: Vec<&[f32]> = values.iter().map(|v| &**v).collect();
     map.weight.set_weights(map.input, &parts);
     if let Some(back) = map.back.get_mut() {
-        match parts[..] {
-            [all] => back.set_matrix(all, map.weight.cols(), map.input),
-            _ => back.set_matrix(&parts.concat(), map.weight.cols(), map.input),
-        }
+        back.set_matrices(&parts, map.input);
     }
     map.bias.clear();
     for id in map.parts.iter().filter_map(|p| p.bias) {
