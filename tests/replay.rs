@@ -17,10 +17,10 @@ use probity::engine::message::{
 use probity::engine::spec::{LabId, LayerRef, MethodSpec, OracleKind, Spec};
 use probity::session::format::{Entry, Header, Item, Session};
 use probity::session::record::Recorder;
-use probity::session::replay::Player;
+use probity::session::replay::{Player, Step};
 use probity::stats::estimate::Estimate;
-use probity::tui::action::{Action, Played};
-use probity::tui::state::Start;
+use probity::tui::action::Action;
+use probity::tui::state::{ReplayState, Start};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -425,13 +425,14 @@ proptest! {
 #[test]
 fn the_screen_of_a_replay_has_the_live_board() {
     let live = Harness::finished(80, 24);
-    let mut replay = Harness::of(Start { size: (80, 24), replay: Some(("s".into(), 10.0)), ..start() });
+    let position = Some(ReplayState::new("s".into(), 10.0, 1.0));
+    let mut replay = Harness::of(Start { size: (80, 24), replay: position, ..start() });
     for line in &live.record {
-        let played = match line {
-            Record::Command(command) => Played::Command(0.0, command.clone()),
-            Record::Event(event) => Played::Event(0.0, event.clone()),
+        let item = match line {
+            Record::Command(command) => Item::Command(command.clone()),
+            Record::Event(event) => Item::Event(event.clone()),
         };
-        replay.act(Action::Played(Box::new(played)));
+        replay.act(Action::Played(Step::Entry(Box::new(Entry { t: 0.0, item }))));
     }
     assert_eq!(replay.state.board, live.state.board);
     assert!(replay.effects.is_empty(), "a replay asks nothing of an engine: {:?}", replay.effects);

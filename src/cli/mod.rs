@@ -22,6 +22,7 @@ pub mod tui;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
 
 use clap::{Parser, Subcommand};
 use clap_complete::Shell;
@@ -85,7 +86,11 @@ pub fn main() -> ExitCode {
     set_panic_hook();
     // Standard output is not locked for good: the terminal program writes to it too.
     let run = || dispatch(command, &mut std::io::stdout());
-    match catch_unwind(AssertUnwindSafe(run)).unwrap_or(Err(CliError::Told)) {
+    let result = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
+        tell_panic();
+        Err(CliError::Told)
+    });
+    match result {
         Ok(()) => ExitCode::from(error::DONE),
         Err(error) => {
             if let Some(message) = error.message() {
@@ -96,19 +101,25 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// A panic is told in one line that cannot steer the terminal; with RUST_BACKTRACE set, as Rust tells it.
+/// What the latest panic said.
+static PANIC: Mutex<String> = Mutex::new(String::new());
+
+/// Keeps what panics say instead of printing it: those of libraries on broken files become errors where they are caught,
+/// those of the engine become findings, and the rest is told by [`main`]. With RUST_BACKTRACE set, Rust tells them.
 fn set_panic_hook() {
     if std::env::var_os("RUST_BACKTRACE").is_some_and(|v| v != "0") {
         return;
     }
     std::panic::set_hook(Box::new(|info| {
-        let payload = info.payload();
-        let text = payload.downcast_ref::<String>().map(String::as_str);
-        let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message");
-        let place = info.location().map_or(String::new(), |l| format!(" at {l}"));
-        output::say(&printable(&format!("internal error{place}: {text}")));
-        output::say("this is a defect of the program; RUST_BACKTRACE=1 shows more");
+        *PANIC.lock().unwrap_or_else(PoisonError::into_inner) = info.to_string();
     }));
+}
+
+/// Tells of a panic in lines that cannot steer the terminal.
+fn tell_panic() {
+    let text = PANIC.lock().unwrap_or_else(PoisonError::into_inner);
+    output::say("internal error; RUST_BACKTRACE=1 shows more, and a report would help");
+    text.lines().for_each(|line| output::say(&format!("  {}", printable(line))));
 }
 
 fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), CliError> {

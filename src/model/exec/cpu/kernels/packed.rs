@@ -159,7 +159,7 @@ mod tests {
             a.column(cols - 1, &mut column);
             assert_eq!(column, weights[(cols - 1) * depth..]);
             let t = a.transposed();
-            t.column(depth - 1, &mut vec![0.0; 0]);
+            t.column(depth - 1, &mut [0.0; 0]);
             assert_eq!((t.depth(), t.cols()), (cols, depth));
         }
     }
