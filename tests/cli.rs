@@ -235,21 +235,6 @@ fn of_kind<'a>(findings: &'a [Value], kind: &str) -> Vec<&'a Value> {
     findings.iter().filter(|f| f["kind"] == kind).collect()
 }
 
-/// The same JSON, numbers to twelve digits.
-fn alike(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Number(x), Value::Number(y)) => {
-            let (x, y) = (x.as_f64().unwrap(), y.as_f64().unwrap());
-            (x - y).abs() <= 1e-12 * x.abs().max(1.0)
-        }
-        (Value::Array(x), Value::Array(y)) => x.len() == y.len() && x.iter().zip(y).all(|(x, y)| alike(x, y)),
-        (Value::Object(x), Value::Object(y)) => {
-            x.len() == y.len() && x.iter().all(|(k, v)| y.get(k).is_some_and(|w| alike(v, w)))
-        }
-        _ => a == b,
-    }
-}
-
 #[test]
 fn a_run_prints_the_published_findings_and_leaves_figures_and_a_session() {
     let probity = Probity::new();
@@ -274,7 +259,7 @@ fn a_run_prints_the_published_findings_and_leaves_figures_and_a_session() {
             keys.iter().chain(estimates).for_each(|key| assert!(f.get(*key).is_some(), "no {key} in {f}"));
             for e in estimates.iter().map(|key| &f[*key]) {
                 let [m, l, h] = ["mean", "lo", "hi"].map(|k| e[k].as_f64().unwrap());
-                assert!(l <= m && m <= h && (0.0..=1.0).contains(&m), "{kind} {e}");
+                assert!(l <= m + 1e-9 && m <= h + 1e-9 && (0.0..=1.0).contains(&m), "{kind} {e}");
                 assert_eq!(f["level"], 0.9, "{f}");
             }
         }
@@ -304,18 +289,15 @@ fn a_run_prints_the_published_findings_and_leaves_figures_and_a_session() {
     // Curves of two methods under two oracles, and a plane for each oracle.
     assert_eq!([".png", ".svg", ".csv"].map(count), [6, 6, 6], "{files:?}");
     assert!(!files.iter().any(|f| f.starts_with('.')), "nothing half-written: {files:?}");
-    replays(&probity, &out.join("session.probity.jsonl"), &findings);
+    replays(&probity, &out.join("session.probity.jsonl"), &output.stdout);
 }
 
 /// The session replays to the same findings and exports the same kind of figure.
-fn replays(probity: &Probity, session: &Path, findings: &[Value]) {
+fn replays(probity: &Probity, session: &Path, findings: &[u8]) {
     let name = session.display().to_string();
     let replay = probity.run(&["replay", &name, "--headless", "--json"]);
     assert_eq!(replay.status.code(), Some(0), "{}", text(&replay.stderr));
-    let again = json_lines(&replay.stdout);
-    assert_eq!(again.len(), findings.len());
-    let differ = again.iter().zip(findings).find(|(a, b)| !alike(a, b));
-    assert!(differ.is_none(), "{differ:?}");
+    assert_eq!(replay.stdout, findings, "to the last digit");
     let table = text(&probity.run(&["replay", &name, "--headless"]).stdout);
     for word in ["mlp oracle", "FGSM", "INLP", "90 % intervals", "done in"] {
         assert!(table.contains(word), "no `{word}` in {table}");

@@ -155,7 +155,7 @@ fn open(bytes: &[u8]) {
         timed(|| render(figure, "svg").unwrap());
         render(figure, "csv").unwrap();
     }
-    let replay = Some(ReplayState::new("fuzz".into(), session.duration(), 1.0));
+    let replay = Some(ReplayState::new("fuzz".to_owned(), session.duration(), 1.0));
     let spec = session.header.spec.clone().unwrap_or_else(Spec::agreement);
     let mut harness = Harness::of(Start { size: (80, 24), replay, spec, ..start() });
     for entry in session.entries {

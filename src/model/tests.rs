@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::exec::candle::train::{AdamW, Trainer};
+use super::exec::train::{AdamW, Trainer};
 use super::*;
 
 const WORDS: &str = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nthe\nkey\n##s\nare\n.\n";

@@ -22,7 +22,8 @@ pub fn wilson(successes: u64, n: u64, level: f64) -> Estimate {
     let z2 = z * z;
     let centre = (p + z2 / (2.0 * n)) / (1.0 + z2 / n);
     let half = z / (1.0 + z2 / n) * (p * (1.0 - p) / n + z2 / (4.0 * n * n)).sqrt();
-    within_unit(p, centre - half, centre + half)
+    // At 0 and at n the proportion is an end of the interval; rounding must not put it outside.
+    within_unit(p, (centre - half).min(p), (centre + half).max(p))
 }
 
 /// Clopper and Pearson's exact interval (1934).
@@ -75,6 +76,16 @@ mod tests {
     fn nonsense_is_nan() {
         for f in [wilson, clopper_pearson, normal, agresti_coull, jeffreys] {
             assert!(f(0, 0, 0.95).lo.is_nan() && f(3, 2, 0.95).hi.is_nan() && f(1, 2, 1.0).lo.is_nan());
+        }
+    }
+
+    #[test]
+    fn wilson_holds_the_proportion_at_both_ends() {
+        for n in 1..2_000 {
+            for (k, p) in [(0, 0.0), (n, 1.0)] {
+                let e = wilson(k, n, 0.9);
+                assert!(e.lo <= p && p <= e.hi, "{k} of {n}: {e:?}");
+            }
         }
     }
 

@@ -429,7 +429,7 @@ pub fn point(spec: &Spec, request: &probity::engine::message::PointRequest, n: u
 }
 
 /// A script for the fake engine that answers as the real one would, all at once.
-pub fn script() -> Box<dyn FnMut(&Command) -> Vec<Event> + Send> {
+pub fn script() -> probity::engine::fake::Script {
     let mut spec = Spec::agreement();
     let options: BTreeMap<String, f64> = BTreeMap::new();
     Box::new(move |command| match command {

@@ -73,6 +73,10 @@ mod share {
     pub const NESTED: f64 = 0.15;
     /// Of the sentences without attractor, for verbs other than the copula.
     pub const PREVERBAL: f64 = 0.15;
+    /// Of the objects, those with a prepositional phrase after them.
+    pub const OBJECT_PHRASE: f64 = 0.3;
+    /// Of the intransitive verbs.
+    pub const VERB_PHRASE: f64 = 0.6;
     pub const FINAL: f64 = 0.25;
     /// Of the nouns whose number is free: plural.
     pub const FREE_PLURAL: f64 = 0.5;
@@ -198,11 +202,11 @@ impl<R: RngCore> Builder<'_, R> {
         fits().nth(i).map_or("", |w| w.0)
     }
 
-    /// A noun of one of these kinds, other than `except`.
-    fn noun(&mut self, kinds: Kinds, except: &Noun) -> &'static Noun {
+    /// A noun of one of these kinds; not `except`, should it be of them.
+    fn noun(&mut self, kinds: Kinds, except: Option<&Noun>) -> &'static Noun {
         loop {
             let noun = &lexicon::NOUNS[pick(self.rng, lexicon::NOUNS.len())];
-            if noun.kind as u8 & kinds != 0 && noun != except {
+            if noun.kind as u8 & kinds != 0 && Some(noun) != except {
                 return noun;
             }
         }
@@ -232,7 +236,7 @@ impl<R: RngCore> Builder<'_, R> {
     fn prepositional(&mut self, except: &Noun, number: Number) {
         let (word, kinds) = lexicon::PREPOSITIONS[pick(self.rng, lexicon::PREPOSITIONS.len())];
         self.tokens.push(word);
-        let noun = self.noun(kinds, except);
+        let noun = self.noun(kinds, Some(except));
         self.noun_phrase(noun, number, share::OTHER_ADJECTIVE);
     }
 
@@ -242,7 +246,7 @@ impl<R: RngCore> Builder<'_, R> {
         }
         if self.flip(share::FRONTED_PLACE) {
             let number = self.number();
-            let noun = self.place();
+            let noun = self.noun(Kind::Place as u8, None);
             self.tokens.push("in");
             self.noun_phrase(noun, number, share::OTHER_ADJECTIVE);
         } else {
@@ -251,20 +255,11 @@ impl<R: RngCore> Builder<'_, R> {
         self.tokens.push(",");
     }
 
-    fn place(&mut self) -> &'static Noun {
-        loop {
-            let noun = &lexicon::NOUNS[pick(self.rng, lexicon::NOUNS.len())];
-            if noun.kind == Kind::Place {
-                return noun;
-            }
-        }
-    }
-
     /// `who arrived late`, `that the man bought yesterday`: past tense, ending in no noun.
     fn relative_clause(&mut self, head: &Noun) {
         self.tokens.push(if head.kind == Kind::Person { "who" } else { "that" });
         if self.flip(share::OBJECT_RELATIVE) {
-            let (noun, number) = (self.noun(Kind::Person as u8, head), self.number());
+            let (noun, number) = (self.noun(Kind::Person as u8, Some(head)), self.number());
             self.noun_phrase(noun, number, share::OTHER_ADJECTIVE);
             let word = self.fitting(lexicon::PAST_TRANSITIVE, head.kind);
             self.tokens.push(word);
@@ -298,12 +293,12 @@ impl<R: RngCore> Builder<'_, R> {
             }
             Frame::Transitive(kinds) => {
                 self.object(subject, kinds);
-                if self.flip(0.3) {
+                if self.flip(share::OBJECT_PHRASE) {
                     self.free_prepositional(subject);
                 }
             }
             Frame::Intransitive => {
-                if self.flip(0.6) {
+                if self.flip(share::VERB_PHRASE) {
                     self.free_prepositional(subject);
                 }
             }
@@ -317,7 +312,7 @@ impl<R: RngCore> Builder<'_, R> {
 
     /// An object with a determiner of its own number, which is drawn independently of everything else.
     fn object(&mut self, except: &Noun, kinds: Kinds) {
-        let (noun, number) = (self.noun(kinds, except), self.number());
+        let (noun, number) = (self.noun(kinds, Some(except)), self.number());
         self.word(if number == Number::Sg { lexicon::OBJECT_SG } else { lexicon::OBJECT_PL });
         let determiner = self.tokens.len() - 1;
         self.bare(noun, number, share::OTHER_ADJECTIVE);

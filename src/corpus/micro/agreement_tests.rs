@@ -91,6 +91,10 @@ fn sides_do_not_overlap() {
     let overlap = held.iter().filter(|s| texts.contains(&s.text())).count();
     println!("verbatim overlap of {} held with {} training sentences: {overlap}", held.len(), texts.len());
     assert_eq!(overlap, 0);
+    // What a causal model sees does repeat: the same beginning with another verb.
+    let beginnings: HashSet<String> = train.iter().map(Sentence::prefix).collect();
+    let repeated = held.iter().filter(|s| beginnings.contains(&s.prefix())).count();
+    println!("of the words before the verb: {repeated}");
     // The test could not fail if sentences never repeated: within one side they do.
     assert!(texts.len() < train.len());
 }

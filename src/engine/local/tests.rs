@@ -8,7 +8,7 @@ use crate::engine::Engine;
 use crate::engine::board::Board;
 use crate::engine::message::{Command, Event, Outcome, PointRequest};
 use crate::engine::spec::{MethodSpec, Spec};
-use crate::model::exec::candle::train::{AdamW, Trainer};
+use crate::model::exec::train::{AdamW, Trainer};
 use crate::model::gallery::recipe::{Objective, Recipe};
 use crate::model::gallery::{text, tokenizer};
 use crate::model::{Device, Tokenizer};

@@ -9,7 +9,7 @@ use super::Executor;
 use super::candle::CandleExecutor;
 use super::cpu::CpuExecutor;
 use crate::model::arch::{
-    Activation, Arch, Attention, Embedding, Head, Mlp, Norm, NormKind, Place, Positions,
+    Activation, Arch, Attention, Decoder, Embedding, Head, Mlp, Norm, NormKind, Place, Positions,
 };
 use crate::model::testing::{bert, params};
 use crate::model::{
@@ -40,12 +40,7 @@ fn random_arch(rng: &mut ChaCha8Rng) -> Arch {
         _ => Positions::Rotary { theta: 50.0, fraction: pick(rng, &[0.5, 1.0]) },
     };
     let kind = pick(rng, &[NormKind::Layer, NormKind::Rms]);
-    let head = match rng.random_range(0..4) {
-        0 => Head::None,
-        1 => Head::Causal { tied: width == hidden && rng.random_bool(0.5), bias: rng.random_bool(0.5) },
-        _ => Head::Masked { activation: pick(rng, &ACTIVATIONS), eps: 1e-5, tied: rng.random_bool(0.5) },
-    };
-    Arch {
+    let arch = Arch {
         vocab: rng.random_range(10..50),
         hidden,
         layers: rng.random_range(1..4),
@@ -76,20 +71,55 @@ fn random_arch(rng: &mut ChaCha8Rng) -> Arch {
         },
         shared_block: rng.random_bool(0.2),
         final_norm: rng.random_bool(0.5),
-        head,
         ..bert()
+    };
+    let arch = if rng.random_bool(0.25) { with_decoder(rng, arch) } else { arch };
+    let square = arch.embedding.width == arch.hidden;
+    let head = match rng.random_range(0..4) {
+        0 => Head::None,
+        1 => Head::Causal { tied: square && rng.random_bool(0.5), bias: rng.random_bool(0.5) },
+        _ => Head::Masked { activation: pick(rng, &ACTIVATIONS), eps: 1e-5, tied: rng.random_bool(0.5) },
+    };
+    Arch { head, ..arch }
+}
+
+/// A second stack, as BART has it.
+fn with_decoder(rng: &mut ChaCha8Rng, arch: Arch) -> Arch {
+    let hidden = arch.heads * arch.head_dim;
+    let second = Decoder {
+        layers: rng.random_range(1..3),
+        heads: pick(rng, &[1, 2]),
+        intermediate: rng.random_range(3..50),
+        start_token: 2,
+    };
+    Arch {
+        hidden,
+        kv_heads: arch.heads,
+        embedding: Embedding { width: hidden, projection: false, ..arch.embedding },
+        place: Place::Post,
+        attention: Attention { causal: false, ..arch.attention },
+        decoder: Some(second),
+        ..arch
     }
 }
 
 fn random_batch(rng: &mut ChaCha8Rng, arch: &Arch) -> Batch {
     let rows = rng.random_range(1..5);
-    let lengths: Vec<usize> = (0..rows).map(|_| rng.random_range(1..arch.max_positions)).collect();
-    let draw = |rng: &mut ChaCha8Rng, below: usize| -> Vec<Vec<u32>> {
+    let lengths = |rng: &mut ChaCha8Rng| -> Vec<usize> {
+        (0..rows).map(|_| rng.random_range(1..arch.max_positions)).collect()
+    };
+    let draw = |rng: &mut ChaCha8Rng, lengths: &[usize], below: usize| -> Vec<Vec<u32>> {
         lengths.iter().map(|n| (0..*n).map(|_| rng.random_range(0..below as u32)).collect()).collect()
     };
-    let ids = draw(rng, arch.vocab);
-    let types = draw(rng, arch.embedding.types.max(1));
-    Batch::with_types(&ids, &types, 0).unwrap()
+    let first = lengths(rng);
+    let ids = draw(rng, &first, arch.vocab);
+    let types = draw(rng, &first, arch.embedding.types.max(1));
+    let batch = Batch::with_types(&ids, &types, 0).unwrap();
+    if arch.decoder.is_some() && rng.random_bool(0.5) {
+        let second = lengths(rng);
+        return batch.with_decoder(&draw(rng, &second, arch.vocab), 0).unwrap();
+    }
+    batch
 }
 
 fn random_array(rng: &mut ChaCha8Rng, shape: Vec<usize>) -> Array {
@@ -100,7 +130,17 @@ fn random_array(rng: &mut ChaCha8Rng, shape: Vec<usize>) -> Array {
 fn random_point(rng: &mut ChaCha8Rng, arch: &Arch) -> HookPoint {
     use HookPoint::*;
     let l = rng.random_range(0..arch.layers);
+    if let Some(second) = arch.decoder.filter(|_| rng.random_bool(0.5)) {
+        let l = rng.random_range(0..second.layers);
+        return pick(rng, &[DecoderPre(l), DecoderPattern(l), CrossPattern(l), DecoderPost(l)]);
+    }
     pick(rng, &[Embed, ResidPre(l), Pattern(l), AttnOut(l), ResidMid(l), MlpOut(l), ResidPost(l), FinalNorm])
+}
+
+/// The tokens that stand at a point, or (`None`) where logits are read.
+fn side<'b>(batch: &'b Batch, at: Option<HookPoint>, arch: &Arch) -> &'b Batch {
+    let above = at.is_none_or(|p| p.in_decoder() || p == HookPoint::FinalNorm);
+    if above && arch.decoder.is_some() { batch.output() } else { batch }
 }
 
 fn random_site(rng: &mut ChaCha8Rng, batch: &Batch) -> (usize, usize) {
@@ -128,18 +168,19 @@ fn random_plan(rng: &mut ChaCha8Rng, arch: &Arch, batch: &Batch) -> Plan {
     }
     for _ in 0..rng.random_range(0..4) {
         let at = random_point(rng, arch);
-        plan = plan.capture_at(at, random_sites(rng, batch));
+        plan = plan.capture_at(at, random_sites(rng, side(batch, Some(at), arch)));
     }
     for _ in 0..rng.random_range(0..3) {
         let at = random_point(rng, arch);
-        let sites: Vec<_> = (0..rng.random_range(1..3)).map(|_| random_site(rng, batch)).collect();
+        let tokens = side(batch, Some(at), arch);
+        let sites: Vec<_> = (0..rng.random_range(1..3)).map(|_| random_site(rng, tokens)).collect();
         let width = at.width(arch).unwrap_or(1);
         let shape = if rng.random_bool(0.5) { vec![width] } else { vec![sites.len(), width] };
         let how = pick(rng, &[EditKind::Overwrite, EditKind::Add]);
         plan = plan.edit(Edit { at, sites, how, value: random_array(rng, shape) });
     }
     if arch.head != Head::None && rng.random_bool(0.5) {
-        let sites = random_sites(rng, batch);
+        let sites = random_sites(rng, side(batch, None, arch));
         plan = match rng.random_bool(0.5) {
             true => plan.logits_at(sites),
             false => plan.logits_of(sites, (0..3).map(|_| rng.random_range(0..arch.vocab as u32)).collect()),
@@ -156,7 +197,7 @@ fn random_plan(rng: &mut ChaCha8Rng, arch: &Arch, batch: &Batch) -> Plan {
 fn random_scalar(rng: &mut ChaCha8Rng, arch: &Arch, batch: &Batch) -> Scalar {
     let targets: Vec<Target> = (0..rng.random_range(1..4))
         .map(|_| {
-            let (row, position) = random_site(rng, batch);
+            let (row, position) = random_site(rng, side(batch, None, arch));
             Target { row, position, token: rng.random_range(0..arch.vocab as u32) }
         })
         .collect();
@@ -165,7 +206,8 @@ fn random_scalar(rng: &mut ChaCha8Rng, arch: &Arch, batch: &Batch) -> Scalar {
         1 => Scalar::Probability(targets),
         2 => Scalar::LogProbability(targets),
         _ => {
-            let (at, sites) = (random_point(rng, arch), random_sites(rng, batch));
+            let at = random_point(rng, arch);
+            let sites = random_sites(rng, side(batch, Some(at), arch));
             let value = random_array(rng, at.capture_shape(arch, batch, &sites));
             Scalar::Cotangent { at, sites, value }
         }

@@ -6,6 +6,7 @@ pub mod candle;
 pub mod cpu;
 #[cfg(test)]
 mod tests;
+pub mod train;
 
 use self::candle::CandleExecutor;
 use self::cpu::CpuExecutor;
@@ -36,7 +37,7 @@ pub trait Executor: Send + Sync {
 /// [`Device`](super::ModelError::Device), [`Compute`](super::ModelError::Compute) (memory),
 /// [`MissingTensor`](super::ModelError::MissingTensor).
 pub fn open(arch: &Arch, params: Params, device: Device) -> Result<Box<dyn Executor>> {
-    if on_cpu(device) && arch.decoder.is_none() {
+    if on_cpu(device) {
         return Ok(Box::new(CpuExecutor::new(arch, params)?));
     }
     Ok(Box::new(CandleExecutor::new(arch, params, device)?))

@@ -12,7 +12,7 @@ use super::score::{self, Sizes};
 use super::text::{self, Text};
 use super::tokenizer;
 use crate::model::device::Device;
-use crate::model::exec::candle::train::{AdamW, Trainer};
+use crate::model::exec::train::{AdamW, Trainer};
 use crate::model::source::ModelSource;
 use crate::model::tokenizer::Extras;
 use crate::model::{Arch, Model, Tokenizer, weights};

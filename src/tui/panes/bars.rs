@@ -68,7 +68,7 @@ fn lamp(state: &State) -> (String, Role) {
         Recording::On(name) => {
             (format!("{} rec {}", if ascii { "(o)" } else { "●" }, printable(name)), Role::Recording)
         }
-        Recording::Failed(_) => ("✗ recording stopped".into(), Role::Error),
+        Recording::Failed(_) => (format!("{} recording stopped", state.view.glyphs.cross()), Role::Error),
     }
 }
 
@@ -196,7 +196,9 @@ fn prompt(frame: &mut Frame, area: Rect, state: &State) {
         }
     };
     let hint = match &entry.error {
-        Some(error) => Span::styled(format!("  ✗ {error}"), theme.style(Role::Error)),
+        Some(error) => {
+            Span::styled(format!("  {} {error}", state.view.glyphs.cross()), theme.style(Role::Error))
+        }
         None => Span::styled(format!("  {hint}"), theme.style(Role::Dim)),
     };
     let cursor = Style::new().add_modifier(ratatui::style::Modifier::REVERSED);

@@ -140,7 +140,7 @@ fn problem(frame: &mut Frame, area: Rect, problem: &Problem, state: &State) {
     let theme = state.theme();
     let line = |text: &str, role| Line::styled(printable(text).into_owned(), theme.style(role));
     let lines = vec![
-        line(&format!("✗ {}", problem.what), Role::Error),
+        line(&format!("{} {}", state.view.glyphs.cross(), problem.what), Role::Error),
         line(&problem.r#where, Role::Dim),
         line(&problem.hint, Role::Text),
     ];

@@ -6,7 +6,7 @@ use ratatui::text::Line;
 
 use super::{block, message};
 use crate::tui::layout::{inside, scrolled};
-use crate::tui::state::{Glyphs, State};
+use crate::tui::state::State;
 use crate::tui::text::{count, fit, pad, printable};
 use crate::tui::theme::Role;
 
@@ -19,7 +19,6 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     if names.is_empty() {
         return message(frame, inner, "the engine has not named its models yet", theme.style(Role::Dim));
     }
-    let ascii = state.view.glyphs == Glyphs::Ascii;
     let header =
         [pad("    model", 30), pad("family", 10), pad("layers", 8), pad("width", 8), "parameters".into()];
     let room = usize::from(inner.width);
@@ -32,17 +31,8 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let first = scrolled(cursor, names.len(), usize::from(inner.height.saturating_sub(1)));
     for (row, (i, name)) in rows.zip(names.iter().enumerate().skip(first)) {
         let known = state.board.models.iter().find(|m| m.name == *name);
-        let sign = match (state.spec.models.contains(name), ascii) {
-            (true, true) => "[x]",
-            (false, true) => "[ ]",
-            (true, false) => "▣",
-            (false, false) => "▢",
-        };
-        let mark = match (i == cursor, ascii) {
-            (true, true) => ">",
-            (true, false) => "▸",
-            (false, _) => " ",
-        };
+        let sign = state.view.glyphs.check(state.spec.models.contains(name));
+        let mark = state.view.glyphs.cursor(i == cursor);
         let mut text = pad(&format!("{mark} {sign} {}", printable(name)), 30);
         match known {
             Some(m) => {

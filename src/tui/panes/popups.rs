@@ -10,7 +10,7 @@ use crate::engine::message::NoticeLevel;
 use crate::tui::commands::{CommandId, entry};
 use crate::tui::layout::{inside, scrolled};
 use crate::tui::search::{HelpLine, help, palette};
-use crate::tui::state::{Glyphs, Popup, QUIT_CHOICES, State};
+use crate::tui::state::{Popup, QUIT_CHOICES, State};
 use crate::tui::text::{fit, pad, printable, width};
 use crate::tui::theme::Role;
 
@@ -79,12 +79,8 @@ fn centred(area: Rect, columns: u16, rows: u16) -> Rect {
     Rect { x: area.x + x, y: area.y + y, width: columns, height: rows }
 }
 
-fn mark(state: &State, here: bool) -> &'static str {
-    match (here, state.view.glyphs) {
-        (false, _) => "  ",
-        (true, Glyphs::Ascii) => "> ",
-        (true, _) => "▸ ",
-    }
+fn mark(state: &State, here: bool) -> String {
+    format!("{} ", state.view.glyphs.cursor(here))
 }
 
 fn help_text(state: &State, query: &str, area: Rect) -> Vec<Line<'static>> {
@@ -134,15 +130,9 @@ fn palette_text(state: &State, query: &str, selected: usize) -> Vec<Line<'static
 
 fn methods_text(state: &State, selected: usize) -> Vec<Line<'static>> {
     let theme = state.theme();
-    let ascii = state.view.glyphs == Glyphs::Ascii;
     let line = |(i, method): (usize, &crate::tui::catalog::MethodEntry)| {
         let runs = state.spec.methods.iter().any(|m| m.name == method.id);
-        let sign = match (runs, ascii) {
-            (true, true) => "[x]",
-            (false, true) => "[ ]",
-            (true, false) => "▣",
-            (false, false) => "▢",
-        };
+        let sign = state.view.glyphs.check(runs);
         let role = if i == selected { Role::Selection } else { Role::Text };
         let name = format!("{}{sign} {}", mark(state, i == selected), pad(&printable(&method.title), 14));
         Line::from(vec![
@@ -185,11 +175,11 @@ fn notices_text(state: &State, area: Rect) -> Vec<Line<'static>> {
     let room = usize::from(area.width.saturating_sub(4));
     let line = |notice: &&crate::engine::message::Notice| {
         let (sign, role) = match notice.level {
-            NoticeLevel::Info => ("i ", Role::Text),
-            NoticeLevel::Warning => ("! ", Role::Warning),
-            NoticeLevel::Error => ("✗ ", Role::Error),
+            NoticeLevel::Info => ("i", Role::Text),
+            NoticeLevel::Warning => ("!", Role::Warning),
+            NoticeLevel::Error => (state.view.glyphs.cross(), Role::Error),
         };
-        let text = format!("{sign}{}", printable(&notice.problem.to_string()));
+        let text = format!("{sign} {}", printable(&notice.problem.to_string()));
         wrap(&text, room).into_iter().map(move |l| Line::styled(l, theme.style(role)))
     };
     notices.iter().rev().flat_map(line).collect()

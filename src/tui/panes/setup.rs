@@ -10,7 +10,7 @@ use crate::tui::commands::CommandId;
 use crate::tui::layout::{LABEL, VALUE, inside, scrolled, track};
 use crate::tui::state::setup::{Control, Field};
 use crate::tui::state::stops::share_of;
-use crate::tui::state::{Glyphs, Pane, Purpose, Row, State};
+use crate::tui::state::{Pane, Purpose, Row, State};
 use crate::tui::text::{fit, pad, percent};
 use crate::tui::theme::Role;
 use crate::tui::widgets::slider::slider;
@@ -33,11 +33,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
 fn row_line(state: &State, row: Row, area: Rect, cursor: bool) -> Line<'static> {
     let theme = state.theme();
     let field = state.field(row);
-    let mark = match (cursor, state.view.glyphs) {
-        (true, Glyphs::Ascii) => ">",
-        (true, _) => "▸",
-        (false, _) => " ",
-    };
+    let mark = state.view.glyphs.cursor(cursor);
     let star = if field.changed { "*" } else { "" };
     let label = format!("{} ", pad(&format!("{mark}{}{star}", field.label), usize::from(LABEL) - 1));
     let label_role = if cursor { Role::Selection } else { Role::Dim };
@@ -75,12 +71,7 @@ fn typed(state: &State, row: Row) -> Option<String> {
 fn words(state: &State, row: Row, field: &Field) -> String {
     match (row, &field.control) {
         (Row::Model(_), Control::Check(on)) => {
-            let sign = match (on, state.view.glyphs) {
-                (true, Glyphs::Ascii) => "[x]",
-                (false, Glyphs::Ascii) => "[ ]",
-                (true, _) => "▣",
-                (false, _) => "▢",
-            };
+            let sign = state.view.glyphs.check(*on);
             let drawn = state.run_models().len() > 1 && field.text == state.view.model;
             format!("{sign} {}{}", field.text, if drawn { " (drawn)" } else { "" })
         }

@@ -81,6 +81,8 @@ pub(super) fn on_event(state: &mut State, event: &Event, effects: &mut Vec<Effec
         return;
     }
     state.cancelling = None;
+    // What a message said of the run is past; the line of progress says how it ended.
+    state.view.toast = None;
     if matches!(state.view.popup, Some(Popup::Quit { .. })) {
         state.view.popup = None;
     }

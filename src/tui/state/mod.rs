@@ -221,6 +221,27 @@ pub enum Glyphs {
     Ascii,
 }
 
+impl Glyphs {
+    fn pick(self, unicode: &'static str, ascii: &'static str) -> &'static str {
+        if self == Glyphs::Ascii { ascii } else { unicode }
+    }
+
+    /// The box of something that is selected, or not.
+    pub fn check(self, on: bool) -> &'static str {
+        if on { self.pick("▣", "[x]") } else { self.pick("▢", "[ ]") }
+    }
+
+    /// The mark of the row under the cursor, or the room that it takes.
+    pub fn cursor(self, here: bool) -> &'static str {
+        if here { self.pick("▸", ">") } else { " " }
+    }
+
+    /// The sign of something that failed.
+    pub fn cross(self) -> &'static str {
+        self.pick("✗", "x")
+    }
+}
+
 /// Whether the session is recorded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Recording {

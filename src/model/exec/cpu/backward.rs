@@ -1,24 +1,25 @@
 //! The way down: vector-Jacobian products of blocks and embeddings, written by hand.
 
-use super::forward::{Pass, columns};
+use super::forward::{Climb, each_token};
 use super::grads::{Grads, RowsOf};
 use super::kernels::attention::{Attention, Gradients, attend_back};
 use super::kernels::buffer::Buffer;
 use super::kernels::math::gate_back;
 use super::kernels::norm::norm_back;
-use super::kernels::packed::Packed;
 use super::kernels::product::{Finish, Left, Right, product};
-use super::kernels::rotary::{Heads, rotate};
+use super::kernels::rotary::rotate;
 use super::rows::{Rows, Selection};
-use super::state::{Back, Inputs, Kept, KeptNorm, State, add, gather, scatter, spaced};
-use super::weights::{Block, NormWeights};
+use super::stack::Part;
+use super::state::{Back, CrossSpans, Inputs, Kept, KeptNorm, StackState, add, gather, scatter, spaced};
+use super::weights::{Block, Cross, NormWeights};
 use crate::model::arch::Place;
-use crate::model::batch::Batch;
 use crate::model::hook::HookPoint;
-use crate::model::plan::Scalar;
 
 /// Gradients of weights, where they are wanted.
 pub(super) type Wanted<'a> = Option<&'a mut Grads>;
+
+/// A decoder's memory on the way down: the encoder's states, and their gradient, which is added to.
+pub(super) type MemoryBack<'a> = Option<(&'a [f32], &'a mut [f32])>;
 
 /// One block on the way down.
 struct Level<'a> {
@@ -26,104 +27,14 @@ struct Level<'a> {
     w: &'a Block,
     rows: &'a Rows,
     selection: Option<&'a Selection>,
+    cross: &'a CrossSpans,
     kept: &'a Kept,
     inputs: &'a Inputs,
 }
 
-impl Pass<'_> {
-    /// From the scalar to every point where its gradient is wanted. `weight` is the factor of log-probabilities.
-    pub fn down(&self, s: &mut State, of: &Scalar, weight: Option<f32>, mut grads: Wanted<'_>) {
-        let selected = self.top_selected(s);
-        let mut d = std::mem::take(&mut s.d);
-        d.zeroed(s.h.as_ref().len());
-        // The final norm takes part if the scalar lies behind it.
-        let behind = matches!(of, Scalar::Cotangent { at: HookPoint::FinalNorm, .. });
-        if of.targets().is_some() || behind {
-            self.targets(s, of, weight, &mut grads, d.as_mut());
-            if let Some(w) = &self.weights.final_norm {
-                self.tap.back(HookPoint::FinalNorm, &s.rows, selected, d.as_mut());
-                self.through_norm(w, &s.final_norm, d.as_mut(), None, &mut grads);
-            }
-        }
-        let ended = self.tap.ends_at(HookPoint::FinalNorm) || self.blocks_down(s, &mut d, &mut grads);
-        if !ended {
-            self.embed_back(s, &mut d, &mut grads);
-        }
-        s.d = d;
-    }
-
-    /// Through all blocks; whether the way ended there.
-    fn blocks_down(&self, s: &mut State, d: &mut Buffer, grads: &mut Wanted<'_>) -> bool {
-        let top_selected = self.top_selected(s);
-        let State { rows, kept, inputs, back, .. } = s;
-        if self.blocks < self.arch.layers {
-            let p = HookPoint::ResidPre(self.blocks);
-            self.tap.back(p, rows, top_selected, d.as_mut());
-            if self.tap.ends_at(p) {
-                return true;
-            }
-        }
-        for l in (self.first..self.blocks).rev() {
-            let (k, i) = self.slots(l);
-            let selection = rows.selection().filter(|_| self.selects(l, rows));
-            let w = self.weights.block(l);
-            let level = Level { l, w, rows, selection, kept: &kept[k], inputs: &inputs[i] };
-            self.tap.back(HookPoint::ResidPost(l), rows, selection.is_some(), d.as_mut());
-            if self.tap.ends_at(HookPoint::ResidPost(l)) || self.block_back(&level, back, d, grads) {
-                return true;
-            }
-            self.tap.back(HookPoint::ResidPre(l), rows, false, d.as_mut());
-            if self.tap.ends_at(HookPoint::ResidPre(l)) {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Through one block, `d` in place; whether the way ended inside.
-    fn block_back(&self, b: &Level<'_>, back: &mut Back, d: &mut Buffer, grads: &mut Wanted<'_>) -> bool {
-        let (place, selected) = (self.arch.place, b.selection.is_some());
-        if place == Place::Post {
-            self.through_norm(&b.w.norm2, &b.kept.norm2, d.as_mut(), None, grads);
-        }
-        self.feed_back(b, back, d, grads);
-        // `back.normed` now holds the gradient of the feed-forward part's input.
-        match place {
-            Place::Post => {
-                add(d.as_mut(), back.normed.as_ref());
-            }
-            Place::Pre => {
-                let into = Some(d.as_mut());
-                self.through_norm(&b.w.norm2, &b.kept.norm2, back.normed.as_mut(), into, grads);
-            }
-            Place::Parallel => {
-                self.through_norm(&b.w.norm2, &b.kept.norm2, back.normed.as_mut(), None, grads);
-                std::mem::swap(&mut back.normed, &mut back.other);
-            }
-        }
-        if place != Place::Parallel {
-            self.tap.back(HookPoint::ResidMid(b.l), b.rows, selected, d.as_mut());
-            if self.tap.ends_at(HookPoint::ResidMid(b.l)) {
-                return true;
-            }
-        }
-        if place == Place::Post {
-            self.through_norm(&b.w.norm1, &b.kept.norm1, d.as_mut(), None, grads);
-        }
-        if self.attention_back(b, back, d, grads) {
-            return true;
-        }
-        if place == Place::Parallel {
-            match b.selection {
-                Some(s) => scatter(back.other.as_ref(), self.arch.hidden, &s.rows, d.as_mut()),
-                None => add(d.as_mut(), back.other.as_ref()),
-            }
-        }
-        false
-    }
-
+impl super::forward::Pass<'_> {
     /// Through a normalisation: in place, or added to `into`.
-    fn through_norm(
+    pub fn through_norm(
         &self,
         w: &NormWeights,
         kept: &KeptNorm,
@@ -136,23 +47,124 @@ impl Pass<'_> {
         }
         norm_back(self.team, &w.view(), (kept.normed.as_ref(), kept.factor.as_ref()), d, into);
     }
+}
+
+impl Climb<'_> {
+    /// Takes gradients through a place of a block.
+    fn back(&self, part: Part, l: usize, rows: &Rows, selected: bool, d: &mut [f32]) {
+        if let Some(p) = self.stack.point(part, l) {
+            self.pass.tap.back(p, rows, selected, d);
+        }
+    }
+
+    fn ends_at(&self, part: Part, l: usize) -> bool {
+        self.stack.point(part, l).is_some_and(|p| self.pass.tap.ends_at(p))
+    }
+
+    /// Through all blocks, from the gradient of the states above them, in `s.d`; whether the way ended there.
+    pub fn down(
+        &self,
+        s: &mut StackState,
+        back: &mut Back,
+        mut memory: MemoryBack<'_>,
+        grads: &mut Wanted<'_>,
+    ) -> bool {
+        let stack = self.stack;
+        let top_selected = stack.top_selected(&s.rows);
+        let StackState { rows, kept, inputs, d, cross, cross_selected, .. } = s;
+        if stack.blocks < stack.layers {
+            self.back(Part::Pre, stack.blocks, rows, top_selected, d.as_mut());
+            if self.ends_at(Part::Pre, stack.blocks) {
+                return true;
+            }
+        }
+        for l in (stack.first..stack.blocks).rev() {
+            let (k, i) = stack.slots(self.pass.keep, l);
+            let selection = stack.selection(l, rows);
+            let cross = if selection.is_some() { &*cross_selected } else { &*cross };
+            let (kept, inputs) = (&kept[k], &inputs[i]);
+            let level = Level { l, w: stack.block(l), rows, selection, cross, kept, inputs };
+            self.back(Part::Post, l, rows, selection.is_some(), d.as_mut());
+            if self.ends_at(Part::Post, l) || self.block_back(&level, back, d, &mut memory, grads) {
+                return true;
+            }
+            self.back(Part::Pre, l, rows, false, d.as_mut());
+            if self.ends_at(Part::Pre, l) {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Through one block, `d` in place; whether the way ended inside.
+    fn block_back(
+        &self,
+        b: &Level<'_>,
+        back: &mut Back,
+        d: &mut Buffer,
+        memory: &mut MemoryBack<'_>,
+        grads: &mut Wanted<'_>,
+    ) -> bool {
+        let (pass, place) = (self.pass, self.pass.arch.place);
+        if place == Place::Post {
+            pass.through_norm(&b.w.norm2, &b.kept.norm2, d.as_mut(), None, grads);
+        }
+        self.feed_back(b, back, d, grads);
+        // `back.normed` now holds the gradient of the feed-forward part's input.
+        match place {
+            Place::Post => add(d.as_mut(), back.normed.as_ref()),
+            Place::Pre => {
+                let into = Some(d.as_mut());
+                pass.through_norm(&b.w.norm2, &b.kept.norm2, back.normed.as_mut(), into, grads);
+            }
+            Place::Parallel => {
+                pass.through_norm(&b.w.norm2, &b.kept.norm2, back.normed.as_mut(), None, grads);
+                std::mem::swap(&mut back.normed, &mut back.other);
+            }
+        }
+        if let (Some(w), Some((states, d_states))) = (&b.w.cross, memory) {
+            self.cross_back(b, w, back, d, (states, d_states), grads);
+        }
+        if place != Place::Parallel {
+            self.back(Part::Mid, b.l, b.rows, b.selection.is_some(), d.as_mut());
+            if self.ends_at(Part::Mid, b.l) {
+                return true;
+            }
+        }
+        if place == Place::Post {
+            pass.through_norm(&b.w.norm1, &b.kept.norm1, d.as_mut(), None, grads);
+        }
+        if self.attention_back(b, back, d, grads) {
+            return true;
+        }
+        if place == Place::Parallel {
+            match b.selection {
+                Some(s) => scatter(back.other.as_ref(), pass.arch.hidden, &s.rows, d.as_mut()),
+                None => add(d.as_mut(), back.other.as_ref()),
+            }
+        }
+        false
+    }
 
     /// The gradient of what a part added to the residual stream: `d` itself, unless someone looks at it there.
-    fn part_back<'d>(&self, p: HookPoint, b: &Level<'_>, d: &'d Buffer, part: &'d mut Buffer) -> &'d [f32] {
-        if !self.tap.touches(p) {
-            return d.as_ref();
+    fn part_back<'d>(&self, place: Part, b: &Level<'_>, d: &'d Buffer, part: &'d mut Buffer) -> &'d [f32] {
+        match self.stack.point(place, b.l).filter(|p| self.pass.tap.touches(*p)) {
+            None => d.as_ref(),
+            Some(p) => {
+                let part = part.sized(d.as_ref().len());
+                part.copy_from_slice(d.as_ref());
+                self.pass.tap.back(p, b.rows, b.selection.is_some(), part);
+                part
+            }
         }
-        let part = part.sized(d.as_ref().len());
-        part.copy_from_slice(d.as_ref());
-        self.tap.back(p, b.rows, b.selection.is_some(), part);
-        part
     }
 
     /// Through the feed-forward part: from `d` at its output to its input, in `back.normed`.
     fn feed_back(&self, b: &Level<'_>, back: &mut Back, d: &Buffer, grads: &mut Wanted<'_>) {
-        let (a, team) = (self.arch, self.team);
-        let (width, f, ld) = (a.hidden, a.intermediate, spaced(a.intermediate));
-        let d = self.part_back(HookPoint::MlpOut(b.l), b, d, &mut back.part);
+        let (a, team) = (self.pass.arch, self.pass.team);
+        let (width, f) = (a.hidden, self.stack.intermediate);
+        let (ld, kind) = (spaced(f), a.mlp.activation);
+        let d = self.part_back(Part::MlpOut, b, d, &mut back.part);
         let n = d.len() / width;
         if let Some(grads) = grads {
             let x = RowsOf { data: b.inputs.down.as_ref(), ld };
@@ -160,7 +172,6 @@ impl Pass<'_> {
         }
         let down = back.down.sized(n * ld);
         let (left, right) = (Left::rows(d, n, width, width), Right::packed(b.w.down.back()));
-        let kind = a.mlp.activation;
         let to = back.normed.sized(n * width);
         // What went into the feed-forward part, for gradients of weights.
         let x = RowsOf { data: b.inputs.up.as_ref(), ld: width };
@@ -184,10 +195,10 @@ impl Pass<'_> {
 
     /// Through attention: `d` becomes the gradient of the block's input, for all rows; whether the way ended inside.
     fn attention_back(&self, b: &Level<'_>, back: &mut Back, d: &mut Buffer, grads: &mut Wanted<'_>) -> bool {
-        let (a, team, width) = (self.arch, self.team, self.arch.hidden);
-        let [_, q_end, _, ld] = columns(a);
-        let part = self.part_back(HookPoint::AttnOut(b.l), b, d, &mut back.part);
-        if self.tap.ends_at(HookPoint::AttnOut(b.l)) {
+        let (pass, team, width) = (self.pass, self.pass.team, self.pass.arch.hidden);
+        let q_end = self.stack.columns()[1];
+        let part = self.part_back(Part::AttnOut, b, d, &mut back.part);
+        if self.ends_at(Part::AttnOut, b.l) {
             return true;
         }
         let m = part.len() / width;
@@ -206,56 +217,56 @@ impl Pass<'_> {
             scatter(d.as_ref(), width, &s.rows, all);
             std::mem::swap(d, &mut back.all);
         }
-        let Back { qkv, q, normed, gate, part, .. } = back;
-        let x = if a.place == Place::Post && grads.is_none() { &[][..] } else { b.inputs.qkv.as_ref() };
         if let Some(grads) = grads {
-            let x = RowsOf { data: x, ld: width };
-            let (parts, from) = if b.selection.is_some() { (1..3, q_end) } else { (0..3, 0) };
-            grads.linear(team, &b.w.qkv, parts, n, x, RowsOf { data: &qkv.as_ref()[from..], ld });
-            if let Some(s) = b.selection {
-                let x = gather(x.data, width, &s.rows, gate);
-                let d = RowsOf { data: q.as_ref(), ld: q_end };
-                grads.linear(team, &b.w.qkv, 0..1, s.rows.len(), RowsOf { data: x, ld: width }, d);
-            }
+            self.qkv_grads(b, back, grads);
         }
-        let weights = b.w.qkv.back();
-        // After the norm of its input, a block's gradient goes there first.
-        let post = a.place == Place::Post;
+        // Through the norm of the block's input, where that comes first.
+        let post = pass.arch.place == Place::Post;
+        let Back { qkv, q, normed, part, .. } = back;
         let to = if post { d.as_mut() } else { normed.zeroed(n * width) };
-        self.qkv_back(b, weights, (qkv, q), part, to);
+        self.qkv_back(b, (qkv, q), part, to);
         if !post {
-            self.through_norm(&b.w.norm1, &b.kept.norm1, normed.as_mut(), Some(d.as_mut()), grads);
+            pass.through_norm(&b.w.norm1, &b.kept.norm1, normed.as_mut(), Some(d.as_mut()), grads);
         }
         false
     }
 
+    /// Gradients of the weights of queries, keys and values.
+    fn qkv_grads(&self, b: &Level<'_>, back: &mut Back, grads: &mut Grads) {
+        let [_, q_end, _, ld] = self.stack.columns();
+        let (team, width) = (self.pass.team, self.pass.arch.hidden);
+        let x = RowsOf { data: b.inputs.qkv.as_ref(), ld: width };
+        let (parts, from) = if b.selection.is_some() { (1..3, q_end) } else { (0..3, 0) };
+        let d = RowsOf { data: &back.qkv.as_ref()[from..], ld };
+        grads.linear(team, &b.w.qkv, parts, b.rows.count(), x, d);
+        if let Some(s) = b.selection {
+            let x = gather(x.data, width, &s.rows, &mut back.gate);
+            let d = RowsOf { data: back.q.as_ref(), ld: q_end };
+            grads.linear(team, &b.w.qkv, 0..1, s.rows.len(), RowsOf { data: x, ld: width }, d);
+        }
+    }
+
     /// Adds the gradient of the input of queries, keys and values to `to`, all rows.
-    fn qkv_back(
-        &self,
-        b: &Level<'_>,
-        w: &Packed,
-        (qkv, q): (&Buffer, &Buffer),
-        part: &mut Buffer,
-        to: &mut [f32],
-    ) {
-        let (a, n, width) = (self.arch, b.rows.count(), self.arch.hidden);
-        let [_, q_end, _, ld] = columns(a);
+    fn qkv_back(&self, b: &Level<'_>, (qkv, q): (&Buffer, &Buffer), part: &mut Buffer, to: &mut [f32]) {
+        let (n, width, team) = (b.rows.count(), self.pass.arch.hidden, self.pass.team);
+        let [_, q_end, _, ld] = self.stack.columns();
+        let w = b.w.qkv.back();
         let from = if b.selection.is_some() { q_end } else { 0 };
         let left = Left::rows(&qkv.as_ref()[from..], n, ld - from, ld);
-        product(self.team, left, Right::within(w, 0..width, from..ld), to, width, Finish::Add(None));
+        product(team, left, Right::within(w, 0..width, from..ld), to, width, Finish::Add(None));
         if let Some(s) = b.selection {
             let m = s.rows.len();
             let part = part.sized(m * width);
             let left = Left::rows(q.as_ref(), m, q_end, q_end);
-            product(self.team, left, Right::within(w, 0..width, 0..q_end), part, width, Finish::Store);
+            product(team, left, Right::within(w, 0..width, 0..q_end), part, width, Finish::Store);
             scatter(part, width, &s.rows, to);
         }
     }
 
     /// From the gradient of head outputs, in `back.out`, to that of queries, keys and values.
     fn heads_back(&self, b: &Level<'_>, back: &mut Back) {
-        let (a, team) = (self.arch, self.team);
-        let [_, q_end, k_end, ld] = columns(a);
+        let (stack, team) = (self.stack, self.pass.team);
+        let [_, q_end, k_end, ld] = stack.columns();
         let (spans, positions, pattern_len) = match b.selection {
             Some(s) => (&s.spans, &s.positions, s.kept),
             None => (&b.rows.spans, &b.rows.positions, b.rows.kept),
@@ -265,10 +276,10 @@ impl Pass<'_> {
             None => (b.kept.qkv.as_ref(), ld),
         };
         let attention = Attention {
-            heads: a.heads,
-            kv_heads: a.kv_heads,
-            dim: a.head_dim,
-            causal: a.attention.causal,
+            heads: stack.heads,
+            kv_heads: stack.kv_heads,
+            dim: stack.dim,
+            causal: stack.causal,
             q,
             q_ld,
             kv: b.kept.qkv.as_ref(),
@@ -278,80 +289,126 @@ impl Pass<'_> {
             spans,
             positions,
         };
-        let extra = self.tap.weighs_pattern(b.l).then(|| {
+        let point = stack.point(Part::Pattern, b.l).filter(|p| self.pass.tap.weighs(*p));
+        let extra = point.map(|p| {
             let extra = back.pattern.zeroed(pattern_len);
-            self.tap.back_pattern(b.l, b.rows, b.selection.is_some(), extra);
+            let of = stack.patterns(b.rows, b.selection.is_some(), spans);
+            self.pass.tap.back_pattern(p, of, extra);
             &*extra
         });
         let d_kv = back.qkv.sized(b.rows.count() * ld);
         let d_q = b.selection.map(|s| back.q.sized(s.rows.len() * q_end));
         let to = Gradients { q: d_q, kv: d_kv };
         attend_back(team, &attention, b.kept.pattern.as_ref(), extra, back.out.as_ref(), to);
-        let Some(angles) = self.angles else { return };
-        let heads = Heads { from: 0, count: a.heads, dim: a.head_dim };
-        let key_heads = Heads { from: q_end, count: a.kv_heads, dim: a.head_dim };
-        rotate(team, back.qkv.as_mut(), ld, key_heads, angles, &b.rows.positions, true);
-        match b.selection {
-            Some(s) => rotate(team, back.q.as_mut(), q_end, heads, angles, &s.positions, true),
-            None => rotate(team, back.qkv.as_mut(), ld, heads, angles, &b.rows.positions, true),
-        }
+        let Some(angles) = stack.angles else { return };
+        rotate(team, back.qkv.as_mut(), ld, stack.key_heads(), angles, &b.rows.positions, true);
+        let (d_q, q_ld) = if b.selection.is_some() { (&mut back.q, q_end) } else { (&mut back.qkv, ld) };
+        rotate(team, d_q.as_mut(), q_ld, stack.query_heads(), angles, positions, true);
     }
 
-    /// From the input of block 0 to the rows of the word-embedding table.
-    fn embed_back(&self, s: &mut State, d: &mut Buffer, grads: &mut Wanted<'_>) {
-        let (a, w) = (self.arch, self.weights);
+    /// Through a decoder's attention to the encoder: `d` in place, and what flows to the encoder's states.
+    fn cross_back(
+        &self,
+        b: &Level<'_>,
+        w: &Cross,
+        back: &mut Back,
+        d: &mut Buffer,
+        (states, d_states): (&[f32], &mut [f32]),
+        grads: &mut Wanted<'_>,
+    ) {
+        let (stack, pass, team, width) = (self.stack, self.pass, self.pass.team, self.pass.arch.hidden);
+        pass.through_norm(&w.norm, &b.kept.cross.norm, d.as_mut(), None, grads);
+        let (n, m) = (states.len() / width, d.as_ref().len() / width);
+        let out = back.out.sized(m * width);
+        let left = Left::rows(d.as_ref(), m, width, width);
+        product(team, left, Right::packed(w.out.back()), out, width, Finish::Store);
+        let attention = Attention {
+            heads: stack.heads,
+            kv_heads: stack.heads,
+            dim: stack.dim,
+            causal: false,
+            q: b.kept.cross.q.as_ref(),
+            q_ld: width,
+            kv: b.kept.cross.kv.as_ref(),
+            kv_ld: 2 * width,
+            k_from: 0,
+            v_from: width,
+            spans: &b.cross.spans,
+            positions: b.selection.map_or(&b.rows.positions, |s| &s.positions),
+        };
+        let extra = stack.point(Part::Cross, b.l).filter(|p| pass.tap.weighs(*p)).map(|p| {
+            let extra = back.pattern.zeroed(b.cross.kept);
+            pass.tap.back_pattern(p, stack.patterns(b.rows, b.selection.is_some(), &b.cross.spans), extra);
+            &*extra
+        });
+        let (d_q, d_kv) = (back.cross_q.sized(m * width), back.cross_kv.sized(n * 2 * width));
+        let to = Gradients { q: Some(&mut *d_q), kv: &mut *d_kv };
+        attend_back(team, &attention, b.kept.cross.pattern.as_ref(), extra, out, to);
+        if let Some(grads) = grads {
+            let rows = |data, ld| RowsOf { data, ld };
+            let x = rows(b.inputs.cross_out.as_ref(), width);
+            grads.linear(team, &w.out, 0..1, m, x, rows(d.as_ref(), width));
+            grads.linear(team, &w.q, 0..1, m, rows(b.inputs.cross.as_ref(), width), rows(d_q, width));
+            grads.linear(team, &w.kv, 0..2, n, rows(states, width), rows(d_kv, 2 * width));
+        }
+        let left = Left::rows(d_q, m, width, width);
+        product(team, left, Right::packed(w.q.back()), d.as_mut(), width, Finish::Add(None));
+        let left = Left::rows(d_kv, n, 2 * width, 2 * width);
+        product(team, left, Right::packed(w.kv.back()), d_states, width, Finish::Add(None));
+    }
+
+    /// From the input of block 0, in `s.d`, to the rows of the word-embedding table.
+    pub fn embed_back(&self, s: &mut StackState, back: &mut Back, grads: &mut Wanted<'_>) {
+        let (pass, a, w, stack) = (self.pass, self.pass.arch, self.pass.weights, self.stack);
         let (width, n) = (a.embedding.width, s.rows.count());
-        if let Some(project) = &w.project {
-            let to = s.back.normed.sized(n * width);
+        let StackState { rows, narrow, embed_norm, d, .. } = s;
+        if let Some(project) = w.project.as_ref().filter(|_| !stack.second) {
+            let to = back.normed.sized(n * width);
             if let Some(grads) = grads {
-                let x = RowsOf { data: s.narrow.as_ref(), ld: width };
-                let d = RowsOf { data: d.as_ref(), ld: a.hidden };
-                grads.linear(self.team, project, 0..1, n, x, d);
+                let x = RowsOf { data: narrow.as_ref(), ld: width };
+                grads.linear(pass.team, project, 0..1, n, x, RowsOf { data: d.as_ref(), ld: a.hidden });
             }
             let left = Left::rows(d.as_ref(), n, a.hidden, a.hidden);
-            product(self.team, left, Right::packed(project.back()), to, width, Finish::Store);
-            std::mem::swap(d, &mut s.back.normed);
+            product(pass.team, left, Right::packed(project.back()), to, width, Finish::Store);
+            std::mem::swap(d, &mut back.normed);
         }
-        if let Some(norm) = &w.embed_norm {
-            self.through_norm(norm, &s.embed_norm, d.as_mut(), None, grads);
+        if let Some(norm) = &stack.weights.norm {
+            pass.through_norm(norm, embed_norm, d.as_mut(), None, grads);
         }
         if let Some(grads) = grads {
-            self.place_grads(&s.rows, d.as_ref(), grads);
+            self.table_grads(rows, d.as_ref(), grads);
         }
         if a.embedding.scale != 1.0 {
             d.as_mut().iter_mut().for_each(|v| *v *= a.embedding.scale as f32);
         }
-        self.tap.back(HookPoint::Embed, &s.rows, false, d.as_mut());
+        if !stack.second {
+            pass.tap.back(HookPoint::Embed, rows, false, d.as_mut());
+        }
         if let Some(grads) = grads {
-            let to = grads.of(w.tokens.id);
-            each_row(self.batch, &s.rows, |b, t, row| {
-                let id = self.batch.ids()[b * self.batch.len() + t] as usize;
+            let (to, batch) = (grads.of(w.tokens.id), stack.batch);
+            each_token(rows, |b, t, row| {
+                let id = batch.ids()[b * batch.len() + t] as usize;
                 add(&mut to[id * width..(id + 1) * width], &d.as_ref()[row * width..(row + 1) * width]);
             });
         }
     }
 
     /// Gradients of position, type and task tables.
-    fn place_grads(&self, rows: &Rows, d: &[f32], grads: &mut Grads) {
-        let (w, width) = (self.weights, self.arch.embedding.width);
-        let batch = self.batch;
+    fn table_grads(&self, rows: &Rows, d: &[f32], grads: &mut Grads) {
+        let (w, width, batch) = (self.pass.weights, self.pass.arch.embedding.width, self.stack.batch);
         let types = |b: usize, t: usize| batch.types()[b * batch.len() + t] as usize;
-        let tables: [(_, &dyn Fn(usize, usize) -> usize); 3] =
-            [(&w.positions, &|b, t| self.position_row(b, t)), (&w.types, &types), (&w.tasks, &|_, _| 0)];
+        let tables: [(_, &dyn Fn(usize, usize) -> usize); 3] = [
+            (self.stack.weights.positions.as_ref(), &|b, t| self.position_row(b, t)),
+            (w.types.as_ref().filter(|_| !self.stack.second), &types),
+            (w.tasks.as_ref().filter(|_| !self.stack.second), &|_, _| 0),
+        ];
         for (table, place) in tables {
             let Some(table) = table else { continue };
             let to = grads.of(table.id);
-            each_row(batch, rows, |b, t, row| {
+            each_token(rows, |b, t, row| {
                 let at = place(b, t) * width;
                 add(&mut to[at..at + width], &d[row * width..(row + 1) * width]);
             });
         }
-    }
-}
-
-/// Calls `f(sentence, position, row)` for all tokens.
-fn each_row(batch: &Batch, rows: &Rows, mut f: impl FnMut(usize, usize, usize)) {
-    for (b, range) in rows.sentences() {
-        range.enumerate().filter(|(t, _)| batch.is_token(b, *t)).for_each(|(t, row)| f(b, t, row));
     }
 }

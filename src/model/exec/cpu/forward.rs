@@ -5,14 +5,15 @@ use super::kernels::buffer::Buffer;
 use super::kernels::math;
 use super::kernels::norm::{Kept as NormKept, norm};
 use super::kernels::product::{Finish, Left, Right, product};
-use super::kernels::rotary::{Angles, Heads, rotate};
+use super::kernels::rotary::rotate;
 use super::kernels::team::Team;
-use super::rows::{Need, Rows};
-use super::state::{Inputs, Keep, Kept, KeptNorm, State, add, gather, spaced};
+use super::kernels::tile::PANEL;
+use super::rows::Rows;
+use super::stack::{Part, Stack};
+use super::state::{CrossSpans, Inputs, Keep, Kept, KeptNorm, StackState, add, gather, spaced};
 use super::tap::Tap;
-use super::weights::{Block, Linear, NormWeights, Weights};
+use super::weights::{Block, Cross, Linear, NormWeights, Weights};
 use crate::model::arch::{Arch, Place, Positions};
-use crate::model::batch::Batch;
 use crate::model::hook::HookPoint;
 use crate::model::plan::{Plan, Start};
 
@@ -20,43 +21,35 @@ use crate::model::plan::{Plan, Start};
 pub(super) struct Pass<'a> {
     pub arch: &'a Arch,
     pub weights: &'a Weights,
-    pub batch: &'a Batch,
     pub plan: &'a Plan,
     pub tap: &'a Tap<'a>,
-    pub angles: Option<&'a Angles>,
     pub keep: Keep,
     pub team: Team,
-    /// Blocks `first..blocks` run.
-    pub first: usize,
-    pub blocks: usize,
-    /// What the last of them must compute behind its attention's keys and values.
-    pub need: &'a Need,
+    pub first: Stack<'a>,
+    pub second: Option<Stack<'a>>,
+    /// The part behind the last block runs.
+    pub output: bool,
 }
 
-/// Where a linear map's columns begin: queries, keys, values, end.
-pub(super) fn columns(a: &Arch) -> [usize; 4] {
-    let (q, kv) = (a.heads * a.head_dim, a.kv_heads * a.head_dim);
-    [0, q, q + kv, q + 2 * kv]
+/// A stack on its way, with the memory of these sentences.
+pub(super) struct Climb<'a> {
+    pub pass: &'a Pass<'a>,
+    pub stack: &'a Stack<'a>,
 }
 
-/// Rows times a linear map.
-pub(super) fn linear(team: Team, w: &Linear, x: &[f32], to: &mut [f32], ld: usize) {
-    let out = w.weight.cols();
-    let finish = w.bias(0..out).map_or(Finish::Store, Finish::Bias);
-    let left = Left::rows(x, to.len() / ld, w.input, w.input);
-    product(team, left, Right::packed(&w.weight), to, ld, finish);
+/// What a decoder attends to: states of all rows of the encoder.
+pub(super) type Memory<'a> = Option<&'a [f32]>;
+
+/// Bias, if there is one.
+fn ending(bias: Option<&[f32]>) -> Finish<'_> {
+    bias.map_or(Finish::Store, Finish::Bias)
 }
 
 impl Pass<'_> {
-    /// Where block `l` keeps its values.
-    pub fn slots(&self, l: usize) -> (usize, usize) {
-        let slot = |wanted: bool| if wanted { l - self.first } else { 0 };
-        (slot(self.keep >= Keep::Hidden), slot(self.keep == Keep::Weights))
-    }
-
-    /// Whether rows behind the attention of block `l` are the selected ones.
-    pub fn selects(&self, l: usize, rows: &Rows) -> bool {
-        l + 1 == self.blocks && rows.selection().is_some()
+    /// Rows times a linear map.
+    pub fn linear(&self, w: &Linear, x: &[f32], to: &mut [f32], ld: usize) {
+        let left = Left::rows(x, to.len() / ld, w.input, w.input);
+        product(self.team, left, Right::packed(&w.weight), to, ld, ending(w.bias(0..w.weight.cols())));
     }
 
     /// Normalises `from`, or `to` in place, and keeps what the way back needs.
@@ -66,147 +59,147 @@ impl Pass<'_> {
             .then(|| NormKept { normed: kept.normed.sized(to.len()), factor: kept.factor.sized(rows) });
         norm(self.team, &w.view(), from, to, keep);
     }
+}
+
+impl Climb<'_> {
+    /// Passes vectors at a place of a block.
+    fn visit(&self, part: Part, l: usize, rows: &Rows, selected: bool, x: &mut [f32]) {
+        if let Some(p) = self.stack.point(part, l) {
+            self.pass.tap.visit(p, rows, selected, x);
+        }
+    }
+
+    fn touches(&self, part: Part, l: usize) -> bool {
+        self.stack.point(part, l).is_some_and(|p| self.pass.tap.touches(p))
+    }
 
     /// From the start to the states after the last block that runs: in `s.h`, all rows or the selected ones.
-    pub fn up(&self, s: &mut State) {
-        s.reserve(self.keep, self.blocks.saturating_sub(self.first));
-        match &self.plan.start {
-            Start::Resume { hidden, .. } => {
-                let width = self.arch.hidden;
+    pub fn up(&self, s: &mut StackState, memory: Memory<'_>) {
+        let stack = self.stack;
+        s.reserve(self.pass.keep, stack.blocks.saturating_sub(stack.first));
+        match &self.pass.plan.start {
+            Start::Resume { hidden, .. } if !stack.second => {
+                let width = self.pass.arch.hidden;
                 let to = s.h.sized(s.rows.count() * width);
-                copy_rows(&hidden.data, width, self.batch.len(), &s.rows, to);
+                copy_rows(&hidden.data, width, &s.rows, to);
             }
             _ => self.embed(s),
         }
-        if self.first < self.arch.layers {
-            self.tap.visit(HookPoint::ResidPre(self.first), &s.rows, false, s.h.as_mut());
+        if stack.first < stack.layers {
+            self.visit(Part::Pre, stack.first, &s.rows, false, s.h.as_mut());
         }
-        for l in self.first..self.blocks {
-            self.block(l, s);
-            let selected = self.selects(l, &s.rows);
-            self.tap.visit(HookPoint::ResidPost(l), &s.rows, selected, s.h.as_mut());
-            if l + 1 < self.arch.layers {
-                self.tap.visit(HookPoint::ResidPre(l + 1), &s.rows, selected, s.h.as_mut());
+        for l in stack.first..stack.blocks {
+            self.block(l, s, memory);
+            let selected = stack.selection(l, &s.rows).is_some();
+            self.visit(Part::Post, l, &s.rows, selected, s.h.as_mut());
+            if l + 1 < stack.layers {
+                self.visit(Part::Pre, l + 1, &s.rows, selected, s.h.as_mut());
             }
         }
     }
 
     /// The input of block 0, in `s.h`.
-    fn embed(&self, s: &mut State) {
-        let (a, w) = (self.arch, self.weights);
-        let (width, n) = (a.embedding.width, s.rows.count());
-        let x = if w.project.is_some() { &mut s.narrow } else { &mut s.h };
+    fn embed(&self, s: &mut StackState) {
+        let (a, w, stack) = (self.pass.arch, self.pass.weights, self.stack);
+        let (width, n, batch) = (a.embedding.width, s.rows.count(), stack.batch);
+        // Token types, tasks and the projection belong to the encoder.
+        let project = w.project.as_ref().filter(|_| !stack.second);
+        let types = w.types.as_ref().filter(|_| !stack.second);
+        let tasks = w.tasks.as_ref().filter(|_| !stack.second);
+        let x = if project.is_some() { &mut s.narrow } else { &mut s.h };
         let x = x.sized(n * width);
-        match &self.plan.start {
-            Start::Embeddings(rows) => copy_rows(&rows.data, width, self.batch.len(), &s.rows, x),
-            _ => {
-                for (b, range) in s.rows.sentences() {
-                    for (t, row) in range.enumerate() {
-                        let id = self.batch.ids()[b * self.batch.len() + t] as usize;
-                        x[row * width..(row + 1) * width].copy_from_slice(w.tokens.row(id));
-                    }
-                }
-            }
+        match &self.pass.plan.start {
+            Start::Embeddings(rows) if !stack.second => copy_rows(&rows.data, width, &s.rows, x),
+            _ => each_token(&s.rows, |b, t, row| {
+                let id = batch.ids()[b * batch.len() + t] as usize;
+                x[row * width..(row + 1) * width].copy_from_slice(w.tokens.row(id));
+            }),
         }
-        self.tap.visit(HookPoint::Embed, &s.rows, false, x);
+        if !stack.second {
+            self.pass.tap.visit(HookPoint::Embed, &s.rows, false, x);
+        }
         if a.embedding.scale != 1.0 {
             x.iter_mut().for_each(|v| *v *= a.embedding.scale as f32);
         }
-        for (b, range) in s.rows.sentences() {
-            for (t, row) in range.enumerate() {
-                let x = &mut x[row * width..(row + 1) * width];
-                if let Some(table) = &w.positions {
-                    add(x, table.row(self.position_row(b, t)));
-                }
-                if let Some(table) = &w.types {
-                    add(x, table.row(self.batch.types()[b * self.batch.len() + t] as usize));
-                }
-                if let Some(table) = &w.tasks {
-                    add(x, table.row(0));
-                }
+        each_token(&s.rows, |b, t, row| {
+            let x = &mut x[row * width..(row + 1) * width];
+            if let Some(table) = &stack.weights.positions {
+                add(x, table.row(self.position_row(b, t)));
             }
+            if let Some(table) = types {
+                add(x, table.row(batch.types()[b * batch.len() + t] as usize));
+            }
+            if let Some(table) = tasks {
+                add(x, table.row(0));
+            }
+        });
+        if let Some(norm) = &stack.weights.norm {
+            self.pass.normalise(norm, None, x, &mut s.embed_norm);
         }
-        if let Some(norm) = &w.embed_norm {
-            self.normalise(norm, None, x, &mut s.embed_norm);
-        }
-        if let Some(project) = &w.project {
-            linear(self.team, project, s.narrow.as_ref(), s.h.sized(n * a.hidden), a.hidden);
+        if let Some(project) = project {
+            self.pass.linear(project, s.narrow.as_ref(), s.h.sized(n * a.hidden), a.hidden);
         }
     }
 
     /// Row of the position table that token t of sentence b reads.
     pub fn position_row(&self, b: usize, t: usize) -> usize {
-        match self.arch.positions {
-            Positions::Learned { offset, padding } => match padding {
-                Some(row) if !self.batch.is_token(b, t) => row,
-                _ => offset + t,
-            },
+        match self.pass.arch.positions {
+            Positions::Learned { padding: Some(row), .. } if !self.stack.batch.is_token(b, t) => row,
+            Positions::Learned { offset, .. } => offset + t,
             _ => t,
         }
     }
 
-    fn block(&self, l: usize, s: &mut State) {
-        let (a, w) = (self.arch, self.weights.block(l));
-        let (k, i) = self.slots(l);
-        let State { rows, h, part, gather: gathered, kept, inputs, .. } = s;
+    fn block(&self, l: usize, s: &mut StackState, memory: Memory<'_>) {
+        let (pass, w) = (self.pass, self.stack.block(l));
+        let (place, d) = (pass.arch.place, pass.arch.hidden);
+        let (k, i) = self.stack.slots(pass.keep, l);
+        let StackState { rows, h, part, gather: gathered, kept, inputs, .. } = s;
         let (kept, inputs) = (&mut kept[k], &mut inputs[i]);
-        let (n, d) = (rows.count(), a.hidden);
+        let copies = place == Place::Post && pass.keep == Keep::Weights;
         // The input of queries, keys and values.
-        if a.place != Place::Post {
-            self.normalise(&w.norm1, Some(h.as_ref()), inputs.qkv.sized(n * d), &mut kept.norm1);
-        } else if self.keep == Keep::Weights {
-            inputs.qkv.sized(n * d).copy_from_slice(h.as_ref());
+        if place != Place::Post {
+            let to = inputs.qkv.sized(rows.count() * d);
+            pass.normalise(&w.norm1, Some(h.as_ref()), to, &mut kept.norm1);
+        } else if copies {
+            inputs.qkv.sized(rows.count() * d).copy_from_slice(h.as_ref());
         }
-        let x = if a.place == Place::Post { h.as_ref() } else { inputs.qkv.as_ref() };
-        let selected = self.selects(l, rows);
+        let x = if place == Place::Post { h.as_ref() } else { inputs.qkv.as_ref() };
         self.attention(l, w, rows, x, kept, &mut inputs.out, gathered);
-        if let Some(selection) = rows.selection().filter(|_| selected) {
+        let selection = self.stack.selection(l, rows);
+        if let Some(selection) = selection {
             gather(h.as_ref(), d, &selection.rows, gathered);
             std::mem::swap(h, gathered);
         }
-        if a.place == Place::Parallel {
+        let selected = selection.is_some();
+        if place == Place::Parallel {
             // Before the residual stream changes: both parts read the same.
-            self.normalise(&w.norm2, Some(h.as_ref()), inputs.up.sized(h.as_ref().len()), &mut kept.norm2);
+            pass.normalise(&w.norm2, Some(h.as_ref()), inputs.up.sized(h.as_ref().len()), &mut kept.norm2);
         }
-        self.add_part(
-            HookPoint::AttnOut(l),
-            &w.out,
-            (inputs.out.as_ref(), w.out.input),
-            rows,
-            selected,
-            part,
-            h.as_mut(),
-        );
-        if a.place == Place::Post {
-            self.normalise(&w.norm1, None, h.as_mut(), &mut kept.norm1);
+        let x = (inputs.out.as_ref(), w.out.input);
+        self.add_part((Part::AttnOut, l), &w.out, x, rows, selected, part, h.as_mut());
+        if place == Place::Post {
+            pass.normalise(&w.norm1, None, h.as_mut(), &mut kept.norm1);
         }
-        if a.place != Place::Parallel {
-            self.tap.visit(HookPoint::ResidMid(l), rows, selected, h.as_mut());
+        if place != Place::Parallel {
+            self.visit(Part::Mid, l, rows, selected, h.as_mut());
         }
-        match a.place {
-            Place::Pre => {
-                let to = inputs.up.sized(h.as_ref().len());
-                self.normalise(&w.norm2, Some(h.as_ref()), to, &mut kept.norm2);
-            }
-            Place::Post if self.keep == Keep::Weights => {
-                inputs.up.sized(h.as_ref().len()).copy_from_slice(h.as_ref());
-            }
-            _ => {}
+        if let (Some(cross), Some(memory)) = (&w.cross, memory) {
+            let spans = if selected { &s.cross_selected } else { &s.cross };
+            self.cross(l, cross, (rows, spans), selected, memory, kept, inputs, h);
+        }
+        if place == Place::Pre {
+            pass.normalise(&w.norm2, Some(h.as_ref()), inputs.up.sized(h.as_ref().len()), &mut kept.norm2);
+        } else if copies {
+            inputs.up.sized(h.as_ref().len()).copy_from_slice(h.as_ref());
         }
         let Inputs { up, down, .. } = inputs;
-        let y = if a.place == Place::Post { h.as_ref() } else { up.as_ref() };
+        let y = if place == Place::Post { h.as_ref() } else { up.as_ref() };
         self.feed(w, y, kept, down);
-        self.add_part(
-            HookPoint::MlpOut(l),
-            &w.down,
-            (down.as_ref(), spaced(a.intermediate)),
-            rows,
-            selected,
-            part,
-            h.as_mut(),
-        );
-        if a.place == Place::Post {
-            self.normalise(&w.norm2, None, h.as_mut(), &mut kept.norm2);
+        let x = (down.as_ref(), spaced(self.stack.intermediate));
+        self.add_part((Part::MlpOut, l), &w.down, x, rows, selected, part, h.as_mut());
+        if place == Place::Post {
+            pass.normalise(&w.norm2, None, h.as_mut(), &mut kept.norm2);
         }
     }
 
@@ -222,57 +215,29 @@ impl Pass<'_> {
         to: &mut Buffer,
         gathered: &mut Buffer,
     ) {
-        let (a, team, n) = (self.arch, self.team, rows.count());
-        let [_, q_end, k_end, ld] = columns(a);
-        let heads = Heads { from: 0, count: a.heads, dim: a.head_dim };
-        let key_heads = Heads { from: q_end, count: a.kv_heads, dim: a.head_dim };
-        let qkv = kept.qkv.sized(n * ld);
-        let selection = rows.selection().filter(|_| self.selects(l, rows));
-        let q = match selection {
-            None => {
-                linear(team, &w.qkv, x, qkv, ld);
-                None
-            }
-            Some(s) => {
-                // Keys and values of all rows; panels do not end where queries do, so a few of those come along.
-                let from = q_end / 32 * 32;
-                let finish = w.qkv.bias(from..ld).map_or(Finish::Store, Finish::Bias);
-                let right = Right::within(&w.qkv.weight, from..ld, 0..a.hidden);
-                product(team, Left::rows(x, n, a.hidden, a.hidden), right, &mut qkv[from..], ld, finish);
-                let x = gather(x, a.hidden, &s.rows, gathered);
-                let q = kept.q.sized(s.rows.len() * q_end);
-                let finish = w.qkv.bias(0..q_end).map_or(Finish::Store, Finish::Bias);
-                let right = Right::within(&w.qkv.weight, 0..q_end, 0..a.hidden);
-                product(team, Left::rows(x, s.rows.len(), a.hidden, a.hidden), right, q, q_end, finish);
-                Some((q, s))
-            }
-        };
-        if let Some(angles) = self.angles {
-            rotate(team, qkv, ld, key_heads, angles, &rows.positions, false);
-        }
-        let (spans, positions, pattern_len) = match &q {
-            Some((_, s)) => (&s.spans, &s.positions, s.kept),
+        let (stack, team) = (self.stack, self.pass.team);
+        let [_, q_end, k_end, ld] = stack.columns();
+        let selection = stack.selection(l, rows);
+        let qkv = kept.qkv.sized(rows.count() * ld);
+        let q = kept.q.sized(selection.map_or(0, |s| s.rows.len() * q_end));
+        self.queries_keys_values(w, rows, l, x, (&mut *qkv, &mut *q), gathered);
+        let (spans, positions, pattern_len) = match selection {
+            Some(s) => (&s.spans, &s.positions, s.kept),
             None => (&rows.spans, &rows.positions, rows.kept),
         };
-        let (q, q_ld) = match q {
-            Some((q, s)) => {
-                if let Some(angles) = self.angles {
-                    rotate(team, q, q_end, heads, angles, &s.positions, false);
-                }
-                (&*q, q_end)
+        if let Some(angles) = stack.angles {
+            rotate(team, qkv, ld, stack.key_heads(), angles, &rows.positions, false);
+            match selection {
+                Some(_) => rotate(team, q, q_end, stack.query_heads(), angles, positions, false),
+                None => rotate(team, qkv, ld, stack.query_heads(), angles, positions, false),
             }
-            None => {
-                if let Some(angles) = self.angles {
-                    rotate(team, qkv, ld, heads, angles, &rows.positions, false);
-                }
-                (&*qkv, ld)
-            }
-        };
+        }
+        let (q, q_ld) = if selection.is_some() { (&*q, q_end) } else { (&*qkv, ld) };
         let attention = Attention {
-            heads: a.heads,
-            kv_heads: a.kv_heads,
-            dim: a.head_dim,
-            causal: a.attention.causal,
+            heads: stack.heads,
+            kv_heads: stack.kv_heads,
+            dim: stack.dim,
+            causal: stack.causal,
             q,
             q_ld,
             kv: qkv,
@@ -282,19 +247,94 @@ impl Pass<'_> {
             spans,
             positions,
         };
-        let looked_at = self.tap.touches(HookPoint::Pattern(l));
-        let keep = (looked_at || self.keep >= Keep::Hidden).then(|| kept.pattern.sized(pattern_len));
+        let looked_at = self.touches(Part::Pattern, l);
+        let keep = (looked_at || self.pass.keep >= Keep::Hidden).then(|| kept.pattern.sized(pattern_len));
         attend(team, &attention, to.sized(positions.len() * q_end), keep);
-        if looked_at {
-            self.tap.visit_pattern(l, rows, selection.is_some(), kept.pattern.as_ref());
+        if let Some(p) = stack.point(Part::Pattern, l).filter(|_| looked_at) {
+            let of = stack.patterns(rows, selection.is_some(), spans);
+            self.pass.tap.visit_pattern(p, of, kept.pattern.as_ref());
         }
+    }
+
+    /// One product for all rows; with a selection, keys and values of all and queries of the selected ones.
+    fn queries_keys_values(
+        &self,
+        w: &Block,
+        rows: &Rows,
+        l: usize,
+        x: &[f32],
+        (qkv, q): (&mut [f32], &mut [f32]),
+        gathered: &mut Buffer,
+    ) {
+        let [_, q_end, _, ld] = self.stack.columns();
+        let (team, d, map) = (self.pass.team, self.pass.arch.hidden, &w.qkv);
+        let Some(s) = self.stack.selection(l, rows) else {
+            self.pass.linear(map, x, qkv, ld);
+            return;
+        };
+        // Panels do not end where queries do, so a few of those come along.
+        let from = q_end / PANEL * PANEL;
+        let right = Right::within(&map.weight, from..ld, 0..d);
+        let left = Left::rows(x, rows.count(), d, d);
+        product(team, left, right, &mut qkv[from..], ld, ending(map.bias(from..ld)));
+        let left = Left::rows(gather(x, d, &s.rows, gathered), s.rows.len(), d, d);
+        let right = Right::within(&map.weight, 0..q_end, 0..d);
+        product(team, left, right, q, q_end, ending(map.bias(0..q_end)));
+    }
+
+    /// A decoder's attention to the encoder, with its residual sum and norm.
+    #[allow(clippy::too_many_arguments)]
+    fn cross(
+        &self,
+        l: usize,
+        w: &Cross,
+        (rows, cross): (&Rows, &CrossSpans),
+        selected: bool,
+        memory: &[f32],
+        kept: &mut Kept,
+        inputs: &mut Inputs,
+        h: &mut Buffer,
+    ) {
+        let (stack, pass, d) = (self.stack, self.pass, self.pass.arch.hidden);
+        if pass.keep == Keep::Weights {
+            inputs.cross.sized(h.as_ref().len()).copy_from_slice(h.as_ref());
+        }
+        let (n, m) = (memory.len() / d, h.as_ref().len() / d);
+        let (q, kv) = (kept.cross.q.sized(m * d), kept.cross.kv.sized(n * 2 * d));
+        pass.linear(&w.q, h.as_ref(), q, d);
+        pass.linear(&w.kv, memory, kv, 2 * d);
+        let positions = rows.selection().filter(|_| selected).map_or(&rows.positions, |s| &s.positions);
+        let attention = Attention {
+            heads: stack.heads,
+            kv_heads: stack.heads,
+            dim: stack.dim,
+            causal: false,
+            q,
+            q_ld: d,
+            kv,
+            kv_ld: 2 * d,
+            k_from: 0,
+            v_from: d,
+            spans: &cross.spans,
+            positions,
+        };
+        let looked_at = self.touches(Part::Cross, l);
+        let keep = (looked_at || pass.keep >= Keep::Hidden).then(|| kept.cross.pattern.sized(cross.kept));
+        attend(pass.team, &attention, inputs.cross_out.sized(m * d), keep);
+        if let Some(p) = stack.point(Part::Cross, l).filter(|_| looked_at) {
+            let of = stack.patterns(rows, selected, &cross.spans);
+            pass.tap.visit_pattern(p, of, kept.cross.pattern.as_ref());
+        }
+        let left = Left::rows(inputs.cross_out.as_ref(), m, d, d);
+        product(pass.team, left, Right::packed(&w.out.weight), h.as_mut(), d, Finish::Add(w.out.bias(0..d)));
+        pass.normalise(&w.norm, None, h.as_mut(), &mut kept.cross.norm);
     }
 
     /// Adds a linear map of `x` to the residual stream, by way of the point where it is looked at.
     #[allow(clippy::too_many_arguments)]
     fn add_part(
         &self,
-        p: HookPoint,
+        (place, l): (Part, usize),
         w: &Linear,
         (x, x_ld): (&[f32], usize),
         rows: &Rows,
@@ -302,56 +342,54 @@ impl Pass<'_> {
         part: &mut Buffer,
         h: &mut [f32],
     ) {
-        let d = self.arch.hidden;
+        let (d, team) = (self.pass.arch.hidden, self.pass.team);
         let (left, right) = (Left::rows(x, h.len() / d, w.input, x_ld), Right::packed(&w.weight));
-        if self.tap.touches(p) {
+        if self.touches(place, l) {
             let part = part.sized(h.len());
-            product(self.team, left, right, part, d, w.bias(0..d).map_or(Finish::Store, Finish::Bias));
-            self.tap.visit(p, rows, selected, part);
+            product(team, left, right, part, d, ending(w.bias(0..d)));
+            self.visit(place, l, rows, selected, part);
             add(h, part);
         } else {
-            product(self.team, left, right, h, d, Finish::Add(w.bias(0..d)));
+            product(team, left, right, h, d, Finish::Add(w.bias(0..d)));
         }
     }
 
     /// The feed-forward part up to its second matrix: rows of `spaced(F)` floats into `to`.
     fn feed(&self, w: &Block, y: &[f32], kept: &mut Kept, to: &mut Buffer) {
-        let (a, f) = (self.arch, self.arch.intermediate);
-        let (n, ld, kind) = (y.len() / a.hidden, spaced(f), a.mlp.activation);
-        let left = Left::rows(y, n, a.hidden, a.hidden);
+        let (pass, f, d) = (self.pass, self.stack.intermediate, self.pass.arch.hidden);
+        let (n, ld, kind) = (y.len() / d, spaced(f), pass.arch.mlp.activation);
+        let (team, left) = (pass.team, Left::rows(y, n, d, d));
         let to = to.sized(n * ld);
         let (up, bias) = (Right::packed(&w.up.weight), w.up.bias(0..f));
         match &w.gate {
-            None if self.keep == Keep::Nothing => {
-                product(self.team, left, up, to, ld, Finish::Act(kind, bias))
-            }
-            None => product(self.team, left, up, to, ld, Finish::Keep(kind, bias, kept.up.sized(n * ld))),
-            Some(gate) if self.keep == Keep::Nothing => {
-                product(self.team, left, up, to, ld, bias.map_or(Finish::Store, Finish::Bias));
-                product(
-                    self.team,
-                    left,
-                    Right::packed(&gate.weight),
-                    to,
-                    ld,
-                    Finish::Gate(kind, gate.bias(0..f)),
-                );
+            None if pass.keep == Keep::Nothing => product(team, left, up, to, ld, Finish::Act(kind, bias)),
+            None => product(team, left, up, to, ld, Finish::Keep(kind, bias, kept.up.sized(n * ld))),
+            Some(gate) if pass.keep == Keep::Nothing => {
+                product(team, left, up, to, ld, ending(bias));
+                let finish = Finish::Gate(kind, gate.bias(0..f));
+                product(team, left, Right::packed(&gate.weight), to, ld, finish);
             }
             Some(gate) => {
                 let (u, g) = (kept.up.sized(n * ld), kept.gate.sized(n * ld));
-                product(self.team, left, up, u, ld, bias.map_or(Finish::Store, Finish::Bias));
-                let finish = gate.bias(0..f).map_or(Finish::Store, Finish::Bias);
-                product(self.team, left, Right::packed(&gate.weight), g, ld, finish);
-                math::gate(self.team, kind, g, u, to);
+                product(team, left, up, u, ld, ending(bias));
+                product(team, left, Right::packed(&gate.weight), g, ld, ending(gate.bias(0..f)));
+                math::gate(team, kind, g, u, to);
             }
         }
     }
 }
 
 /// Copies the rows of these sentences from an array `[B, T, width]`.
-fn copy_rows(from: &[f32], width: usize, len: usize, rows: &Rows, to: &mut [f32]) {
+fn copy_rows(from: &[f32], width: usize, rows: &Rows, to: &mut [f32]) {
     for (b, range) in rows.sentences() {
-        let at = b * len * width;
+        let at = b * rows.len * width;
         to[range.start * width..range.end * width].copy_from_slice(&from[at..at + range.len() * width]);
+    }
+}
+
+/// Calls `f(sentence, position, row)` for all rows.
+pub(super) fn each_token(rows: &Rows, mut f: impl FnMut(usize, usize, usize)) {
+    for (b, range) in rows.sentences() {
+        range.enumerate().for_each(|(t, row)| f(b, t, row));
     }
 }

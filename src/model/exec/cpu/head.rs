@@ -1,6 +1,6 @@
 //! From the states after the last block to logits and scalars, and the way back.
 
-use super::forward::{Pass, linear};
+use super::forward::Pass;
 use super::grads::{Grads, RowsOf};
 use super::kernels::buffer::Buffer;
 use super::kernels::loss::{Weight, log_probabilities};
@@ -8,6 +8,7 @@ use super::kernels::math::activate_back;
 use super::kernels::norm::norm_back;
 use super::kernels::packed::Packed;
 use super::kernels::product::{Finish, Left, Right, product};
+use super::stack::Stack;
 use super::state::{HeadState, State, add};
 use super::weights::{HeadWeights, Weights};
 use crate::model::arch::Head;
@@ -42,20 +43,22 @@ impl Vocabulary {
 const CHUNK: usize = 128;
 
 impl Pass<'_> {
-    /// Whether the states after the last block are those of the selected rows.
-    pub fn top_selected(&self, s: &State) -> bool {
-        self.blocks > self.first && self.selects(self.blocks - 1, &s.rows)
+    /// The stack whose states the head reads.
+    pub fn last(&self) -> &Stack<'_> {
+        self.second.as_ref().unwrap_or(&self.first)
     }
 
-    /// Final norm, logits, and the values of a scalar's targets.
+    /// Final norm and logits.
     pub fn top(&self, s: &mut State, vocabulary: Option<&Vocabulary>) {
-        let selected = self.top_selected(s);
-        let State { rows, h, top, final_norm, head, .. } = s;
+        let State { first, second, top, final_norm, head, .. } = s;
+        let below = if self.second.is_some() { second } else { first };
+        let (rows, h) = (&below.rows, below.h.as_ref());
+        let selected = self.last().top_selected(rows);
         if let Some(w) = &self.weights.final_norm {
-            self.normalise(w, Some(h.as_ref()), top.sized(h.as_ref().len()), final_norm);
+            self.normalise(w, Some(h), top.sized(h.len()), final_norm);
             self.tap.visit(HookPoint::FinalNorm, rows, selected, top.as_mut());
         }
-        let states = if self.weights.final_norm.is_some() { top.as_ref() } else { h.as_ref() };
+        let states = if self.weights.final_norm.is_some() { top.as_ref() } else { h };
         let Some(weights) = &self.weights.head else { return };
         let d = self.arch.hidden;
         self.tap.logit_rows(rows, selected, &mut head.sites);
@@ -103,9 +106,11 @@ impl Pass<'_> {
         to: &mut [f32],
     ) {
         let (Some(targets), Some(w)) = (of.targets(), &self.weights.head) else { return };
-        let selected = self.top_selected(s);
-        let State { rows, h, top, head, .. } = s;
-        let states = if self.weights.final_norm.is_some() { top.as_ref() } else { h.as_ref() };
+        let State { first, second, top, head, .. } = s;
+        let below = if self.second.is_some() { second } else { first };
+        let (rows, h) = (&below.rows, below.h.as_ref());
+        let selected = self.last().top_selected(rows);
+        let states = if self.weights.final_norm.is_some() { top.as_ref() } else { h };
         head.sites.clear();
         head.targets.clear();
         head.tokens.clear();
@@ -170,7 +175,7 @@ impl Pass<'_> {
         let (n, width, vocab) = (head.tokens.len(), w.decoder.input, self.arch.vocab);
         let HeadState { ready, logits, d, values, tokens, .. } = head;
         let logits = logits.sized(n * vocab);
-        linear(self.team, &w.decoder, ready.as_ref(), logits, vocab);
+        self.linear(&w.decoder, ready.as_ref(), logits, vocab);
         log_probabilities(self.team, logits, vocab, tokens, weight, values.sized(n));
         let right = match w.tied {
             true => Right::rows(&self.weights.tokens.data, vocab, width, width),

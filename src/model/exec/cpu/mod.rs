@@ -10,29 +10,35 @@ mod grads;
 mod head;
 pub mod kernels;
 mod rows;
+mod stack;
 mod state;
 mod tap;
+pub(super) mod train;
 mod weights;
 
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use self::forward::Pass;
+use self::backward::Wanted;
+use self::forward::{Climb, Pass};
 use self::head::Vocabulary;
 use self::kernels::rotary::Angles;
 use self::kernels::team::Team;
 use self::rows::{Need, groups, reads_padding};
-use self::state::{Keep, State};
+use self::stack::Stack;
+use self::state::{Keep, StackState, State};
 use self::tap::Tap;
 use self::weights::Weights;
 use super::Executor;
 use crate::model::arch::{Arch, Positions};
 use crate::model::batch::Batch;
 use crate::model::error::{ModelError, Result};
+use crate::model::hook::HookPoint;
 use crate::model::params::Params;
-use crate::model::plan::Plan;
+use crate::model::plan::{Plan, Scalar};
 use crate::model::trace::Trace;
 
 /// A model on the CPU, in f32.
@@ -62,12 +68,6 @@ impl CpuExecutor {
         Ok(CpuExecutor { arch: arch.clone(), weights, angles: Mutex::default(), states: Mutex::default() })
     }
 
-    /// Bytes of weights and of working memory that are held.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        self.weights.bytes()
-    }
-
     /// Rotary angles for at least `positions` positions.
     fn angles(&self, positions: usize) -> Option<Arc<Angles>> {
         let Positions::Rotary { theta, .. } = self.arch.positions else { return None };
@@ -89,45 +89,27 @@ const SHARE: usize = 48;
 
 impl Executor for CpuExecutor {
     fn run(&self, batch: &Batch, plan: &Plan) -> Result<Trace> {
-        let arch = &self.arch;
-        let tap = Tap::new(plan, batch, arch)?;
-        let extent = plan.extent(arch);
-        let first = plan.first_block();
-        let blocks = extent.blocks.max(first);
-        let padded = batch.is_padded() && reads_padding(plan);
-        let need = if blocks > first { Need::of(plan, blocks - 1, arch) } else { Need::All };
-        let sizes: Vec<usize> =
-            batch.lengths().iter().map(|n| if padded { batch.len() } else { *n }).collect();
-        let threads = rayon::current_num_threads();
-        let (tokens, mut least) = (sizes.iter().sum::<usize>(), threads);
-        if tokens < SHARE * threads || sizes.len() < threads {
-            least = 1;
-        }
-        let groups = groups(&sizes, GROUP, least);
-        let team = if groups.len() < threads { Team::Pool } else { Team::Solo };
+        let tap = Tap::new(plan, batch, &self.arch)?;
         let angles = self.angles(batch.len());
+        let input = self.arch.decoder.map(|d| batch.decoder_input(d.start_token));
         let chosen = plan.logits.as_ref().and_then(|l| l.vocab.as_deref());
         let vocabulary = chosen.and_then(|ids| Vocabulary::new(&self.weights, ids));
-        let pass = Pass {
-            arch,
-            weights: &self.weights,
-            batch,
-            plan,
-            tap: &tap,
-            angles: angles.as_deref(),
-            keep: if plan.gradient.is_some() { Keep::Hidden } else { Keep::Nothing },
-            team,
-            first,
-            blocks,
-            need: &need,
-        };
-        let run = |which: std::ops::Range<usize>| {
+        let keep = if plan.gradient.is_some() { Keep::Hidden } else { Keep::Nothing };
+        let mut pass =
+            Pass::new((&self.arch, &self.weights), (batch, input.as_ref()), &tap, angles.as_deref(), keep);
+        let threads = rayon::current_num_threads();
+        let groups = pass.split(threads);
+        pass.team = if groups.len() < threads { Team::Pool } else { Team::Solo };
+        let run = |which: Range<usize>| {
             let held = self.states.lock().unwrap_or_else(PoisonError::into_inner).pop();
             let mut state = held.unwrap_or_default();
-            pass.run(&mut state, which, padded, extent.output, vocabulary.as_ref());
+            pass.up(&mut state, which, vocabulary.as_ref());
+            if let Some(g) = &plan.gradient {
+                pass.down(&mut state, &g.of, None, None);
+            }
             self.states.lock().unwrap_or_else(PoisonError::into_inner).push(state);
         };
-        match team {
+        match pass.team {
             Team::Pool => groups.into_iter().for_each(run),
             Team::Solo => groups.into_par_iter().with_max_len(1).for_each(run),
         }
@@ -139,26 +121,135 @@ impl Executor for CpuExecutor {
     }
 }
 
-impl Pass<'_> {
-    /// One group of sentences, up and down.
-    fn run(
-        &self,
-        s: &mut State,
-        which: std::ops::Range<usize>,
-        padded: bool,
-        top: bool,
-        vocabulary: Option<&Vocabulary>,
-    ) {
-        s.rows.set(self.batch, which, padded, self.arch.heads);
-        if let Need::Some(sites) = self.need {
-            s.rows.select(sites, self.arch.heads);
+impl<'a> Pass<'a> {
+    /// Everything about one pass but its sentences.
+    fn new(
+        (arch, weights): (&'a Arch, &'a Weights),
+        (batch, input): (&'a Batch, Option<&'a Batch>),
+        tap: &'a Tap<'a>,
+        angles: Option<&'a Angles>,
+        keep: Keep,
+    ) -> Pass<'a> {
+        let plan = tap.plan;
+        let extent = plan.extent(arch);
+        let start = plan.first_block();
+        let blocks = extent.blocks.max(start);
+        let padded = |batch: &Batch, second| batch.is_padded() && reads_padding(plan, second, arch);
+        let need = |last: Option<HookPoint>| last.map_or(Need::All, |p| Need::of(plan, p, arch));
+        let decoder = arch.decoder.filter(|_| extent.decoder_blocks > 0);
+        let second = decoder.zip(weights.decoder.as_ref()).zip(input).map(|((d, weights), batch)| Stack {
+            weights,
+            batch,
+            second: true,
+            heads: d.heads,
+            kv_heads: d.heads,
+            dim: arch.hidden / d.heads,
+            intermediate: d.intermediate,
+            causal: true,
+            angles: None,
+            layers: d.layers,
+            first: 0,
+            blocks: extent.decoder_blocks,
+            need: need(extent.decoder_blocks.checked_sub(1).map(HookPoint::DecoderPre)),
+            padded: padded(batch, true),
+        });
+        // A decoder reads all of the encoder's states.
+        let last =
+            if second.is_none() && blocks > start { Some(HookPoint::ResidPre(blocks - 1)) } else { None };
+        let first = Stack {
+            weights: &weights.encoder,
+            batch,
+            second: false,
+            heads: arch.heads,
+            kv_heads: arch.kv_heads,
+            dim: arch.head_dim,
+            intermediate: arch.intermediate,
+            causal: arch.attention.causal,
+            angles,
+            layers: arch.layers,
+            first: start,
+            blocks,
+            need: need(last),
+            padded: padded(batch, false),
+        };
+        Pass { arch, weights, plan, tap, keep, team: Team::Solo, first, second, output: extent.output }
+    }
+
+    /// Groups of sentences that are computed one after the other, or side by side.
+    fn split(&self, threads: usize) -> Vec<Range<usize>> {
+        let rows = |s: &Stack<'_>, b: usize| if s.padded { s.batch.len() } else { s.batch.lengths()[b] };
+        let size = |b: usize| rows(&self.first, b) + self.second.as_ref().map_or(0, |s| rows(s, b));
+        let sizes: Vec<usize> = (0..self.first.batch.rows()).map(size).collect();
+        let few = sizes.iter().sum::<usize>() < SHARE * threads || sizes.len() < threads;
+        groups(&sizes, GROUP, if few { 1 } else { threads })
+    }
+
+    /// One group of sentences from the start to everything that is read.
+    fn up(&self, s: &mut State, which: Range<usize>, vocabulary: Option<&Vocabulary>) {
+        let State { first, second, .. } = s;
+        self.first.lay_out(first, which.clone());
+        Climb { pass: self, stack: &self.first }.up(first, None);
+        if let Some(stack) = &self.second {
+            stack.lay_out(second, which);
+            second.cross.set(&second.rows.spans, &first.rows.spans, stack.heads);
+            if let Some(selection) = second.rows.selection() {
+                second.cross_selected.set(&selection.spans, &first.rows.spans, stack.heads);
+            }
+            Climb { pass: self, stack }.up(second, Some(first.h.as_ref()));
         }
-        self.up(s);
-        if top {
+        if self.output {
             self.top(s, vocabulary);
         }
-        if let Some(g) = &self.plan.gradient {
-            self.down(s, &g.of, None, None);
+    }
+
+    /// And back, from a scalar to every point where its gradient is wanted. `weight` is the factor of log-probabilities.
+    fn down(&self, s: &mut State, of: &Scalar, weight: Option<f32>, mut grads: Wanted<'_>) {
+        let last = self.last();
+        let below = if last.second { &mut s.second } else { &mut s.first };
+        let selected = last.top_selected(&below.rows);
+        let mut d = std::mem::take(&mut below.d);
+        d.zeroed(below.h.as_ref().len());
+        // The final norm takes part if the scalar lies behind it.
+        let behind = matches!(of, Scalar::Cotangent { at: HookPoint::FinalNorm, .. });
+        if of.targets().is_some() || behind {
+            self.targets(s, of, weight, &mut grads, d.as_mut());
+            if let Some(w) = &self.weights.final_norm {
+                let below = if last.second { &s.second } else { &s.first };
+                self.tap.back(HookPoint::FinalNorm, &below.rows, selected, d.as_mut());
+                self.through_norm(w, &s.final_norm, d.as_mut(), None, &mut grads);
+            }
+        }
+        let State { first, second, back, .. } = s;
+        let below = if last.second { &mut *second } else { &mut *first };
+        below.d = d;
+        if self.tap.ends_at(HookPoint::FinalNorm) {
+            return;
+        }
+        let climb = Climb { pass: self, stack: &self.first };
+        if let Some(stack) = &self.second {
+            let above = Climb { pass: self, stack };
+            let StackState { h, d, .. } = first;
+            d.zeroed(h.as_ref().len());
+            if above.down(second, back, Some((h.as_ref(), d.as_mut())), &mut grads) {
+                return;
+            }
+            if grads.is_some() {
+                above.embed_back(second, back, &mut grads);
+            }
+        }
+        if !climb.down(first, back, None, &mut grads) {
+            climb.embed_back(first, back, &mut grads);
+        }
+    }
+}
+
+impl Stack<'_> {
+    /// Lays out sentences.
+    fn lay_out(&self, s: &mut StackState, which: Range<usize>) {
+        // Padding of a decoder stands behind everything that its own tokens see.
+        s.rows.set(self.batch, which, self.padded, !self.second, self.heads);
+        if let Need::Some(sites) = &self.need {
+            s.rows.select(sites, self.heads);
         }
     }
 }

@@ -6,7 +6,7 @@ use super::kernels::attention::Span;
 use crate::model::arch::Arch;
 use crate::model::batch::Batch;
 use crate::model::hook::HookPoint;
-use crate::model::plan::{Plan, Scalar, Sites};
+use crate::model::plan::{LogitsAt, Plan, Scalar, Sites};
 
 /// No row of a selection.
 const ABSENT: u32 = u32::MAX;
@@ -18,6 +18,8 @@ const ABSENT: u32 = u32::MAX;
 pub(super) struct Rows {
     /// First sentence.
     first: usize,
+    /// Positions in a row of the batch.
+    pub len: usize,
     /// Each sentence's rows; one more entry than sentences.
     starts: Vec<usize>,
     /// The sentences' rows, keys and queries.
@@ -55,10 +57,10 @@ pub(super) enum Need {
 }
 
 impl Need {
-    /// Sites that a plan reads behind the input of block `last`, the last that runs.
-    pub fn of(plan: &Plan, last: usize, arch: &Arch) -> Need {
+    /// Sites that a plan reads behind `input`, the input of the last block that runs.
+    pub fn of(plan: &Plan, input: HookPoint, arch: &Arch) -> Need {
         let mut sites = Vec::new();
-        let behind = |p: HookPoint| order(p, arch) > order(HookPoint::ResidPre(last), arch);
+        let behind = |p: HookPoint| order(p, arch) > order(input, arch);
         let mut take = |s: &Sites| match s {
             Sites::All => false,
             Sites::At(list) => {
@@ -81,12 +83,22 @@ impl Need {
     }
 }
 
-/// Whether the plan reads padding.
-pub(super) fn reads_padding(plan: &Plan) -> bool {
-    let all = |s: &Sites| *s == Sites::All;
-    plan.captures.iter().any(|c| all(&c.sites))
-        || plan.logits.as_ref().is_some_and(|l| all(&l.sites))
-        || matches!(plan.gradient.as_ref().map(|g| &g.of), Some(Scalar::Cotangent { sites, .. }) if all(sites))
+/// Whether the plan reads padding, of the second stack or of the first.
+pub(super) fn reads_padding(plan: &Plan, second: bool, arch: &Arch) -> bool {
+    let all = |s: &Sites, of_second: bool| *s == Sites::All && of_second == second;
+    let cotangent = plan.gradient.as_ref().is_some_and(|g| match &g.of {
+        Scalar::Cotangent { at, sites, .. } => all(sites, in_second(*at, arch)),
+        _ => false,
+    });
+    let logits = |l: &LogitsAt| all(&l.sites, arch.decoder.is_some());
+    cotangent
+        || plan.captures.iter().any(|c| all(&c.sites, in_second(c.at, arch)))
+        || plan.logits.as_ref().is_some_and(logits)
+}
+
+/// Whether a point's rows are those of the second stack.
+fn in_second(p: HookPoint, arch: &Arch) -> bool {
+    p.in_decoder() || (p == HookPoint::FinalNorm && arch.decoder.is_some())
 }
 
 /// The order in which a pass meets the points.
@@ -111,9 +123,9 @@ pub(super) fn order(p: HookPoint, arch: &Arch) -> usize {
 }
 
 impl Rows {
-    /// Lays out sentences `which` of a batch.
-    pub fn set(&mut self, batch: &Batch, which: Range<usize>, padded: bool, heads: usize) {
-        self.first = which.start;
+    /// Lays out sentences `which` of a batch. `padded` computes padding too; `unseen` hides it from the other rows.
+    pub fn set(&mut self, batch: &Batch, which: Range<usize>, padded: bool, unseen: bool, heads: usize) {
+        (self.first, self.len) = (which.start, batch.len());
         self.starts.clear();
         self.starts.push(0);
         self.spans.clear();
@@ -121,8 +133,8 @@ impl Rows {
         self.spare = self.selected.take().unwrap_or_else(|| std::mem::take(&mut self.spare));
         let (mut row, mut kept) = (0, 0);
         for b in which {
-            let keys = batch.lengths()[b];
-            let n = if padded { batch.len() } else { keys };
+            let n = if padded { batch.len() } else { batch.lengths()[b] };
+            let keys = if unseen { batch.lengths()[b] } else { n };
             let span = Span { rows: row..row + n, keys, queries: row..row + n, kept };
             kept += span.kept_len(heads);
             row += n;
@@ -235,7 +247,7 @@ mod tests {
         let batch = Batch::new(&[vec![1; 3], vec![2; 5], vec![3; 2], vec![4; 4]], 0).unwrap();
         let mut rows = Rows::default();
         for _ in 0..2 {
-            rows.set(&batch, 1..3, false, 2);
+            rows.set(&batch, 1..3, false, true, 2);
             assert_eq!(rows.count(), 7);
             assert_eq!(rows.positions, [0, 1, 2, 3, 4, 0, 1]);
             let found = |rows: &Rows, s| {
@@ -249,7 +261,7 @@ mod tests {
             assert_eq!((&s.rows[..], &s.positions[..]), (&[4, 6][..], &[4, 1][..]));
             assert_eq!(s.spans[1].queries, 1..2);
         }
-        rows.set(&batch, 0..4, true, 2);
+        rows.set(&batch, 0..4, true, true, 2);
         assert_eq!((rows.count(), rows.spans[2].keys), (20, 2));
         assert!(rows.selection().is_none());
         assert_eq!(rows.row((2, 4), true), Some(14));

@@ -1,5 +1,6 @@
 //! The memory of one group of sentences on its way through a model. It is kept and grows only.
 
+use super::kernels::attention::Span;
 use super::kernels::buffer::Buffer;
 use super::rows::Rows;
 
@@ -30,10 +31,20 @@ pub(super) struct Kept {
     /// Queries of selected rows.
     pub q: Buffer,
     pub pattern: Buffer,
+    pub cross: KeptCross,
     pub norm2: KeptNorm,
     /// Before the nonlinearity (what is gated, with a gate).
     pub up: Buffer,
     pub gate: Buffer,
+}
+
+/// The same of a decoder's attention to the encoder.
+#[derive(Default)]
+pub(super) struct KeptCross {
+    pub q: Buffer,
+    pub kv: Buffer,
+    pub pattern: Buffer,
+    pub norm: KeptNorm,
 }
 
 /// One block's inputs of linear maps, for gradients of weights.
@@ -41,6 +52,8 @@ pub(super) struct Kept {
 pub(super) struct Inputs {
     pub qkv: Buffer,
     pub out: Buffer,
+    pub cross: Buffer,
+    pub cross_out: Buffer,
     pub up: Buffer,
     pub down: Buffer,
 }
@@ -64,27 +77,45 @@ pub(super) struct HeadState {
     pub tokens: Vec<u32>,
 }
 
-/// Everything.
+/// Attention of these sentences to others.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct CrossSpans {
+    pub spans: Vec<Span>,
+    /// Floats of all probabilities.
+    pub kept: usize,
+}
+
+/// One stack's values.
+#[derive(Default)]
+pub(super) struct StackState {
     pub rows: Rows,
+    /// A decoder's sentences with the encoder's rows as keys: for all its rows, and for the selected ones.
+    pub cross: CrossSpans,
+    pub cross_selected: CrossSpans,
     /// The residual stream.
     pub h: Buffer,
     /// What a block adds to it, where that is looked at.
     pub part: Buffer,
     /// Selected rows of something.
     pub gather: Buffer,
-    /// After the final norm.
-    pub top: Buffer,
     pub kept: Vec<Kept>,
     pub inputs: Vec<Inputs>,
     pub embed_norm: KeptNorm,
     /// Input of the projection of factorised embeddings.
     pub narrow: Buffer,
-    pub final_norm: KeptNorm,
-    pub head: HeadState,
     /// The gradient of the residual stream.
     pub d: Buffer,
+}
+
+/// Everything.
+#[derive(Default)]
+pub(super) struct State {
+    pub first: StackState,
+    pub second: StackState,
+    /// After the final norm.
+    pub top: Buffer,
+    pub final_norm: KeptNorm,
+    pub head: HeadState,
     pub back: Back,
 }
 
@@ -105,9 +136,11 @@ pub(super) struct Back {
     pub pattern: Buffer,
     /// Gradients of the residual stream before selection.
     pub all: Buffer,
+    pub cross_q: Buffer,
+    pub cross_kv: Buffer,
 }
 
-impl State {
+impl StackState {
     /// Room for `blocks` blocks.
     pub fn reserve(&mut self, keep: Keep, blocks: usize) {
         let room = |wanted: bool| if wanted { blocks.max(1) } else { 1 };
@@ -117,6 +150,20 @@ impl State {
         }
         if self.inputs.len() < inputs {
             self.inputs.resize_with(inputs, Inputs::default);
+        }
+    }
+}
+
+impl CrossSpans {
+    /// Sentences of `queries` that look at the rows of `keys`.
+    pub fn set(&mut self, queries: &[Span], keys: &[Span], heads: usize) {
+        self.spans.clear();
+        self.kept = 0;
+        for (q, k) in queries.iter().zip(keys) {
+            let span =
+                Span { rows: k.rows.clone(), keys: k.keys, queries: q.queries.clone(), kept: self.kept };
+            self.kept += span.kept_len(heads);
+            self.spans.push(span);
         }
     }
 }

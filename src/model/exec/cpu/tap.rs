@@ -18,7 +18,6 @@ use crate::model::trace::Trace;
 pub(super) struct Tap<'a> {
     pub plan: &'a Plan,
     arch: &'a Arch,
-    batch: &'a Batch,
     captures: Vec<Mutex<Array>>,
     logits: Option<Mutex<Array>>,
     /// One for each target.
@@ -40,24 +39,13 @@ impl<'a> Tap<'a> {
     ///
     /// # Errors
     /// [`ModelError::MissingGradient`] for a point that the scalar does not depend on.
-    pub fn new(plan: &'a Plan, batch: &'a Batch, arch: &'a Arch) -> Result<Tap<'a>> {
-        let (b, t) = (batch.rows(), batch.len());
-        let zeros = |at: HookPoint, sites: &Sites| {
-            let mut shape = match sites {
-                Sites::All => vec![b, t],
-                Sites::At(list) => vec![list.len()],
-            };
-            match (at.width(arch), sites) {
-                (Some(w), _) => shape.push(w),
-                (None, Sites::All) => shape = vec![b, arch.heads, t, t],
-                (None, Sites::At(_)) => shape.extend([arch.heads, t]),
-            }
-            Mutex::new(Array::zeros(shape))
-        };
+    pub fn new(plan: &'a Plan, batch: &Batch, arch: &'a Arch) -> Result<Tap<'a>> {
+        let zeros =
+            |at: HookPoint, sites: &Sites| Mutex::new(Array::zeros(at.capture_shape(arch, batch, sites)));
+        let (b, t) = (batch.rows(), batch.output().len());
         let mut tap = Tap {
             plan,
             arch,
-            batch,
             captures: plan.captures.iter().map(|c| zeros(c.at, &c.sites)).collect(),
             logits: plan.logits.as_ref().map(|l| {
                 let width = l.vocab.as_ref().map_or(arch.vocab, Vec::len);
@@ -110,7 +98,7 @@ impl<'a> Tap<'a> {
         match sites {
             Sites::All => {
                 for (b, range) in rows.sentences() {
-                    range.enumerate().for_each(|(t, row)| f(b, row, b * self.batch.len() + t));
+                    range.enumerate().for_each(|(t, row)| f(b, row, b * rows.len + t));
                 }
             }
             Sites::At(list) => {
@@ -167,11 +155,10 @@ impl<'a> Tap<'a> {
         }
         for (i, _) in g.wrt.iter().enumerate().filter(|(_, q)| **q == p) {
             let mut out = lock(&self.gradients[i]);
-            let len = self.batch.len();
             for (b, range) in rows.sentences() {
                 for t in 0..range.len() {
                     if let Some(row) = rows.row((b, t), selected) {
-                        out.row_mut(b * len + t).copy_from_slice(&d[row * width..(row + 1) * width]);
+                        out.row_mut(b * rows.len + t).copy_from_slice(&d[row * width..(row + 1) * width]);
                     }
                 }
             }
@@ -183,71 +170,30 @@ impl<'a> Tap<'a> {
         }
     }
 
-    /// Calls `f(row of an array for these sites, probabilities)` for all rows of probabilities asked for; an array's row
-    /// is one head of one query.
-    fn each_pattern(
-        &self,
-        sites: &Sites,
-        rows: &Rows,
-        selected: bool,
-        mut f: impl FnMut(usize, usize, Range<usize>),
-    ) {
-        let spans = pattern_spans(rows, selected);
-        let (heads, len) = (self.arch.heads, self.batch.len());
-        let at = |span: &Span, head: usize, query: usize| {
-            let from = span.kept + (head * span.queries.len() + query) * span.ld();
-            from..from + span.keys
-        };
-        match sites {
-            Sites::All => {
-                for ((b, _), span) in rows.sentences().zip(spans) {
-                    for head in 0..heads {
-                        for query in 0..span.queries.len() {
-                            f(b, (b * heads + head) * len + query, at(span, head, query));
-                        }
-                    }
-                }
-            }
-            Sites::At(list) => {
-                for (i, site) in list.iter().enumerate() {
-                    let Some((s, row)) = rows.sentence(site.0).zip(rows.row(*site, selected)) else {
-                        continue;
-                    };
-                    for head in 0..heads {
-                        f(site.0, i * heads + head, at(&spans[s], head, row - spans[s].queries.start));
-                    }
-                }
-            }
-        }
-    }
-
     /// Reads attention probabilities.
-    pub fn visit_pattern(&self, l: usize, rows: &Rows, selected: bool, kept: &[f32]) {
-        let p = HookPoint::Pattern(l);
+    pub fn visit_pattern(&self, p: HookPoint, of: Patterns<'_>, kept: &[f32]) {
         for (i, c) in self.plan.captures.iter().enumerate().filter(|(_, c)| c.at == p) {
             let mut out = lock(&self.captures[i]);
-            self.each_pattern(&c.sites, rows, selected, |_, to, at| {
+            of.each(&c.sites, |_, to, at| {
                 let from = &kept[at];
                 out.row_mut(to)[..from.len()].copy_from_slice(from);
             });
         }
         if let Some((sites, value)) = self.cotangent(p) {
             let mut products = lock(&self.products);
-            self.each_pattern(sites, rows, selected, |b, from, at| {
-                products[b] += dot(&kept[at], value.row(from));
-            });
+            of.each(sites, |b, from, at| products[b] += dot(&kept[at], value.row(from)));
         }
     }
 
-    /// Whether the scalar is made of these probabilities themselves.
-    pub fn weighs_pattern(&self, l: usize) -> bool {
-        self.cotangent(HookPoint::Pattern(l)).is_some()
+    /// Whether the scalar is made of what stands at this point.
+    pub fn weighs(&self, p: HookPoint) -> bool {
+        self.cotangent(p).is_some()
     }
 
-    /// The cotangent of attention probabilities, laid out as they are; zeros where there is none.
-    pub fn back_pattern(&self, l: usize, rows: &Rows, selected: bool, d: &mut [f32]) {
-        if let Some((sites, value)) = self.cotangent(HookPoint::Pattern(l)) {
-            self.each_pattern(sites, rows, selected, |_, from, at| {
+    /// Adds the cotangent of attention probabilities, laid out as they are.
+    pub fn back_pattern(&self, p: HookPoint, of: Patterns<'_>, d: &mut [f32]) {
+        if let Some((sites, value)) = self.cotangent(p) {
+            of.each(sites, |_, from, at| {
                 d[at].iter_mut().zip(value.row(from)).for_each(|(d, v)| *d += v);
             });
         }
@@ -303,11 +249,47 @@ impl<'a> Tap<'a> {
     }
 }
 
-/// Sentences with the queries of all rows, or of the selected ones.
-pub(super) fn pattern_spans(rows: &Rows, selected: bool) -> &[Span] {
-    match rows.selection() {
-        Some(s) if selected => &s.spans,
-        _ => &rows.spans,
+/// Attention probabilities of these sentences.
+#[derive(Clone, Copy)]
+pub(super) struct Patterns<'a> {
+    pub heads: usize,
+    /// The queries' rows.
+    pub rows: &'a Rows,
+    /// Whether they are the selected ones.
+    pub selected: bool,
+    pub spans: &'a [Span],
+}
+
+impl Patterns<'_> {
+    /// Calls `f(sentence, row of an array for these sites, probabilities)` for all rows of probabilities asked for; an
+    /// array's row is one head of one query.
+    fn each(&self, sites: &Sites, mut f: impl FnMut(usize, usize, Range<usize>)) {
+        let (heads, len) = (self.heads, self.rows.len);
+        let at = |span: &Span, head: usize, query: usize| {
+            let from = span.kept + (head * span.queries.len() + query) * span.ld();
+            from..from + span.keys
+        };
+        match sites {
+            Sites::All => {
+                for ((b, _), span) in self.rows.sentences().zip(self.spans) {
+                    for head in 0..heads {
+                        for query in 0..span.queries.len() {
+                            f(b, (b * heads + head) * len + query, at(span, head, query));
+                        }
+                    }
+                }
+            }
+            Sites::At(list) => {
+                for (i, site) in list.iter().enumerate() {
+                    let found = self.rows.sentence(site.0).zip(self.rows.row(*site, self.selected));
+                    let Some((s, row)) = found else { continue };
+                    for head in 0..heads {
+                        let query = row - self.spans[s].queries.start;
+                        f(site.0, i * heads + head, at(&self.spans[s], head, query));
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -321,5 +303,7 @@ fn depends(of: &Scalar, p: HookPoint, arch: &Arch) -> bool {
     // In parallel blocks the feed-forward part does not see what attention gives.
     let apart = arch.place == Place::Parallel
         && matches!((p, *at), (HookPoint::AttnOut(l), HookPoint::MlpOut(m)) if l == m);
-    order(p, arch) <= order(*at, arch) && !apart
+    // Nor has the decoder's first attention to itself seen the encoder.
+    let alone = matches!(at, HookPoint::DecoderPre(0) | HookPoint::DecoderPattern(0)) && !p.in_decoder();
+    order(p, arch) <= order(*at, arch) && !apart && !alone
 }

@@ -43,10 +43,6 @@ impl Linear {
     pub fn back(&self) -> &Packed {
         self.back.get_or_init(|| self.weight.transposed())
     }
-
-    fn bytes(&self) -> usize {
-        self.weight.bytes() + self.back.get().map_or(0, Packed::bytes) + 4 * self.bias.len()
-    }
 }
 
 /// A normalisation.
@@ -78,14 +74,39 @@ impl Table {
     }
 }
 
+/// A decoder's attention to the encoder, and the norm after it.
+pub(super) struct Cross {
+    pub q: Linear,
+    pub kv: Linear,
+    pub out: Linear,
+    pub norm: NormWeights,
+}
+
 pub(super) struct Block {
     pub norm1: NormWeights,
     pub qkv: Linear,
     pub out: Linear,
+    pub cross: Option<Cross>,
     pub norm2: NormWeights,
     pub up: Linear,
     pub gate: Option<Linear>,
     pub down: Linear,
+}
+
+/// A stack of blocks with its own positions and embedding norm.
+pub(super) struct StackWeights {
+    pub positions: Option<Table>,
+    pub norm: Option<NormWeights>,
+    /// One block if all layers share it.
+    blocks: Vec<Block>,
+}
+
+impl StackWeights {
+    /// Layer `l`'s block.
+    pub fn block(&self, l: usize) -> &Block {
+        // With a shared block there is one for all layers.
+        &self.blocks[l.min(self.blocks.len() - 1)]
+    }
 }
 
 /// The output side.
@@ -100,13 +121,11 @@ pub(super) struct HeadWeights {
 /// Everything.
 pub(super) struct Weights {
     pub tokens: Table,
-    pub positions: Option<Table>,
     pub types: Option<Table>,
     pub tasks: Option<Table>,
-    pub embed_norm: Option<NormWeights>,
     pub project: Option<Linear>,
-    /// One block if all layers share it.
-    pub blocks: Vec<Block>,
+    pub encoder: StackWeights,
+    pub decoder: Option<StackWeights>,
     pub final_norm: Option<NormWeights>,
     pub head: Option<HeadWeights>,
 }
@@ -148,21 +167,51 @@ impl Builder {
         Ok(NormWeights { weight_id, bias_id, kind, eps: eps as f32, weight: Vec::new(), bias: None })
     }
 
-    fn block(&self, a: &Arch, l: usize) -> Result<Block> {
-        let name = |part: &str| format!("blocks.{l}.{part}");
-        let (d, f, norm) = (a.hidden, a.intermediate, a.norm);
+    fn block(&self, a: &Arch, at: &str, f: usize, cross: bool) -> Result<Block> {
+        let name = |part: &str| format!("{at}.{part}");
+        let (d, norm, bias) = (a.hidden, a.norm, a.attention);
         let (q, kv) = (a.heads * a.head_dim, a.kv_heads * a.head_dim);
         let qkv = [(&*name("attn.q"), q), (&*name("attn.k"), kv), (&*name("attn.v"), kv)];
         let gate =
             if a.mlp.gated { Some(self.linear(&[(&name("mlp.gate"), f)], d, a.mlp.bias)?) } else { None };
+        let cross = match cross {
+            true => Some(Cross {
+                q: self.linear(&[(&name("cross.q"), d)], d, bias.qkv_bias)?,
+                kv: self.linear(&[(&name("cross.k"), d), (&name("cross.v"), d)], d, bias.qkv_bias)?,
+                out: self.linear(&[(&name("cross.out"), d)], d, bias.out_bias)?,
+                norm: self.norm(&name("norm_cross"), norm.kind, norm.eps)?,
+            }),
+            false => None,
+        };
         Ok(Block {
             norm1: self.norm(&name("norm1"), norm.kind, norm.eps)?,
-            qkv: self.linear(&qkv, d, a.attention.qkv_bias)?,
-            out: self.linear(&[(&name("attn.out"), d)], q, a.attention.out_bias)?,
+            qkv: self.linear(&qkv, d, bias.qkv_bias)?,
+            out: self.linear(&[(&name("attn.out"), d)], q, bias.out_bias)?,
+            cross,
             norm2: self.norm(&name("norm2"), norm.kind, norm.eps)?,
             up: self.linear(&[(&name("mlp.up"), f)], d, a.mlp.bias)?,
             gate,
             down: self.linear(&[(&name("mlp.down"), d)], f, a.mlp.bias)?,
+        })
+    }
+
+    /// `prefix` is empty for the first stack, `decoder.` for the second.
+    fn stack(&self, a: &Arch, prefix: &str, layers: usize, f: usize) -> Result<StackWeights> {
+        let name = |part: &str| format!("{prefix}{part}");
+        let blocks = if a.shared_block { layers.min(1) } else { layers };
+        let block = |l: usize| self.block(a, &name(&format!("blocks.{l}")), f, !prefix.is_empty());
+        Ok(StackWeights {
+            positions: match a.positions {
+                Positions::Learned { .. } => {
+                    Some(self.table(&name("embed.positions.weight"), a.embedding.width)?)
+                }
+                _ => None,
+            },
+            norm: match a.embedding.norm {
+                true => Some(self.norm(&name("embed.norm"), a.norm.kind, a.norm.eps)?),
+                false => None,
+            },
+            blocks: (0..blocks).map(block).collect::<Result<_>>()?,
         })
     }
 
@@ -201,21 +250,19 @@ impl Weights {
         let b = Builder { ids, family: a.family.clone() };
         let e = a.embedding.width;
         let when = |yes: bool, name: &str| if yes { b.table(name, e).map(Some) } else { Ok(None) };
-        let blocks = if a.shared_block { a.layers.min(1) } else { a.layers };
         let mut weights = Weights {
             tokens: b.table("embed.tokens.weight", e)?,
-            positions: when(matches!(a.positions, Positions::Learned { .. }), "embed.positions.weight")?,
             types: when(a.embedding.types > 0, "embed.types.weight")?,
             tasks: when(a.embedding.tasks > 0, "embed.tasks.weight")?,
-            embed_norm: match a.embedding.norm {
-                true => Some(b.norm("embed.norm", a.norm.kind, a.norm.eps)?),
-                false => None,
-            },
             project: match a.embedding.projection {
                 true => Some(b.linear(&[("embed.project", a.hidden)], e, true)?),
                 false => None,
             },
-            blocks: (0..blocks).map(|l| b.block(a, l)).collect::<Result<_>>()?,
+            encoder: b.stack(a, "", a.layers, a.intermediate)?,
+            decoder: match a.decoder {
+                Some(second) => Some(b.stack(a, "decoder.", second.layers, second.intermediate)?),
+                None => None,
+            },
             final_norm: match a.final_norm {
                 true => Some(b.norm("final_norm", a.norm.kind, a.norm.eps)?),
                 false => None,
@@ -231,18 +278,24 @@ impl Weights {
     /// # Errors
     /// What `get` says.
     pub fn fill<'a>(&mut self, get: &mut dyn FnMut(Id) -> Result<Cow<'a, [f32]>>) -> Result<()> {
-        let tables =
-            [Some(&mut self.tokens), self.positions.as_mut(), self.types.as_mut(), self.tasks.as_mut()];
-        for table in tables.into_iter().flatten() {
-            keep(&mut table.data, get(table.id)?);
+        let Weights { tokens, types, tasks, project, encoder, decoder, final_norm, .. } = self;
+        let mut tables: Vec<&mut Table> = [tokens].into_iter().chain(types).chain(tasks).collect();
+        let mut norms: Vec<&mut NormWeights> = final_norm.iter_mut().collect();
+        let mut maps: Vec<&mut Linear> = project.iter_mut().collect();
+        for stack in [encoder].into_iter().chain(decoder) {
+            tables.extend(&mut stack.positions);
+            norms.extend(&mut stack.norm);
+            for b in &mut stack.blocks {
+                norms.extend([&mut b.norm1, &mut b.norm2]);
+                maps.extend([&mut b.qkv, &mut b.out, &mut b.up, &mut b.down].into_iter().chain(&mut b.gate));
+                if let Some(c) = &mut b.cross {
+                    norms.push(&mut c.norm);
+                    maps.extend([&mut c.q, &mut c.kv, &mut c.out]);
+                }
+            }
         }
-        let blocks = self.blocks.iter_mut();
-        let mut norms: Vec<&mut NormWeights> =
-            self.embed_norm.iter_mut().chain(&mut self.final_norm).collect();
-        let mut maps: Vec<&mut Linear> = self.project.iter_mut().collect();
-        for b in blocks {
-            norms.extend([&mut b.norm1, &mut b.norm2]);
-            maps.extend([&mut b.qkv, &mut b.out, &mut b.up, &mut b.down].into_iter().chain(&mut b.gate));
+        for table in tables {
+            keep(&mut table.data, get(table.id)?);
         }
         if let Some(head) = &mut self.head {
             if let Some((map, norm)) = &mut head.transform {
@@ -267,27 +320,6 @@ impl Weights {
         }
         Ok(())
     }
-
-    /// Layer `l`'s block.
-    pub fn block(&self, l: usize) -> &Block {
-        // With a shared block there is one for all layers.
-        &self.blocks[l.min(self.blocks.len() - 1)]
-    }
-
-    /// Bytes of all parameters as they are held.
-    pub fn bytes(&self) -> usize {
-        let tables = [Some(&self.tokens), self.positions.as_ref(), self.types.as_ref(), self.tasks.as_ref()];
-        let tables: usize = tables.into_iter().flatten().map(|t| 4 * t.data.len()).sum();
-        let block = |b: &Block| {
-            let maps = [&b.qkv, &b.out, &b.up, &b.down].into_iter().chain(&b.gate);
-            maps.map(Linear::bytes).sum::<usize>()
-        };
-        let head = self
-            .head
-            .as_ref()
-            .map_or(0, |h| h.decoder.bytes() + h.transform.as_ref().map_or(0, |(map, _)| map.bytes()));
-        tables + self.blocks.iter().map(block).sum::<usize>() + head
-    }
 }
 
 /// Copies into the memory that is there, or takes what is given.
@@ -306,10 +338,7 @@ fn fill_linear<'a>(
     let parts: Vec<&[f32]> = values.iter().map(|v| &**v).collect();
     map.weight.set_weights(map.input, &parts);
     if let Some(back) = map.back.get_mut() {
-        match parts[..] {
-            [all] => back.set_matrix(all, map.weight.cols(), map.input),
-            _ => back.set_matrix(&parts.concat(), map.weight.cols(), map.input),
-        }
+        back.set_matrices(&parts, map.input);
     }
     map.bias.clear();
     for id in map.parts.iter().filter_map(|p| p.bias) {

@@ -35,7 +35,7 @@ const PHI_P: [f32; 7] = [
     3.565_766_2e-2,
     0.398_942_2,
 ];
-const PHI_Q: [f32; 5] = [6.128_800_3e-5, 1.814_573e-3, 2.893_683_4e-2, 0.256_045_6, 1.0];
+const PHI_Q: [f32; 5] = [6.128_8e-5, 1.814_573e-3, 2.893_683_4e-2, 0.256_045_6, 1.0];
 
 /// The normal distribution function to within 2e-7.
 #[inline(always)]
@@ -61,7 +61,7 @@ fn sigmoid<S: Simd>(s: S, x: S::V) -> (S::V, S::V) {
 }
 
 /// 2 sqrt(2 / pi): the tanh form of gelu is x sigmoid(GELU_A (x + GELU_B x³)).
-const GELU_A: f32 = 1.595_769_1;
+const GELU_A: f32 = 1.595_769;
 const GELU_B: f32 = 0.044_715;
 
 /// The sigmoid of the tanh form of gelu, its complement, and the derivative of its argument.

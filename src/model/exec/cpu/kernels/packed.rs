@@ -66,16 +66,17 @@ impl Packed {
         });
     }
 
-    /// From a row-major matrix `[depth, cols]`.
+    /// From row-major matrices `[depth_i, cols]` below each other.
     #[must_use]
-    pub fn from_matrix(matrix: &[f32], depth: usize, cols: usize) -> Packed {
+    pub fn from_matrices(parts: &[&[f32]], cols: usize) -> Packed {
         let mut packed = Packed::default();
-        packed.set_matrix(matrix, depth, cols);
+        packed.set_matrices(parts, cols);
         packed
     }
 
-    /// As [`Packed::from_matrix`], in the memory that is already there.
-    pub fn set_matrix(&mut self, matrix: &[f32], depth: usize, cols: usize) {
+    /// As [`Packed::from_matrices`], in the memory that is already there.
+    pub fn set_matrices(&mut self, parts: &[&[f32]], cols: usize) {
+        let depth = parts.iter().map(|p| p.len() / cols.max(1)).sum();
         (self.depth, self.cols) = (depth, cols);
         let panels = cols.div_ceil(PANEL);
         let data = self.data.sized(panels * depth * PANEL);
@@ -85,9 +86,10 @@ impl Packed {
         data.par_chunks_exact_mut(depth * PANEL).enumerate().for_each(|(p, panel)| {
             let from = p * PANEL;
             let width = PANEL.min(cols - from);
-            for (k, row) in panel.chunks_exact_mut(PANEL).enumerate() {
-                row[..width].copy_from_slice(&matrix[k * cols + from..k * cols + from + width]);
-                row[width..].fill(0.0);
+            let rows = parts.iter().flat_map(|p| p.chunks_exact(cols));
+            for (to, row) in panel.chunks_exact_mut(PANEL).zip(rows) {
+                to[..width].copy_from_slice(&row[from..from + width]);
+                to[width..].fill(0.0);
             }
         });
     }
@@ -97,7 +99,7 @@ impl Packed {
     pub fn transposed(&self) -> Packed {
         let mut columns = vec![0.0; self.cols * self.depth];
         columns.par_chunks_exact_mut(self.depth.max(1)).enumerate().for_each(|(j, c)| self.column(j, c));
-        Packed::from_matrix(&columns, self.cols, self.depth)
+        Packed::from_matrices(&[&columns], self.depth)
     }
 
     /// Copies column `j`.
@@ -146,7 +148,7 @@ mod tests {
             let (first, second) = weights.split_at(cols / 2 * depth);
             let others = [
                 Packed::from_weights(depth, &[first, second]),
-                Packed::from_matrix(&matrix, depth, cols),
+                Packed::from_matrices(&[&matrix[..cols], &matrix[cols..]], cols),
                 Packed::from_rows_of(&weights, depth, &(0..cols as u32).collect::<Vec<_>>()),
                 a.transposed().transposed(),
             ];
@@ -157,7 +159,7 @@ mod tests {
             a.column(cols - 1, &mut column);
             assert_eq!(column, weights[(cols - 1) * depth..]);
             let t = a.transposed();
-            t.column(depth - 1, &mut vec![0.0; 0]);
+            t.column(depth - 1, &mut [0.0; 0]);
             assert_eq!((t.depth(), t.cols()), (cols, depth));
         }
     }

@@ -402,7 +402,8 @@ mod tests {
         let (plain, biased) = (run(Finish::Store), run(Finish::Bias(&bias)));
         let kind = Activation::Silu;
         let mut kept = vec![0.0; m * n];
-        let cases: [(Vec<f32>, Box<dyn Fn(usize) -> f32>); 4] = [
+        type Wanted<'a> = Box<dyn Fn(usize) -> f32 + 'a>;
+        let cases: [(Vec<f32>, Wanted<'_>); 4] = [
             (run(Finish::Act(kind, Some(&bias))), Box::new(|i| silu(biased[i]))),
             (run(Finish::Keep(kind, Some(&bias), &mut kept)), Box::new(|i| silu(biased[i]))),
             (run(Finish::Gate(kind, Some(&bias))), Box::new(|i| silu(biased[i]) * old[i])),

@@ -1,7 +1,10 @@
 //! Training: the loss is the cross entropy, its gradient the derivative, a step is AdamW's, and seeds mean the same.
 
 use super::*;
+use crate::model::plan::Sites;
 use crate::model::testing::{self, VOCAB, archs};
+
+const DEVICES: [Device; 2] = [Device::Cpu, Device::CandleCpu];
 
 fn targets(list: &[(usize, usize, u32)]) -> Vec<Target> {
     list.iter().map(|&(row, position, token)| Target { row, position, token }).collect()
@@ -9,9 +12,9 @@ fn targets(list: &[(usize, usize, u32)]) -> Vec<Target> {
 
 #[test]
 fn the_loss_is_the_mean_cross_entropy_of_the_logits() {
-    for arch in archs() {
+    for (arch, device) in archs().into_iter().flat_map(|a| DEVICES.map(|d| (a.clone(), d))) {
         let params = testing::params(&arch, 1);
-        let t = Trainer::from_params(&arch, &params, AdamW::default(), Device::Cpu).unwrap();
+        let t = Trainer::from_params(&arch, &params, AdamW::default(), device).unwrap();
         let b = testing::batch(&[4, 6], 2);
         let chosen = targets(&[(0, 1, 5), (1, 5, 0), (1, 2, 22)]);
         let sites = Sites::At(chosen.iter().map(|t| (t.row, t.position)).collect());
@@ -30,28 +33,24 @@ fn the_loss_is_the_mean_cross_entropy_of_the_logits() {
 
 #[test]
 fn the_gradient_of_every_parameter_is_the_derivative_of_the_loss() {
-    for arch in archs() {
+    for (arch, device) in archs().into_iter().flat_map(|a| DEVICES.map(|d| (a.clone(), d))) {
         let params = testing::params(&arch, 3);
         let b = testing::batch(&[3, 5], 4);
         let chosen = targets(&[(0, 1, 5), (1, 3, 0), (1, 2, 22)]);
-        let trainer = |p: &Params| Trainer::from_params(&arch, p, AdamW::default(), Device::Cpu).unwrap();
-        let t = trainer(&params);
-        let gradients = t.graph(&b, &chosen).unwrap().backward().unwrap();
-        for slot in &t.slots {
-            let g: Vec<f32> = match gradients.get(slot.var.as_tensor()) {
-                Some(g) => g.flatten_all().unwrap().to_vec1().unwrap(),
-                None => panic!("{}: no gradient for {}", arch.family, slot.name),
-            };
+        let trainer = |p: &Params| Trainer::from_params(&arch, p, AdamW::default(), device).unwrap();
+        let gradients = trainer(&params).0.gradients(&b, &chosen).unwrap();
+        for (parameter, g) in arch.parameters().iter().zip(gradients) {
+            let g = g.unwrap_or_else(|| panic!("{}: no gradient for {}", arch.family, parameter.name)).data;
             // The steepest element of each parameter, and one fixed one.
             let steepest = (0..g.len()).max_by(|&i, &j| g[i].abs().total_cmp(&g[j].abs())).unwrap();
             for i in [steepest, g.len() / 2] {
                 let moved = |by: f32| {
                     let mut p = params.clone();
-                    let mut array = p.take(&slot.name).unwrap();
+                    let mut array = p.take(&parameter.name).unwrap();
                     let before = array.data[i];
                     array.data[i] += by;
                     let step = f64::from(array.data[i] - before);
-                    p.insert(slot.name.clone(), array);
+                    p.insert(parameter.name.clone(), array);
                     (f64::from(trainer(&p).loss(&b, &chosen).unwrap()), step)
                 };
                 let slope = |h: f32| {
@@ -62,9 +61,9 @@ fn the_gradient_of_every_parameter_is_the_derivative_of_the_loss() {
                 let error = (estimate - f64::from(g[i])).abs();
                 assert!(
                     error < 2e-4 + 2e-3 * estimate.abs(),
-                    "{} {}[{i}]: {} for {estimate}",
+                    "{} {device} {}[{i}]: {} for {estimate}",
                     arch.family,
-                    slot.name,
+                    parameter.name,
                     g[i]
                 );
             }
@@ -73,24 +72,44 @@ fn the_gradient_of_every_parameter_is_the_derivative_of_the_loss() {
 }
 
 #[test]
+fn both_trainers_find_the_same_gradients() {
+    for arch in archs() {
+        let params = testing::params(&arch, 11);
+        let b = testing::batch(&[7, 2, 5], 12);
+        let chosen = targets(&[(0, 1, 5), (0, 6, 3), (2, 3, 0), (1, 0, 22), (0, 1, 7)]);
+        let gradients = DEVICES.map(|d| {
+            let mut t = Trainer::from_params(&arch, &params, AdamW::default(), d).unwrap();
+            t.0.gradients(&b, &chosen).unwrap()
+        });
+        for ((parameter, ours), theirs) in arch.parameters().iter().zip(&gradients[0]).zip(&gradients[1]) {
+            let (ours, theirs) = (ours.as_ref().unwrap(), theirs.as_ref().unwrap());
+            let scale = theirs.data.iter().fold(1e-3f32, |m, v| m.max(v.abs()));
+            let worst = testing::distance(ours, theirs) / scale;
+            assert!(worst < 2e-4, "{} {}: {worst}", arch.family, parameter.name);
+        }
+    }
+}
+
+#[test]
 fn a_step_is_adamw_with_clipping() {
+    DEVICES.into_iter().for_each(steps_are_adamw);
+}
+
+fn steps_are_adamw(device: Device) {
     let arch = archs().remove(0);
     let params = testing::params(&arch, 5);
     let b = testing::batch(&[4], 6);
     let chosen = targets(&[(0, 1, 5)]);
     let settings = AdamW { clip: 0.01, weight_decay: 0.1, ..AdamW::default() };
-    let mut t = Trainer::from_params(&arch, &params, settings, Device::Cpu).unwrap();
+    let mut t = Trainer::from_params(&arch, &params, settings, device).unwrap();
     let lr = 1e-3;
     let mut m = std::collections::BTreeMap::new();
     for step in 1..=3i32 {
         let before = t.params().unwrap();
-        let store = t.graph(&b, &chosen).unwrap().backward().unwrap();
-        let g = |s: &Slot| -> Vec<f64> {
-            let v: Vec<f32> = store.get(s.var.as_tensor()).unwrap().flatten_all().unwrap().to_vec1().unwrap();
-            v.into_iter().map(f64::from).collect()
-        };
+        let gradients = t.0.gradients(&b, &chosen).unwrap();
+        let wide = |g: Option<Array>| -> Vec<f64> { g.unwrap().data.into_iter().map(f64::from).collect() };
         let all: Vec<(String, Role, Vec<f64>)> =
-            t.slots.iter().map(|s| (s.name.clone(), s.role, g(s))).collect();
+            arch.parameters().into_iter().zip(gradients).map(|(p, g)| (p.name, p.role, wide(g))).collect();
         let norm = all.iter().flat_map(|(_, _, g)| g).map(|v| v * v).sum::<f64>().sqrt();
         assert!(norm > 0.01, "the clip must bind");
         t.step(&b, &chosen, lr).unwrap();
@@ -113,15 +132,15 @@ fn a_step_is_adamw_with_clipping() {
                 }
             }
         }
-        println!("step {step}: largest deviation from AdamW {worst:.1e}");
+        println!("{device}, step {step}: largest deviation from AdamW {worst:.1e}");
         assert!(worst < 5e-6, "{worst}");
     }
 }
 
 #[test]
 fn a_few_sentences_are_learnt_by_heart() {
-    for arch in archs().into_iter().take(2) {
-        let mut t = Trainer::new(&arch, 1, AdamW::default(), Device::Cpu).unwrap();
+    for (arch, device) in archs().into_iter().take(2).flat_map(|a| DEVICES.map(|d| (a.clone(), d))) {
+        let mut t = Trainer::new(&arch, 1, AdamW::default(), device).unwrap();
         let b = testing::batch(&[5, 5, 4], 9);
         let chosen = targets(&[(0, 2, 3), (1, 4, 17), (2, 1, 8)]);
         let first = t.loss(&b, &chosen).unwrap();
@@ -145,22 +164,28 @@ fn the_same_seed_gives_the_same_numbers() {
     assert_eq!(tokens[..3], PINNED);
     let sd = (tokens.iter().map(|v| v * v).sum::<f32>() / tokens.len() as f32).sqrt();
     assert!((sd - 0.02).abs() < 0.004, "{sd}");
-    let train = || {
-        let mut t = Trainer::new(&arch, 7, AdamW::default(), Device::Cpu).unwrap();
+    let train = |device| {
+        let mut t = Trainer::new(&arch, 7, AdamW::default(), device).unwrap();
         for _ in 0..5 {
             t.step(&testing::batch(&[5, 3], 1), &targets(&[(0, 2, 3)]), 1e-3).unwrap();
         }
         t.params().unwrap()
     };
-    assert_eq!(train(), train());
+    for device in DEVICES {
+        assert_eq!(train(device), train(device), "{device}");
+    }
 }
 
 const PINNED: [f32; 3] = [-0.015507438, -0.027668435, 0.017794259];
 
 #[test]
 fn bad_targets_and_exploding_losses_are_refused_and_change_nothing() {
+    DEVICES.into_iter().for_each(refusals);
+}
+
+fn refusals(device: Device) {
     let arch = archs().remove(0);
-    let mut t = Trainer::new(&arch, 1, AdamW::default(), Device::Cpu).unwrap();
+    let mut t = Trainer::new(&arch, 1, AdamW::default(), device).unwrap();
     let b = testing::batch(&[3, 2], 1);
     let before = t.params().unwrap();
     for bad in [targets(&[]), targets(&[(1, 2, 0)]), targets(&[(0, 0, 23)]), targets(&[(2, 0, 0)])] {
@@ -172,7 +197,7 @@ fn bad_targets_and_exploding_losses_are_refused_and_change_nothing() {
     let mut w = wild.take("head.transform.weight").unwrap();
     w.data.fill(1e38);
     wild.insert("head.transform.weight", w);
-    let mut t = Trainer::from_params(&arch, &wild, AdamW::default(), Device::Cpu).unwrap();
+    let mut t = Trainer::from_params(&arch, &wild, AdamW::default(), device).unwrap();
     let e = t.step(&b, &targets(&[(0, 1, 5)]), 1e-3);
     assert!(matches!(e, Err(ModelError::Training(_))), "{e:?}");
     assert_eq!(t.params().unwrap(), wild);

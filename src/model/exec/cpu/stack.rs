@@ -1,0 +1,104 @@
+//! One of a model's stacks of blocks: the encoder (or the only one), or the decoder on top of it.
+
+use super::kernels::attention::Span;
+use super::kernels::rotary::{Angles, Heads};
+use super::rows::{Need, Rows, Selection};
+use super::state::Keep;
+use super::tap::Patterns;
+use super::weights::{Block, StackWeights};
+use crate::model::batch::Batch;
+use crate::model::hook::HookPoint;
+
+/// Places in a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Pre,
+    Pattern,
+    Cross,
+    AttnOut,
+    Mid,
+    MlpOut,
+    Post,
+}
+
+/// A stack in one pass.
+pub(super) struct Stack<'a> {
+    pub weights: &'a StackWeights,
+    /// What it reads.
+    pub batch: &'a Batch,
+    /// Whether it is the decoder.
+    pub second: bool,
+    pub heads: usize,
+    pub kv_heads: usize,
+    pub dim: usize,
+    /// Width of the feed-forward part.
+    pub intermediate: usize,
+    pub causal: bool,
+    pub angles: Option<&'a Angles>,
+    /// Blocks there are.
+    pub layers: usize,
+    /// Blocks `first..blocks` run.
+    pub first: usize,
+    pub blocks: usize,
+    /// What the last of them must compute behind its attention's keys and values.
+    pub need: Need,
+    /// Padding is computed.
+    pub padded: bool,
+}
+
+impl Stack<'_> {
+    /// The point of that place in block `l`, where it has a name.
+    pub fn point(&self, part: Part, l: usize) -> Option<HookPoint> {
+        match (part, self.second) {
+            (Part::Pre, false) => Some(HookPoint::ResidPre(l)),
+            (Part::Pattern, false) => Some(HookPoint::Pattern(l)),
+            (Part::AttnOut, false) => Some(HookPoint::AttnOut(l)),
+            (Part::Mid, false) => Some(HookPoint::ResidMid(l)),
+            (Part::MlpOut, false) => Some(HookPoint::MlpOut(l)),
+            (Part::Post, false) => Some(HookPoint::ResidPost(l)),
+            (Part::Pre, true) => Some(HookPoint::DecoderPre(l)),
+            (Part::Pattern, true) => Some(HookPoint::DecoderPattern(l)),
+            (Part::Cross, true) => Some(HookPoint::CrossPattern(l)),
+            (Part::Post, true) => Some(HookPoint::DecoderPost(l)),
+            (Part::Cross, false) | (Part::AttnOut | Part::Mid | Part::MlpOut, true) => None,
+        }
+    }
+
+    pub fn block(&self, l: usize) -> &Block {
+        self.weights.block(l)
+    }
+
+    /// Where block `l` keeps its values.
+    pub fn slots(&self, keep: Keep, l: usize) -> (usize, usize) {
+        let slot = |wanted: bool| if wanted { l - self.first } else { 0 };
+        (slot(keep >= Keep::Hidden), slot(keep == Keep::Weights))
+    }
+
+    /// The rows that run behind the attention of block `l`, if they are not all.
+    pub fn selection<'r>(&self, l: usize, rows: &'r Rows) -> Option<&'r Selection> {
+        rows.selection().filter(|_| l + 1 == self.blocks)
+    }
+
+    /// Whether the states above the last block are those of the selected rows.
+    pub fn top_selected(&self, rows: &Rows) -> bool {
+        self.blocks > self.first && rows.selection().is_some()
+    }
+
+    /// Where columns of queries, keys, values begin and end.
+    pub fn columns(&self) -> [usize; 4] {
+        let (q, kv) = (self.heads * self.dim, self.kv_heads * self.dim);
+        [0, q, q + kv, q + 2 * kv]
+    }
+
+    pub fn query_heads(&self) -> Heads {
+        Heads { from: 0, count: self.heads, dim: self.dim }
+    }
+
+    pub fn key_heads(&self) -> Heads {
+        Heads { from: self.columns()[1], count: self.kv_heads, dim: self.dim }
+    }
+
+    pub fn patterns<'r>(&self, rows: &'r Rows, selected: bool, spans: &'r [Span]) -> Patterns<'r> {
+        Patterns { heads: self.heads, rows, selected, spans }
+    }
+}

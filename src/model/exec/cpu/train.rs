@@ -1,0 +1,168 @@
+//! Training on the CPU: the executor's own way up and down with gradients of weights, and a fused AdamW step; what it
+//! does is said in [`crate::model::exec::train`].
+
+use std::borrow::Cow;
+
+use super::grads::Grads;
+use super::kernels::adamw::{Step, square_sum, update};
+use super::kernels::buffer::Buffer;
+use super::kernels::team::Team;
+use super::state::{Keep, State};
+use super::tap::Tap;
+use super::{CpuExecutor, Pass};
+use crate::model::arch::{Arch, Role};
+use crate::model::array::Array;
+use crate::model::batch::Batch;
+use crate::model::error::{ModelError, Result};
+use crate::model::exec::Executor;
+use crate::model::exec::train::{AdamW, Training, check};
+use crate::model::hook::HookPoint;
+use crate::model::params::Params;
+use crate::model::plan::{Gradient, Plan, Scalar, Target};
+use crate::model::trace::Trace;
+
+/// One trained parameter and its moments.
+struct Slot {
+    name: String,
+    role: Role,
+    value: Array,
+    first: Buffer,
+    second: Buffer,
+}
+
+/// A model in training.
+pub struct Trainer {
+    executor: CpuExecutor,
+    slots: Vec<Slot>,
+    grads: Grads,
+    state: State,
+    settings: AdamW,
+    steps: u64,
+}
+
+impl Trainer {
+    /// Starts from given parameters.
+    ///
+    /// # Errors
+    /// [`ModelError::MissingTensor`].
+    pub fn from_params(arch: &Arch, params: &Params, settings: AdamW) -> Result<Trainer> {
+        let executor = CpuExecutor::new(arch, params.clone())?;
+        let mut slots = Vec::new();
+        for p in arch.parameters() {
+            let value = params.get(&p.name).cloned().unwrap_or_default();
+            let (mut first, mut second) = (Buffer::default(), Buffer::default());
+            first.zeroed(value.data.len());
+            second.zeroed(value.data.len());
+            slots.push(Slot { name: p.name, role: p.role, value, first, second });
+        }
+        let (grads, state) = (Grads::new(arch), State::default());
+        Ok(Trainer { executor, slots, grads, state, settings, steps: 0 })
+    }
+
+    /// Fills `self.grads` with the gradients of the mean cross entropy, which is returned.
+    fn differentiate(&mut self, batch: &Batch, targets: &[Target]) -> Result<f32> {
+        let CpuExecutor { arch, weights, .. } = &self.executor;
+        check(arch, batch, targets)?;
+        let plan = Plan {
+            gradient: Some(Gradient { of: Scalar::LogProbability(targets.to_vec()), wrt: Vec::new() }),
+            ..Plan::default()
+        };
+        let tap = Tap::new(&plan, batch, arch)?;
+        let angles = self.executor.angles(batch.len());
+        let input = arch.decoder.map(|d| batch.decoder_input(d.start_token));
+        let mut pass =
+            Pass::new((arch, weights), (batch, input.as_ref()), &tap, angles.as_deref(), Keep::Weights);
+        pass.team = Team::Pool;
+        self.grads.clear();
+        pass.up(&mut self.state, 0..batch.rows(), None);
+        if let Some(g) = &plan.gradient {
+            let weight = -1.0 / targets.len() as f32;
+            pass.down(&mut self.state, &g.of, Some(weight), Some(&mut self.grads));
+        }
+        Ok(mean_loss(&tap.finish()))
+    }
+}
+
+fn mean_loss(trace: &Trace) -> f32 {
+    let sum: f64 = trace.scalars.iter().map(|v| f64::from(*v)).sum();
+    (-sum / trace.scalars.len().max(1) as f64) as f32
+}
+
+impl Training for Trainer {
+    fn step(&mut self, batch: &Batch, targets: &[Target], lr: f64) -> Result<f32> {
+        let loss = self.differentiate(batch, targets)?;
+        if !loss.is_finite() {
+            return Err(ModelError::Training(format!("the loss became {loss}; lower the learning rate")));
+        }
+        let square: f64 = (0..self.slots.len()).filter_map(|id| self.grads.get(id)).map(square_sum).sum();
+        if !square.is_finite() {
+            return Err(ModelError::Training("the gradient is not finite; lower the learning rate".into()));
+        }
+        let s = self.settings;
+        self.steps += 1;
+        let correct = |beta: f64| (1.0 / (1.0 - beta.powf(self.steps as f64))) as f32;
+        for (id, slot) in self.slots.iter_mut().enumerate() {
+            // A parameter without gradient took no part in this loss (an unused head, say): it stays.
+            let Some(g) = self.grads.get(id) else { continue };
+            let decay = if slot.role == Role::Weight { lr * s.weight_decay } else { 0.0 };
+            let step = Step {
+                beta1: s.beta1 as f32,
+                beta2: s.beta2 as f32,
+                eps: s.eps as f32,
+                shrink: (s.clip / square.sqrt().max(1e-12)).min(1.0) as f32,
+                keep: (1.0 - decay) as f32,
+                rate: lr as f32,
+                correct1: correct(s.beta1),
+                correct2: correct(s.beta2),
+            };
+            let (first, second) = (slot.first.as_mut(), slot.second.as_mut());
+            update(Team::Pool, &step, &mut slot.value.data, g, first, second);
+        }
+        let slots = &self.slots;
+        self.executor.weights.fill(&mut |id| Ok(Cow::Borrowed(&*slots[id].value.data)))?;
+        Ok(loss)
+    }
+
+    fn loss(&self, batch: &Batch, targets: &[Target]) -> Result<f32> {
+        let arch = &self.executor.arch;
+        check(arch, batch, targets)?;
+        // The cheapest point to differentiate at: only the values are wanted.
+        let top = match arch.decoder {
+            Some(d) => HookPoint::DecoderPost(d.layers - 1),
+            None => HookPoint::ResidPost(arch.layers - 1),
+        };
+        let plan = Plan::default().gradient(Scalar::LogProbability(targets.to_vec()), &[top]);
+        Ok(mean_loss(&self.executor.run(batch, &plan)?))
+    }
+
+    fn forward(&self, batch: &Batch, plan: &Plan) -> Result<Trace> {
+        batch.check(&self.executor.arch)?;
+        plan.check("model in training", &self.executor.arch, batch)?;
+        self.executor.run(batch, plan)
+    }
+
+    fn arch(&self) -> &Arch {
+        &self.executor.arch
+    }
+
+    fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    fn params(&self) -> Result<Params> {
+        let mut params = Params::default();
+        for s in &self.slots {
+            params.insert(s.name.clone(), s.value.clone());
+        }
+        Ok(params)
+    }
+
+    #[cfg(test)]
+    fn gradients(&mut self, batch: &Batch, targets: &[Target]) -> Result<Vec<Option<Array>>> {
+        self.differentiate(batch, targets)?;
+        let array = |(id, s): (usize, &Slot)| {
+            self.grads.get(id).map(|g| Array::new(s.value.shape.clone(), g.to_vec()))
+        };
+        Ok(self.slots.iter().enumerate().map(array).collect())
+    }
+}

@@ -1,0 +1,190 @@
+//! Training small models from nothing: seeded initial values, cross entropy at chosen places, AdamW. One interface; the
+//! CPU executor trains on the CPU, candle on GPUs.
+
+use std::path::Path;
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Normal};
+
+use super::{candle, cpu, on_cpu};
+use crate::model::arch::{Arch, Role};
+use crate::model::array::Array;
+use crate::model::batch::Batch;
+use crate::model::device::Device;
+use crate::model::error::{ModelError, Result};
+use crate::model::families::Family;
+use crate::model::params::Params;
+use crate::model::plan::{Plan, Target};
+use crate::model::trace::Trace;
+use crate::model::weights;
+
+/// Standard deviation of initial weights (BERT, GPT-2).
+const INITIAL_SD: f32 = 0.02;
+
+/// AdamW (Loshchilov and Hutter, 2019) with clipping by the global norm.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdamW {
+    /// Decay of the first moment.
+    pub beta1: f64,
+    /// Decay of the second moment.
+    pub beta2: f64,
+    /// Added to the root of the second moment.
+    pub eps: f64,
+    /// Decoupled decay of matrices and tables (not of biases and norms), times the learning rate.
+    pub weight_decay: f64,
+    /// Largest global gradient norm.
+    pub clip: f64,
+}
+
+impl Default for AdamW {
+    fn default() -> AdamW {
+        AdamW { beta1: 0.9, beta2: 0.98, eps: 1e-8, weight_decay: 0.01, clip: 1.0 }
+    }
+}
+
+/// What an executor's trainer does.
+pub(super) trait Training: Send {
+    fn step(&mut self, batch: &Batch, targets: &[Target], lr: f64) -> Result<f32>;
+    fn loss(&self, batch: &Batch, targets: &[Target]) -> Result<f32>;
+    fn forward(&self, batch: &Batch, plan: &Plan) -> Result<Trace>;
+    fn arch(&self) -> &Arch;
+    fn steps(&self) -> u64;
+    fn params(&self) -> Result<Params>;
+    /// The gradients of all parameters in the order of [`Arch::parameters`].
+    #[cfg(test)]
+    fn gradients(&mut self, batch: &Batch, targets: &[Target]) -> Result<Vec<Option<Array>>>;
+}
+
+/// A model in training.
+pub struct Trainer(Box<dyn Training>);
+
+impl Trainer {
+    /// Starts from normal deviates of standard deviation 0.02 (biases 0, norm weights 1), drawn from ChaCha8 in the order
+    /// of [`Arch::parameters`]. The same seed gives the same numbers on every machine.
+    ///
+    /// # Errors
+    /// [`ModelError::Config`] if the architecture is inconsistent; [`ModelError::Device`]; [`ModelError::Compute`].
+    pub fn new(arch: &Arch, seed: u64, settings: AdamW, device: Device) -> Result<Trainer> {
+        let params = initial(arch, seed)?;
+        Trainer::from_params(arch, &params, settings, device)
+    }
+
+    /// Starts from given parameters.
+    ///
+    /// # Errors
+    /// As [`Trainer::new`]; [`ModelError::MissingTensor`].
+    pub fn from_params(arch: &Arch, params: &Params, settings: AdamW, device: Device) -> Result<Trainer> {
+        Ok(Trainer(if on_cpu(device) {
+            Box::new(cpu::train::Trainer::from_params(arch, params, settings)?)
+        } else {
+            Box::new(candle::train::Trainer::from_params(arch, params, settings, device)?)
+        }))
+    }
+
+    /// One step on the mean cross entropy at `targets` (a causal model predicts `token` at the position *before* it);
+    /// returns that mean in nats, as it was before the step.
+    ///
+    /// # Errors
+    /// [`ModelError::Training`] for a target outside the batch, or a loss that is not finite (nothing is changed
+    /// then); the errors of [`Batch::check`].
+    pub fn step(&mut self, batch: &Batch, targets: &[Target], lr: f64) -> Result<f32> {
+        self.0.step(batch, targets, lr)
+    }
+
+    /// The mean cross entropy at `targets` in nats; nothing is changed.
+    ///
+    /// # Errors
+    /// As [`Trainer::step`].
+    pub fn loss(&self, batch: &Batch, targets: &[Target]) -> Result<f32> {
+        self.0.loss(batch, targets)
+    }
+
+    /// Runs a plan on the model as it stands.
+    ///
+    /// # Errors
+    /// As [`Model::forward`](crate::model::Model::forward).
+    pub fn forward(&self, batch: &Batch, plan: &Plan) -> Result<Trace> {
+        self.0.forward(batch, plan)
+    }
+
+    /// The architecture.
+    pub fn arch(&self) -> &Arch {
+        self.0.arch()
+    }
+
+    /// Steps taken.
+    pub fn steps(&self) -> u64 {
+        self.0.steps()
+    }
+
+    /// The parameters as they stand, on the host.
+    ///
+    /// # Errors
+    /// [`ModelError::Compute`].
+    pub fn params(&self) -> Result<Params> {
+        self.0.params()
+    }
+
+    /// Writes `config.json` and `model.safetensors` (f16) with the names of the family's own checkpoints into `dir`,
+    /// which is created if need be. Together with a `tokenizer.json` that makes an ordinary Hugging Face folder.
+    ///
+    /// # Errors
+    /// [`ModelError::Io`]; [`ModelError::Weights`] if a value does not fit f16.
+    pub fn export(&self, dir: &Path) -> Result<()> {
+        let arch = self.arch();
+        let family = Family::of(arch)?;
+        let config = family.config.ok_or_else(|| {
+            ModelError::Training(format!("folders of '{}' are read, not written", arch.family))
+        })?;
+        let tensors = self.params()?.to_checkpoint(arch, family)?;
+        std::fs::create_dir_all(dir).map_err(ModelError::io(dir))?;
+        weights::write_f16(&dir.join("model.safetensors"), &tensors)?;
+        let mut text =
+            serde_json::to_string_pretty(&config(arch)).map_err(|e| ModelError::Training(e.to_string()))?;
+        text.push('\n');
+        weights::write_whole(&dir.join("config.json"), text.as_bytes())
+    }
+}
+
+/// Initial parameters of an architecture; see [`Trainer::new`].
+///
+/// # Errors
+/// [`ModelError::Config`] if the architecture is inconsistent.
+pub fn initial(arch: &Arch, seed: u64) -> Result<Params> {
+    let wrong = |what| ModelError::Config { file: "architecture".into(), what };
+    arch.validate().map_err(wrong)?;
+    let normal = Normal::new(0f32, INITIAL_SD).map_err(|e| wrong(e.to_string()))?;
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut params = Params::default();
+    for p in arch.parameters() {
+        let n: usize = p.shape.iter().product();
+        let data = match p.role {
+            Role::Weight => (0..n).map(|_| normal.sample(&mut rng)).collect(),
+            Role::Bias => vec![0.0; n],
+            Role::Scale => vec![1.0; n],
+        };
+        params.insert(p.name, Array::new(p.shape, data));
+    }
+    Ok(params)
+}
+
+/// Checks a batch and its targets.
+///
+/// # Errors
+/// As [`Trainer::step`].
+pub(super) fn check(arch: &Arch, batch: &Batch, targets: &[Target]) -> Result<()> {
+    batch.check(arch)?;
+    if targets.is_empty() {
+        return Err(ModelError::Training("no targets".into()));
+    }
+    for t in targets {
+        if !batch.output().is_token(t.row, t.position) || t.token as usize >= arch.vocab {
+            return Err(ModelError::Training(format!("target {t:?} lies outside the batch or vocabulary")));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
