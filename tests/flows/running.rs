@@ -1,0 +1,223 @@
+//! The loop itself, and what holds for any keys at any size.
+
+use super::*;
+
+// ---- the loop ----------------------------------------------------------------------------------------------------
+
+#[derive(Default)]
+struct Tape {
+    record: Rc<RefCell<Vec<Record>>>,
+    fails: bool,
+}
+
+impl Tape {
+    fn note(&mut self, line: Record) -> Result<(), Problem> {
+        if self.fails {
+            let text = |t: &str| t.to_owned();
+            return Err(Problem {
+                what: text("disk full"),
+                r#where: text("session"),
+                hint: text("make room"),
+            });
+        }
+        self.record.borrow_mut().push(line);
+        Ok(())
+    }
+}
+
+impl Recorder for Tape {
+    fn command(&mut self, _: f64, command: &Command) -> Result<(), Problem> {
+        self.note(Record::Command(command.clone()))
+    }
+
+    fn event(&mut self, _: f64, event: &Event) -> Result<(), Problem> {
+        self.note(Record::Event(event.clone()))
+    }
+
+    fn rename(&mut self, name: &str) -> Result<String, Problem> {
+        Ok(name.to_owned())
+    }
+
+    fn finish(&mut self) {}
+}
+
+/// Runs the loop on a fake engine while keys arrive, each after so many milliseconds. Gives the board, the reason of
+/// the end, the last screen, and the frames drawn before each key.
+fn looped(tape: Tape, keys: &[(u64, &str)]) -> (Board, ExitReason, String, Vec<usize>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut terminal = Terminal::new(TestBackend::new(120, 40)).unwrap();
+    let (keyboard, mut input) = unbounded_channel();
+    let input = futures::stream::poll_fn(move |cx| input.poll_recv(cx));
+    let frames = Rc::new(Cell::new(0));
+    let counter = frames.clone();
+    let options = Options {
+        start: Start::new(Catalog::sample()),
+        export: Arc::new(|figure| Ok(vec![format!("{}.png", figure.name).into()])),
+        copy: Box::new(|_| {}),
+        frame: Box::new(move |begins| counter.set(counter.get() + usize::from(begins))),
+        notices: Vec::new(),
+        stop: Box::pin(std::future::pending()),
+    };
+    let source = Source::Live(Box::new(FakeEngine::new(common::script())), Some(Box::new(tape)));
+    let mut before = Vec::new();
+    let (report, ()) = runtime.block_on(async {
+        tokio::join!(run(&mut terminal, input, source, options), async {
+            for (wait, key) in keys {
+                tokio::time::sleep(Duration::from_millis(*wait)).await;
+                before.push(frames.get());
+                let key: probity::tui::key::Key = key.parse().unwrap();
+                let event = KeyEvent::new(key.code, key.modifiers);
+                keyboard.send(Ok(Input::Key(event))).unwrap();
+            }
+            // Without a key to quit, the input ends.
+            drop(keyboard);
+        })
+    });
+    let report = report.unwrap();
+    let screen = terminal.backend().to_string();
+    (report.board, report.reason, screen, before)
+}
+
+#[test]
+fn the_loop_draws_records_and_quits() {
+    let tape = Tape::default();
+    let record = tape.record.clone();
+    let keys = [(100, "l"), (60, "l"), (60, "e"), (60, "ctrl-c"), (60, "q")];
+    let (board, reason, screen, _) = looped(tape, &keys);
+    assert_eq!(reason, ExitReason::User);
+    assert_eq!(board.point.as_ref().unwrap().reliability[0].value.value, 0.165);
+    assert!(screen.contains("cpu (2 threads)"), "{screen}");
+    assert_eq!(fold(&record.borrow()), board, "the recording rebuilds the board");
+}
+
+#[test]
+fn an_idle_loop_draws_nothing() {
+    let (_, _, _, frames) = looped(Tape::default(), &[(300, "ctrl-c"), (300, "z"), (300, "z"), (0, "q")]);
+    assert_eq!(frames[2] - frames[1], 1, "one frame for one key, and none while nothing happens");
+}
+
+#[test]
+fn a_closed_input_ends_the_loop() {
+    let (_, reason, _, _) = looped(Tape::default(), &[(50, "l")]);
+    assert_eq!(reason, ExitReason::InputClosed);
+}
+
+#[test]
+fn a_recording_that_fails_does_not_end_the_program() {
+    let tape = Tape { fails: true, ..Tape::default() };
+    let (board, _, screen, _) = looped(tape, &[(100, "l"), (100, "!"), (100, "ctrl-c")]);
+    assert!(board.point.is_some());
+    assert!(screen.contains("disk full"), "{screen}");
+}
+
+// ---- properties --------------------------------------------------------------------------------------------------
+
+#[derive(Debug, Clone)]
+enum Stimulus {
+    Key(KeyCode, KeyModifiers),
+    Mouse(MouseKind, u16, u16),
+    Resize(u16, u16),
+    Paste(String),
+    Tick,
+    Finding(usize),
+    Answer,
+    Finish(bool),
+    Models,
+}
+
+fn stimulus() -> impl Strategy<Value = Stimulus> {
+    let code = prop_oneof![
+        8 => prop::sample::select("hjklHLqmoxgTupes iyvnN!:?25=[]z.019-+abc".chars().collect::<Vec<_>>())
+            .prop_map(KeyCode::Char),
+        2 => prop::sample::select(vec![
+            KeyCode::Enter, KeyCode::Esc, KeyCode::Tab, KeyCode::BackTab, KeyCode::Backspace, KeyCode::Up,
+            KeyCode::Down, KeyCode::Left, KeyCode::Right, KeyCode::Home, KeyCode::End, KeyCode::PageUp,
+            KeyCode::PageDown,
+        ]),
+        1 => any::<char>().prop_map(KeyCode::Char),
+    ];
+    let modifiers = prop_oneof![
+        9 => Just(KeyModifiers::NONE),
+        1 => prop::sample::select(vec![KeyModifiers::CONTROL, KeyModifiers::ALT, KeyModifiers::SHIFT]),
+    ];
+    let kind = prop::sample::select(vec![
+        MouseKind::Press,
+        MouseKind::Drag,
+        MouseKind::Release,
+        MouseKind::ScrollUp,
+        MouseKind::ScrollDown,
+    ]);
+    prop_oneof![
+        12 => (code, modifiers).prop_map(|(c, m)| Stimulus::Key(c, m)),
+        4 => (kind, 0u16..140, 0u16..50).prop_map(|(k, x, y)| Stimulus::Mouse(k, x, y)),
+        1 => (0u16..200, 0u16..60).prop_map(|(c, r)| Stimulus::Resize(c, r)),
+        1 => any::<String>().prop_map(Stimulus::Paste),
+        1 => Just(Stimulus::Tick),
+        6 => (0usize..400).prop_map(Stimulus::Finding),
+        2 => Just(Stimulus::Answer),
+        1 => any::<bool>().prop_map(Stimulus::Finish),
+        1 => Just(Stimulus::Models),
+    ]
+}
+
+fn stimulate(h: &mut Harness, stimulus: &Stimulus, findings: &[probity::engine::finding::Finding]) {
+    let generation = h.state.board.generation;
+    match stimulus {
+        Stimulus::Key(code, modifiers) => {
+            let key = KeyEvent::new(*code, *modifiers).into();
+            h.act(Action::Key(key));
+        }
+        Stimulus::Mouse(kind, x, y) => {
+            h.act(Action::Mouse(Mouse { kind: *kind, x: *x, y: *y }));
+        }
+        Stimulus::Resize(columns, rows) => {
+            h.act(Action::Resize(*columns, *rows));
+        }
+        Stimulus::Paste(text) => {
+            h.act(Action::Paste(text.clone()));
+        }
+        Stimulus::Tick => {
+            h.act(Action::Tick);
+        }
+        Stimulus::Finding(i) => {
+            let finding = Box::new(findings[i % findings.len()].clone());
+            h.event(Event::Finding { generation, finding });
+        }
+        Stimulus::Answer => {
+            if h.state.board.job.is_some() && h.state.board.ticket > 0 {
+                h.answer(300);
+            }
+        }
+        Stimulus::Finish(done) => {
+            let outcome = if *done { Outcome::Done } else { Outcome::Cancelled };
+            let job = h.state.board.job.as_ref().map_or(0, |j| j.id);
+            h.event(Event::Finished { job, generation, outcome, seconds: 1.0 });
+        }
+        Stimulus::Models => {
+            h.event(common::models());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    #[test]
+    fn nothing_the_user_does_panics_and_the_recording_rebuilds_the_board(
+        stimuli in prop::collection::vec(stimulus(), 1..120),
+        columns in 0u16..160,
+        rows in 0u16..50,
+    ) {
+        let findings = measured(200, true);
+        let mut h = Harness::new(columns, rows);
+        h.act(Action::Start);
+        for stimulus in &stimuli {
+            stimulate(&mut h, stimulus, &findings);
+            h.buffer();
+        }
+        prop_assert_eq!(fold(&h.record), h.state.board.clone());
+        let replay = replayed(&h.record, 80, 24);
+        prop_assert_eq!(&replay.state.board, &h.state.board);
+        replay.buffer();
+    }
+}
