@@ -8,8 +8,9 @@ use super::host::Host;
 use super::point;
 use super::prepare::{Bench, Fit};
 use crate::engine::finding::{
-    BehaviourFinding, Body, Finding, OptimumFinding, ProbeFinding, ProbeRole, ReliabilityFinding,
+    BehaviourFinding, Body, Finding, OptimumFinding, ProbeFinding, ProbeRole, Problem, ReliabilityFinding,
 };
+use crate::engine::message::NoticeLevel;
 use crate::engine::spec::{MethodSpec, OracleKind};
 use crate::lab::interventions::bench::{Applied, Chunk, Conduct, Court, Outcome, Scores};
 use crate::lab::interventions::method::{Goal, Method};
@@ -307,6 +308,29 @@ impl ProbeAudit {
             grid: bench.grid(self.oracle),
         });
         let finding: Finding = bench.label.finding(audit.n, is_final, host.meter.elapsed(), body);
-        Ok(host.find(finding)?)
+        host.find(finding)?;
+        if is_final && audit.accuracy.lo <= audit.majority {
+            host.outbox.notice(NoticeLevel::Warning, self.doubt(bench, audit.accuracy, audit.majority))?;
+        }
+        Ok(())
+    }
+
+    /// What to say of a probe that may see nothing: every score that rests on it is in doubt.
+    fn doubt(&self, bench: &Bench, accuracy: Estimate, majority: f64) -> Problem {
+        let property = bench.property(self.property);
+        let (who, what) = match self.oracle {
+            Some(kind) if self.property == Roles::Target => (format!("{kind} oracle"), "completeness"),
+            Some(kind) => (format!("{kind} oracle"), "selectivity"),
+            None => ("interventional probe".to_owned(), "attacks on it"),
+        };
+        Problem {
+            what: format!(
+                "the {who} of {property} is no better than the majority share ({:.3} [{:.3}, {:.3}] against {majority:.3}): \
+                 {what} under it says little",
+                accuracy.mean, accuracy.lo, accuracy.hi
+            ),
+            r#where: bench.model.name().to_owned(),
+            hint: "raise task.examples, or choose another layer or model".into(),
+        }
     }
 }

@@ -227,3 +227,19 @@ fn failures_name_what_is_wrong_and_the_engine_lives_on() {
     rig.send(Command::ListModels);
     rig.until(|e| matches!(e, Event::Models { .. }));
 }
+
+#[test]
+fn an_oracle_that_sees_nothing_is_said_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = fixture(dir.path());
+    let mut rig = Rig::new(Cache::none());
+    let mut spec = small(&model);
+    // So few examples leave the oracle of the attractor's number with next to nothing to learn from.
+    spec.task.examples = 300;
+    spec.methods.truncate(1);
+    rig.send(run(1, spec));
+    assert_eq!(rig.finish(), Outcome::Done, "{:?}", rig.board.notices);
+    let doubted = rig.board.notices.iter().filter(|n| n.problem.what.contains("majority share")).count();
+    let poor = rig.board.results.probes.iter().filter(|p| p.value.accuracy.lo <= p.value.majority).count();
+    assert!(poor > 0 && doubted == poor, "{doubted} of {poor}: {:?}", rig.board.notices);
+}
