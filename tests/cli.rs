@@ -327,7 +327,9 @@ fn two_specs_get_a_folder_and_a_session_each_and_a_table() {
     let out = probity.state.path().join("out");
     let output = probity.run(&["run", &one, &two, "--quiet", "--out", &out.display().to_string()]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(output.stderr.is_empty(), "quiet: {}", text(&output.stderr));
+    // Quiet is without progress; what puts the numbers in doubt is said all the same.
+    let said = text(&output.stderr);
+    assert!(said.lines().all(|l| l.starts_with("warning: ")), "quiet: {said}");
     let table = text(&output.stdout);
     assert!(table.contains("90 % intervals") && table.contains("80 % intervals"), "{table}");
     for folder in ["one", "two"] {

@@ -43,8 +43,8 @@ impl Queue {
             }
             Command::Point(request) => self.point = Some(request),
             Command::Cancel { job } => {
+                // A run that still waits is not removed: it has to begin in order to report that it was cancelled.
                 self.cancelled = Some(job);
-                self.run = self.run.take().filter(|w| w.job != job);
                 self.hold = false;
             }
             Command::Pause { hold } => self.hold = hold,
@@ -196,13 +196,14 @@ mod tests {
     }
 
     #[test]
-    fn cancelling_a_run_that_waits_removes_it_and_ends_a_hold() {
+    fn cancelling_a_run_that_waits_still_lets_it_report_its_end() {
         let mut queue = Queue::default();
         queue.push(run(4));
         queue.push(Command::Pause { hold: true });
         assert!(queue.held());
         queue.push(Command::Cancel { job: 4 });
         assert!(!queue.held());
-        assert_eq!(queue.take_run(), None);
+        assert_eq!(queue.take_run().map(|w| w.job), Some(4));
+        assert!(queue.stops(4), "it ends before its first batch");
     }
 }

@@ -243,3 +243,13 @@ fn an_oracle_that_sees_nothing_is_said_to() {
     let poor = rig.board.results.probes.iter().filter(|p| p.value.accuracy.lo <= p.value.majority).count();
     assert!(poor > 0 && doubted == poor, "{doubted} of {poor}: {:?}", rig.board.notices);
 }
+
+#[test]
+fn a_run_cancelled_before_it_began_still_ends() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = fixture(dir.path());
+    let mut rig = Rig::new(Cache::none());
+    rig.send(run(1, small(&model)));
+    rig.send(Command::Cancel { job: 1 });
+    assert_eq!(rig.finish(), Outcome::Cancelled);
+}
