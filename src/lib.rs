@@ -34,8 +34,8 @@
 //! | room | what is in it |
 //! | --- | --- |
 //! | [`stats`] | pure numbers: random streams, bootstrap, intervals |
-//! | [`corpus`] | the built-in micro-world and the probing tasks |
-//! | [`model`] | architectures as data, loading, tokenizers, plans and hooks, executors, the gallery's training |
+//! | [`corpus`] | the built-in micro-world, facts and rationales, the probing tasks; readers of data on disk and their doctor |
+//! | [`model`] | architectures as data, loading and fetching, tokenizers, plans and hooks, executors, the check against other implementations, the gallery's training |
 //! | [`probe`] | classifiers on embeddings, splits enforced by type, grid search, audit |
 //! | [`lab`] | the instruments; science with no terminal, no threads, no files |
 //! | [`engine`] | commands, events, specs, findings, the worker and its cache |
@@ -52,7 +52,9 @@
 //! - **A family of models**: a file in `model/families/` that turns `config.json` into a [`model::Arch`] and names its
 //!   tensors, and a line in the registry there. Both executors run the description.
 //!   What is no transformer is a [`model::arch::Network`] with an executor of its own ([`model::exec::lstm`]).
-//! - **A probing task**: a line in [`corpus::task::TASKS`].
+//! - **A probing task**: a line in [`corpus::task::TASKS`]; over whole sentences, in [`corpus::probing::PROBING`].
+//! - **A format of data on disk**: a file in `corpus/readers/` and a line in its registry.
+//! - **A construction of Micro-English**: a file in `corpus/micro/` and a variant of [`corpus::micro::Construction`].
 //! - **A built-in model**: a folder in `assets/models`, a recipe, and its name in [`model::builtin`].
 //! - **A command of the terminal program**: a row in `tui/commands.rs`, which feeds keymap, footer, help, palette and README.
 //! - **A pane**: a file in `tui/panes/`.

@@ -1,13 +1,14 @@
 //! `probity doctor`: what works here, and what to do about what does not.
 
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::error::CliError;
 use super::output;
 use crate::figure::text::printable;
 use crate::figure::{Axis, Figure, Provenance, Scale, render};
 use crate::model::builtin::BUILTINS;
+use crate::model::hub::Settings;
 use crate::session::name;
 
 /// How a check came out.
@@ -143,18 +144,12 @@ fn writable(folder: &Path) -> std::io::Result<()> {
     tempfile::tempfile_in(folder).map(|_| ())
 }
 
-/// The hub cache, by the rules of the hub's own clients.
+/// The hub cache that models are loaded from.
 fn hub() -> Check {
-    let var = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let home = || var("HF_HOME").map(|h| h.join("hub"));
-    let cache = || var("XDG_CACHE_HOME").or_else(|| dirs::home_dir().map(|h| h.join(".cache")));
-    let folder =
-        var("HF_HUB_CACHE").or_else(home).or_else(|| cache().map(|c| c.join("huggingface").join("hub")));
-    let text = match folder {
-        Some(folder) if folder.is_dir() => folder.display().to_string(),
-        Some(folder) => format!("{} (not there yet)", folder.display()),
-        None => "no home folder; set HF_HUB_CACHE".into(),
-    };
+    let settings = Settings::of_process();
+    let absent = if settings.cache.is_dir() { "" } else { " (not there yet)" };
+    let offline = if settings.offline { "; offline: nothing is fetched" } else { "" };
+    let text = format!("{}{absent}{offline}", settings.cache.display());
     Check { mark: Mark::Ok, what: "hub cache", text }
 }
 

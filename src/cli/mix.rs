@@ -18,7 +18,7 @@ use crate::stats::Cancelled;
 /// What is continued, on what, and where the results go.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  probity gallery mix --model bert-tiny
+  probity gallery mix --model bert-mini
   probity gallery mix --model bert-mini --gamma 0,50,100 --out mixtures.jsonl
   probity gallery mix --model gpt2-mini --gamma 0 --shuffled --weights corrupted
 

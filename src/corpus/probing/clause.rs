@@ -150,12 +150,10 @@ impl Text<'_> {
     }
 
     fn verb_phrase(&mut self, subject: &Noun, verb: &Verb, wish: Wish) {
-        let form = match wish.past {
-            true => past(verb.forms, wish.subject.index()),
-            false => verb.forms[wish.subject.index()].to_owned(),
-        };
+        let present = verb.forms[wish.subject.index()];
+        let past = past(verb.forms, wish.subject.index()).filter(|_| wish.past);
         let level = 2;
-        self.push(&form, level);
+        self.push(past.unwrap_or(present), level);
         match verb.frame {
             Frame::Copula | Frame::Linking => {
                 let word = self.fitting(lexicon::ADJECTIVES, subject.kind);

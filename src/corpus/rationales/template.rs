@@ -6,6 +6,7 @@ use rand_chacha::rand_core::RngCore;
 use serde::Deserialize;
 
 use super::{Dimension, Instance, Language, MASK, Perturbation, SampleType, TemplateError, align};
+use crate::corpus::micro::arithmetic::NUMBERS;
 use crate::stats::rng::below;
 
 /// Instances a row of a template where nothing else is said.
@@ -55,30 +56,7 @@ enum Number {
     Sum(String),
 }
 
-/// Words of the numbers 0 to 20, each one token in common vocabularies.
-const ENGLISH: [&str; 21] = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-    "twenty",
-];
+/// Words of the numbers 0 to 20, as [`NUMBERS`] has them in English.
 const CHINESE: [&str; 21] = [
     "零", "一", "二", "三", "四", "五", "六", "七", "八", "九", "十", "十一", "十二", "十三", "十四", "十五",
     "十六", "十七", "十八", "十九", "二十",
@@ -87,7 +65,7 @@ const CHINESE: [&str; 21] = [
 /// The word of a number. Before a measure word Chinese says 两 for 2, which is left out here.
 fn word(language: Language, n: u32) -> Option<&'static str> {
     match language {
-        Language::English => ENGLISH.get(n as usize).copied(),
+        Language::English => NUMBERS.get(n as usize).copied(),
         Language::Chinese => CHINESE.get(n as usize).copied().filter(|_| n != 2),
     }
 }
