@@ -4,7 +4,7 @@
 
 use rand_chacha::rand_core::RngCore;
 
-use super::lexicon::{self, Frame, Noun, Verb};
+use super::lexicon::{self, Frame, Verb};
 use super::phrases::{Annotated, Draft};
 use super::{Number, Side};
 
@@ -18,14 +18,14 @@ pub fn sentence(side: Side, rng: &mut impl RngCore) -> Annotated {
     let mut text = Draft::new(rng);
     let shape = text.index(3);
     let (one, two) = (text.number(), text.number());
-    let (first, verb) = subject(&mut text, side, if shape == 1 { &plain } else { &all });
+    let (first, verb) = text.pair(side, if shape == 1 { &plain } else { &all });
     text.noun_phrase(first, one);
     let (number, said) = match shape {
         0 => {
             text.words("and");
             // Both nouns go with the verb on this side.
             let (second, _) = loop {
-                let (noun, _) = subject(&mut text, side, &[verb]);
+                let (noun, _) = text.pair(side, &[verb]);
                 if noun != first {
                     break (noun, ());
                 }
@@ -52,7 +52,7 @@ pub fn sentence(side: Side, rng: &mut impl RngCore) -> Annotated {
             text.tokens.push(",");
             let word = text.pick(JOINING);
             text.tokens.push(word);
-            let (second, verb) = subject(&mut text, side, &all);
+            let (second, verb) = text.pair(side, &all);
             text.noun_phrase(second, two);
             let focus = text.at(verb.forms[two.index()]);
             text.complement(second, verb);
@@ -62,20 +62,6 @@ pub fn sentence(side: Side, rng: &mut impl RngCore) -> Annotated {
     let focus = text.at(said.forms[number.index()]);
     text.complement(first, said);
     text.end(focus, Some(said.forms[number.other().index()]), true)
-}
-
-/// A noun and one of `verbs` that goes with it on this side.
-fn subject<R: RngCore>(
-    text: &mut Draft<'_, R>,
-    side: Side,
-    verbs: &[&'static Verb],
-) -> (&'static Noun, &'static Verb) {
-    loop {
-        let noun = text.noun(u8::MAX);
-        if let Some(verb) = text.verb(noun, side, verbs) {
-            return (noun, verb);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Micro-English: a seeded grammar that writes English sentences together with their full annotation.
 //!
-//! One file per construction (`agreement`, `tense`, `order`, `coordination`, `causes`, `arithmetic`), all of them over the one
-//! `lexicon`. Words are chosen so that a construction's label follows from the words that the annotation names and from
+//! One file per construction (`agreement`, `tense`, `order`, `coordination`, `lengths`, `causes`, `arithmetic`), all of them over
+//! the one `lexicon`. Words are chosen so that a construction's label follows from the words that the annotation names and from
 //! nothing else: determiners, adjectives, adverbs and relative clauses are neutral in number, and objects draw their number
 //! independently.
 
@@ -10,6 +10,7 @@ pub mod arithmetic;
 pub mod causes;
 pub mod coordination;
 pub mod frequencies;
+pub mod lengths;
 pub mod lexicon;
 pub mod order;
 pub mod phrases;
@@ -74,6 +75,8 @@ pub enum Construction {
     Order,
     /// [`coordination`]: the verb fits what is joined.
     Coordination,
+    /// [`lengths`]: the last verb agrees, in short and in long sentences.
+    Lengths,
     /// [`causes`]: the effect fits the cause.
     Causes,
     /// [`arithmetic`]: the result is right.
@@ -82,11 +85,12 @@ pub enum Construction {
 
 impl Construction {
     /// All of them.
-    pub const ALL: [Construction; 6] = [
+    pub const ALL: [Construction; 7] = [
         Construction::Agreement,
         Construction::Tense,
         Construction::Order,
         Construction::Coordination,
+        Construction::Lengths,
         Construction::Causes,
         Construction::Arithmetic,
     ];
@@ -99,6 +103,7 @@ impl Construction {
             Construction::Tense => "tense",
             Construction::Order => "clause order",
             Construction::Coordination => "coordination",
+            Construction::Lengths => "lengths",
             Construction::Causes => "cause and effect",
             Construction::Arithmetic => "arithmetic",
         }
@@ -111,6 +116,7 @@ impl Construction {
             Construction::Tense => tense::sentence(side, rng),
             Construction::Order => order::sentence(side, rng),
             Construction::Coordination => coordination::sentence(side, rng),
+            Construction::Lengths => lengths::sentence(side, rng),
             Construction::Causes => causes::sentence(side, rng),
             Construction::Arithmetic => arithmetic::sentence(side, rng),
         }

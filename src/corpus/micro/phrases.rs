@@ -116,6 +116,24 @@ impl<'a, R: RngCore> Draft<'a, R> {
         if fits.is_empty() { None } else { Some(self.pick(&fits)) }
     }
 
+    /// A noun and one of `verbs` that goes with it on this side; one of them must.
+    pub fn pair(&mut self, side: Side, verbs: &[&'static Verb]) -> (&'static Noun, &'static Verb) {
+        loop {
+            let noun = self.noun(u8::MAX);
+            if let Some(verb) = self.verb(noun, side, verbs) {
+                return (noun, verb);
+            }
+        }
+    }
+
+    /// `near | behind | beside | by noun-phrase`.
+    pub fn place(&mut self) {
+        let (noun, number) = (self.noun(Kind::Place as u8), self.number());
+        let preposition = self.pick(&["near", "behind", "beside", "by"]);
+        self.tokens.push(preposition);
+        self.noun_phrase(noun, number);
+    }
+
     /// An object, an adjective or a phrase of place, as the verb asks for.
     pub fn complement(&mut self, subject: &Noun, verb: &Verb) {
         match verb.frame {
@@ -134,10 +152,7 @@ impl<'a, R: RngCore> Draft<'a, R> {
             }
             Frame::Intransitive => {
                 if self.flip(0.5) {
-                    let (noun, number) = (self.noun(Kind::Place as u8), self.number());
-                    let preposition = self.pick(&["near", "behind", "beside", "by"]);
-                    self.tokens.push(preposition);
-                    self.noun_phrase(noun, number);
+                    self.place();
                 }
             }
         }

@@ -79,7 +79,7 @@ const CONDITIONS: [Condition; 3] = [
 pub type Beat<'a> = &'a mut dyn FnMut(usize, usize) -> std::result::Result<(), Cancelled>;
 
 /// Parts before the relations.
-const PARTS: usize = 5 + 5;
+const PARTS: usize = 5 + 6;
 
 /// Measures everything.
 ///
@@ -113,9 +113,13 @@ pub fn scores(
         next()?;
         scores.push(linear(asked, &all, sizes.learn, property, (id, name))?);
     }
-    for construction in
-        [Construction::Tense, Construction::Order, Construction::Coordination, Construction::Causes]
-    {
+    for construction in [
+        Construction::Tense,
+        Construction::Order,
+        Construction::Coordination,
+        Construction::Lengths,
+        Construction::Causes,
+    ] {
         next()?;
         scores.extend(constructions(asked, construction, seed, sizes.other)?);
     }
@@ -214,6 +218,7 @@ fn constructions(asked: &Asked<'_>, c: Construction, seed: u64, n: usize) -> Res
         Construction::Tense => ("tense", "tense, the right form against the other tense"),
         Construction::Order => ("order", "clause order, after against before"),
         Construction::Coordination => ("coordination", "coordination, the right number against the other"),
+        Construction::Lengths => ("lengths", "lengths, the last verb of sentences of 5 to 28 tokens"),
         Construction::Causes => {
             ("reasoning", "cause and effect, pairs never trained, the effect against one of another cause")
         }

@@ -225,7 +225,7 @@ fn added(id: usize, content: &str) -> Value {
 
 /// The tokenizer as the crate itself writes it: vocabulary in the order of ids, every field present.
 fn canonical(file: &Value) -> Result<String> {
-    tokenizers::Tokenizer::from_bytes(file.to_string()).and_then(|t| t.to_string(true)).map_err(refused)
+    tokenizers::Tokenizer::from_bytes(file.to_string()).and_then(|t| t.to_string(false)).map_err(refused)
 }
 
 #[cfg(test)]

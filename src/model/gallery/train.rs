@@ -176,7 +176,7 @@ fn kind(base: Base) -> &'static str {
 /// What a reader of the card must know.
 fn notes(objective: Objective) -> Vec<String> {
     let mut notes = vec![
-        "Agreement, tense and coordination are judged on pairs of subject noun and verb that are not in the training text, \
+        "Agreement, tense, coordination and lengths are judged on pairs of subject noun and verb that are not in the training text, \
          clause order on actors and events, cause and effect and arithmetic on pairs that are not; all draw on the same words."
             .to_owned(),
         "P@1 is asked about the trained facts: the most probable of all tokens must be the object. A prompt's weight in \
