@@ -175,12 +175,15 @@ impl<'a> Asked<'a> {
         Ok(right)
     }
 
-    /// Output of the last block (of a BART: of the encoder) where the answer is read, for each question.
+    /// Output of the last block (of a BART: of its decoder) where the answer is read, for each question.
     ///
     /// # Errors
     /// Those of the model.
     pub fn states(&self, questions: &[Question]) -> Result<Vec<Vec<f32>>> {
-        let point = HookPoint::ResidPost(self.layers() - 1);
+        let point = match self.arch.decoder {
+            Some(decoder) => HookPoint::DecoderPost(decoder.layers - 1),
+            None => HookPoint::ResidPost(self.arch.layers - 1),
+        };
         let mut states = Vec::with_capacity(questions.len());
         self.each(
             questions,

@@ -64,7 +64,7 @@ const CONSTRUCTIONS: [(Construction, f64); 7] = [
     (Construction::Causes, 0.06),
     (Construction::Arithmetic, 0.07),
 ];
-const PROMPTS: [f64; 6] = [0.43, 0.295, 0.16, 0.085, 0.015, 0.015];
+const PROMPTS: [f64; 6] = [0.43, 0.295, 0.16, 0.08, 0.02, 0.015];
 const NAMES: [f64; 3] = [0.76, 0.16, 0.08];
 const UNSEEN_NAMES: f64 = 0.35;
 const HELD: f64 = 0.35;
