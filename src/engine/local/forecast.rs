@@ -47,7 +47,7 @@ pub fn of(
     let lengths: Vec<usize> = bench.stimuli.list.iter().map(|s| s.ids.len()).collect();
     let longest = lengths.iter().copied().max().unwrap_or(1);
     let part = bench.split.oracle().train().len() + bench.split.oracle().validation().len();
-    let below = bench.site.layer < model.layers();
+    let below = !model.ends_at(bench.site.layer);
     let classes = bench.labels.target_classes;
     let grids: Vec<Grid> = spec.probe.oracles.iter().map(|k| k.grid(bench.recipes())).collect();
     let attacked = needs_probe(spec).then(|| bench.recipes());

@@ -10,7 +10,7 @@ use std::time::Instant;
 use super::cache::Cache;
 use super::extract;
 use super::fault::Fault;
-use super::prepare::Bench;
+use super::prepare::{Bench, FIRST_CHUNK};
 use crate::engine::spec::Spec;
 use crate::lab::interventions::bench::{Chunk, Court};
 use crate::lab::interventions::find;
@@ -316,7 +316,7 @@ impl<'a> Pilot<'a> {
         let before = self.chunk.sights(oracles);
         let resamples = Resamples::new(self.chunk.len(), bench.resample_count, bench.seed);
         let mut applied = self.chunk.apply(method, fitted, classes, pulse)?;
-        let everywhere = bench.site.layer == bench.model.layers();
+        let everywhere = bench.model.ends_at(bench.site.layer);
         let court = Court {
             model: &bench.model,
             oracles,
@@ -339,7 +339,19 @@ impl<'a> Pilot<'a> {
         let begun = Instant::now();
         some.iter().try_for_each(|v| judge(*v, pulse))?;
         let share = values.len() as f64 / some.len() as f64 * bench.test.len() as f64;
-        Ok(begun.elapsed().as_secs_f64() * share / self.chunk.len().max(1) as f64)
+        let judging = begun.elapsed().as_secs_f64() * share / self.chunk.len().max(1) as f64;
+        if everywhere || !bench.model.has_head() {
+            return Ok(judging);
+        }
+        // Where blocks are left to run, the first test examples alone are asked what the model itself does.
+        let mut once = |conduct: bool| {
+            let begun = Instant::now();
+            applied.judge(some[0], Court { conduct, ..court }, pulse)?;
+            Ok::<f64, Fault>(begun.elapsed().as_secs_f64())
+        };
+        let extra = (once(true)? - once(false)?).max(0.0);
+        let first = FIRST_CHUNK.min(bench.test.len()) as f64 / self.chunk.len().max(1) as f64;
+        Ok(judging + extra * values.len() as f64 * first)
     }
 
     /// Seconds in which the run will read texts: what the cache holds costs a look-up.

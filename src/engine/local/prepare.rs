@@ -93,7 +93,7 @@ impl Bench {
             r#where: "task.target".into(),
             hint: format!("known are {}", task.properties.map(|p| p.id).join(", ")),
         })?;
-        let layers = model.layers();
+        let layers = model.depth();
         let place = |what: String| Problem {
             what,
             r#where: "site".into(),
@@ -232,7 +232,7 @@ impl Bench {
             data_hash: self.examples.hash.chars().take(12).collect(),
             model_hash: self.model.hash().chars().take(12).collect(),
             layer: self.site.layer,
-            layers: self.model.layers(),
+            layers: self.model.depth(),
             dim: self.model.embed_dim(),
             counts: self.labels.table(&self.test),
             target_values: names(self.task.properties[target].values),

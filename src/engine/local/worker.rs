@@ -222,7 +222,7 @@ impl Worker {
             match name.parse().and_then(|source| Model::describe(&source)) {
                 Ok(arch) => list.push(ModelInfo {
                     name,
-                    layers: arch.layers,
+                    layers: arch.depth(),
                     hidden: arch.hidden,
                     parameters: arch.parameter_count() as u64,
                     family: arch.family,

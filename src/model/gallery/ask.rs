@@ -77,10 +77,10 @@ impl<'a> Asked<'a> {
         Self { arch, tokenizer, forward }
     }
 
-    /// Blocks of the (first) stack.
+    /// Blocks up to the head.
     #[must_use]
     pub fn layers(&self) -> usize {
-        self.arch.layers
+        self.arch.depth()
     }
 
     /// Whether it reads from the left only.
@@ -180,10 +180,7 @@ impl<'a> Asked<'a> {
     /// # Errors
     /// Those of the model.
     pub fn states(&self, questions: &[Question]) -> Result<Vec<Vec<f32>>> {
-        let point = match self.arch.decoder {
-            Some(decoder) => HookPoint::DecoderPost(decoder.layers - 1),
-            None => HookPoint::ResidPost(self.arch.layers - 1),
-        };
+        let point = self.arch.after_block(self.layers());
         let mut states = Vec::with_capacity(questions.len());
         self.each(
             questions,
