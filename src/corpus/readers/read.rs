@@ -11,7 +11,7 @@ use super::error::{DropKind, Drops, ReadError, Unread};
 use super::format::{Context, Format, Framing, Head, Keys};
 use super::registry::FORMATS;
 use super::row::Row;
-use super::source::{self, Frames};
+use super::source::{self, Frames, Watch};
 
 /// What was read of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -44,6 +44,14 @@ impl Reading {
     /// [`ReadError`] where it cannot be opened, is no text, is empty, or of no known format.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         Self::of(source::open(path)?)
+    }
+
+    /// The same with somebody who looks on and can end the reading.
+    ///
+    /// # Errors
+    /// As [`Reading::open`], and where `watch` ends it.
+    pub fn open_watched(path: &Path, watch: &Watch) -> Result<Self, ReadError> {
+        Self::of(source::open_watched(path, watch)?)
     }
 
     /// The same for a stream; `name` stands for the file.
