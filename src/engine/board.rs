@@ -7,7 +7,8 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use super::data::{DataAnswer, DataDossier};
+use super::data::DataAnswer;
+pub use super::data::DataDossier;
 use super::finding::{
     BehaviourFinding, Body, DataFinding, ExampleFinding, Finding, OptimumFinding, ProbeFinding, Problem,
     ReliabilityFinding, SummaryFinding,
