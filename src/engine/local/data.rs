@@ -325,7 +325,9 @@ mod tests {
         std::fs::write(&binary, (0..5_000u32).flat_map(u32::to_le_bytes).collect::<Vec<u8>>()).unwrap();
         let [empty, binary] = [empty, binary].map(|p| p.display().to_string());
         for (ticket, (path, part)) in
-            [("/no/such/place", "cannot open"), (&empty, "no files"), (&binary, "")].into_iter().enumerate()
+            [("/no/such/place", "cannot open"), (&empty, "no files"), (&binary, "binary data")]
+                .into_iter()
+                .enumerate()
         {
             for (k, question) in [DataQuestion::Inspect, DataQuestion::Doctor].into_iter().enumerate() {
                 let ticket = 1 + (2 * ticket + k) as u64;

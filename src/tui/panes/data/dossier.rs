@@ -161,9 +161,28 @@ impl Page {
         }
         if !found.examples.is_empty() {
             self.put("first rows", theme.style(Role::Title));
-            found.examples.iter().for_each(|line| self.put(&format!("  {line}"), theme.style(Role::Text)));
+            found
+                .examples
+                .iter()
+                .for_each(|line| self.put(&format!("  {}", spaced(line)), theme.style(Role::Text)));
         }
     }
+}
+
+/// JSON with a blank behind each comma between values, where lines can break.
+fn spaced(json: &str) -> String {
+    let (mut out, mut inside, mut escaped) = (String::with_capacity(json.len() + 16), false, false);
+    for c in json.chars() {
+        out.push(c);
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = inside,
+            '"' => inside = !inside,
+            ',' if !inside => out.push(' '),
+            _ => {}
+        }
+    }
+    out
 }
 
 /// What the models of the latest run made of these very examples.
@@ -178,4 +197,15 @@ fn runs(state: &State, found: &DataInspection) -> Vec<String> {
         )
     })
     .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_breaks_between_values_and_never_within_them() {
+        let json = r#"line 1: {"a":["x",",","b,\",\"c"],"n":[1,2]}"#;
+        assert_eq!(spaced(json), r#"line 1: {"a":["x", ",", "b,\",\"c"], "n":[1, 2]}"#);
+    }
 }

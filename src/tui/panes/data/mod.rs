@@ -17,9 +17,9 @@ use crate::tui::theme::Role;
 /// From this width on the two stand side by side.
 const WIDE: u16 = 100;
 /// Width of the column of names.
-const NAME: usize = 26;
+const NAME: usize = 25;
 /// Width of the column of rows.
-const ROWS: usize = 7;
+const ROWS: usize = 6;
 
 /// Draws list and dossier.
 pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
@@ -33,8 +33,7 @@ fn split(area: Rect, sets: usize) -> (Rect, Rect) {
     let [list, rest] = if area.width >= WIDE {
         Layout::horizontal([Constraint::Percentage(45), Constraint::Fill(1)]).areas(area)
     } else {
-        // The answer is longer than the list, which scrolls with its cursor.
-        let rows = (sets as u16).saturating_add(3).min(area.height.saturating_sub(4) * 2 / 5).max(4);
+        let rows = (sets as u16).saturating_add(3).min(area.height.saturating_sub(4) / 2).max(4);
         Layout::vertical([Constraint::Length(rows), Constraint::Fill(1)]).areas(area)
     };
     (list, rest)
