@@ -64,8 +64,11 @@ pub fn lines(state: &State, room: usize) -> Vec<Line<'static>> {
             DataQuestion::Inspect => "reading",
             DataQuestion::Doctor => "the doctor examines it",
         };
-        let stopping = if state.stopping_data() { "; stopping" } else { "" };
-        page.put(&format!("{doing}{stopping}"), theme.style(Role::Warning));
+        let then = match state.stopping_data() {
+            true => "stopping".to_owned(),
+            false => format!("{} cancels", state.keymap.label(CommandId::Interrupt)),
+        };
+        page.put(&format!("{doing}; {then}"), theme.style(Role::Warning));
     }
     if dossier.stopped && dossier.waiting.is_empty() {
         page.put("cancelled; what was known before stays", theme.style(Role::Warning));
