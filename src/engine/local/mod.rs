@@ -9,8 +9,10 @@ mod forecast;
 mod host;
 pub mod inbox;
 mod meter;
+mod pilot;
 mod point;
 mod prepare;
+mod stored;
 mod sweep;
 #[cfg(test)]
 mod tests;

@@ -61,14 +61,14 @@ pub struct Bench {
     pub prior: Vec<f64>,
     /// Head of every finding.
     pub label: Label,
-    grid: Grid,
-    seed: u64,
-    key: String,
+    pub(super) grid: Grid,
+    pub(super) seed: u64,
+    pub(super) key: String,
     material: Option<TrainingData<Intervention>>,
     mlp: Option<Probe<Intervention>>,
     fits: HashMap<String, Arc<dyn Fitted>>,
     resamples: HashMap<usize, Arc<Resamples>>,
-    resample_count: usize,
+    pub(super) resample_count: usize,
     cached: HashMap<String, bool>,
     embeddings: Embeddings,
 }
@@ -269,15 +269,8 @@ impl Bench {
             let mut pair = Vec::new();
             for role in [Roles::Target, Roles::Other] {
                 let grid = kind.grid(&self.grid);
-                let name = format!("oracle {kind} {}", self.property(role));
-                let key = format!(
-                    "{}|{name}|layer {} from {}|{}",
-                    self.key,
-                    self.site.oracle_layer,
-                    "resid_post",
-                    grid.describe()
-                );
-                let stored = cache.get(&key).and_then(|b| Probe::from_bytes(&b).ok());
+                let (name, key) = (self.oracle_name(*kind, role), self.oracle_key(*kind, role));
+                let stored = self.stored_oracle(*kind, role, cache);
                 self.cached.insert(name.clone(), stored.is_some());
                 let probe = match stored {
                     Some(probe) => probe,
@@ -340,9 +333,8 @@ impl Bench {
         if self.mlp.is_some() {
             return Ok(());
         }
-        let name = format!("interventional {}", self.property(Roles::Target));
-        let key = format!("{}|{name}|layer {}|{}", self.key, self.site.layer, self.grid.describe());
-        let stored = cache.get(&key).and_then(|b| Probe::from_bytes(&b).ok());
+        let (name, key) = (self.mlp_name(), self.mlp_key());
+        let stored = self.stored_mlp(cache);
         self.cached.insert("interventional".into(), stored.is_some());
         self.mlp = Some(match stored {
             Some(probe) => probe,
@@ -384,8 +376,6 @@ impl Bench {
         cache: &Cache,
         host: &mut Host<'_>,
     ) -> Result<Fit, Fault> {
-        let fit_options: Vec<String> =
-            method.fit_options().iter().map(|o| format!("{o}={}", options.real(o))).collect();
         let all: Vec<String> = options.iter().map(|(o, v)| format!("{o}={v}")).collect();
         let name = format!("{} {}", method.id(), all.join(","));
         if let Some(fitted) = self.fits.get(&name) {
@@ -394,15 +384,8 @@ impl Bench {
         if method.needs().mlp {
             self.train_mlp(cache, host)?;
         }
-        let key = format!(
-            "{}|fit {}|{}|layer {}|grid {}",
-            self.key,
-            method.family(),
-            fit_options.join(","),
-            self.site.layer,
-            if method.needs().mlp { self.grid.describe() } else { String::new() }
-        );
-        let stored = cache.get(&key).and_then(|b| method.load(&b, options).ok());
+        let key = self.fit_key(method, options);
+        let stored = self.stored_fit(method, options, cache);
         let fitted: Arc<dyn Fitted> = match stored {
             Some(fitted) => fitted.into(),
             None => {

@@ -150,12 +150,13 @@ impl Worker {
             let plan = plan * spec.models.len() as f64;
             let mut host = Host::new(&mut self.inbox, self.outbox.clone(), job, generation, plan);
             let mut bench = Bench::open(spec, model, &self.cache, &mut host)?;
-            let result = forecast::of(&bench, spec, self.memory_limit).and_then(|forecast| {
-                bench.stimuli.tokens_per_batch = forecast.tokens_per_batch;
-                host.forecast(forecast.clone())?;
-                bench.begin(&mut host)?;
-                investigate(&mut bench, spec, &methods, forecast, &self.cache, &mut host)
-            });
+            let result =
+                forecast::of(&bench, spec, self.memory_limit, &self.cache, &mut host).and_then(|forecast| {
+                    bench.stimuli.tokens_per_batch = forecast.tokens_per_batch;
+                    host.forecast(forecast.clone())?;
+                    bench.begin(&mut host)?;
+                    investigate(&mut bench, spec, &methods, forecast, &self.cache, &mut host)
+                });
             // Whatever was computed can be slid over, also after a cancellation.
             if !bench.oracles.is_empty()
                 && let Some(current) = &mut self.current
@@ -182,7 +183,7 @@ impl Worker {
             let model = self.load(name, None).map_err(told)?;
             let mut host = Host::new(&mut self.inbox, self.outbox.clone(), 0, 0, 1.0);
             let bench = Bench::open(spec, model, &self.cache, &mut host).map_err(told)?;
-            list.push(forecast::of(&bench, spec, self.memory_limit).map_err(told)?);
+            list.push(forecast::of(&bench, spec, self.memory_limit, &self.cache, &mut host).map_err(told)?);
         }
         Ok(list)
     }

@@ -120,19 +120,27 @@ fn causal_batches_ask_for_the_next_token() {
 
 /// The decoder reads the whole line shifted right and is asked for all of it; only the encoder sees masks.
 #[test]
-fn denoising_batches_ask_for_the_whole_line() {
+fn denoising_batches_ask_for_the_whole_line_from_what_precedes_or_from_masks() {
     let (steps, _, t) = steps(Base::Bart, 3, 1);
     let step = &steps[0];
     let (mask, end) = (t.special().mask.unwrap(), t.special().eos.unwrap());
     let read = step.batch.output();
-    assert!(step.batch.ids().contains(&mask) && !read.ids().contains(&mask));
+    assert!(step.batch.ids().contains(&mask));
+    let mut blind = 0;
     assert_eq!(read.lengths(), step.batch.lengths());
     for (row, &length) in read.lengths().iter().enumerate() {
         let ids = &read.ids()[row * read.len()..row * read.len() + length];
         let targets: Vec<u32> = step.targets.iter().filter(|x| x.row == row).map(|x| x.token).collect();
-        assert_eq!((ids[0], &ids[1..]), (end, &targets[..length - 1]));
+        assert_eq!(ids[0], end);
+        if ids[1..].iter().all(|id| *id == mask) {
+            blind += 1;
+        } else {
+            assert_eq!(ids[1..], targets[..length - 1]);
+        }
         assert_eq!((targets[0], targets[length - 1]), (t.special().bos.unwrap(), end));
     }
+    // One half of 96 lines; 4.5 standard deviations are 22.
+    assert!((26..=70).contains(&blind), "{blind}");
 }
 
 #[test]
@@ -194,6 +202,20 @@ fn a_tiny_model_learns() {
     }
     let names: Vec<_> = std::fs::read_dir(home.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(names.len(), Base::ALL.len(), "{names:?}");
+}
+
+/// What the recipe of bert-tiny reaches in its first 300 steps: 5.66 nats on two threads, from ln(4400) = 8.39.
+#[test]
+fn bert_tiny_falls_below_six_nats_in_300_steps() {
+    let home = tempfile::tempdir().unwrap();
+    let recipe = Recipe::named("bert-tiny").unwrap();
+    let out = home.path().join("tiny");
+    let card = train(recipe, &options(&out, 300), &mut |_| Ok(())).unwrap();
+    let loss = &card.training.loss;
+    println!("loss {:?} to {:?} in {} s", loss.first(), loss.last(), card.training.seconds);
+    assert!((8.0..8.8).contains(&loss[0].1), "{loss:?}");
+    let (step, last) = *loss.last().unwrap();
+    assert!(step == 300 && last < 6.0, "{loss:?}");
 }
 
 #[test]

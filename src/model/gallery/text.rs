@@ -25,6 +25,8 @@ pub const ENTRIES: usize = 4_400;
 /// Batches that are written, sorted by length and shuffled together.
 const CHUNK: usize = 32;
 
+/// Share of the lines in which the decoder of a denoising model reads masks in place of what it has written.
+const BLIND: f64 = 0.5;
 /// Share of the lines whose focus is masked.
 pub const FOCUS_MASKED: f64 = 0.60;
 /// Share of the other words that are masked in those lines.
@@ -185,10 +187,13 @@ impl<'a> Encoder<'a> {
         Ok(Step { batch: Batch::new(&ids, self.tokenizer.pad_id())?, targets })
     }
 
-    /// The encoder reads the line with masks, the decoder reads it whole and writes it: position t says token t.
+    /// The encoder reads the line with masks; the decoder writes it whole: position t says token t. In a share of the lines
+    /// the decoder reads what it has written so far, in the others only masks: where it always reads what precedes, it
+    /// answers from that, and the encoder carries nothing at its masks.
     fn denoising(&self, rows: Vec<Row>, rng: &mut ChaCha8Rng) -> Result<Step> {
         let start = self.special(self.tokenizer.special().eos.or(self.tokenizer.special().sep), "end")?;
         let pad = self.tokenizer.pad_id();
+        let mask = self.special(self.tokenizer.special().mask, "mask")?;
         let mut targets = Vec::new();
         let mut read = Vec::with_capacity(rows.len());
         for (r, row) in rows.iter().enumerate() {
@@ -197,8 +202,9 @@ impl<'a> Encoder<'a> {
                 position,
                 token,
             }));
-            let before = row.ids.iter().take(row.ids.len() - 1);
-            read.push(std::iter::once(start).chain(before.copied()).collect::<Vec<u32>>());
+            let blind = unit(rng) < BLIND;
+            let before = row.ids.iter().take(row.ids.len() - 1).map(|id| if blind { mask } else { *id });
+            read.push(std::iter::once(start).chain(before).collect::<Vec<u32>>());
         }
         let masked = self.masked(rows, rng)?;
         Ok(Step { batch: masked.batch.with_decoder(&read, pad)?, targets })

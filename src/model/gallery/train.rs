@@ -191,7 +191,8 @@ fn notes(objective: Objective) -> Vec<String> {
     notes.push(match objective {
         Objective::Masked => format!("{masked}; judged at the mask with the whole sentence in sight."),
         Objective::Denoising => format!(
-            "{masked}; the decoder writes the whole sentence. Judged at the mask, where the decoder has read what \
+            "{masked}; the decoder writes the whole sentence, in one half of the sentences \
+             from what precedes, in the other from masks alone. Judged at the mask, where the decoder has read what \
              precedes it; the linear rule reads the encoder."
         ),
         Objective::Causal => {
