@@ -7,7 +7,7 @@ use super::*;
 const FOLDER: &str = "/data/my facts";
 
 /// The only question that was sent.
-fn asked<'a>(effects: &'a [Effect]) -> &'a probity::engine::data::DataRequest {
+fn asked(effects: &[Effect]) -> &probity::engine::data::DataRequest {
     match sent(effects)[..] {
         [Command::Data(request)] => request,
         ref other => panic!("{other:?}"),
