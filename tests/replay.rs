@@ -7,6 +7,9 @@ use std::sync::Arc;
 
 use common::{Harness, Record, start};
 use probity::engine::board::Board;
+use probity::engine::data::{
+    DataAnswer, DataDiagnosis, DataInspection, DataQuestion, DataRequest, Part, Parts,
+};
 use probity::engine::finding::{
     BehaviourFinding, Body, DataFinding, ExampleFinding, Finding, OptimumFinding, ProbeFinding, ProbeRole,
     Problem, ReliabilityFinding, Shift, SummaryFinding,
@@ -272,6 +275,11 @@ fn command() -> BoxedStrategy<Command> {
         any::<bool>().prop_map(|hold| Command::Pause { hold }),
         name().prop_map(|model| Command::Inspect { model }),
         name().prop_map(|model| Command::Check { model }),
+        (spec(), 0..5u64, name(), any::<bool>()).prop_map(|(spec, ticket, set, doctor)| {
+            let question = if doctor { DataQuestion::Doctor } else { DataQuestion::Inspect };
+            Command::Data(DataRequest::of(&spec, ticket, &set, question))
+        }),
+        Just(Command::CancelData),
         Just(Command::Shutdown),
     ]
     .boxed()
@@ -289,6 +297,48 @@ fn progress() -> BoxedStrategy<Progress> {
             elapsed: rate,
             left,
         })
+        .boxed()
+}
+
+fn answer() -> BoxedStrategy<DataAnswer> {
+    let inspection = (text(), any::<u64>(), real(), option::of(text()), vec(text(), 0..3)).prop_map(
+        |(title, rows, seconds, hash, lines)| {
+            let part =
+                Part { name: title.clone(), n: 3, validation: Some(1), counts: vec![1, 2], phi: seconds };
+            let parts = Parts {
+                target: title.clone(),
+                other: title.clone(),
+                seed: rows,
+                combinations: lines.clone(),
+                parts: vec![part],
+            };
+            DataAnswer::Inspected(Box::new(DataInspection {
+                title,
+                rows,
+                dropped: rows / 2,
+                blank: 1,
+                left_out: 0,
+                seconds,
+                parts: hash.as_ref().map(|_| parts),
+                hash,
+                examples: lines.clone(),
+                lines,
+            }))
+        },
+    );
+    let diagnosis = (any::<u64>(), real(), vec(text(), 0..3)).prop_map(|(rows, seconds, lines)| {
+        DataAnswer::Examined(Box::new(DataDiagnosis {
+            models: lines.clone(),
+            rows,
+            kept: rows,
+            unfit: 0,
+            unreadable: rows,
+            seconds,
+            examples: lines.clone(),
+            lines,
+        }))
+    });
+    prop_oneof![inspection, diagnosis, problem().prop_map(DataAnswer::Failed), Just(DataAnswer::Stopped),]
         .boxed()
 }
 
@@ -318,6 +368,8 @@ fn event() -> BoxedStrategy<Event> {
             job: generation, generation, outcome, seconds,
         }),
         1 => (level, problem()).prop_map(|(level, problem)| Event::Notice(Notice { level, problem })),
+        1 => (0..5u64, progress()).prop_map(|(ticket, progress)| Event::DataProgress { ticket, progress }),
+        2 => (0..5u64, answer()).prop_map(|(ticket, answer)| Event::Data { ticket, answer }),
     ]
     .boxed()
 }

@@ -47,7 +47,7 @@ pub use row::{
     Fact, Measure, Pair, Prediction, Prompt, Rationale, Relation, RelationKind, Row, Sentence, Split, Vector,
 };
 pub use set::{Set, SetFile};
-pub use source::{MAX_DOCUMENT, MAX_LINE};
+pub use source::{MAX_DOCUMENT, MAX_LINE, Watch};
 pub use text::{Labels, Text};
 
 use std::path::Path;

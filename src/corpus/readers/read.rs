@@ -11,7 +11,7 @@ use super::error::{DropKind, Drops, ReadError, Unread};
 use super::format::{Context, Format, Framing, Head, Keys};
 use super::registry::FORMATS;
 use super::row::Row;
-use super::source::{self, Frames};
+use super::source::{self, Frames, Watch};
 
 /// What was read of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -44,6 +44,14 @@ impl Reading {
     /// [`ReadError`] where it cannot be opened, is no text, is empty, or of no known format.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         Self::of(source::open(path)?)
+    }
+
+    /// The same with somebody who looks on and can end the reading.
+    ///
+    /// # Errors
+    /// As [`Reading::open`], and where `watch` ends it.
+    pub fn open_watched(path: &Path, watch: &Watch) -> Result<Self, ReadError> {
+        Self::of(source::open_watched(path, watch)?)
     }
 
     /// The same for a stream; `name` stands for the file.
@@ -225,6 +233,9 @@ fn recognise(head: &mut Head<'_>, text: &str) -> Result<&'static Format, ReadErr
 
 /// Says what an unknown file looks like.
 fn unknown(head: &Head<'_>, begin: &str) -> String {
+    if is_binary(begin) {
+        return "binary data, no text".to_owned();
+    }
     let keys = Keys::of(begin).top;
     if begin.starts_with('{') && !keys.is_empty() {
         return format!("JSON rows with the keys {}", listed(&keys));
@@ -234,6 +245,13 @@ fn unknown(head: &Head<'_>, begin: &str) -> String {
     }
     let first: String = head.lines.first().map(|l| l.chars().take(60).collect()).unwrap_or_default();
     format!("text that begins with `{first}`")
+}
+
+/// Whether a tenth of the beginning is nothing that a text holds.
+fn is_binary(begin: &str) -> bool {
+    let head = || begin.chars().take(4_096);
+    let strange = |c: &char| *c == char::REPLACEMENT_CHARACTER || c.is_control() && !c.is_whitespace();
+    head().filter(strange).count() * 10 > head().count()
 }
 
 fn listed<T: AsRef<str>>(names: &[T]) -> String {

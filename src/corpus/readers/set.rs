@@ -7,11 +7,13 @@
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use super::error::ReadError;
 use super::format::Format;
 use super::read::{Reading, Report};
 use super::row::Row;
+use super::source::Watch;
 use super::{bear, ding_koehn, eraser, lama, lpaqa, pararel, plain};
 
 /// Deepest folder that is walked.
@@ -67,16 +69,24 @@ impl Set {
     /// # Errors
     /// [`ReadError`] where a file is of no known format, or a folder has no file of any.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
+        Self::open_watched(path, &unwatched())
+    }
+
+    /// The same with somebody who looks on and can end the reading.
+    ///
+    /// # Errors
+    /// As [`Set::open`], and where `watch` ends it.
+    pub fn open_watched(path: &Path, watch: &Watch) -> Result<Self, ReadError> {
         let kind = fs::metadata(path)
             .map_err(|e| ReadError::file(path, format!("cannot open it: {e}"), "a file or a folder"))?;
         if !kind.is_dir() {
-            let file = describe(path)?;
+            let file = describe(path, watch)?;
             let title = file.format.title.to_owned();
             return Ok(Self { root: path.to_owned(), title, files: vec![file], left_out: Vec::new() });
         }
         let mut set =
             Self { root: path.to_owned(), title: String::new(), files: Vec::new(), left_out: Vec::new() };
-        set.walk(path, 0)?;
+        set.walk(path, 0, watch)?;
         if set.files.is_empty() {
             let what = match set.left_out.first() {
                 Some((file, why)) => {
@@ -90,7 +100,7 @@ impl Set {
         Ok(set)
     }
 
-    fn walk(&mut self, folder: &Path, depth: usize) -> Result<(), ReadError> {
+    fn walk(&mut self, folder: &Path, depth: usize, watch: &Watch) -> Result<(), ReadError> {
         let unreadable =
             |e: std::io::Error| ReadError::file(folder, format!("cannot list it: {e}"), "a readable folder");
         let mut entries: Vec<PathBuf> = Vec::new();
@@ -109,22 +119,22 @@ impl Set {
             if real && documents && path.ends_with("docs") {
                 self.left_out.push((path, "documents, read with the rows that name them".to_owned()));
             } else if real && depth < DEPTH {
-                self.walk(&path, depth + 1)?;
+                self.walk(&path, depth + 1, watch)?;
             } else if path.is_dir() {
                 self.left_out.push((path, "a folder that is a link or too deep".to_owned()));
             } else {
-                self.add(path)?;
+                self.add(path, watch)?;
             }
         }
         Ok(())
     }
 
-    fn add(&mut self, path: PathBuf) -> Result<(), ReadError> {
+    fn add(&mut self, path: PathBuf, watch: &Watch) -> Result<(), ReadError> {
         if self.files.len() + self.left_out.len() >= FILES {
             let what = format!("it has more than {FILES} files");
             return Err(ReadError::file(&self.root, what, "a smaller folder"));
         }
-        match describe(&path) {
+        match describe(&path, watch) {
             Ok(file) if file.format.id == ding_koehn::PARTS.id => {
                 self.left_out.push((path, "read with its prefix file".to_owned()));
             }
@@ -172,9 +182,22 @@ impl Set {
         &self,
         sink: &mut dyn FnMut(usize, Row<'_>, u64) -> ControlFlow<()>,
     ) -> Result<Vec<Report>, ReadError> {
+        self.rows_watched(&unwatched(), sink)
+    }
+
+    /// The same with somebody who looks on and can end the reading, also between rows that are dropped.
+    ///
+    /// # Errors
+    /// As [`Set::rows`], and where `watch` ends it.
+    pub fn rows_watched(
+        &self,
+        watch: &Watch,
+        sink: &mut dyn FnMut(usize, Row<'_>, u64) -> ControlFlow<()>,
+    ) -> Result<Vec<Report>, ReadError> {
         let mut reports = Vec::with_capacity(self.files.len());
         for (k, file) in self.files.iter().enumerate() {
-            let report = Reading::open(&file.path)?.rows(&mut |row, line| sink(k, row, line))?;
+            let report =
+                Reading::open_watched(&file.path, watch)?.rows(&mut |row, line| sink(k, row, line))?;
             let stopped = report.stopped;
             reports.push(report);
             if stopped {
@@ -185,8 +208,13 @@ impl Set {
     }
 }
 
-fn describe(path: &Path) -> Result<SetFile, ReadError> {
-    let reading = Reading::open(path)?;
+/// Nobody looks on.
+fn unwatched() -> Watch {
+    Rc::new(|_| ControlFlow::Continue(()))
+}
+
+fn describe(path: &Path, watch: &Watch) -> Result<SetFile, ReadError> {
+    let reading = Reading::open_watched(path, watch)?;
     let bytes = fs::metadata(path).map_or(0, |m| m.len());
     Ok(SetFile { path: path.to_owned(), format: reading.format(), gzip: reading.is_gzip(), bytes })
 }

@@ -6,8 +6,9 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use flate2::read::MultiGzDecoder;
 use memchr::{memchr, memchr_iter};
@@ -38,20 +39,51 @@ pub struct Frames {
 /// What a piece is, and the line (from 1) that it begins on.
 pub type Piece = (u64, Range<usize>);
 
+/// Looks on while files are read: it is told how many bytes came from the disk, and can end the reading, which is then an
+/// error. Whoever ended it knows better what to say than the error does.
+pub type Watch = Rc<dyn Fn(u64) -> ControlFlow<()>>;
+
+/// A file with somebody who looks on.
+struct Watched {
+    file: File,
+    watch: Watch,
+}
+
+impl Read for Watched {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.file.read(buffer)?;
+        match (self.watch)(n as u64) {
+            ControlFlow::Continue(()) => Ok(n),
+            ControlFlow::Break(()) => Err(std::io::Error::other("the reading was stopped")),
+        }
+    }
+}
+
 /// Opens a regular file; pipes and devices could block for ever and are refused.
 ///
 /// # Errors
 /// [`ReadError`] where it cannot be opened or its beginning says that it is no text.
 pub fn open(path: &Path) -> Result<Frames, ReadError> {
+    Frames::new(Box::new(regular(path)?), path)
+}
+
+/// The same with somebody who looks on.
+///
+/// # Errors
+/// As [`open`], and where `watch` ends the reading.
+pub fn open_watched(path: &Path, watch: &Watch) -> Result<Frames, ReadError> {
+    let watched = Watched { file: regular(path)?, watch: watch.clone() };
+    Frames::new(Box::new(watched), path)
+}
+
+fn regular(path: &Path) -> Result<File, ReadError> {
     let file = || -> std::io::Result<File> {
         if !std::fs::metadata(path)?.is_file() {
             return Err(std::io::Error::other("it is no regular file"));
         }
         File::open(path)
     };
-    let file =
-        file().map_err(|e| ReadError::file(path, format!("cannot open it: {e}"), "a readable file"))?;
-    Frames::new(Box::new(file), path)
+    file().map_err(|e| ReadError::file(path, format!("cannot open it: {e}"), "a readable file"))
 }
 
 impl Frames {

@@ -364,7 +364,7 @@ fn unless_closed(inbox: &mut Inbox) -> Result<(), Cancelled> {
     if inbox.queue.closed() { Err(Cancelled) } else { Ok(()) }
 }
 
-fn internal(panic: &(dyn std::any::Any + Send)) -> Problem {
+pub(super) fn internal(panic: &(dyn std::any::Any + Send)) -> Problem {
     let what = panic
         .downcast_ref::<String>()
         .map(String::as_str)

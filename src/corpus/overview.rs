@@ -1,0 +1,394 @@
+//! What a data set holds, counted in one pass: its files with what was dropped of each, rows by kind, label, relation and
+//! split, and the first rows.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use serde::Serialize;
+
+use super::readers::{Drops, Report, Row, plain};
+use super::sets::{Read, SetError, Source};
+
+/// Distinct names beyond which further ones are counted together.
+const MAX_NAMES: usize = 1_000;
+/// Names that a line of text lists.
+const LISTED: usize = 40;
+/// What names beyond [`MAX_NAMES`] are counted as.
+const FURTHER: &str = "(further)";
+
+/// Counts by name, in bounded memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Tally(BTreeMap<String, u64>);
+
+impl Tally {
+    /// Counts a name.
+    pub fn add(&mut self, name: &str) {
+        if let Some(count) = self.0.get_mut(name) {
+            *count += 1;
+        } else {
+            let name = if self.0.len() < MAX_NAMES { name } else { FURTHER };
+            *self.0.entry(name.to_owned()).or_default() += 1;
+        }
+    }
+
+    /// How often a name was counted.
+    #[must_use]
+    pub fn of(&self, name: &str) -> u64 {
+        self.0.get(name).copied().unwrap_or(0)
+    }
+
+    /// The names in order, with their counts.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.0.iter().map(|(k, n)| (k.as_str(), *n))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Rows of the largest sample with equally many of each name; none where there is only one name, or too many.
+    fn even(&self) -> Option<u64> {
+        let most = 2..MAX_NAMES.min(50);
+        let smallest = self.0.values().min()?;
+        most.contains(&self.0.len()).then(|| smallest * self.0.len() as u64)
+    }
+
+    fn text(&self) -> String {
+        let shown: Vec<String> = self.iter().take(LISTED).map(|(k, n)| format!("{k} {n}")).collect();
+        let rest = self.0.len().saturating_sub(LISTED);
+        let rest = if rest > 0 { format!(", and {rest} more") } else { String::new() };
+        format!("{}{rest}", shown.join(", "))
+    }
+}
+
+/// What was read of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FileCount {
+    /// Its name in the set.
+    pub name: String,
+    /// Name of its format.
+    pub format: &'static str,
+    /// Columns or keys that are read.
+    pub columns: &'static [&'static str],
+    /// Whether it is compressed.
+    pub gzip: bool,
+    /// Its size on disk.
+    pub bytes: u64,
+    /// Rows, blank lines and what was dropped.
+    pub report: Report,
+}
+
+/// A row that is shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct First {
+    /// Index of its file.
+    pub file: usize,
+    /// Its line, from 1; in a built-in set its number.
+    pub line: u64,
+    /// The row as a plain JSON line.
+    pub row: String,
+}
+
+/// What a set holds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Overview {
+    /// What the set is.
+    pub title: String,
+    /// Its files; a built-in set has none.
+    pub files: Vec<FileCount>,
+    /// Files that are not read, and why.
+    pub left_out: Vec<(String, String)>,
+    /// Rows that were read.
+    pub rows: u64,
+    /// Blank lines.
+    pub blank: u64,
+    /// Rows that could not be read.
+    pub dropped: Drops,
+    /// Rows by kind.
+    pub kinds: BTreeMap<&'static str, u64>,
+    /// Rows by the part of the set that they state.
+    pub splits: Tally,
+    /// Rows by label, for each property.
+    pub properties: BTreeMap<String, Tally>,
+    /// Facts by relation.
+    pub facts: Tally,
+    /// Prompts by relation.
+    pub prompts: Tally,
+    /// The first rows.
+    pub first: Vec<First>,
+    /// Hash of the content of a set that was drawn.
+    pub hash: Option<String>,
+}
+
+/// Counts rows.
+struct Counter {
+    several: bool,
+    names: Vec<String>,
+    rows: u64,
+    kinds: BTreeMap<&'static str, u64>,
+    splits: Tally,
+    properties: BTreeMap<String, Tally>,
+    facts: Tally,
+    prompts: Tally,
+}
+
+impl Counter {
+    fn add(&mut self, file: usize, row: &Row<'_>) {
+        self.rows += 1;
+        *self.kinds.entry(row.kind()).or_default() += 1;
+        match row {
+            Row::Fact(fact) => self.facts.add(fact.relation.as_deref().unwrap_or("(none)")),
+            Row::Prompt(prompt) => self.prompts.add(prompt.relation.as_deref().unwrap_or("(none)")),
+            Row::Sentence(sentence) => {
+                self.split(sentence.split);
+                if let Some(label) = &sentence.label {
+                    self.bare(file, label);
+                }
+                for (property, label) in sentence.labels.iter().flat_map(|l| &l.0) {
+                    self.label(property, label);
+                }
+            }
+            Row::Pair(pair) => {
+                if let Some(paradigm) = &pair.paradigm {
+                    self.label("paradigm", paradigm);
+                }
+            }
+            Row::Rationale(rationale) => {
+                self.split(rationale.split);
+                if let Some(label) = &rationale.label {
+                    self.bare(file, label);
+                }
+                for (property, value) in
+                    [("dimension", &rationale.dimension), ("perturbation", &rationale.perturbation)]
+                {
+                    if let Some(value) = value {
+                        self.label(property, value);
+                    }
+                }
+            }
+            Row::Measure(measure) => self.label("metric", &measure.metric),
+            Row::Prediction(_) | Row::Relation(_) | Row::Vector(_) => {}
+        }
+    }
+
+    fn split(&mut self, split: Option<super::readers::Split>) {
+        if let Some(split) = split {
+            self.splits.add(split.name());
+        }
+    }
+
+    /// A label of which only the file says what it is of.
+    fn bare(&mut self, file: usize, label: &str) {
+        let name = match self.names.get(file) {
+            Some(name) if self.several => format!("label of {name}"),
+            _ => "label".to_owned(),
+        };
+        self.label(&name, label);
+    }
+
+    fn label(&mut self, property: &str, label: &str) {
+        let known = self.properties.len() < MAX_NAMES || self.properties.contains_key(property);
+        let property = if known { property } else { FURTHER };
+        if let Some(tally) = self.properties.get_mut(property) {
+            tally.add(label);
+        } else {
+            self.properties.entry(property.to_owned()).or_default().add(label);
+        }
+    }
+}
+
+impl Overview {
+    /// Reads a set and keeps its first `limit` rows.
+    ///
+    /// # Errors
+    /// [`SetError`] as [`Source::rows`].
+    pub fn of(
+        source: &Source,
+        limit: usize,
+        watch: &super::readers::Watch,
+        each: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<Self, SetError> {
+        let set = &source.set;
+        let mut counter = Counter {
+            several: set.files.len() > 1,
+            names: set.names(),
+            rows: 0,
+            kinds: BTreeMap::new(),
+            splits: Tally::default(),
+            properties: BTreeMap::new(),
+            facts: Tally::default(),
+            prompts: Tally::default(),
+        };
+        let mut first: Vec<First> = Vec::new();
+        let Read { reports, hash } = source.rows(watch, &mut |file, row, line| {
+            counter.add(file, &row);
+            if first.len() < limit {
+                first.push(First { file, line, row: plain::line(&row) });
+            }
+            each()
+        })?;
+        let mut dropped = Drops::default();
+        reports.iter().for_each(|r| dropped.merge(&r.dropped));
+        let blank = reports.iter().map(|r| r.blank).sum();
+        let files = set.files.iter().zip(reports).map(|(f, report)| FileCount {
+            name: set.name(&f.path),
+            format: f.format.id,
+            columns: f.format.columns,
+            gzip: f.gzip,
+            bytes: f.bytes,
+            report,
+        });
+        Ok(Self {
+            title: set.title.clone(),
+            files: files.collect(),
+            left_out: set.left_out.iter().map(|(p, why)| (set.name(p), why.clone())).collect(),
+            rows: counter.rows,
+            blank,
+            dropped,
+            kinds: counter.kinds,
+            splits: counter.splits,
+            properties: counter.properties,
+            facts: counter.facts,
+            prompts: counter.prompts,
+            first,
+            hash,
+        })
+    }
+
+    /// The counts as lines of text. What was dropped is always among them.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let mut out = vec![format!("{}: {} rows", self.title, self.rows)];
+        let kinds: Vec<String> = self.kinds.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
+        out.push(format!("  rows       {}", kinds.join(", ")));
+        out.push(format!("  dropped    {} unreadable; {} blank lines", self.dropped.total(), self.blank));
+        if !self.splits.is_empty() {
+            let without = self.rows - self.splits.iter().map(|(_, n)| n).sum::<u64>();
+            let without = if without > 0 { format!("; {without} rows state none") } else { String::new() };
+            out.push(format!("  splits     {}{without}", self.splits.text()));
+        }
+        for (name, tally) in &self.properties {
+            let even = tally
+                .even()
+                .map_or_else(String::new, |n| format!("; at most {n} rows with all equally often"));
+            // In a set of one kind every row could have the property.
+            let one = self.kinds.len() == 1 && self.files.len() < 2;
+            let without = self.rows.saturating_sub(tally.iter().map(|(_, n)| n).sum());
+            let without = if one && without > 0 { format!(", none {without}") } else { String::new() };
+            out.push(format!("  {name:<10} {}{without}{even}", tally.text()));
+        }
+        for (name, tally) in [("facts", &self.facts), ("prompts", &self.prompts)] {
+            if !tally.is_empty() {
+                out.push(format!("  {name:<10} of {} relations: {}", tally.0.len(), tally.text()));
+            }
+        }
+        if let Some(hash) = &self.hash {
+            out.push(format!("  hash       {hash}"));
+        }
+        for (k, file) in self.files.iter().enumerate() {
+            let again = self.files[..k].iter().any(|f| f.format == file.format);
+            file.lines(!again, &mut out);
+        }
+        for (path, why) in &self.left_out {
+            out.push(format!("  not read   {path}: {why}"));
+        }
+        out
+    }
+
+    /// The first rows, one a line.
+    #[must_use]
+    pub fn row_lines(&self) -> Vec<String> {
+        let line = |f: &First| match self.files.get(f.file) {
+            Some(file) if self.files.len() > 1 => format!("{} line {}: {}", file.name, f.line, f.row),
+            Some(_) => format!("line {}: {}", f.line, f.row),
+            None => format!("row {}: {}", f.line, f.row),
+        };
+        self.first.iter().map(line).collect()
+    }
+}
+
+impl FileCount {
+    /// Its lines; the columns stand behind the first file of a format.
+    fn lines(&self, with_columns: bool, out: &mut Vec<String>) {
+        let gz = if self.gzip { ", gzip" } else { "" };
+        let Report { rows, blank, dropped, .. } = &self.report;
+        out.push(format!(
+            "  {}: {}{gz}, {rows} rows, {} dropped, {blank} blank lines",
+            self.name,
+            self.format,
+            dropped.total()
+        ));
+        for (kind, d) in dropped.iter() {
+            out.push(format!("    {} × {}; line {}: {}", d.count, kind.title(), d.first_line, d.example));
+        }
+        if with_columns {
+            out.push(format!("    reads {}", self.columns.join(", ")));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::corpus::readers::Watch;
+    use crate::corpus::sets::Draw;
+
+    fn overview(name: &str, limit: usize) -> Overview {
+        let watch: Watch = Rc::new(|_| ControlFlow::Continue(()));
+        let draw = Draw { examples: 600, seed: 1, phi: None };
+        let source = Source::open(name, draw, &watch).unwrap();
+        Overview::of(&source, limit, &watch, &mut || ControlFlow::Continue(())).unwrap()
+    }
+
+    #[test]
+    fn a_folder_is_counted_by_label_and_split_and_its_drops_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let rows = "{\"text\": \"a\", \"label\": \"x\", \"split\": \"train\"}\n\nnonsense\n\
+                    {\"text\": \"b\", \"label\": \"y\", \"split\": \"test\"}\n{\"text\": \"c\", \"label\": \"x\"}\n";
+        std::fs::write(dir.path().join("one.jsonl"), rows).unwrap();
+        std::fs::write(dir.path().join("two.jsonl"), "{\"object\": \"Paris\", \"relation\": \"capital\"}\n")
+            .unwrap();
+        std::fs::write(dir.path().join("notes"), "nothing known\n").unwrap();
+        let found = overview(&dir.path().display().to_string(), 2);
+        assert_eq!((found.rows, found.blank, found.dropped.total()), (4, 1, 1));
+        assert_eq!((found.splits.of("train"), found.splits.of("test")), (1, 1));
+        assert_eq!(found.properties["label of one.jsonl"].of("x"), 2);
+        assert_eq!((found.facts.of("capital"), found.first.len()), (1, 2));
+        let text = found.lines().join("\n");
+        for part in
+            ["1 dropped, 1 blank lines", "2 rows state none", "not read   notes", "x 2, y 1; at most 2 rows"]
+        {
+            assert!(text.contains(part), "no `{part}` in\n{text}");
+        }
+        assert!(found.row_lines()[1].starts_with("one.jsonl line 4: "), "{:?}", found.row_lines());
+    }
+
+    #[test]
+    fn built_in_sets_are_counted_like_any_other() {
+        let found = overview("past_present", 3);
+        assert_eq!((found.properties["label"].of("PAST"), found.properties["label"].of("PRES")), (300, 300));
+        assert!(
+            found.hash.is_some() && found.files.is_empty() && found.row_lines()[0].starts_with("row 1: ")
+        );
+        let facts = overview("facts", 0);
+        assert!(
+            facts.lines().iter().any(|l| l.contains("facts      of 32 relations: ")),
+            "{:?}",
+            facts.lines()
+        );
+        assert_eq!(facts.facts.iter().map(|(_, n)| n).sum::<u64>(), 1_840);
+        assert_eq!(overview("rationales-en", 0).properties["dimension"].iter().count(), 5);
+    }
+
+    #[test]
+    fn a_million_names_are_counted_in_bounded_memory() {
+        let mut tally = Tally::default();
+        (0..5_000).for_each(|k| tally.add(&k.to_string()));
+        assert_eq!(tally.of(FURTHER), 4_000);
+        assert_eq!(tally.iter().count(), 1_001);
+        assert_eq!(tally.even(), None);
+    }
+}

@@ -1,0 +1,386 @@
+//! Data sets under one roof: the built-in ones by name and those on disk by path, their rows one after the other.
+//!
+//! What a task writes stands here as the rows that a reader would give, so that whatever looks at data need not know where it
+//! is from. A name of [`built_in`] is the built-in set; `./name` is a file of that name.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::facts::{self, FactsError};
+use super::micro::frequencies::{Frequencies, FrequencyError};
+use super::probing::{PROBING, ProbingError, ProbingTask};
+use super::rationales::{self, Instance, Language, TemplateError};
+use super::readers::{
+    Fact, Labels, Prompt, Rationale, ReadError, Relation, RelationKind, Report, Row, Sentence, Set, Text,
+    Watch,
+};
+use super::task::{Example, ExampleSet, TASKS, Task, TaskError};
+
+/// How much is drawn of a set that is generated, and by which seed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Draw {
+    /// Number of examples.
+    pub examples: usize,
+    /// The seed.
+    pub seed: u64,
+    /// Correlation of the two properties of a task; none for the natural frequencies.
+    pub phi: Option<f64>,
+}
+
+impl Draw {
+    /// The frequencies of a task's combinations.
+    ///
+    /// # Errors
+    /// [`FrequencyError`] where the correlation is not possible.
+    pub fn frequencies(&self) -> Result<Frequencies, FrequencyError> {
+        self.phi.map_or(Ok(Frequencies::natural()), Frequencies::with_phi)
+    }
+}
+
+/// A built-in set.
+#[derive(Debug, Clone, Copy)]
+pub struct BuiltIn {
+    /// Its name.
+    pub id: &'static str,
+    /// What it is.
+    pub title: &'static str,
+    maker: Maker,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Maker {
+    Task(&'static Task),
+    Probing(&'static ProbingTask),
+    Facts,
+    Rationales(Language),
+}
+
+/// All built-in sets: the tasks, the facts, the probing tasks, the rationales.
+pub fn built_in() -> impl Iterator<Item = BuiltIn> {
+    let tasks = TASKS.iter().map(|t| BuiltIn { id: t.id, title: t.title, maker: Maker::Task(t) });
+    let facts = BuiltIn { id: "facts", title: "facts of 32 relations", maker: Maker::Facts };
+    let probing = PROBING.iter().map(|t| BuiltIn { id: t.id, title: t.title, maker: Maker::Probing(t) });
+    let rationales = Language::ALL.map(|language| {
+        let (id, title) = match language {
+            Language::English => ("rationales-en", "rationale benchmark, English"),
+            Language::Chinese => ("rationales-zh", "rationale benchmark, Chinese"),
+        };
+        BuiltIn { id, title, maker: Maker::Rationales(language) }
+    });
+    tasks.chain([facts]).chain(probing).chain(rationales)
+}
+
+/// Why a set cannot be had.
+#[derive(Debug, Error)]
+pub enum SetError {
+    /// A file or folder.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A task.
+    #[error(transparent)]
+    Task(#[from] TaskError),
+    /// The frequencies of a task.
+    #[error(transparent)]
+    Frequency(#[from] FrequencyError),
+    /// A probing task.
+    #[error(transparent)]
+    Probing(#[from] ProbingError),
+    /// The facts.
+    #[error(transparent)]
+    Facts(#[from] FactsError),
+    /// The rationales.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+}
+
+impl BuiltIn {
+    /// The built-in set of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<BuiltIn> {
+        built_in().find(|b| b.id == name)
+    }
+
+    /// Whether it can be drawn in any size.
+    #[must_use]
+    pub fn is_drawn(&self) -> bool {
+        matches!(self.maker, Maker::Task(_) | Maker::Probing(_))
+    }
+
+    /// The task that writes it, where it is one with two properties.
+    #[must_use]
+    pub fn task(&self) -> Option<&'static Task> {
+        if let Maker::Task(task) = self.maker { Some(task) } else { None }
+    }
+
+    /// Rows of a set of fixed size; none where it is drawn in any size. A test counts them.
+    #[must_use]
+    pub fn fixed_rows(&self) -> Option<u64> {
+        match self.maker {
+            Maker::Task(_) | Maker::Probing(_) => None,
+            Maker::Facts => Some(FACT_ROWS),
+            Maker::Rationales(Language::English) => Some(ENGLISH_ROWS),
+            Maker::Rationales(Language::Chinese) => Some(CHINESE_ROWS),
+        }
+    }
+
+    /// Its rows, and the hash of their content where the set has one.
+    fn rows(&self, draw: &Draw, sink: &mut Sink<'_>) -> Result<(u64, Option<String>), SetError> {
+        let mut count = 0;
+        let mut next = |row: Row<'_>| {
+            count += 1;
+            sink(0, row, count)
+        };
+        let mut hash = None;
+        match self.maker {
+            Maker::Task(task) => {
+                let set = task.examples(draw.examples, draw.seed, &draw.frequencies()?)?;
+                let _ = set.examples.iter().try_for_each(|e| next(agreement(task, e)));
+                hash = Some(set.hash);
+            }
+            Maker::Probing(task) => {
+                let set = task.examples(draw.examples, draw.seed)?;
+                let row = |e: &super::probing::Labelled| {
+                    let label = task.labels.get(e.label).copied().unwrap_or_default();
+                    next(Row::Sentence(Sentence {
+                        text: e.text.clone().into(),
+                        label: Some(label.into()),
+                        ..Sentence::default()
+                    }))
+                };
+                let _ = set.examples.iter().try_for_each(row);
+                hash = Some(set.hash);
+            }
+            Maker::Facts => {
+                let _ = facts::relations()?.iter().try_for_each(|r| relation(r, &mut next));
+            }
+            Maker::Rationales(language) => {
+                let instances = rationales::benchmark(language, draw.seed)?;
+                let _ = instances.iter().try_for_each(|i| next(rationale(i)));
+            }
+        }
+        Ok((count, hash))
+    }
+}
+
+const FACT_ROWS: u64 = 2064;
+const ENGLISH_ROWS: u64 = 3124;
+const CHINESE_ROWS: u64 = 722;
+
+type Sink<'s> = dyn FnMut(usize, Row<'_>, u64) -> ControlFlow<()> + 's;
+
+fn agreement<'e>(task: &Task, example: &'e Example) -> Row<'e> {
+    let named = task.properties.iter().enumerate().filter_map(|(i, p)| {
+        let value = p.values.get(usize::from(example.label(i)?))?;
+        Some((p.id.into(), (*value).into()))
+    });
+    Row::Sentence(Sentence {
+        text: example.text.as_str().into(),
+        labels: Some(Labels(named.collect())),
+        forms: Some([example.forms[0].as_str().into(), example.forms[1].as_str().into()]),
+        ..Sentence::default()
+    })
+}
+
+fn relation(
+    relation: &facts::Relation,
+    next: &mut impl FnMut(Row<'_>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let id: Text<'_> = relation.id.as_str().into();
+    next(Row::Relation(Relation {
+        relation: id.clone(),
+        templates: relation.prompts.iter().map(|p| p.as_str().into()).collect(),
+        name: Some(relation.label.as_str().into()),
+        kind: Some(match relation.kind {
+            facts::Kind::OneToOne => RelationKind::OneToOne,
+            facts::Kind::ManyToOne => RelationKind::ManyToOne,
+        }),
+        answers: None,
+    }))?;
+    for prompt in &relation.prompts {
+        next(Row::Prompt(Prompt {
+            relation: Some(id.clone()),
+            prompt: prompt.as_str().into(),
+            object_final: Some(true),
+            ..Prompt::default()
+        }))?;
+    }
+    for fact in &relation.facts {
+        next(Row::Fact(Fact {
+            relation: Some(id.clone()),
+            subject: Some(fact.subject.as_str().into()),
+            object: fact.object.as_str().into(),
+            aliases: Some(fact.aliases.iter().map(|a| a.as_str().into()).collect()),
+            ..Fact::default()
+        }))?;
+    }
+    ControlFlow::Continue(())
+}
+
+/// A word as `serde` spells it.
+fn spelled(value: impl Serialize) -> Option<Text<'static>> {
+    serde_json::to_value(value).ok()?.as_str().map(|s| s.to_owned().into())
+}
+
+fn rationale(instance: &Instance) -> Row<'_> {
+    let index = |i: &usize| u32::try_from(*i).ok();
+    let number = |n: &u64| Text::from(n.to_string());
+    Row::Rationale(Rationale {
+        id: Some(number(&instance.sent_id)),
+        tokens: instance.sent_token.iter().map(|t| t.as_str().into()).collect(),
+        rationales: vec![instance.rationale_ids.iter().filter_map(index).collect()],
+        mask: index(&instance.mask_index),
+        answer: Some(instance.answer.as_str().into()),
+        dimension: spelled(instance.dimension),
+        perturbs: instance.ori_id.as_ref().map(number),
+        perturbation: instance.perturbation.and_then(spelled),
+        partners: (!instance.rel_ids.is_empty()).then(|| instance.rel_ids.iter().map(number).collect()),
+        alignment: instance
+            .alignment
+            .as_ref()
+            .map(|pairs| pairs.iter().filter_map(|(a, b)| Some([index(a)?, index(b)?])).collect()),
+        ..Rationale::default()
+    })
+}
+
+/// A set that has been found: built in, or on disk.
+#[derive(Debug, Clone)]
+pub struct Source {
+    /// Its files; a built-in set has none, only a title.
+    pub set: Set,
+    /// The built-in set, where it is one.
+    pub built_in: Option<BuiltIn>,
+    draw: Draw,
+}
+
+/// What was read of a set.
+#[derive(Debug, Clone, Default)]
+pub struct Read {
+    /// A report for each file; for a built-in set a single one.
+    pub reports: Vec<Report>,
+    /// Hash of the content of a set that was drawn.
+    pub hash: Option<String>,
+}
+
+impl Source {
+    /// The built-in set of this name, or else the file or folder at this path.
+    ///
+    /// # Errors
+    /// [`SetError::Read`] where a path leads to nothing that can be read, or `watch` ends it.
+    pub fn open(name: &str, draw: Draw, watch: &Watch) -> Result<Self, SetError> {
+        match BuiltIn::named(name) {
+            Some(built_in) => {
+                let set = Set {
+                    root: PathBuf::from(name),
+                    title: built_in.title.to_owned(),
+                    files: Vec::new(),
+                    left_out: Vec::new(),
+                };
+                Ok(Self { set, built_in: Some(built_in), draw })
+            }
+            None => Ok(Self { set: Set::open_watched(Path::new(name), watch)?, built_in: None, draw }),
+        }
+    }
+
+    /// Reads the rows in order. The sink gets the index of the file, the row and its line; in a built-in set its number.
+    ///
+    /// # Errors
+    /// [`SetError`] where a file is broken or has no row, where a set cannot be drawn, or where `watch` ends it.
+    pub fn rows(&self, watch: &Watch, sink: &mut Sink<'_>) -> Result<Read, SetError> {
+        let Some(built_in) = &self.built_in else {
+            return Ok(Read { reports: self.set.rows_watched(watch, sink)?, hash: None });
+        };
+        let (rows, hash) = built_in.rows(&self.draw, sink)?;
+        Ok(Read { reports: vec![Report { rows, pieces: rows, ..Report::default() }], hash })
+    }
+
+    /// The examples of a task, as [`Source::rows`] writes them; none where the set is not one of a task.
+    ///
+    /// # Errors
+    /// [`SetError`] where it cannot be drawn.
+    pub fn examples(&self) -> Result<Option<ExampleSet>, SetError> {
+        let Some(task) = self.built_in.and_then(|b| b.task()) else { return Ok(None) };
+        Ok(Some(task.examples(self.draw.examples, self.draw.seed, &self.draw.frequencies()?)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::corpus::agreement::Collector;
+    use crate::corpus::readers::plain;
+
+    const DRAW: Draw = Draw { examples: 400, seed: 3, phi: None };
+
+    fn unwatched() -> Watch {
+        Rc::new(|_| ControlFlow::Continue(()))
+    }
+
+    #[test]
+    fn built_in_sets_have_different_names_and_the_rows_they_promise() {
+        let names: HashSet<_> = built_in().map(|b| b.id).collect();
+        assert_eq!(names.len(), built_in().count());
+        for b in built_in() {
+            for seed in [0, 7] {
+                let source = Source::open(b.id, Draw { seed, ..DRAW }, &unwatched()).unwrap();
+                let mut seen = 0;
+                let read = source
+                    .rows(&unwatched(), &mut |_, row, line| {
+                        seen += 1;
+                        assert_eq!(line, seen);
+                        assert!(!plain::line(&row).is_empty());
+                        ControlFlow::Continue(())
+                    })
+                    .unwrap();
+                println!("{}: {seen}", b.id);
+                assert_eq!(read.reports[0].rows, seen);
+                assert_eq!(seen, b.fixed_rows().unwrap_or(400), "{}", b.id);
+                assert_eq!(read.hash.is_some(), b.is_drawn());
+            }
+        }
+    }
+
+    /// What the task writes is what the collector of agreement sentences reads.
+    #[test]
+    fn rows_of_the_agreement_task_make_its_examples_again() {
+        let source = Source::open("agreement", DRAW, &unwatched()).unwrap();
+        let mut collector = Collector::default();
+        source
+            .rows(&unwatched(), &mut |_, row, _| {
+                collector.add(&row);
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        let (set, conversion) = collector.finish().unwrap();
+        assert_eq!((conversion.taken, conversion.unsuited, conversion.repeated), (400, 0, 0));
+        assert_eq!(set.examples, source.examples().unwrap().unwrap().examples);
+    }
+
+    #[test]
+    fn a_sink_that_has_enough_ends_the_rows_and_a_watch_ends_the_reading() {
+        let source = Source::open("facts", DRAW, &unwatched()).unwrap();
+        let read = source.rows(&unwatched(), &mut |_, _, _| ControlFlow::Break(())).unwrap();
+        assert_eq!(read.reports[0].rows, 1);
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/rows/plain.jsonl");
+        let stopped: Watch = Rc::new(|_| ControlFlow::Break(()));
+        let error = Source::open(path, DRAW, &stopped).unwrap_err().to_string();
+        assert!(error.contains("stopped"), "{error}");
+        let source = Source::open(path, DRAW, &unwatched()).unwrap();
+        assert!(source.rows(&stopped, &mut |_, _, _| ControlFlow::Continue(())).is_err());
+    }
+
+    #[test]
+    fn a_name_that_is_neither_is_an_error_with_the_name() {
+        let error = Source::open("/no/such/place", DRAW, &unwatched()).unwrap_err().to_string();
+        assert!(error.contains("/no/such/place"), "{error}");
+        let impossible = Draw { phi: Some(0.99), ..DRAW };
+        let source = Source::open("agreement", impossible, &unwatched()).unwrap();
+        let sink = &mut |_, _: Row<'_>, _| ControlFlow::Continue(());
+        assert!(matches!(source.rows(&unwatched(), sink), Err(SetError::Frequency(_))));
+    }
+}
