@@ -1,4 +1,6 @@
-//! `probity data`: what a data set holds, what is unfit and why, and plain rows of it.
+//! `probity data`: what a data set holds, what is unfit and why, plain rows of it, and the built-in sets as files.
+
+mod make;
 
 use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
@@ -10,8 +12,7 @@ use serde_json::json;
 use super::error::CliError;
 use super::output;
 use crate::corpus::doctor::{Diagnosis, Doctor, Vocabulary};
-use crate::corpus::readers::{Drops, FORMATS, ReadError, Report, Row, Set, plain};
-use crate::corpus::task::TASKS;
+use crate::corpus::readers::{Drops, ReadError, Report, Row, Set, plain};
 use crate::figure::text::printable;
 use crate::model::tokenizer::Tokenizer;
 use crate::model::{Device, Model, ModelSource};
@@ -26,6 +27,16 @@ pub enum DataCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Write a built-in set to a file: agreement, the facts, the probing tasks, the rationale benchmark.
+    #[command(after_help = "Examples:
+  probity data make past_present -o past_present.txt
+  probity data make facts --format lama --clean --model bert-mini -o facts.jsonl
+  probity data make rationales-en -n 100 --seed 1 -o rationales.jsonl
+  probity data make agreement -n 5000 -o agreement.jsonl
+
+What is written is read back by `probity data show` and `doctor`. Probing tasks are balanced and split 10:1:1, stratified by
+label. Agreement sentences have the frequencies of the lab's own; `data = \"agreement.jsonl\"` under [task] of a spec runs them.")]
+    Make(make::MakeArgs),
     /// Say what a file or folder is, count its rows, and show the first ones.
     #[command(
         after_help = "Examples:\n  probity data show facts.jsonl.gz\n  probity data show LAMA/data --limit 3"
@@ -104,7 +115,8 @@ impl From<ReadError> for CliError {
 /// output cannot be written.
 pub fn data(command: &DataCommand, out: &mut dyn Write) -> Result<(), CliError> {
     match command {
-        DataCommand::List { json } => list(*json, out),
+        DataCommand::List { json } => make::list(*json, out),
+        DataCommand::Make(args) => make::make(args, out),
         DataCommand::Show(args) => show(args, out),
         DataCommand::Doctor(args) => doctor(args, out),
         DataCommand::Convert(args) => convert(args, out),
@@ -119,29 +131,6 @@ fn say(out: &mut dyn Write, text: &str) -> Result<(), CliError> {
 fn object(out: &mut dyn Write, value: &impl serde::Serialize) -> Result<(), CliError> {
     let text = serde_json::to_string(value).map_err(|e| CliError::Failed(e.to_string()))?;
     output::line(out, &plain::escaped(text))
-}
-
-fn list(as_json: bool, out: &mut dyn Write) -> Result<(), CliError> {
-    if as_json {
-        let sets: Vec<_> = TASKS.iter().map(|t| json!({"id": t.id, "title": t.title})).collect();
-        let formats: Vec<_> =
-            FORMATS.iter().map(|f| json!({"id": f.id, "title": f.title, "columns": f.columns})).collect();
-        return object(out, &json!({"sets": sets, "formats": formats}));
-    }
-    output::line(out, "built in")?;
-    for task in TASKS {
-        let properties: Vec<&str> = task.properties.iter().map(|p| p.title).collect();
-        say(
-            out,
-            &format!("  {:<22} {} ({}); generated, any size", task.id, task.title, properties.join(", ")),
-        )?;
-    }
-    output::line(out, "formats, recognised by content, plain or .gz")?;
-    for format in FORMATS {
-        say(out, &format!("  {:<22} {}", format.id, format.title))?;
-        say(out, &format!("  {:<22}   {}", "", format.columns.join(", ")))?;
-    }
-    output::line(out, "also folders of these: LAMA, ParaRel, BEAR, ERASER")
 }
 
 fn show(args: &ShowArgs, out: &mut dyn Write) -> Result<(), CliError> {
@@ -273,8 +262,7 @@ fn convert(args: &ConvertArgs, out: &mut dyn Write) -> Result<(), CliError> {
         None => stream(&set, doctor, args.limit, out)?,
         Some(path) => {
             let fail = |e: std::io::Error| CliError::Failed(format!("cannot write {}: {e}", path.display()));
-            let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            let mut file = tempfile::NamedTempFile::new_in(folder).map_err(fail)?;
+            let mut file = output::beside(path)?;
             let converted = stream(&set, doctor, args.limit, &mut file)?;
             file.persist(path).map_err(|e| fail(e.error))?;
             converted
