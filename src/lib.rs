@@ -57,6 +57,9 @@
 //! - **A probing task**: a line in [`corpus::task::TASKS`]; over whole sentences, in [`corpus::probing::PROBING`]. It is then a
 //!   built-in set too ([`corpus::sets`]).
 //! - **A format of data on disk**: a file in `corpus/readers/` and a line in its registry.
+//! - **Another layout for the built-in sets as files**: a variant of [`corpus::make::Layout`] and the sets that have it.
+//! - **Examples of a task from files**: [`corpus::own`] reads them and counts what it drops; what makes a row an example is in
+//!   [`corpus::agreement`]. A spec names the file, the `data` finding says where each number's examples are from.
 //! - **A construction of Micro-English**: a file in `corpus/micro/` and a variant of [`corpus::micro::Construction`].
 //! - **A built-in model**: a folder in `assets/models`, a recipe, and its name in [`model::builtin`].
 //! - **A command of the terminal program**: a row in `tui/commands.rs`, which feeds keymap, footer, help, palette and README.

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use common::{Harness, Record, start};
+use probity::corpus::own::{Dropped, Provenance};
 use probity::engine::board::Board;
 use probity::engine::data::{
     DataAnswer, DataDiagnosis, DataInspection, DataQuestion, DataRequest, Part, Parts,
@@ -77,6 +78,15 @@ fn data() -> BoxedStrategy<Body> {
             Body::Data(DataFinding {
                 task,
                 data_hash: hash.clone(),
+                source: (counts.len() == 1).then(|| Provenance {
+                    path: hash.clone(),
+                    format: "plain".into(),
+                    sha256: hash.clone(),
+                    rows: 9,
+                    dropped: vec![Dropped { reason: hash.clone(), count: 1, first_line: 2 }],
+                    fit: 8,
+                    taken: 7,
+                }),
                 model_hash: hash,
                 layer: 1,
                 layers: 4,

@@ -1,8 +1,10 @@
-//! `probity data`: what a data set holds, what is unfit and why, and plain rows of it.
+//! `probity data`: what a data set holds, what is unfit and why, plain rows of it, and the built-in sets as files.
+
+mod make;
 
 use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use clap::{Args, Subcommand};
@@ -12,8 +14,8 @@ use super::error::CliError;
 use super::output;
 use crate::corpus::doctor::{Doctor, Vocabulary};
 use crate::corpus::overview::Overview;
-use crate::corpus::readers::{FORMATS, Report, Row, Watch, plain};
-use crate::corpus::sets::{SetError, Source, built_in};
+use crate::corpus::readers::{Report, Row, Watch, plain};
+use crate::corpus::sets::{SetError, Source};
 use crate::engine::data::{self as engine, DataQuestion, DataRequest, Parts};
 use crate::engine::spec::Spec;
 use crate::figure::text::printable;
@@ -28,6 +30,16 @@ pub enum DataCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Write a built-in set to a file: agreement, the facts, the probing tasks, the rationale benchmark.
+    #[command(after_help = "Examples:
+  probity data make past_present -o past_present.txt
+  probity data make facts --format lama --clean --model bert-mini -o facts.jsonl
+  probity data make rationales-en -n 100 --seed 1 -o rationales.jsonl
+  probity data make agreement -n 5000 -o agreement.jsonl
+
+What is written is read back by `probity data show` and `doctor`. Probing tasks are balanced and split 10:1:1, stratified by
+label. Agreement sentences have the frequencies of the lab's own; `data = \"agreement.jsonl\"` under [task] of a spec runs them.")]
+    Make(make::MakeArgs),
     /// Say what a file or folder is, count its rows, and show the first ones.
     #[command(
         after_help = "Examples:\n  probity data show facts.jsonl.gz\n  probity data show LAMA/data --limit 3\n  probity data show agreement"
@@ -100,7 +112,8 @@ pub struct ConvertArgs {
 /// output cannot be written.
 pub fn data(command: &DataCommand, out: &mut dyn Write) -> Result<(), CliError> {
     match command {
-        DataCommand::List { json } => list(*json, out),
+        DataCommand::List { json } => make::list(*json, out),
+        DataCommand::Make(args) => make::make(args, out),
         DataCommand::Show(args) => show(args, out),
         DataCommand::Doctor(args) => doctor(args, out),
         DataCommand::Convert(args) => convert(args, out),
@@ -115,31 +128,6 @@ fn say(out: &mut dyn Write, text: &str) -> Result<(), CliError> {
 fn object(out: &mut dyn Write, value: &impl serde::Serialize) -> Result<(), CliError> {
     let text = serde_json::to_string(value).map_err(|e| CliError::Failed(e.to_string()))?;
     output::line(out, &plain::escaped(text))
-}
-
-fn list(as_json: bool, out: &mut dyn Write) -> Result<(), CliError> {
-    if as_json {
-        let sets: Vec<_> =
-            built_in().map(|b| json!({"id": b.id, "title": b.title, "rows": b.fixed_rows()})).collect();
-        let formats: Vec<_> =
-            FORMATS.iter().map(|f| json!({"id": f.id, "title": f.title, "columns": f.columns})).collect();
-        return object(out, &json!({"sets": sets, "formats": formats}));
-    }
-    output::line(out, "built in")?;
-    for set in built_in() {
-        let properties = set.task().map_or_else(String::new, |t| {
-            let titles: Vec<&str> = t.properties.iter().map(|p| p.title).collect();
-            format!(" ({})", titles.join(", "))
-        });
-        let size = set.fixed_rows().map_or("generated, any size".to_owned(), |n| format!("{n} rows"));
-        say(out, &format!("  {:<22} {}{properties}; {size}", set.id, set.title))?;
-    }
-    output::line(out, "formats, recognised by content, plain or .gz")?;
-    for format in FORMATS {
-        say(out, &format!("  {:<22} {}", format.id, format.title))?;
-        say(out, &format!("  {:<22}   {}", "", format.columns.join(", ")))?;
-    }
-    output::line(out, "also folders of these: LAMA, ParaRel, BEAR, ERASER")
 }
 
 /// Nobody watches: a signal ends the program.
@@ -244,8 +232,7 @@ fn convert(args: &ConvertArgs, out: &mut dyn Write) -> Result<(), CliError> {
         None => stream(&source, doctor, args.limit, out)?,
         Some(path) => {
             let fail = |e: std::io::Error| CliError::Failed(format!("cannot write {}: {e}", path.display()));
-            let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            let mut file = tempfile::NamedTempFile::new_in(folder).map_err(fail)?;
+            let mut file = output::beside(path)?;
             let converted = stream(&source, doctor, args.limit, &mut file)?;
             file.persist(path).map_err(|e| fail(e.error))?;
             converted

@@ -2,6 +2,7 @@
 
 use super::error::CliError;
 use super::suggest;
+use crate::corpus::readers::Reading;
 use crate::corpus::task::TASKS;
 use crate::engine::spec::{MethodSpec, Spec};
 use crate::lab::interventions::{Options, find, registry};
@@ -26,6 +27,14 @@ pub fn check(spec: &Spec, origin: &str) -> Result<(), CliError> {
     let properties: Vec<&str> = task.properties.iter().map(|p| p.id).collect();
     if !properties.contains(&spec.task.target.as_str()) {
         return bad("task.target", suggest::unknown("property of this task", &spec.task.target, &properties));
+    }
+    if let Some(file) = spec.task.data_path() {
+        if file.is_dir() {
+            return bad("task.data", format!("{}: it is a folder; name one of its files", file.display()));
+        }
+        if let Err(e) = Reading::open(&file) {
+            return bad("task.data", e.to_string());
+        }
     }
     spec.methods.iter().try_for_each(|m| method(m).or_else(|(key, what)| bad(key, what)))
 }
@@ -113,6 +122,8 @@ mod tests {
             (message(|s| s.task.name = "agremeent".into()), "task.name", "did you mean `agreement`?"),
             (message(|s| s.task.target = "subject".into()), "task.target", "subject_number"),
             (message(|s| s.models = vec!["./nowhere".into()]), "models", "no such folder"),
+            (message(|s| s.task.data = Some("no/such.tsv".into())), "task.data", "no/such.tsv: cannot open"),
+            (message(|s| s.task.data = Some(".".into())), "task.data", "folder"),
             (message(|s| s.models = vec!["builtin:nothing".into()]), "models", "no built-in model"),
             (message(|s| s.methods[1].values = vec![-1.0]), "method.values", "epsilon"),
             (message(|s| s.methods[1].values = vec![f64::NAN]), "method.values", "NaN"),

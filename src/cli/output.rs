@@ -1,10 +1,12 @@
-//! Standard output, line by line, with closed pipes told apart from failures.
+//! Standard output, line by line, with closed pipes told apart from failures; and files that appear whole.
 
 use std::io::Write;
+use std::path::Path;
 
 use serde::Serialize;
 
 use super::error::CliError;
+use crate::model::weights;
 
 /// Writes a line and flushes it, so that a reader at the other end of a pipe sees it at once.
 ///
@@ -30,4 +32,12 @@ pub fn json<T: Serialize>(out: &mut dyn Write, value: &T) -> Result<(), CliError
 /// Says something on stderr; a stderr that cannot be written is no reason to stop.
 pub fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// A new file beside `path`, to be renamed there when it is whole.
+///
+/// # Errors
+/// [`CliError::Failed`] with the path, where its folder cannot be written.
+pub fn beside(path: &Path) -> Result<tempfile::NamedTempFile, CliError> {
+    weights::beside(path).map_err(|e| CliError::Failed(format!("cannot write {}: {e}", path.display())))
 }

@@ -198,12 +198,7 @@ impl Report {
             std::fs::create_dir_all(folder).map_err(|e| cannot(folder, &e))?;
         }
         let findings = match folder {
-            Some(folder) => Some(
-                tempfile::Builder::new()
-                    .prefix(".findings")
-                    .tempfile_in(folder)
-                    .map_err(|e| cannot(folder, &e))?,
-            ),
+            Some(folder) => Some(output::beside(&folder.join("findings.jsonl"))?),
             None => None,
         };
         let recorder = if args.no_session { None } else { record(args, task, folder, info) };
@@ -220,7 +215,6 @@ impl Report {
     fn close(self, board: &Board, figures: bool) -> Result<(), CliError> {
         let (Some(folder), Some(findings)) = (self.folder, self.findings) else { return Ok(()) };
         let path = folder.join("findings.jsonl");
-        set_mode(findings.path());
         findings.persist(&path).map_err(|e| cannot(&path, &e.error))?;
         let figures = if figures { figure::reliability::all(board) } else { Vec::new() };
         let mut names: Vec<String> = Vec::new();
@@ -266,18 +260,6 @@ fn record(args: &RunArgs, task: &Task, folder: Option<&Path>, info: Option<&Engi
         ));
     };
     begin().map_err(warn).ok()
-}
-
-/// Gives a temporary file, which is private, the mode of an ordinary one.
-fn set_mode(path: &Path) {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // Best effort: a private result is still a result.
-        let _ = std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o644));
-    }
-    #[cfg(not(unix))]
-    let _ = path;
 }
 
 fn cannot(path: &Path, error: &std::io::Error) -> CliError {

@@ -71,7 +71,8 @@ fn describe(data: &Tagged<DataFinding>) -> Vec<String> {
         score(d.phi.0),
         score(d.phi.1),
     );
-    vec![printable(&line)]
+    let source = d.source.as_ref().map(|s| printable(&format!("data {}", s.summary())));
+    [printable(&line)].into_iter().chain(source).collect()
 }
 
 const PROBE_HEAD: [&str; 6] = ["role", "property", "classifier", "accuracy", "majority", "calibration error"];

@@ -3,7 +3,7 @@
 //! A sentence serves when its verb is `[MASK]`, both forms are given, and its subject's number is labelled. Z_c is the label
 //! `subject_number`, Z_e the label `attractor_number`; LGD, natural sentences with both numbers and plain rows have them.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use serde::Serialize;
 use thiserror::Error;
@@ -15,8 +15,20 @@ use super::task::{Example, ExampleSet, MASK};
 /// Name of the task that the examples are of.
 const TASK: &str = "agreement";
 
-/// What became of the rows.
+/// Rows that were left out for one reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct LeftOut {
+    /// How many.
+    pub count: u64,
+    /// Line of the first, from 1; 0 where nobody said it.
+    pub first_line: u64,
+}
+
+/// Why a row is left out that says the same as an earlier one.
+pub const REPEATED: &str = "same words before the verb as an earlier row";
+
+/// What became of the rows.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Conversion {
     /// Rows that became examples.
     pub taken: u64,
@@ -25,6 +37,15 @@ pub struct Conversion {
     /// Rows with the same words before the verb as an earlier one: a causal model could not tell them apart, and no split
     /// could keep them apart.
     pub repeated: u64,
+    /// All of the unsuited and repeated ones by reason.
+    pub reasons: BTreeMap<&'static str, LeftOut>,
+}
+
+impl Conversion {
+    fn leave_out(&mut self, reason: &'static str, line: u64) {
+        let entry = self.reasons.entry(reason).or_insert(LeftOut { count: 0, first_line: line });
+        entry.count += 1;
+    }
 }
 
 /// Why rows make no set.
@@ -32,12 +53,14 @@ pub struct Conversion {
 pub enum ConversionError {
     /// No row serves.
     #[error(
-        "none of {unsuited} rows is an agreement sentence; expected a text with {MASK}, two forms and a label `subject_number` \
-         (Sg or Pl)"
+        "none of {unsuited} rows is an agreement sentence ({why}); expected a text with {MASK}, two forms and a label \
+         `subject_number` (Sg or Pl)"
     )]
     None {
         /// Rows that were looked at.
         unsuited: u64,
+        /// What most of them lack.
+        why: &'static str,
     },
     /// One of the numbers never occurs.
     #[error("the sentences cannot be probed for the number of the subject: {0}")]
@@ -56,21 +79,41 @@ pub struct Collector {
 impl Collector {
     /// Takes a row, if it serves.
     pub fn add(&mut self, row: &Row<'_>) {
+        self.add_at(row, 0);
+    }
+
+    /// Takes a row at this line, if it serves.
+    pub fn add_at(&mut self, row: &Row<'_>, line: u64) {
         let example = match row {
             Row::Sentence(sentence) => example(sentence),
-            _ => None,
+            _ => Err("no sentence with a masked verb"),
         };
-        let Some(example) = example else {
-            self.conversion.unsuited += 1;
-            return;
+        let example = match example {
+            Ok(example) => example,
+            Err(reason) => {
+                self.conversion.unsuited += 1;
+                return self.conversion.leave_out(reason, line);
+            }
         };
         if !self.prefixes.insert(example.prefix.clone()) {
             self.conversion.repeated += 1;
-            return;
+            return self.conversion.leave_out(REPEATED, line);
         }
         self.conversion.taken += 1;
         self.counts[usize::from(example.zc)][example.ze.map_or(0, |z| 1 + usize::from(z))] += 1.0;
         self.examples.push(example);
+    }
+
+    /// Examples so far.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.examples.len()
+    }
+
+    /// Whether no row has served yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.examples.is_empty()
     }
 
     /// The set, with the frequencies that were found, and what became of the rows. Its seed is 0: nothing was drawn.
@@ -79,7 +122,9 @@ impl Collector {
     /// [`ConversionError`] where no row serves or one of the subject's numbers never occurs.
     pub fn finish(self) -> Result<(ExampleSet, Conversion), ConversionError> {
         if self.examples.is_empty() {
-            return Err(ConversionError::None { unsuited: self.conversion.unsuited });
+            let why =
+                self.conversion.reasons.iter().max_by_key(|(_, l)| l.count).map_or("no row", |(why, _)| *why);
+            return Err(ConversionError::None { unsuited: self.conversion.unsuited, why });
         }
         let frequencies = Frequencies::from_cells(self.counts)?;
         Ok((ExampleSet::of(TASK, 0, frequencies, self.examples), self.conversion))
@@ -94,23 +139,29 @@ fn number(label: &str) -> Option<u8> {
     }
 }
 
-fn example(sentence: &Sentence<'_>) -> Option<Example> {
-    let labels = sentence.labels.as_ref()?;
-    let [singular, plural] = sentence.forms.as_ref()?;
-    let (before, after) = sentence.text.split_once(MASK)?;
-    if after.contains(MASK) || singular == plural {
-        return None;
+/// The example of a sentence, or what it lacks.
+fn example(sentence: &Sentence<'_>) -> Result<Example, &'static str> {
+    let (before, after) = sentence.text.split_once(MASK).ok_or("no [MASK] in the text")?;
+    if after.contains(MASK) {
+        return Err("more than one [MASK] in the text");
     }
+    let [singular, plural] = sentence.forms.as_ref().ok_or("no two forms for the mask")?;
+    if singular == plural {
+        return Err("both forms are the same");
+    }
+    let label = |name: &str| sentence.labels.as_ref().and_then(|l| l.get(name));
+    let zc = label("subject_number").ok_or("no label `subject_number`")?;
+    let zc = number(zc).ok_or("`subject_number` is neither Sg nor Pl")?;
     // A label that is there and is no number would be lost as a missing one.
-    let ze = match labels.get("attractor_number") {
-        Some(label) => Some(number(label)?),
+    let ze = match label("attractor_number") {
+        Some(label) => Some(number(label).ok_or("`attractor_number` is neither Sg nor Pl")?),
         None => None,
     };
-    Some(Example {
+    Ok(Example {
         text: sentence.text.to_string(),
         prefix: before.trim_end().to_owned(),
         forms: [singular.to_string(), plural.to_string()],
-        zc: number(labels.get("subject_number")?)?,
+        zc,
         ze,
     })
 }
@@ -141,7 +192,17 @@ mod tests {
         collector.add(&row("The cat [MASK] here .", "dual", None));
         collector.add(&row("The cats [MASK] here .", "Pl", Some("dual")));
         let (set, conversion) = collector.finish().unwrap();
-        assert_eq!(conversion, Conversion { taken: 2, unsuited: 3, repeated: 1 });
+        assert_eq!((conversion.taken, conversion.unsuited, conversion.repeated), (2, 3, 1));
+        let reasons: Vec<(&str, u64)> = conversion.reasons.iter().map(|(why, l)| (*why, l.count)).collect();
+        assert_eq!(
+            reasons,
+            [
+                ("`attractor_number` is neither Sg nor Pl", 1),
+                ("`subject_number` is neither Sg nor Pl", 1),
+                ("no [MASK] in the text", 1),
+                (REPEATED, 1),
+            ]
+        );
         let first = &set.examples[0];
         assert_eq!((first.prefix.as_str(), first.zc, first.ze), ("The keys to the cabinet", 1, Some(0)));
         assert_eq!(first.filled(&first.forms[1]), "The keys to the cabinet are here .");

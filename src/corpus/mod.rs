@@ -3,13 +3,16 @@
 //! `micro` writes annotated English sentences, `facts` holds what is true of the world; `task` turns sentences into probing tasks. A new construction is one file under
 //! `micro/` and one line in the registry of `task`. `readers` reads the data sets that analysts have on disk, `doctor` says
 //! what of them is fit for probing, `sample` draws stratified subsamples, and `agreement` makes examples of their sentences. `sets` finds the
-//! built-in sets by name and others by path, and `overview` counts what they hold.
+//! built-in sets by name and others by path, `make` writes the built-in ones to files, `own` makes a task's examples of a file, and
+//! `overview` counts what sets hold.
 
 pub mod agreement;
 pub mod doctor;
 pub mod facts;
+pub mod make;
 pub mod micro;
 pub mod overview;
+pub mod own;
 pub mod probing;
 pub mod rationales;
 pub mod readers;

@@ -47,11 +47,12 @@ pub struct BuiltIn {
     pub id: &'static str,
     /// What it is.
     pub title: &'static str,
-    maker: Maker,
+    pub(super) maker: Maker,
 }
 
+/// What writes a built-in set.
 #[derive(Debug, Clone, Copy)]
-enum Maker {
+pub(super) enum Maker {
     Task(&'static Task),
     Probing(&'static ProbingTask),
     Facts,
@@ -171,7 +172,8 @@ const CHINESE_ROWS: u64 = 722;
 
 type Sink<'s> = dyn FnMut(usize, Row<'_>, u64) -> ControlFlow<()> + 's;
 
-fn agreement<'e>(task: &Task, example: &'e Example) -> Row<'e> {
+/// An example of a task as the row that a reader would give.
+pub(super) fn agreement<'e>(task: &Task, example: &'e Example) -> Row<'e> {
     let named = task.properties.iter().enumerate().filter_map(|(i, p)| {
         let value = p.values.get(usize::from(example.label(i)?))?;
         Some((p.id.into(), (*value).into()))
@@ -184,7 +186,8 @@ fn agreement<'e>(task: &Task, example: &'e Example) -> Row<'e> {
     })
 }
 
-fn relation(
+/// A relation, its prompts and its facts as rows.
+pub(super) fn relation(
     relation: &facts::Relation,
     next: &mut impl FnMut(Row<'_>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
@@ -208,15 +211,20 @@ fn relation(
         }))?;
     }
     for fact in &relation.facts {
-        next(Row::Fact(Fact {
-            relation: Some(id.clone()),
-            subject: Some(fact.subject.as_str().into()),
-            object: fact.object.as_str().into(),
-            aliases: Some(fact.aliases.iter().map(|a| a.as_str().into()).collect()),
-            ..Fact::default()
-        }))?;
+        next(self::fact(&relation.id, fact))?;
     }
     ControlFlow::Continue(())
+}
+
+/// A fact of a relation as a row.
+pub(super) fn fact<'f>(relation: &'f str, fact: &'f facts::Fact) -> Row<'f> {
+    Row::Fact(Fact {
+        relation: Some(relation.into()),
+        subject: Some(fact.subject.as_str().into()),
+        object: fact.object.as_str().into(),
+        aliases: Some(fact.aliases.iter().map(|a| a.as_str().into()).collect()),
+        ..Fact::default()
+    })
 }
 
 /// A word as `serde` spells it.
@@ -224,7 +232,8 @@ fn spelled(value: impl Serialize) -> Option<Text<'static>> {
     serde_json::to_value(value).ok()?.as_str().map(|s| s.to_owned().into())
 }
 
-fn rationale(instance: &Instance) -> Row<'_> {
+/// An instance of the rationale benchmark as a row.
+pub(super) fn rationale(instance: &Instance) -> Row<'_> {
     let index = |i: &usize| u32::try_from(*i).ok();
     let number = |n: &u64| Text::from(n.to_string());
     Row::Rationale(Rationale {

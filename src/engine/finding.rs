@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::spec::{LabId, OracleKind};
+use crate::corpus::own::Provenance;
 use crate::stats::estimate::Estimate;
 
 /// One result. Serialises to one flat JSON object with `kind` and the keys of that kind.
@@ -59,6 +60,9 @@ pub struct DataFinding {
     pub task: String,
     /// Content hash of the examples (first twelve hexadecimal digits of SHA-256).
     pub data_hash: String,
+    /// Where the examples are from; none where they were generated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Provenance>,
     /// Content hash of the model: weights, configuration, tokenizer.
     pub model_hash: String,
     /// Layer of the intervention, from 1.

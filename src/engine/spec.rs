@@ -59,7 +59,13 @@ impl std::fmt::Display for LabId {
 pub struct TaskSpec {
     /// Name in the task registry.
     pub name: String,
-    /// Number of examples before the 40/40/20 split.
+    /// A file whose sentences are the examples in place of generated ones; a relative path is relative to the spec's file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    /// Folder of the spec's file; not part of what is asked, so that a spec has one hash wherever it lies.
+    #[serde(skip)]
+    pub base: PathBuf,
+    /// Number of examples before the 40/40/20 split; with `data`, the most that are taken.
     pub examples: usize,
     /// Correlation (phi) of target and environment among examples that have both; none keeps the natural table.
     pub phi: Option<f64>,
@@ -69,7 +75,22 @@ pub struct TaskSpec {
 
 impl Default for TaskSpec {
     fn default() -> Self {
-        Self { name: "agreement".into(), examples: 12_000, phi: None, target: "subject_number".into() }
+        Self {
+            name: "agreement".into(),
+            data: None,
+            base: PathBuf::new(),
+            examples: 12_000,
+            phi: None,
+            target: "subject_number".into(),
+        }
+    }
+}
+
+impl TaskSpec {
+    /// Where the file of examples is, if there is one.
+    #[must_use]
+    pub fn data_path(&self) -> Option<PathBuf> {
+        self.data.as_ref().map(|data| self.base.join(data))
     }
 }
 
@@ -214,7 +235,12 @@ impl Spec {
             return Err(fail(source));
         }
         let text = std::fs::read_to_string(path).map_err(fail)?;
-        Self::parse(&text, &path.display().to_string())
+        let mut spec = Self::parse(&text, &path.display().to_string())?;
+        // What comes from a pipe or from the standard input lies in no folder of the user's.
+        if !path.starts_with("/dev") {
+            spec.task.base = path.parent().map(Path::to_owned).unwrap_or_default();
+        }
+        Ok(spec)
     }
 
     /// Parses and checks TOML. `origin` names the text in errors.
@@ -247,6 +273,17 @@ impl Spec {
             && !(-0.95..=0.95).contains(&phi)
         {
             return bad("task.phi", format!("is {phi}: allowed are -0.95 to 0.95"));
+        }
+        if let Some(data) = &self.task.data {
+            if data.trim().is_empty() {
+                return bad("task.data", "is empty: name a file, or leave the key out".into());
+            }
+            if self.task.phi.is_some() {
+                return bad(
+                    "task.phi",
+                    "cannot be set where `task.data` names a file: its rows decide".into(),
+                );
+            }
         }
         if !["small", "paper"].contains(&self.probe.grid.as_str()) {
             return bad("probe.grid", format!("is `{}`: known are small, paper", self.probe.grid));
@@ -309,6 +346,22 @@ mod tests {
     }
 
     #[test]
+    fn own_data_lies_beside_the_spec_and_its_place_is_not_in_the_hash() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = AGREEMENT_TOML.replace("examples = 12000", "data = \"own.tsv\"\nexamples = 12000");
+        let file = folder.path().join("own.toml");
+        std::fs::write(&file, &text).unwrap();
+        let (read, parsed) = (Spec::read(&file).unwrap(), Spec::parse(&text, "x").unwrap());
+        assert_eq!(read.task.data_path(), Some(folder.path().join("own.tsv")));
+        assert_eq!(parsed.task.data_path(), Some("own.tsv".into()));
+        assert_eq!(read.hash(), parsed.hash());
+        assert!(read.to_toml().contains("data = \"own.tsv\"") && !read.to_toml().contains("base"));
+        assert_ne!(read.hash(), Spec::agreement().hash());
+        let absolute = TaskSpec { data: Some("/data/x.tsv".into()), ..read.task };
+        assert_eq!(absolute.data_path(), Some("/data/x.tsv".into()));
+    }
+
+    #[test]
     fn unknown_key_names_the_line() {
         let text = AGREEMENT_TOML.replace("[interval]", "[interval]\nlevle = 0.9");
         let message = Spec::parse(&text, "x.toml").unwrap_err().to_string();
@@ -322,6 +375,8 @@ mod tests {
             ("examples = 12000", "examples = 3", "task.examples"),
             ("grid = \"small\"", "grid = \"huge\"", "probe.grid"),
             ("[\"bert-mini\"]", "[]", "models"),
+            ("examples = 12000", "data = \" \"", "task.data"),
+            ("examples = 12000", "data = \"x.tsv\"\nphi = 0.2", "task.phi"),
         ] {
             assert!(AGREEMENT_TOML.contains(from), "{from}");
             let message = Spec::parse(&AGREEMENT_TOML.replace(from, to), "x").unwrap_err().to_string();

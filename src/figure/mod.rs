@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::model::weights;
+
 /// A figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
@@ -189,12 +191,7 @@ pub fn export(figure: &Figure, path: &Path) -> Result<(), FigureError> {
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
     let bytes = render(figure, extension)?.ok_or_else(|| FigureError::Extension { path: path.to_owned() })?;
     let fail = |source| FigureError::Write { path: path.to_owned(), source };
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // tempfile's default mode is private; a figure is an ordinary file, so the user's umask decides.
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.prefix(".figure").tempfile_in(folder).map_err(fail)?;
+    let mut file = weights::beside(path).map_err(fail)?;
     file.write_all(&bytes).map_err(fail)?;
     file.persist(path).map_err(|e| fail(e.error))?;
     Ok(())

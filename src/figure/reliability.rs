@@ -242,6 +242,9 @@ fn provenance<'a>(
         Some(d) => {
             add("model", format!("{model} {}", d.value.model_hash));
             add("data", format!("{} {}", d.value.task, d.value.data_hash));
+            if let Some(source) = &d.value.source {
+                add("data file", source.summary());
+            }
         }
         None => add("model", model.to_owned()),
     }

@@ -331,14 +331,26 @@ pub fn write_f16(path: &Path, tensors: &[(String, Array)]) -> Result<()> {
     write_whole(path, &bytes)
 }
 
+/// A new file in the folder of `path`, to be renamed to it when it is whole. Its mode is that of an ordinary file: temporary
+/// ones are private by default, and results are to be shared as the user's umask says.
+///
+/// # Errors
+/// Where the folder cannot be written.
+pub fn beside(path: &Path) -> std::io::Result<tempfile::NamedTempFile> {
+    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.prefix(".probity-").tempfile_in(folder)
+}
+
 /// Writes a file beside its place and renames it there.
 ///
 /// # Errors
 /// [`ModelError::Io`].
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
     use std::io::Write;
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(ModelError::io(folder))?;
+    let mut file = beside(path).map_err(ModelError::io(path))?;
     file.write_all(bytes).map_err(ModelError::io(path))?;
     file.as_file().sync_all().map_err(ModelError::io(path))?;
     file.persist(path).map_err(|e| ModelError::Io { path: path.to_owned(), source: e.error })?;

@@ -6,7 +6,7 @@ use super::host::Host;
 use crate::engine::finding::Problem;
 use crate::engine::message::NoticeLevel;
 use crate::lab::interventions::stimuli::Stimuli;
-use crate::model::{HookPoint, Model, Readout};
+use crate::model::{Model, Readout};
 use crate::probe::matrix::Matrix;
 
 /// Hidden states at the verb's position after block `layer` (from 1), for the stimuli `rows`: `rows.len()` x D. Only what

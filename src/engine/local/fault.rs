@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::corpus::micro::frequencies::FrequencyError;
+use crate::corpus::own::OwnError;
 use crate::corpus::task::TaskError;
 use crate::engine::finding::Problem;
 use crate::lab::interventions::bench::BenchError;
@@ -46,6 +47,15 @@ impl From<StimuliError> for Fault {
         match e {
             StimuliError::Cancelled(_) => Fault::Cancelled,
             e => Fault::Failed(problem(&e, "stimuli", "choose another model or task")),
+        }
+    }
+}
+
+impl From<OwnError> for Fault {
+    fn from(e: OwnError) -> Self {
+        match e {
+            OwnError::Cancelled(_) => Fault::Cancelled,
+            e => Fault::Failed(problem(&e, "task.data", "`probity data list` names what can be read")),
         }
     }
 }

@@ -12,6 +12,7 @@ mod meter;
 mod pilot;
 mod point;
 mod prepare;
+mod scale;
 mod stored;
 mod sweep;
 #[cfg(test)]

@@ -9,7 +9,9 @@ use super::embeddings::Embeddings;
 use super::extract;
 use super::fault::Fault;
 use super::host::{Host, Label};
+use super::scale::scale;
 use crate::corpus::micro::frequencies::Frequencies;
+use crate::corpus::own::{self, Provenance};
 use crate::corpus::task::{ExampleSet, Task};
 use crate::engine::finding::{Body, DataFinding, Problem};
 use crate::engine::message::NoticeLevel;
@@ -41,6 +43,8 @@ pub struct Bench {
     pub task: &'static Task,
     /// The examples.
     pub examples: ExampleSet,
+    /// Where they are from, if they were not generated.
+    pub source: Option<Provenance>,
     /// The examples as the model sees them.
     pub stimuli: Stimuli,
     /// Labels of both properties.
@@ -107,13 +111,9 @@ impl Bench {
             );
         }
         host.stage(format!("{} examples for {}", spec.task.name, model.name()), "ex", 0.5);
-        let frequencies = match spec.task.phi {
-            Some(phi) => Frequencies::with_phi(phi)?,
-            None => Frequencies::natural(),
-        };
-        let examples = task.examples(spec.task.examples, spec.seed, &frequencies)?;
+        let (examples, source) = examples(task, spec, host)?;
         host.poll()?;
-        let stimuli = Stimuli::new(&model, &examples.examples)?;
+        let stimuli = stimuli(task, &model, &examples, source.is_some())?;
         let which = stimuli.list.iter().map(|s| s.example);
         let labels = PropertyLabels::new(task, target, &examples.examples, which);
         let split = Split::new(stimuli.list.len(), spec.seed)?;
@@ -140,6 +140,7 @@ impl Bench {
             model,
             task,
             examples,
+            source,
             stimuli,
             labels,
             split,
@@ -211,6 +212,13 @@ impl Bench {
         let after: Vec<usize> = kept.train().iter().chain(kept.validation()).copied().collect();
         let names = |values: &[&str]| values.iter().map(|v| (*v).to_owned()).collect();
         let target = self.labels.target_property;
+        if let Some(source) = &self.source {
+            let lost = source.lost() > 0;
+            let (what, place) = (source.summary(), "task.data".to_owned());
+            let hint = if lost { "`probity data doctor` says more" } else { "" };
+            let problem = Problem { what, r#where: place, hint: hint.into() };
+            host.outbox.notice(NoticeLevel::Info, problem)?;
+        }
         let dropped = self.stimuli.dropped_forms + self.stimuli.dropped_texts;
         if dropped > 0 {
             host.outbox.notice(
@@ -230,6 +238,7 @@ impl Bench {
         let body = Body::Data(DataFinding {
             task: self.task.id.to_owned(),
             data_hash: self.examples.hash.chars().take(12).collect(),
+            source: self.source.clone(),
             model_hash: self.model.hash().chars().take(12).collect(),
             layer: self.site.layer,
             layers: self.model.depth(),
@@ -409,6 +418,47 @@ impl Bench {
     }
 }
 
+/// Examples from the spec's file, or else generated.
+fn examples(
+    task: &'static Task,
+    spec: &Spec,
+    host: &mut Host<'_>,
+) -> Result<(ExampleSet, Option<Provenance>), Fault> {
+    if let (Some(file), Some(named)) = (spec.task.data_path(), &spec.task.data) {
+        if spec.task.phi.is_some() {
+            let what = "the correlation cannot be set where a file has the examples".to_owned();
+            let hint = "set it to natural".to_owned();
+            return Err(Problem { what, r#where: "task.phi".into(), hint }.into());
+        }
+        let (set, source) = own::examples(task, &file, named, (spec.task.examples, spec.seed), host)?;
+        return Ok((set, Some(source)));
+    }
+    let frequencies = match spec.task.phi {
+        Some(phi) => Frequencies::with_phi(phi)?,
+        None => Frequencies::natural(),
+    };
+    Ok((task.examples(spec.task.examples, spec.seed, &frequencies)?, None))
+}
+
+/// The examples as the model sees them; of the user's own, enough must be left.
+fn stimuli(task: &Task, model: &Model, set: &ExampleSet, own: bool) -> Result<Stimuli, Fault> {
+    if !own {
+        return Ok(Stimuli::new(model, &set.examples)?);
+    }
+    let stimuli = Stimuli::at_least(model, &set.examples, own::FEWEST)?;
+    own::enough(task, stimuli.list.iter().map(|s| &set.examples[s.example])).map_err(|e| Problem {
+        what: format!(
+            "{e}; {} of {} examples have verb forms that are no single tokens of `{}`",
+            stimuli.dropped_forms,
+            set.examples.len(),
+            model.name()
+        ),
+        r#where: "task.data".into(),
+        hint: "choose another model, or a file with more sentences".into(),
+    })?;
+    Ok(stimuli)
+}
+
 fn both(part: &OracleSplit) -> Vec<usize> {
     part.train().iter().chain(part.validation()).copied().collect()
 }
@@ -434,20 +484,4 @@ fn shares(labels: &PropertyLabels) -> Vec<f64> {
     labels.target.iter().flatten().for_each(|t| counts[*t] += 1.0);
     let sum: f64 = counts.iter().sum();
     counts.iter().map(|c| c / sum).collect()
-}
-
-/// Median norm of the rows, and median over the columns of the standard deviation.
-fn scale(h: &Matrix) -> (f64, f64) {
-    let norms = h.iter_rows().map(|r| r.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt());
-    let n = h.rows() as f64;
-    let deviation = |j: usize| {
-        let mean = h.iter_rows().map(|r| f64::from(r[j])).sum::<f64>() / n;
-        (h.iter_rows().map(|r| (f64::from(r[j]) - mean).powi(2)).sum::<f64>() / n).sqrt()
-    };
-    (median(norms.collect()), median((0..h.cols()).map(deviation).collect()))
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }

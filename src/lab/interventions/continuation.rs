@@ -210,7 +210,8 @@ mod tests {
                 .iter()
                 .map(|s| {
                     let batch = Batch::new(&[&s.ids], 0).unwrap();
-                    let trace = model.forward(&batch, &Plan::default().logits_at(Sites::per_row(&[s.position])));
+                    let trace =
+                        model.forward(&batch, &Plan::default().logits_at(Sites::per_row(&[s.position])));
                     let logits = trace.unwrap().logits().unwrap().row(0).to_vec();
                     s.forms.map(|f| logits[f as usize])
                 })

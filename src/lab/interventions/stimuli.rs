@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::corpus::task::Example;
 use crate::model::chunk::{TOKENS_PER_BATCH, chunks};
-use crate::model::{Batch, HookPoint, Model, ModelError, Plan, Sites};
+use crate::model::{Batch, Model, ModelError, Plan, Sites};
 use crate::probe::matrix::Matrix;
 use crate::stats::{Cancelled, Pulse};
 
@@ -76,6 +76,14 @@ impl Stimuli {
     /// # Errors
     /// [`StimuliError`] where the model cannot be asked or keeps fewer than half of the examples.
     pub fn new(model: &Model, examples: &[Example]) -> Result<Self, StimuliError> {
+        Self::at_least(model, examples, examples.len().div_ceil(2))
+    }
+
+    /// The same where `fewest` examples are enough, whatever their share: natural sentences have many rare verbs.
+    ///
+    /// # Errors
+    /// [`StimuliError`] where the model cannot be asked or keeps fewer.
+    pub fn at_least(model: &Model, examples: &[Example], fewest: usize) -> Result<Self, StimuliError> {
         let name = || model.name().to_owned();
         let tokenizer = model.tokenizer()?;
         let causal = model.arch().is_causal();
@@ -111,7 +119,7 @@ impl Stimuli {
         let dropped_forms = all.iter().filter(|s| s.is_none()).count();
         let list: Vec<_> = all.into_iter().flatten().filter(|s| !s.ids.is_empty()).collect();
         let dropped_texts = examples.len() - dropped_forms - list.len();
-        if list.len() * 2 < examples.len() {
+        if list.len() < fewest {
             let reason =
                 format!("{dropped_forms} verb pairs are not single tokens, {dropped_texts} texts unreadable");
             return Err(StimuliError::TooFew { model: name(), kept: list.len(), of: examples.len(), reason });

@@ -6,7 +6,6 @@ use crate::corpus::micro::{self, Annotated};
 use crate::model::array::Array;
 use crate::model::batch::Batch;
 use crate::model::error::{ModelError, Result};
-use crate::model::hook::HookPoint;
 use crate::model::plan::{Plan, Sites};
 use crate::model::trace::Trace;
 use crate::model::{Arch, Model, Tokenizer};

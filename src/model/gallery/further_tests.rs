@@ -92,3 +92,18 @@ fn saved_weights_are_a_model_folder() {
     let source = ModelSource::Dir(home.path().join("shuffled"));
     assert!(crate::model::Model::load(&source, Device::Cpu).unwrap().tokenizer().is_ok());
 }
+
+/// It was private, unlike every other result.
+#[cfg(unix)]
+#[test]
+fn the_file_of_outcomes_has_the_mode_of_an_ordinary_one() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let home = tempfile::tempdir().unwrap();
+    let [ordinary, file] = ["ordinary", "outcomes.jsonl"].map(|n| home.path().join(n));
+    std::fs::write(&ordinary, "x").unwrap();
+    let keep = Keep { file: Some(file.clone()), weights: None };
+    mix(&start(), &[Diet::None], &settings(), &keep, Device::Cpu, &mut |_| Ok(()), &mut |_| {}).unwrap();
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode();
+    assert_eq!(mode(&file), mode(&ordinary));
+}

@@ -151,3 +151,17 @@ proptest! {
         }
     }
 }
+
+/// Results used to be private, as temporary files are.
+#[cfg(unix)]
+#[test]
+fn a_file_that_was_written_whole_has_the_mode_of_an_ordinary_one() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let [ordinary, whole] = ["ordinary", "whole"].map(|n| folder.path().join(n));
+    std::fs::write(&ordinary, "x").unwrap();
+    write_whole(&whole, b"x").unwrap();
+    let mode = |path: &Path| path.metadata().unwrap().permissions().mode();
+    assert_eq!(mode(&whole), mode(&ordinary));
+}

@@ -2,7 +2,7 @@
 
 use super::{Pane, State};
 use crate::engine::board::Tagged;
-use crate::engine::spec::{AGREEMENT_TOML, Spec};
+use crate::engine::spec::{AGREEMENT_TOML, Spec, TaskSpec};
 use crate::tui::text::{plus_minus, score, short};
 
 /// The provenance of the number that stands in a pane.
@@ -61,6 +61,9 @@ impl State {
         if let Some(data) = self.board.results.data.iter().find(|d| d.model == number.model) {
             entries.push(("model hash".into(), data.value.model_hash.clone()));
             entries.push(("data".into(), format!("{} {}", data.value.task, data.value.data_hash)));
+            if let Some(source) = &data.value.source {
+                entries.push(("data file".into(), source.summary()));
+            }
         }
         entries.push(("seed".into(), number.seed.to_string()));
         entries.push(("n".into(), number.n.to_string()));
@@ -81,6 +84,9 @@ fn shell_command(spec: &Spec) -> String {
     if Spec::parse(AGREEMENT_TOML, "shipped").is_ok_and(|shipped| shipped == *spec) {
         return "probity run assets/specs/agreement.toml --json".into();
     }
+    // A spec on standard input lies in no folder that its data could be relative to.
+    let data = spec.task.data_path().map(|p| p.display().to_string());
+    let spec = Spec { task: TaskSpec { data, ..spec.task.clone() }, ..spec.clone() };
     // The quoted delimiter keeps the shell from reading anything into the spec.
     format!("probity run /dev/stdin --json <<'SPEC'\n{}\nSPEC", spec.to_toml().trim_end())
 }

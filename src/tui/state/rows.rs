@@ -11,12 +11,18 @@ impl State {
         let control = self.control(row);
         let text = match row {
             Row::Model(i) => self.model_names().get(i).cloned().unwrap_or_default(),
+            // The name of the file says more than that of the task, and there is room for one.
+            Row::Task if self.spec.task.data.is_some() => {
+                let path = self.spec.task.data.as_deref().unwrap_or_default();
+                path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned()
+            }
             Row::Task => {
                 let title = self.catalog.task(&self.spec.task.name).map(|t| t.title.clone());
                 title.unwrap_or_else(|| self.spec.task.name.clone())
             }
             Row::Target => self.spec.task.target.replace('_', " "),
             Row::Examples => self.spec.task.examples.to_string(),
+            Row::Phi if self.spec.task.data.is_some() => "as in the file".into(),
             Row::Phi => self.spec.task.phi.map_or("natural".into(), short),
             Row::Layer => self.layer_text(),
             Row::OracleLayer => match self.spec.site.oracle_layer {
@@ -73,7 +79,7 @@ impl State {
                 .model_names()
                 .get(i)
                 .is_some_and(|name| spec.models.contains(name) != run.models.contains(name)),
-            Row::Task => spec.task.name != run.task.name,
+            Row::Task => spec.task.name != run.task.name || spec.task.data != run.task.data,
             Row::Target => spec.task.target != run.task.target,
             Row::Examples => spec.task.examples != run.task.examples,
             Row::Phi => spec.task.phi != run.task.phi,

@@ -339,6 +339,9 @@ impl State {
         if whole && value.fract() != 0.0 {
             return Err("must be a whole number".into());
         }
+        if row == Row::Phi && self.spec.task.data.is_some() {
+            return Err("the file's own rows decide".into());
+        }
         match row {
             Row::Examples => self.spec.task.examples = value as usize,
             Row::Phi => self.spec.task.phi = Some(value),

@@ -1,0 +1,158 @@
+//! `probity data make`: the built-in sets as files, for use here and elsewhere.
+
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{object, say, vocabularies};
+use crate::cli::error::CliError;
+use crate::cli::{output, suggest};
+use crate::corpus::doctor::Doctor;
+use crate::corpus::make::{Layout, Line, MakeError, layouts, lines};
+use crate::corpus::readers::Set;
+use crate::corpus::sets::{BuiltIn, built_in};
+use crate::figure::text::printable;
+
+/// What `make` takes.
+#[derive(Debug, Args)]
+pub struct MakeArgs {
+    /// Name of a built-in set; `probity data list` names them.
+    set: String,
+    /// Sentences, facts, or originals of the rationale benchmark [default: 12000 where any number can be drawn, else all].
+    #[arg(short, long = "examples", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=2_000_000))]
+    n: Option<u64>,
+    /// The seed of everything that is drawn.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// File to write [default: standard output].
+    #[arg(long, short)]
+    out: Option<PathBuf>,
+    /// Replace a file that is there already.
+    #[arg(long, requires = "out")]
+    force: bool,
+    /// Format: plain, senteval (probing tasks), rationale, lama (facts) [default: the set's own].
+    #[arg(long)]
+    format: Option<String>,
+    /// Leave out the rows that `doctor` drops.
+    #[arg(long)]
+    clean: bool,
+    /// With --clean: model whose vocabulary counts; may be given several times.
+    #[arg(long, requires = "clean")]
+    model: Vec<String>,
+}
+
+/// The sets by name with their formats, for `data list`.
+pub fn listed() -> impl Iterator<Item = (BuiltIn, Vec<&'static str>)> {
+    built_in().map(|set| (set, layouts(&set).iter().map(|l| l.id()).collect()))
+}
+
+/// Writes a set.
+///
+/// # Errors
+/// [`CliError::Usage`] for a name or number that cannot be used or a file that is there, [`CliError::Failed`] where the file
+/// cannot be written.
+pub fn make(args: &MakeArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let set = BuiltIn::named(&args.set).ok_or_else(|| {
+        let known: Vec<&str> = built_in().map(|b| b.id).collect();
+        CliError::Usage(suggest::unknown("built-in set", &args.set, &known))
+    })?;
+    let layout = layout(&set, args.format.as_deref())?;
+    if let Some(path) = args.out.as_ref().filter(|p| !args.force && p.symlink_metadata().is_ok()) {
+        let what = format!("{} is there already; --force replaces it", path.display());
+        return Err(CliError::Usage(what));
+    }
+    let n = args.n.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+    let mut lines =
+        lines(&set, layout, n, args.seed).map_err(|e: MakeError| CliError::Usage(e.to_string()))?;
+    let all = lines.len();
+    if args.clean {
+        keep_fit(&set, &mut lines, &args.model)?;
+    }
+    let Some(path) = &args.out else { return write(&lines, out) };
+    let fail = |e: std::io::Error| CliError::Failed(format!("cannot write {}: {e}", path.display()));
+    let mut file = output::beside(path)?;
+    write(&lines, &mut file)?;
+    let placed = if args.force { file.persist(path) } else { file.persist_noclobber(path) };
+    placed.map_err(|e| fail(e.error))?;
+    let unfit =
+        if args.clean { format!(", {} unfit rows left out", all - lines.len()) } else { String::new() };
+    let format = layout.id();
+    output::say(&printable(&format!("{} rows written as {format}, seed {}{unfit}", lines.len(), args.seed)));
+    let shown = path.display();
+    let next = match set.task() {
+        Some(task) => format!("under [task] of a spec: name = \"{}\" and data = \"{shown}\"", task.id),
+        None => format!("`probity data show {shown}` reads it"),
+    };
+    output::say(&printable(&next));
+    Ok(())
+}
+
+fn layout(set: &BuiltIn, name: Option<&str>) -> Result<Layout, CliError> {
+    let layouts = layouts(set);
+    let Some(name) = name else { return Ok(layouts[0]) };
+    layouts.iter().copied().find(|l| l.id() == name).ok_or_else(|| {
+        let known: Vec<&str> = layouts.iter().map(|l| l.id()).collect();
+        CliError::Usage(suggest::unknown(&format!("format of `{}`", set.id), name, &known))
+    })
+}
+
+/// Leaves the rows that the doctor keeps.
+fn keep_fit(set: &BuiltIn, lines: &mut Vec<Line>, models: &[String]) -> Result<(), CliError> {
+    let (root, title) = (PathBuf::from(set.id), set.title.to_owned());
+    let set = Set { root, title, files: Vec::new(), left_out: Vec::new() };
+    let mut doctor = Doctor::new(&set, vocabularies(models)?, 0);
+    let mut line = 0;
+    lines.retain(|l| {
+        line += 1;
+        doctor.examine(0, &l.row, line)
+    });
+    if lines.is_empty() {
+        let what = "no row is fit: none has its words as single tokens of these models";
+        return Err(CliError::Usage(what.to_owned()));
+    }
+    Ok(())
+}
+
+fn write(lines: &[Line], out: &mut dyn Write) -> Result<(), CliError> {
+    let mut out = BufWriter::new(out);
+    let done = lines.iter().try_for_each(|l| writeln!(out, "{}", l.text)).and_then(|()| out.flush());
+    done.map_err(|e| match e.kind() {
+        std::io::ErrorKind::BrokenPipe => CliError::Closed,
+        _ => CliError::Failed(format!("cannot write the rows: {e}")),
+    })
+}
+
+/// What `data list` says.
+pub fn list(as_json: bool, out: &mut dyn Write) -> Result<(), CliError> {
+    use serde_json::json;
+
+    use crate::corpus::readers::FORMATS;
+
+    if as_json {
+        let sets: Vec<_> =
+            listed().map(|(s, formats)| json!({"id": s.id, "title": s.title, "formats": formats})).collect();
+        let formats: Vec<_> =
+            FORMATS.iter().map(|f| json!({"id": f.id, "title": f.title, "columns": f.columns})).collect();
+        return object(out, &json!({"sets": sets, "formats": formats}));
+    }
+    output::line(out, "built in")?;
+    for (set, formats) in listed() {
+        let size = set.fixed_rows().map_or("any size".to_owned(), |n| format!("{n} rows"));
+        say(out, &format!("  {:<22} {}; {size}; as {}", set.id, set.title, formats.join(" or ")))?;
+    }
+    output::line(
+        out,
+        "  `probity data make NAME -n 1200 -o FILE` writes one; `probity data show FILE` reads it",
+    )?;
+    output::line(out, "formats, recognised by content, plain or .gz")?;
+    for format in FORMATS {
+        say(out, &format!("  {:<22} {}", format.id, format.title))?;
+        say(out, &format!("  {:<22}   {}", "", format.columns.join(", ")))?;
+    }
+    output::line(out, "also folders of these: LAMA, ParaRel, BEAR, ERASER")?;
+    output::line(
+        out,
+        "agreement sentences of any of them run in the lab: data = \"FILE\" under [task] of a spec",
+    )
+}

@@ -1,0 +1,363 @@
+//! The built-in sets as lines of a file, for use outside of this program: SentEval's tables, the rationale benchmark's and
+//! LAMA's JSON lines, and our own plain rows. The readers of [`super::readers`] read all of it back.
+
+use std::collections::HashSet;
+
+use serde_json::json;
+use thiserror::Error;
+
+use super::facts::{self, Fact, FactsError, OBJECT, Relation};
+use super::probing::{ProbingError, ProbingTask};
+use super::rationales::{self, Instance, Language, TemplateError};
+use super::readers::{Row, Sentence, Split, plain};
+use super::sample::{Allocation, Sampler};
+use super::sets::{self, BuiltIn, Draw, Maker, SetError};
+use super::task::{MASK, Task};
+
+/// How rows are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Our own JSON lines ([`plain`]).
+    Plain,
+    /// `tr|va|te <tab> label <tab> text`.
+    SentEval,
+    /// JSON lines with the rationale benchmark's keys.
+    Rationale,
+    /// JSON lines with LAMA's keys.
+    Lama,
+}
+
+impl Layout {
+    /// Name on the command line, the same as that of the reader.
+    #[must_use]
+    pub fn id(self) -> &'static str {
+        match self {
+            Layout::Plain => "plain",
+            Layout::SentEval => "senteval",
+            Layout::Rationale => "rationale",
+            Layout::Lama => "lama",
+        }
+    }
+}
+
+/// The layouts that a set can be written in, its usual one first.
+#[must_use]
+pub fn layouts(set: &BuiltIn) -> &'static [Layout] {
+    match set.maker {
+        Maker::Task(_) => &[Layout::Plain],
+        Maker::Probing(_) => &[Layout::SentEval, Layout::Plain],
+        Maker::Facts => &[Layout::Plain, Layout::Lama],
+        Maker::Rationales(_) => &[Layout::Rationale, Layout::Plain],
+    }
+}
+
+/// A row and how it is written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// The row.
+    pub row: Row<'static>,
+    /// The line, without its end.
+    pub text: String,
+}
+
+impl Line {
+    fn plain(row: Row<'_>) -> Self {
+        let row = row.into_owned();
+        Self { text: plain::line(&row), row }
+    }
+}
+
+/// Why a set cannot be written.
+#[derive(Debug, Error)]
+pub enum MakeError {
+    /// It cannot be drawn.
+    #[error(transparent)]
+    Set(#[from] SetError),
+    /// A set of fixed size has fewer.
+    #[error("`{set}` has {found} {what}, not {wanted}; ask for fewer, or leave the number out for all")]
+    Size {
+        /// Name of the set.
+        set: &'static str,
+        /// What was asked for.
+        wanted: usize,
+        /// What there is.
+        found: usize,
+        /// What is counted.
+        what: &'static str,
+    },
+}
+
+impl From<ProbingError> for MakeError {
+    fn from(e: ProbingError) -> Self {
+        SetError::from(e).into()
+    }
+}
+
+impl From<FactsError> for MakeError {
+    fn from(e: FactsError) -> Self {
+        SetError::from(e).into()
+    }
+}
+
+impl From<TemplateError> for MakeError {
+    fn from(e: TemplateError) -> Self {
+        SetError::from(e).into()
+    }
+}
+
+/// Examples of a set that can be drawn in any size, where nobody says how many: SentEval's shares make of them 10,000 to
+/// train on, 1,000 to validate and 1,000 to test.
+pub const USUAL: usize = 12_000;
+
+/// The lines of a set. `n` counts sentences; facts, in equal numbers from all relations; and originals of the rationale
+/// benchmark, each of which brings its perturbed partners, in equal numbers from all dimensions. Without it, sets of fixed
+/// size are written whole and the others with [`USUAL`] examples.
+///
+/// # Errors
+/// [`MakeError`].
+pub fn lines(set: &BuiltIn, layout: Layout, n: Option<usize>, seed: u64) -> Result<Vec<Line>, MakeError> {
+    match set.maker {
+        Maker::Task(task) => agreement(task, n.unwrap_or(USUAL), seed),
+        Maker::Probing(task) => probing(task, layout, n.unwrap_or(USUAL), seed),
+        Maker::Facts => knowledge(set.id, layout, n, seed),
+        Maker::Rationales(language) => benchmark(set.id, language, layout, n, seed),
+    }
+}
+
+/// At the natural frequencies, which the lab draws too: a run over these rows is a run over the task.
+fn agreement(task: &Task, n: usize, seed: u64) -> Result<Vec<Line>, MakeError> {
+    let draw = Draw { examples: n, seed, phi: None };
+    let frequencies = draw.frequencies().map_err(SetError::from)?;
+    let set = task.examples(n, seed, &frequencies).map_err(SetError::from)?;
+    Ok(set.examples.iter().map(|e| Line::plain(sets::agreement(task, e))).collect())
+}
+
+/// The share of validation and of test, as SentEval's 100,000, 10,000 and 10,000.
+const SHARE: usize = 12;
+
+/// Parts of a set, stratified by label.
+fn splits(labels: &[usize], seed: u64) -> Vec<Split> {
+    let mut parts = vec![Split::Train; labels.len()];
+    for part in [Split::Test, Split::Validation] {
+        let mut sampler = Sampler::new(labels.len() / SHARE, seed);
+        for (i, label) in labels.iter().enumerate().filter(|(i, _)| parts[*i] == Split::Train) {
+            sampler.add(&format!("{} {label}", part.name()), || i);
+        }
+        sampler.finish(Allocation::Proportional).into_iter().for_each(|i| parts[i] = part);
+    }
+    parts
+}
+
+fn probing(task: &ProbingTask, layout: Layout, n: usize, seed: u64) -> Result<Vec<Line>, MakeError> {
+    let set = task.examples(n, seed)?;
+    let labels: Vec<usize> = set.examples.iter().map(|e| e.label).collect();
+    let lines = set.examples.into_iter().zip(splits(&labels, seed)).map(|(e, split)| {
+        let label = task.labels.get(e.label).copied().unwrap_or_default();
+        let part = match split {
+            Split::Train => "tr",
+            Split::Validation => "va",
+            Split::Test => "te",
+        };
+        let table = (layout == Layout::SentEval).then(|| format!("{part}\t{label}\t{}", e.text));
+        let row = Row::Sentence(Sentence {
+            text: e.text.into(),
+            split: Some(split),
+            label: Some(label.into()),
+            ..Sentence::default()
+        });
+        Line { text: table.unwrap_or_else(|| plain::line(&row)), row }
+    });
+    Ok(lines.collect())
+}
+
+/// In LAMA's shape only the facts, as its files have them; in plain rows the relations and their prompts too.
+fn knowledge(set: &'static str, layout: Layout, n: Option<usize>, seed: u64) -> Result<Vec<Line>, MakeError> {
+    let mut relations = facts::relations()?;
+    if let Some(wanted) = n {
+        let found = relations.iter().map(|r| r.facts.len()).sum();
+        if wanted > found {
+            return Err(MakeError::Size { set, wanted, found, what: "facts" });
+        }
+        let mut sampler = Sampler::new(wanted, seed);
+        for (r, relation) in relations.iter().enumerate() {
+            relation.facts.iter().for_each(|f| sampler.add(&relation.id, || (r, f.clone())));
+        }
+        let drawn = sampler.finish(Allocation::Balanced);
+        relations.iter_mut().for_each(|r| r.facts.clear());
+        drawn.into_iter().for_each(|(r, fact)| relations[r].facts.push(fact));
+        relations.retain(|r| !r.facts.is_empty());
+    }
+    let mut lines = Vec::new();
+    for relation in &relations {
+        if layout == Layout::Lama {
+            lines.extend(relation.facts.iter().map(|f| lama(relation, f)));
+        } else {
+            let _ = sets::relation(relation, &mut |row| {
+                lines.push(Line::plain(row));
+                std::ops::ControlFlow::Continue(())
+            });
+        }
+    }
+    Ok(lines)
+}
+
+/// A fact with LAMA's keys; the relation's first prompt is the sentence that it stands in.
+fn lama(relation: &Relation, fact: &Fact) -> Line {
+    let context = relation.asked(0, &fact.subject).replacen(OBJECT, MASK, 1);
+    let value = json!({
+        "predicate_id": relation.id, "sub_label": fact.subject, "sub_aliases": fact.aliases,
+        "obj_label": fact.object, "masked_sentences": [context],
+    });
+    let row = sets::fact(&relation.id, fact).into_owned();
+    Line { text: plain::escaped(value.to_string()), row }
+}
+
+fn benchmark(
+    set: &'static str,
+    language: Language,
+    layout: Layout,
+    n: Option<usize>,
+    seed: u64,
+) -> Result<Vec<Line>, MakeError> {
+    let mut instances = rationales::benchmark(language, seed)?;
+    if let Some(wanted) = n {
+        let originals = || instances.iter().filter(|i| i.ori_id.is_none());
+        let found = originals().count();
+        if wanted > found {
+            return Err(MakeError::Size { set, wanted, found, what: "originals" });
+        }
+        let mut sampler = Sampler::new(wanted, seed);
+        originals().for_each(|i| sampler.add(&format!("{:?}", i.dimension), || i.sent_id));
+        let kept: HashSet<u64> = sampler.finish(Allocation::Balanced).into_iter().collect();
+        instances.retain(|i| kept.contains(&i.ori_id.unwrap_or(i.sent_id)));
+    }
+    let line = |i: &Instance| {
+        let row = sets::rationale(i).into_owned();
+        let text = match layout {
+            // Strings, numbers and lists of them always have a JSON form.
+            Layout::Rationale => plain::escaped(serde_json::to_string(i).unwrap_or_default()),
+            _ => plain::line(&row),
+        };
+        Line { row, text }
+    };
+    Ok(instances.iter().map(line).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::ops::ControlFlow;
+    use std::path::Path;
+
+    use super::*;
+    use crate::corpus::agreement::Collector;
+    use crate::corpus::micro::frequencies::Frequencies;
+    use crate::corpus::readers::{Reading, Report};
+
+    fn read(lines: &[Line]) -> (&'static str, Vec<Row<'static>>, Report) {
+        let text: String = lines.iter().map(|l| format!("{}\n", l.text)).collect();
+        let source = Box::new(std::io::Cursor::new(text.into_bytes()));
+        let reading = Reading::stream(source, Path::new("made.txt")).unwrap();
+        let format = reading.format().id;
+        let mut rows = Vec::new();
+        let report = reading
+            .rows(&mut |row, _| {
+                rows.push(row.into_owned());
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        (format, rows, report)
+    }
+
+    #[test]
+    fn every_set_in_every_layout_is_read_back_as_it_was_written() {
+        let mut seen = 0;
+        for set in sets::built_in() {
+            for layout in layouts(&set) {
+                for n in [None, Some(60)] {
+                    // The usual size of drawn sets is for those who have time.
+                    let n = n.or_else(|| set.is_drawn().then_some(1_200));
+                    let made = lines(&set, *layout, n, 7).unwrap();
+                    assert_eq!(made, lines(&set, *layout, n, 7).unwrap(), "seeded");
+                    let (format, rows, report) = read(&made);
+                    assert_eq!((format, report.dropped.total()), (layout.id(), 0), "{}: {report:?}", set.id);
+                    assert_eq!(rows.len(), made.len(), "{}", set.id);
+                    for (row, line) in rows.iter().zip(&made) {
+                        // LAMA's shape has a context besides.
+                        if *layout != Layout::Lama {
+                            assert_eq!(*row, line.row, "{}", line.text);
+                        }
+                    }
+                    seen += 1;
+                }
+            }
+        }
+        assert!(seen > 30, "{seen}");
+    }
+
+    #[test]
+    fn probing_tasks_are_balanced_in_every_part() {
+        for set in sets::built_in().filter(|s| s.is_drawn() && s.task().is_none()) {
+            let mut counts: BTreeMap<(Option<&str>, String), usize> = BTreeMap::new();
+            for line in lines(&set, Layout::SentEval, Some(1_200), 3).unwrap() {
+                let Row::Sentence(s) = &line.row else { panic!("{}", line.text) };
+                let label = s.label.as_ref().unwrap().to_string();
+                *counts.entry((s.split.map(Split::name), label)).or_default() += 1;
+            }
+            for (part, n) in [("train", 1_000), ("validation", 100), ("test", 100)] {
+                let of: Vec<usize> =
+                    counts.iter().filter(|((p, _), _)| *p == Some(part)).map(|(_, n)| *n).collect();
+                assert_eq!(of.iter().sum::<usize>(), n, "{}: {counts:?}", set.id);
+                let (least, most) = (of.iter().min().unwrap(), of.iter().max().unwrap());
+                assert!(most - least <= 2, "{} {part}: {of:?}", set.id);
+            }
+        }
+    }
+
+    #[test]
+    fn a_sample_takes_relations_and_dimensions_evenly_and_leaves_partners_together() {
+        let facts = BuiltIn::named("facts").unwrap();
+        let mut of: BTreeMap<String, usize> = BTreeMap::new();
+        for line in lines(&facts, Layout::Lama, Some(320), 1).unwrap() {
+            let Row::Fact(fact) = &line.row else { panic!("{}", line.text) };
+            *of.entry(fact.relation.as_ref().unwrap().to_string()).or_default() += 1;
+            assert!(line.text.contains("[MASK]"), "{}", line.text);
+        }
+        assert!(of.len() == 32 && of.values().all(|n| *n == 10), "{of:?}");
+        let english = BuiltIn::named("rationales-en").unwrap();
+        let made = lines(&english, Layout::Plain, Some(50), 1).unwrap();
+        let (mut originals, mut dimensions) = (0, BTreeMap::<String, usize>::new());
+        let ids: Vec<String> = made
+            .iter()
+            .map(|l| match &l.row {
+                Row::Rationale(r) => r.id.as_ref().unwrap().to_string(),
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        for line in &made {
+            let Row::Rationale(r) = &line.row else { continue };
+            assert!(r.partners.iter().flatten().chain(&r.perturbs).all(|p| ids.contains(&p.to_string())));
+            if r.perturbs.is_none() {
+                originals += 1;
+                *dimensions.entry(r.dimension.as_ref().unwrap().to_string()).or_default() += 1;
+            }
+        }
+        assert!(originals == 50 && dimensions.len() == 5 && dimensions.values().all(|n| *n == 10));
+        for (set, what) in [("facts", "1840 facts"), ("rationales-zh", "originals")] {
+            let set = BuiltIn::named(set).unwrap();
+            let error = lines(&set, layouts(&set)[0], Some(1_000_000), 0).unwrap_err().to_string();
+            assert!(error.contains(what) && error.contains(set.id), "{error}");
+        }
+    }
+
+    /// So that a run over the file is a run over the task.
+    #[test]
+    fn agreement_rows_are_the_examples_of_the_task() {
+        let set = BuiltIn::named("agreement").unwrap();
+        let mut collector = Collector::default();
+        read(&lines(&set, Layout::Plain, Some(300), 4).unwrap()).1.iter().for_each(|row| collector.add(row));
+        let (made, _) = collector.finish().unwrap();
+        let task = set.task().unwrap().examples(300, 4, &Frequencies::natural()).unwrap();
+        assert_eq!((made.hash, made.examples), (task.hash, task.examples));
+    }
+}

@@ -1,0 +1,367 @@
+//! Examples of a task from a file of the user's: what is read of it, what is left out and why, and what is drawn.
+//!
+//! Any format whose rows are agreement sentences with both numbers will do (see [`super::agreement`]). Where the file has more
+//! than are asked for, a sample is drawn that keeps the shares of all combinations of the two numbers.
+
+use std::fs::File;
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+use super::agreement::{Collector, Conversion, ConversionError};
+use super::micro::frequencies::Frequencies;
+use super::readers::{DropKind, ReadError, Reading, Report};
+use super::sample::{Allocation, Sampler};
+use super::task::{Example, ExampleSet, Task};
+use crate::stats::{Cancelled, Pulse};
+
+/// Fewest examples that an experiment can be run on.
+pub const FEWEST: usize = 200;
+/// Fewest examples of each combination of subject's and attractor's number. With fewer, no part of the split has them all, and
+/// the two numbers cannot be told apart.
+pub const FEWEST_EACH: usize = 10;
+/// Most examples that are read, so that memory stays bounded.
+const MOST: usize = 2_000_000;
+/// Rows between two looks at whether to go on.
+const BEAT: u64 = 4096;
+
+/// Rows that were left out for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dropped {
+    /// Why.
+    pub reason: String,
+    /// How many.
+    pub count: u64,
+    /// Line of the first, from 1.
+    pub first_line: u64,
+}
+
+/// Where examples are from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// The file, as the spec names it.
+    pub path: String,
+    /// Identifier of its format.
+    pub format: String,
+    /// SHA-256 of the file as it lies on disk, in hexadecimal.
+    pub sha256: String,
+    /// Rows of the file.
+    pub rows: u64,
+    /// Rows that were left out, by reason.
+    pub dropped: Vec<Dropped>,
+    /// Examples that the other rows make.
+    pub fit: u64,
+    /// Examples that were taken; fewer where a sample was drawn.
+    pub taken: u64,
+}
+
+impl Provenance {
+    /// Rows that were left out.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.dropped.iter().map(|d| d.count).sum()
+    }
+
+    /// A sentence with all counts. The path is as it was given: whoever shows it makes it printable.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let reasons: Vec<String> = self
+            .dropped
+            .iter()
+            .map(|d| format!("{} × {}, first in line {}", d.count, d.reason, d.first_line))
+            .collect();
+        let reasons = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) };
+        let drawn = if self.taken < self.fit {
+            format!("; {} drawn of {}", self.taken, self.fit)
+        } else {
+            String::new()
+        };
+        format!(
+            "{} ({}, SHA-256 {}): {} rows, {} dropped{reasons}{drawn}",
+            self.path,
+            self.format,
+            self.sha256.get(..12).unwrap_or(&self.sha256),
+            self.rows,
+            self.lost()
+        )
+    }
+}
+
+/// Why a file gives no examples.
+#[derive(Debug, Error)]
+pub enum OwnError {
+    /// It cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Only files are taken: a set of several has no single hash and no single format.
+    #[error("{}: it is a folder; name one of its files", file.display())]
+    Folder {
+        /// The folder.
+        file: PathBuf,
+    },
+    /// Its rows are others.
+    #[error("{}: {source}; `probity data show` shows what it holds", file.display())]
+    Unfit {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong with the rows.
+        source: ConversionError,
+    },
+    /// There are too few, or one combination is too rare.
+    #[error("{}: {problem}", file.display())]
+    TooFew {
+        /// The file.
+        file: PathBuf,
+        /// What there are too few of.
+        problem: TooFew,
+    },
+    /// There are too many.
+    #[error("{}: it has more than {MOST} agreement sentences; take a part of it", file.display())]
+    TooMany {
+        /// The file.
+        file: PathBuf,
+    },
+    /// The work was told to stop.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+/// Too few examples for an experiment.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TooFew {
+    /// All together.
+    #[error("only {0} agreement sentences; at least {FEWEST} are needed")]
+    All(usize),
+    /// Of a combination.
+    #[error(
+        "only {count} sentences whose subject is {subject} and whose attractor (label `attractor_number`) is {attractor}; at \
+         least {FEWEST_EACH} of each combination are needed, or selectivity cannot be measured"
+    )]
+    Combination {
+        /// Number of the subject.
+        subject: &'static str,
+        /// Number of the attractor.
+        attractor: &'static str,
+        /// How many there are.
+        count: usize,
+    },
+}
+
+/// Whether examples are enough for an experiment.
+///
+/// # Errors
+/// [`TooFew`], with the rarest combination.
+pub fn enough<'e>(task: &Task, examples: impl Iterator<Item = &'e Example>) -> Result<(), TooFew> {
+    let (mut all, mut counts) = (0, [[0usize; 2]; 2]);
+    for e in examples {
+        all += 1;
+        if let Some(ze) = e.ze {
+            counts[usize::from(e.zc & 1)][usize::from(ze & 1)] += 1;
+        }
+    }
+    if all < FEWEST {
+        return Err(TooFew::All(all));
+    }
+    let cells = (0..4).map(|k| (k / 2, k % 2));
+    let rarest = cells.min_by_key(|(c, e)| counts[*c][*e]).unwrap_or_default();
+    let count = counts[rarest.0][rarest.1];
+    if count < FEWEST_EACH {
+        let [subject, attractor] = [(0, rarest.0), (1, rarest.1)].map(|(p, v)| task.properties[p].values[v]);
+        return Err(TooFew::Combination { subject, attractor, count });
+    }
+    Ok(())
+}
+
+/// Up to `most` examples of a task from a file, drawn by a seed where there are more. `named` is how the spec names the file.
+///
+/// # Errors
+/// [`OwnError`], which names the file, and the line where there is one.
+pub fn examples(
+    task: &'static Task,
+    file: &Path,
+    named: &str,
+    (most, seed): (usize, u64),
+    pulse: &mut dyn Pulse,
+) -> Result<(ExampleSet, Provenance), OwnError> {
+    if file.is_dir() {
+        return Err(OwnError::Folder { file: file.to_owned() });
+    }
+    let reading = Reading::open(file)?;
+    let format = reading.format().id;
+    let mut collector = Collector::default();
+    let (mut rows, mut stop) = (0u64, None);
+    let report = reading.rows(&mut |row, line| {
+        rows += 1;
+        collector.add_at(&row, line);
+        if collector.len() > MOST {
+            stop = Some(OwnError::TooMany { file: file.to_owned() });
+        } else if rows.is_multiple_of(BEAT)
+            && let Err(e) = pulse.beat(0, 1)
+        {
+            stop = Some(e.into());
+        }
+        if stop.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    if let Some(error) = stop {
+        return Err(error);
+    }
+    let unfit = |source| OwnError::Unfit { file: file.to_owned(), source };
+    let (set, conversion) = collector.finish().map_err(unfit)?;
+    enough(task, set.examples.iter())
+        .map_err(|problem| OwnError::TooFew { file: file.to_owned(), problem })?;
+    let fit = set.examples.len() as u64;
+    let set = if set.examples.len() > most { drawn(set, most, seed).map_err(unfit)? } else { set };
+    let provenance = Provenance {
+        path: named.to_owned(),
+        format: format.to_owned(),
+        sha256: hash(file, pulse)?,
+        rows: report.rows + report.dropped.total(),
+        dropped: dropped(&report, &conversion),
+        fit,
+        taken: set.examples.len() as u64,
+    };
+    Ok((set, provenance))
+}
+
+/// A sample that keeps the shares of the combinations.
+fn drawn(set: ExampleSet, most: usize, seed: u64) -> Result<ExampleSet, ConversionError> {
+    let mut sampler = Sampler::new(most, seed);
+    for e in set.examples {
+        sampler.add(&format!("{} {:?}", e.zc, e.ze), || e);
+    }
+    let examples = sampler.finish(Allocation::Proportional);
+    let mut counts = [[0.0; 3]; 2];
+    for e in &examples {
+        counts[usize::from(e.zc)][e.ze.map_or(0, |z| 1 + usize::from(z))] += 1.0;
+    }
+    Ok(ExampleSet::of(set.task, seed, Frequencies::from_cells(counts)?, examples))
+}
+
+/// Rows that could not be read and rows that are no agreement sentences, in one list.
+fn dropped(report: &Report, conversion: &Conversion) -> Vec<Dropped> {
+    let title = |kind: DropKind, example: &str| format!("{}: {example}", kind.title());
+    let unread = report.dropped.iter().map(|(kind, d)| Dropped {
+        reason: title(kind, &d.example),
+        count: d.count,
+        first_line: d.first_line,
+    });
+    let unsuited = conversion.reasons.iter().map(|(reason, l)| Dropped {
+        reason: (*reason).to_owned(),
+        count: l.count,
+        first_line: l.first_line,
+    });
+    unread.chain(unsuited).collect()
+}
+
+/// SHA-256 of a file, as `sha256sum` prints it.
+fn hash(path: &Path, pulse: &mut dyn Pulse) -> Result<String, OwnError> {
+    let fail =
+        |e: std::io::Error| ReadError::file(path, format!("cannot read it again: {e}"), "a readable file");
+    let mut file = File::open(path).map_err(fail)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut buffer).map_err(fail)? {
+            0 => break,
+            n => hash.update(&buffer[..n]),
+        }
+        pulse.beat(0, 1)?;
+    }
+    Ok(hash.finalize().iter().map(|b| format!("{b:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::readers::plain;
+    use crate::corpus::sets;
+    use crate::stats::NoPulse;
+
+    fn task() -> &'static Task {
+        Task::named("agreement").unwrap()
+    }
+
+    fn balanced(n: usize) -> Vec<String> {
+        let set = task().examples(n, 5, &Frequencies::balanced()).unwrap();
+        set.examples.iter().map(|e| plain::line(&sets::agreement(task(), e))).collect()
+    }
+
+    fn read(text: &str, most: usize) -> Result<(ExampleSet, Provenance), OwnError> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("rows.jsonl");
+        std::fs::write(&file, text).unwrap();
+        examples(task(), &file, "rows.jsonl", (most, 3), &mut NoPulse)
+    }
+
+    #[test]
+    fn every_row_is_taken_or_counted_with_its_reason_and_line() {
+        let mut rows = balanced(300);
+        rows.insert(2, "no row".into());
+        rows.insert(3, "{\"text\": \"The dog is here .\"}".into());
+        rows.push(rows[0].clone());
+        let text = rows.join("\n");
+        let (set, from) = read(&text, 1_000).unwrap();
+        assert_eq!(
+            (set.examples.len(), from.rows, from.lost(), from.fit, from.taken),
+            (300, 303, 3, 300, 300)
+        );
+        let lines: Vec<(u64, u64)> = from.dropped.iter().map(|d| (d.count, d.first_line)).collect();
+        assert_eq!(lines, [(1, 3), (1, 4), (1, 303)], "{from:?}");
+        let hash: String = Sha256::digest(text.as_bytes()).iter().map(|b| format!("{b:02x}")).collect();
+        assert_eq!(from.sha256, hash);
+        let summary = from.summary();
+        for words in ["rows.jsonl (plain, SHA-256", "303 rows, 3 dropped", "no [MASK]", "first in line 303"] {
+            assert!(summary.contains(words), "no {words} in {summary}");
+        }
+    }
+
+    #[test]
+    fn a_sample_is_seeded_and_keeps_the_shares() {
+        let text = balanced(1_200).join("\n");
+        let (set, from) = read(&text, 600).unwrap();
+        assert_eq!((set.examples.len(), from.fit, from.taken), (600, 1_200, 600));
+        assert!(from.summary().contains("600 drawn of 1200"), "{}", from.summary());
+        let (again, _) = read(&text, 600).unwrap();
+        assert_eq!(set, again);
+        let (whole, _) = read(&text, 1_200).unwrap();
+        for (some, all) in
+            set.frequencies.cells().iter().flatten().zip(whole.frequencies.cells().iter().flatten())
+        {
+            assert!((some - all).abs() < 2.0 / 600.0, "{some} of {all}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_run_names_the_file_and_the_fix() {
+        let told = |text: &str| read(text, 1_000).unwrap_err().to_string();
+        assert!(
+            told(&balanced(150).join("\n"))
+                .contains("rows.jsonl: only 150 agreement sentences; at least 200")
+        );
+        let no_attractor: Vec<String> =
+            balanced(300).iter().map(|l| l.replace("attractor_number", "other")).collect();
+        let error = told(&no_attractor.join("\n"));
+        assert!(error.contains("attractor_number") && error.contains("only 0 sentences"), "{error}");
+        let error = told("{\"text\": \"The dog is here .\"}\n");
+        assert!(error.contains("none of 1 rows") && error.contains("no [MASK]"), "{error}");
+        assert!(told("").contains("it is empty"));
+        let folder = tempfile::tempdir().unwrap();
+        let of = |path: &Path| examples(task(), path, "x", (1_000, 0), &mut NoPulse).unwrap_err().to_string();
+        assert!(of(folder.path()).contains("name one of its files"));
+        assert!(of(&folder.path().join("none")).contains("cannot open"));
+    }
+
+    #[test]
+    fn reading_can_be_stopped() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("rows.jsonl");
+        std::fs::write(&file, balanced(300).join("\n")).unwrap();
+        let mut stop = |_: usize, _: usize| Err(Cancelled);
+        let end = examples(task(), &file, "rows.jsonl", (1_000, 0), &mut stop);
+        assert!(matches!(end, Err(OwnError::Cancelled(_))), "{end:?}");
+    }
+}

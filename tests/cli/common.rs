@@ -1,0 +1,109 @@
+//! The binary with folders of its own, and what is asked of its answers.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// A run of the binary with folders of its own.
+pub struct Probity {
+    /// Sessions and caches, and files of the test.
+    pub state: tempfile::TempDir,
+}
+
+impl Probity {
+    pub fn new() -> Self {
+        Self { state: tempfile::tempdir().unwrap() }
+    }
+
+    pub fn run(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_probity"));
+        command
+            .args(args)
+            .env("PROBITY_STATE_DIR", self.state.path())
+            .env("PROBITY_CACHE_DIR", self.state.path())
+            .env("HF_HUB_OFFLINE", "1")
+            .env_remove("RUST_BACKTRACE");
+        command
+    }
+
+    pub fn file(&self, name: &str, text: &str) -> String {
+        let path = self.state.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    }
+}
+
+pub fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// Asserts on exit code and stderr, and that nothing reached stdout or steers the terminal.
+pub fn refused(output: &Output, code: i32, words: &[&str]) {
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{stderr}");
+    assert!(output.stdout.is_empty(), "{}", text(&output.stdout));
+    assert!(!stderr.chars().any(|c| c.is_control() && c != '\n'), "{stderr:?}");
+    assert!(!stderr.contains("panicked"), "{stderr}");
+    for word in words {
+        assert!(stderr.contains(word), "no `{word}` in: {stderr}");
+    }
+}
+
+pub fn agreement() -> String {
+    std::fs::read_to_string(root().join("assets/specs/agreement.toml")).unwrap()
+}
+
+/// A built-in model as a folder, so that files can stand beside it.
+pub fn folder_of(name: &str, at: &Path) {
+    std::fs::create_dir_all(at).unwrap();
+    for file in ["config.json", "model.safetensors", "tokenizer.json"] {
+        std::fs::copy(root().join("assets/models").join(name).join(file), at.join(file)).unwrap();
+    }
+}
+
+/// An experiment of seconds on the built-in model.
+pub const SMALL: &str = r#"
+lab = "interventions"
+models = ["bert-mini"]
+seed = 5
+[task]
+examples = 2000
+[interval]
+level = 0.9
+resamples = 100
+[[method]]
+name = "fgsm"
+values = [0.05, 0.5]
+[[method]]
+name = "inlp"
+values = [0, 4]
+"#;
+
+/// An experiment that trains for long.
+pub const LARGE: &str = r#"
+lab = "interventions"
+models = ["bert-mini"]
+[task]
+examples = 10000
+[probe]
+grid = "paper"
+[[method]]
+name = "pgd"
+"#;
+
+pub fn json_lines(stdout: &[u8]) -> Vec<Value> {
+    text(stdout).lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"))).collect()
+}
+
+pub fn of_kind<'a>(findings: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    findings.iter().filter(|f| f["kind"] == kind).collect()
+}

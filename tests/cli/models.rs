@@ -1,0 +1,86 @@
+//! `probity models`: broken models, checks, pulls.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::common::{Probity, folder_of, refused, text};
+
+#[test]
+fn models_that_are_broken_are_refused_by_name() {
+    let probity = Probity::new();
+    let folder = probity.state.path().join("model");
+    std::fs::create_dir(&folder).unwrap();
+    let name = folder.display().to_string();
+    refused(&probity.run(&["models", "show", &name]), 2, &["config.json"]);
+    std::fs::write(Path::new(&folder).join("config.json"), "{\"model_type\":\"\u{7f}x\"}").unwrap();
+    refused(&probity.run(&["models", "show", &name]), 2, &["config.json"]);
+}
+
+#[test]
+fn a_check_passes_deviates_or_says_what_it_needs() {
+    let probity = Probity::new();
+    let at = probity.state.path().join("m");
+    folder_of("bert-mini", &at);
+    let dir = at.display().to_string();
+    refused(&probity.run(&["models", "check", &dir]), 2, &["no expected.json", "another implementation"]);
+    refused(&probity.run(&["models", "check", "bert-mini"]), 2, &["built-in", "expected.json"]);
+    refused(&probity.run(&["models", "check", "./nowhere"]), 2, &["no such folder"]);
+    refused(&probity.run(&["models", "check", &dir, "--device", "gpu"]), 2, &["cuda"]);
+    let expected = at.join("expected.json");
+    std::fs::write(&expected, "{\"cases\": [{\"text\": \"\u{7f}\"}]}").unwrap();
+    refused(
+        &probity.run(&["models", "check", &dir]),
+        2,
+        &["expected.json", "'cases.0.input_ids': is missing"],
+    );
+    let case = |ids: &str| format!("{{\"cases\": [{{\"text\": \"the\", \"input_ids\": [{ids}]}}]}}");
+    let shown = text(&probity.run(&["models", "tokens", "bert-mini", "the"]).stdout);
+    let ids: Vec<&str> = shown.lines().skip(2).filter_map(|l| l.split_whitespace().nth(2)).collect();
+    assert_eq!(ids.len(), 3, "{shown}");
+    std::fs::write(&expected, case(&ids.join(","))).unwrap();
+    let passed = probity.run(&["models", "check", &dir]);
+    assert_eq!(passed.status.code(), Some(0), "{}", text(&passed.stderr));
+    let stdout = text(&passed.stdout);
+    assert!(
+        stdout.contains("largest deviation") && stdout.contains("token ids") && stdout.contains("pass"),
+        "{stdout}"
+    );
+    std::fs::write(&expected, case("1")).unwrap();
+    let deviates = probity.run(&["models", "check", &dir, "--json"]);
+    assert_eq!(deviates.status.code(), Some(1));
+    let report: Value = serde_json::from_slice(&deviates.stdout).unwrap();
+    assert_eq!(
+        (&report["passed"], &report["rows"][0]["verdict"]),
+        (&Value::from(false), &Value::from("deviates"))
+    );
+    assert!(text(&probity.run(&["models", "check", &dir]).stdout).contains("DEVIATES"));
+}
+
+#[test]
+fn a_pull_without_network_says_so_and_a_cached_model_is_listed() {
+    let probity = Probity::new();
+    let cache = probity.state.path().join("hub");
+    let here = |args: &[&str]| {
+        let mut command = probity.command(args);
+        command.env("HF_HUB_CACHE", &cache).env_remove("HF_TOKEN");
+        command
+    };
+    refused(&here(&["models", "pull", "org/m"]).output().unwrap(), 1, &["org/m", "HF_HUB_OFFLINE"]);
+    refused(&here(&["models", "pull", "../m"]).output().unwrap(), 2, &["no hub id"]);
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let mut command = here(&["models", "pull", "org/m@v1"]);
+    command.env("HF_ENDPOINT", format!("http://{closed}")).env("HF_HUB_OFFLINE", "0");
+    refused(&command.output().unwrap(), 1, &["org/m", "connection refused", "HF_HUB_OFFLINE=1"]);
+    let root = cache.join("models--org--m");
+    folder_of("bert-mini", &root.join("snapshots/abcd"));
+    std::fs::create_dir_all(root.join("refs")).unwrap();
+    std::fs::write(root.join("refs/main"), "abcd").unwrap();
+    let listed = text(&here(&["models", "list"]).output().unwrap().stdout);
+    assert!(
+        listed.lines().any(|l| l.starts_with("org/m ") && l.contains("bert, in the hub cache")),
+        "{listed}"
+    );
+    let shown = here(&["models", "show", "org/m"]).output().unwrap();
+    assert_eq!(shown.status.code(), Some(0), "{}", text(&shown.stderr));
+}

@@ -1,0 +1,145 @@
+//! `task.data` of a spec: the user's own agreement sentences in the interventions lab.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::common::{Probity, SMALL, json_lines, of_kind, refused, root, text};
+
+/// The small experiment on the examples of a file.
+fn spec(data: &str) -> String {
+    SMALL.replace("examples = 2000", &format!("examples = 1500\ndata = \"{data}\""))
+}
+
+fn data_finding(findings: &[Value]) -> &Value {
+    let found = of_kind(findings, "data");
+    assert_eq!(found.len(), 1, "{found:?}");
+    found[0]
+}
+
+#[test]
+fn a_run_takes_its_examples_from_the_file_says_what_it_dropped_and_replays_without_it() {
+    let probity = Probity::new();
+    let folder = probity.state.path().join("own");
+    std::fs::create_dir(&folder).unwrap();
+    let file = folder.join("rows.jsonl");
+    let made = probity.run(&["data", "make", "agreement", "-n", "2000", "--seed", "8"]);
+    // A line that is no row, one that is no agreement sentence, and one that is there already.
+    let rows = text(&made.stdout);
+    let first = rows.lines().next().unwrap();
+    let bytes = format!("{rows}not a row\n{{\"text\": \"The dog is here .\"}}\n{first}\n");
+    std::fs::write(&file, &bytes).unwrap();
+    // Relative to the spec's file, not to the folder that the program runs in.
+    std::fs::write(folder.join("own.toml"), spec("rows.jsonl")).unwrap();
+    let out = probity.state.path().join("out");
+    let (spec_name, out_name) = (folder.join("own.toml").display().to_string(), out.display().to_string());
+    let output = probity.run(&["run", &spec_name, "--json", "--quiet", "--out", &out_name]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let findings = json_lines(&output.stdout);
+    let data = data_finding(&findings);
+    let source = &data["source"];
+    let hash: String = Sha256::digest(bytes.as_bytes()).iter().map(|b| format!("{b:02x}")).collect();
+    assert_eq!((&source["path"], &source["format"]), (&"rows.jsonl".into(), &"plain".into()));
+    assert_eq!(source["sha256"], hash.as_str());
+    assert_eq!(
+        (&source["rows"], &source["fit"], &source["taken"]),
+        (&2003.into(), &2000.into(), &1500.into())
+    );
+    let dropped: Vec<(u64, u64)> = source["dropped"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|d| (d["count"].as_u64().unwrap(), d["first_line"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(dropped, [(1, 2001), (1, 2002), (1, 2003)], "{source}");
+    assert_eq!(data["n_test"], 300);
+    assert_eq!(of_kind(&findings, "summary").len(), 1);
+
+    std::fs::remove_file(&file).unwrap();
+    let session = out.join("session.probity.jsonl").display().to_string();
+    let again = probity.run(&["replay", &session, "--headless", "--json"]);
+    assert_eq!(again.stdout, output.stdout, "the recording needs no file");
+    let table = text(&probity.run(&["replay", &session, "--headless"]).stdout);
+    let words =
+        ["data rows.jsonl (plain, SHA-256", "2003 rows, 3 dropped", "1500 drawn of 2000", "no [MASK]"];
+    assert!(words.iter().all(|w| table.contains(w)), "{table}");
+    let csv = std::fs::read_dir(&out).unwrap().find_map(|f| {
+        let path = f.unwrap().path();
+        path.extension().is_some_and(|e| e == "csv").then_some(path)
+    });
+    let figure = std::fs::read_to_string(csv.unwrap()).unwrap();
+    assert!(figure.contains("2003 rows, 3 dropped"), "provenance of figures: {figure}");
+}
+
+/// What the task generates, written to a file and read from there, is the same experiment.
+#[test]
+fn generated_examples_from_a_file_give_the_numbers_of_the_task() {
+    let probity = Probity::new();
+    let path = probity.state.path().join("made.jsonl").display().to_string();
+    let made = probity.run(&["data", "make", "agreement", "-n", "1500", "--seed", "5", "-o", &path]);
+    assert!(text(&made.stderr).contains("[task]"), "{}", text(&made.stderr));
+    let numbers = |text: &str| {
+        let spec = probity.file("spec.toml", text);
+        let output = probity.run(&["run", &spec, "--json", "--quiet", "--no-session"]);
+        assert_eq!(output.status.code(), Some(0));
+        let findings = json_lines(&output.stdout);
+        let optima: Vec<Value> =
+            of_kind(&findings, "optimum").iter().map(|o| o["reliability"].clone()).collect();
+        (data_finding(&findings)["data_hash"].clone(), optima)
+    };
+    let task = numbers(&SMALL.replace("examples = 2000", "examples = 1500"));
+    assert_eq!(numbers(&spec("made.jsonl")), task);
+}
+
+#[test]
+fn files_that_cannot_be_used_are_named_with_line_and_fix() {
+    let probity = Probity::new();
+    let refuse = |data: &str, words: &[&str]| {
+        let spec = probity.file("spec.toml", &spec(data));
+        refused(&probity.run(&["run", &spec, "--json"]), 2, &[&["spec.toml: `task.data`"], words].concat());
+    };
+    refuse("nowhere.tsv", &["nowhere.tsv", "cannot open"]);
+    refuse(".", &["folder"]);
+    probity.file("unknown.txt", "nothing known\n");
+    refuse("unknown.txt", &["unknown.txt, line 1", "expected one of the known formats"]);
+    let with_phi = probity.file("phi.toml", &spec("x.tsv").replace("[task]\n", "[task]\nphi = 0.2\n"));
+    refused(&probity.run(&["run", &with_phi]), 2, &["task.phi", "its rows decide"]);
+    // Known formats whose rows are others, or too few: the run says so.
+    for (rows, words) in [
+        ("facts", &["none of", "no sentence with a masked verb", "data show"][..]),
+        ("past_present", &["no [MASK] in the text"]),
+    ] {
+        let path = probity.state.path().join(rows).display().to_string();
+        probity.run(&["data", "make", rows, "-n", "400", "-o", &path]);
+        let spec = probity.file("spec.toml", &spec(rows));
+        let output = probity.run(&["run", &spec, "--json", "--quiet", "--no-session"]);
+        assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+        let findings = json_lines(&output.stdout);
+        let what = of_kind(&findings, "error")[0]["what"].as_str().unwrap().to_owned();
+        assert!(words.iter().all(|w| what.contains(w)) && what.contains(rows), "{what}");
+    }
+}
+
+/// Natural sentences with both numbers, where the real data are.
+#[test]
+fn natural_sentences_run_on_the_built_in_model() {
+    let default = root().join("../shared/data");
+    let folder = std::env::var_os("PROBITY_DATA").map_or(default, PathBuf::from);
+    let file = folder.join("agreement_natural/agreement.tsv.gz");
+    if !Path::new(&file).is_file() {
+        println!("skipped: {} is not there", file.display());
+        return;
+    }
+    let probity = Probity::new();
+    let spec = probity.file("natural.toml", &spec(&file.display().to_string()).replace("1500", "12000"));
+    let output = probity.run(&["run", &spec, "--json", "--quiet", "--no-session"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let findings = json_lines(&output.stdout);
+    let source = &data_finding(&findings)["source"];
+    println!("{source}\n{}", data_finding(&findings)["counts"]);
+    assert_eq!((&source["rows"], &source["format"]), (&4813.into(), &"agreement".into()));
+    let lost: u64 = source["dropped"].as_array().unwrap().iter().map(|d| d["count"].as_u64().unwrap()).sum();
+    assert_eq!(source["fit"].as_u64().unwrap() + lost, 4813);
+    assert_eq!(of_kind(&findings, "optimum").len(), 4);
+}

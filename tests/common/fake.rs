@@ -1,0 +1,365 @@
+//! A fake experiment: events, findings and a script for the fake engine.
+
+use super::sets::{diagnosed, held};
+use probity::engine::data::DataQuestion;
+use probity::engine::finding::{
+    BehaviourFinding, Body, DataFinding, ExampleFinding, Finding, OptimumFinding, ProbeFinding, ProbeRole,
+    ReliabilityFinding, Shift, SummaryFinding,
+};
+use probity::engine::inspection::{CheckRow, Inspection};
+use probity::engine::message::{Command, EngineInfo, Event, ModelInfo, Outcome, Progress};
+use probity::engine::spec::{LabId, OracleKind, Spec};
+use probity::stats::estimate::Estimate;
+use probity::tui::catalog::Catalog;
+
+pub fn ready() -> Event {
+    Event::Ready(EngineInfo { version: "0.1.0".into(), device: "cpu (2 threads)".into() })
+}
+
+pub fn models() -> Event {
+    let model = |name: &str, family: &str, parameters| ModelInfo {
+        name: name.into(),
+        family: family.into(),
+        layers: 4,
+        hidden: 256,
+        parameters,
+    };
+    Event::Models {
+        models: vec![model("bert-mini", "bert", 4_200_000), model("gpt2-mini", "gpt2", 4_100_000)],
+    }
+}
+
+pub fn progress(generation: u64) -> Event {
+    let progress = Progress {
+        stage: "pgd epsilon .112".into(),
+        done: 1872,
+        total: 2400,
+        unit: "ex".into(),
+        rate: 41_234.0,
+        overall: 0.43,
+        elapsed: 12.0,
+        left: Some(16.2),
+    };
+    Event::Progress { generation, progress }
+}
+
+pub fn summary(generation: u64) -> Event {
+    let summary = SummaryFinding {
+        seconds: 41.7,
+        device: "cpu (2 threads)".into(),
+        version: "0.1.0".into(),
+        cancelled: false,
+    };
+    Event::Finding { generation, finding: Box::new(finding(2400, true, 41.7, Body::Summary(summary))) }
+}
+
+fn finding(n: usize, is_final: bool, t: f64, body: Body) -> Finding {
+    let level = matches!(body, Body::Reliability(_) | Body::Optimum(_) | Body::Behaviour(_) | Body::Probe(_));
+    Finding {
+        lab: LabId::Interventions,
+        spec: Spec::agreement().hash(),
+        model: "bert-mini".into(),
+        seed: 0,
+        n,
+        r#final: is_final,
+        t,
+        level: level.then_some(0.95),
+        body,
+    }
+}
+
+fn sigmoid(x: f64) -> f64 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+/// An interval of a mean of scores, as wide as its number of examples leaves it.
+fn estimate(mean: f64, n: usize) -> Estimate {
+    let half = 1.96 * (0.25 * mean.max(0.02) * (1.0 - mean).max(0.02) / n as f64 * 4.0).sqrt();
+    Estimate { mean, lo: (mean - half).max(0.0), hi: (mean + half).min(1.0) }
+}
+
+/// Completeness and selectivity of a method at a strength, in the shapes that the paper shows.
+fn truth(method: &str, value: f64, oracle: OracleKind) -> (f64, f64) {
+    let shift = if oracle == OracleKind::Linear { 0.25 } else { 0.0 };
+    let log = value.max(1e-6).ln();
+    match method {
+        "fgsm" => (0.98 * sigmoid(2.0 * (log + 2.4 + shift)), 1.0 - 0.85 * sigmoid(1.6 * (log + 1.9))),
+        "pgd" => (0.995 * sigmoid(2.6 * (log + 2.7 + shift)), 1.0 - 0.9 * sigmoid(1.9 * (log + 1.8))),
+        "alterrep" => (sigmoid(1.4 * (log + 1.9 + shift)), 1.0 - 0.6 * sigmoid(1.1 * (log - 0.3))),
+        _ => (0.9 * (1.0 - (-value / 7.0).exp()), 1.0 - 0.5 * (1.0 - (-value / 18.0).exp())),
+    }
+}
+
+fn reliability(
+    method: &str,
+    parameter: &str,
+    value: f64,
+    oracle: OracleKind,
+    n: usize,
+) -> ReliabilityFinding {
+    let (c, s) = truth(method, value, oracle);
+    let n_s = (n * 17 / 100).max(1);
+    let r = if c + s > 0.0 { 2.0 * c * s / (c + s) } else { 0.0 };
+    ReliabilityFinding {
+        method: method.into(),
+        layer: 4,
+        oracle,
+        oracle_layer: 4,
+        parameter: parameter.into(),
+        value,
+        completeness: estimate(c, n),
+        selectivity: estimate(s, n_s),
+        reliability: estimate(r, n_s),
+        n_c: n,
+        n_s,
+        mean_harmonic: r * 0.97,
+        completeness_prior: None,
+    }
+}
+
+fn behaviour(method: &str, parameter: &str, value: f64, n: usize) -> BehaviourFinding {
+    let (c, _) = truth(method, value, OracleKind::Mlp);
+    BehaviourFinding {
+        method: method.into(),
+        layer: 4,
+        parameter: parameter.into(),
+        value,
+        flip_rate: estimate(0.85 * c, n),
+        correct_before: estimate(0.962, n),
+        correct_after: estimate(0.962 - 0.8 * c, n),
+    }
+}
+
+fn probes() -> Vec<ProbeFinding> {
+    let probe =
+        |role, property: &str, classifier: &str, oracle, accuracy: f64, majority, calibration_error| {
+            ProbeFinding {
+                role,
+                property: property.into(),
+                classifier: classifier.into(),
+                oracle,
+                layer: 4,
+                accuracy: estimate(accuracy, 2400),
+                majority,
+                balanced_accuracy: accuracy - 0.012,
+                calibration_error,
+                cached: false,
+                grid: "small: 8 of the paper's 36 points".into(),
+            }
+        };
+    use OracleKind::{Linear, Mlp};
+    use ProbeRole::{Interventional, Oracle};
+    vec![
+        probe(Oracle, "subject_number", "MLP 2x256, lr 0.001", Some(Mlp), 0.991, 0.698, 0.012),
+        probe(Oracle, "attractor_number", "MLP 1x256, lr 0.001", Some(Mlp), 0.884, 0.815, 0.041),
+        probe(Oracle, "subject_number", "linear, lr 0.01", Some(Linear), 0.973, 0.698, 0.020),
+        probe(Oracle, "attractor_number", "linear, lr 0.01", Some(Linear), 0.818, 0.815, 0.066),
+        probe(Interventional, "subject_number", "MLP 2x64, lr 0.001", None, 0.989, 0.701, 0.015),
+    ]
+}
+
+fn data() -> DataFinding {
+    DataFinding {
+        task: "agreement".into(),
+        data_hash: "5f1c2a9be0d4".into(),
+        source: None,
+        model_hash: "a41b77c0de93".into(),
+        layer: 4,
+        layers: 4,
+        dim: 256,
+        counts: vec![vec![244, 40, 1391], vec![79, 31, 615]],
+        target_values: vec!["singular".into(), "plural".into()],
+        other_values: vec!["singular".into(), "plural".into()],
+        n_oracle: (4560, 4391),
+        n_intervention: 4560,
+        n_test: 2400,
+        phi: (0.069, 0.0),
+        scale: (15.9, 0.98),
+    }
+}
+
+/// Everything that a run over the default experiment measures with `n` test examples. An unfinished one has not
+/// reached INLP and stops half-way through PGD.
+pub fn measured(n: usize, finished: bool) -> Vec<Finding> {
+    let mut t = 0.2;
+    let mut findings = vec![finding(12_000, true, t, Body::Data(data()))];
+    findings.extend(probes().into_iter().map(|p| finding(2400, true, 3.0, Body::Probe(p))));
+    let catalog = Catalog::sample();
+    for entry in &catalog.methods {
+        let (id, parameter) = (entry.id.as_str(), entry.parameter.name.as_str());
+        let grid = &entry.parameter.grid;
+        let reached = match (finished, id) {
+            (true, _) | (_, "alterrep" | "fgsm") => grid.len(),
+            (false, "pgd") => grid.len() * 2 / 3,
+            (false, _) => 0,
+        };
+        for value in &grid[..reached] {
+            t += 0.1;
+            for oracle in [OracleKind::Mlp, OracleKind::Linear] {
+                let r = reliability(id, parameter, *value, oracle, n);
+                findings.push(finding(n, finished, t, Body::Reliability(r)));
+            }
+            findings.push(finding(n, finished, t, Body::Behaviour(behaviour(id, parameter, *value, n))));
+        }
+        if reached == grid.len() {
+            for oracle in [OracleKind::Mlp, OracleKind::Linear] {
+                let points = grid.iter().map(|v| reliability(id, parameter, *v, oracle, n));
+                let best =
+                    points.max_by(|a, b| a.reliability.mean.total_cmp(&b.reliability.mean)).expect("a grid");
+                let optimum = OptimumFinding {
+                    method: id.into(),
+                    layer: 4,
+                    oracle,
+                    parameter: parameter.into(),
+                    value: best.value,
+                    completeness: best.completeness,
+                    selectivity: best.selectivity,
+                    reliability: best.reliability,
+                };
+                findings.push(finding(n, finished, t, Body::Optimum(optimum)));
+            }
+        }
+    }
+    findings
+}
+
+/// The answer to a question about a point, on `n` examples.
+pub fn point(spec: &Spec, request: &probity::engine::message::PointRequest, n: usize) -> Event {
+    let catalog = Catalog::sample();
+    let parameter = catalog.method(&request.method).map_or("value", |m| m.parameter.name.as_str()).to_owned();
+    let (c, s) = truth(&request.method, request.value, OracleKind::Mlp);
+    let shift = |label: &str, before: f64, after: f64| Shift { label: label.into(), before, after };
+    let to = |before: f64, c: f64| before + (1.0 - 2.0 * before) * c;
+    let example = ExampleFinding {
+        index: request.example,
+        of: 2400,
+        text: "The keys to the cabinet [MASK] on the table .".into(),
+        method: request.method.clone(),
+        parameter: parameter.clone(),
+        value: request.value,
+        oracle: vec![
+            (
+                "subject_number".into(),
+                vec![shift("singular", 0.03, to(0.03, c)), shift("plural", 0.97, to(0.97, c))],
+            ),
+            (
+                "attractor_number".into(),
+                vec![shift("singular", 0.99, 0.99 * s), shift("plural", 0.01, 1.0 - 0.99 * s)],
+            ),
+        ],
+        words: vec![shift("are", 0.91, 0.91 * (1.0 - 0.93 * c)), shift("is", 0.03, 0.03 + 0.85 * c)],
+        correct: 0,
+    };
+    let mut findings: Vec<Finding> = spec
+        .probe
+        .oracles
+        .iter()
+        .map(|o| {
+            finding(
+                n,
+                false,
+                9.0,
+                Body::Reliability(reliability(&request.method, &parameter, request.value, *o, n)),
+            )
+        })
+        .collect();
+    findings.push(finding(
+        n,
+        false,
+        9.0,
+        Body::Behaviour(behaviour(&request.method, &parameter, request.value, n)),
+    ));
+    findings.push(finding(1, true, 9.0, Body::Example(example)));
+    Event::Point { generation: request.generation, ticket: request.ticket, findings }
+}
+
+/// A script for the fake engine that answers as the real one would, all at once.
+pub fn script() -> probity::engine::fake::Script {
+    let mut spec = Spec::agreement();
+    Box::new(move |command| match command {
+        Command::ListModels => vec![ready(), models()],
+        Command::Run { job, generation, spec: asked } => {
+            spec = (**asked).clone();
+            vec![
+                Event::Started { job: *job, generation: *generation, spec_hash: asked.hash() },
+                progress(*generation),
+            ]
+        }
+        Command::Point(request) => {
+            let asked = spec.methods.iter().find(|m| m.name == request.method);
+            assert_eq!(
+                asked.map(|m| &m.options),
+                Some(&request.options),
+                "a point of the setup's own method"
+            );
+            vec![point(&spec, request, 500)]
+        }
+        Command::Cancel { job } => {
+            vec![Event::Finished { job: *job, generation: *job, outcome: Outcome::Cancelled, seconds: 1.0 }]
+        }
+        Command::Inspect { model } => vec![inspected(model)],
+        Command::Check { model } => vec![checked(model)],
+        Command::Data(request) => vec![match request.question {
+            DataQuestion::Inspect => held(request.ticket),
+            DataQuestion::Doctor => diagnosed(request.ticket),
+        }],
+        Command::CancelData | Command::Pause { .. } | Command::Shutdown => Vec::new(),
+    })
+}
+
+/// A model's description.
+pub fn inspected(model: &str) -> Event {
+    let fact = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    Event::Inspected {
+        inspection: Box::new(Inspection {
+            model: model.into(),
+            family: "bert".into(),
+            layers: 12,
+            hidden: 768,
+            parameters: 109_514_298,
+            hash: "9f".repeat(32),
+            device: "cpu (2 threads)".into(),
+            seconds: 1.234,
+            facts: vec![
+                fact("vocabulary", "30522"),
+                fact("positions", "512 (learned)"),
+                fact("tokenizer", "30522 entries, mask token [MASK]"),
+                fact("hooks", "hook_embed blocks.N.hook_resid_pre blocks.N.hook_resid_post"),
+            ],
+            sample: [
+                "[CLS]",
+                "the",
+                "keys",
+                "to",
+                "the",
+                "cabinet",
+                "are",
+                "un",
+                "##question",
+                "##ably",
+                "old",
+                "[SEP]",
+            ]
+            .map(String::from)
+            .to_vec(),
+        }),
+    }
+}
+
+/// A comparison with one quantity beyond its tolerance and one that cannot be compared.
+pub fn checked(model: &str) -> Event {
+    let row = |quantity: &str, n, deviation, tolerance, verdict: &str| CheckRow {
+        quantity: quantity.into(),
+        n,
+        deviation,
+        tolerance,
+        verdict: verdict.into(),
+    };
+    let rows = vec![
+        row("token ids", 128, Some(0.0), Some(0.0), "pass"),
+        row("hidden states", 73_728, Some(3.1e-6), Some(2e-5), "pass"),
+        row("logits", 390_144, Some(4.4e-3), Some(1e-4), "FAIL"),
+        row("pooler_output", 0, None, None, "not checked: the folder has none"),
+    ];
+    Event::Checked { model: model.into(), rows }
+}
