@@ -31,7 +31,8 @@ macro_rules! builtins {
 }
 
 /// The gallery, in the order of the picker. To add a model: its folder, and its name here.
-pub const BUILTINS: &[Builtin] = builtins!["bert-mini", "gpt2-mini"];
+pub const BUILTINS: &[Builtin] =
+    builtins!["bert-mini", "roberta-mini", "gpt2-mini", "bert-tiny", "roberta-tiny", "gpt2-tiny"];
 
 /// The built-in of that name.
 pub fn find(name: &str) -> Option<&'static Builtin> {
