@@ -2,6 +2,7 @@
 
 pub mod cache;
 pub mod embeddings;
+mod examples;
 mod extract;
 pub mod fault;
 mod forecast;
