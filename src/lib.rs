@@ -24,6 +24,8 @@
 //! - Findings are anytime: each point of a curve comes first from a subsample and then from all test examples, always
 //!   with its n and its interval. Cancellation is polled between batches; of the slider's requests only the latest
 //!   survives ([`engine::local::inbox`]).
+//! - Questions about data sets go to a desk of their own beside the worker, so that neither waits for the other; the command line
+//!   asks the same functions ([`engine::data`]).
 //! - What was computed once is found by content: hidden states ([`engine::local::embeddings`]) and trained probes
 //!   ([`engine::local::cache`]), each file with checksums, so that a damaged one is computed again.
 //! - A run says what it will need before it begins ([`engine::forecast::Forecast`]) and keeps a memory limit by making its
@@ -34,13 +36,13 @@
 //! | room | what is in it |
 //! | --- | --- |
 //! | [`stats`] | pure numbers: random streams, bootstrap, intervals |
-//! | [`corpus`] | the built-in micro-world, facts and rationales, the probing tasks; readers of data on disk and their doctor |
+//! | [`corpus`] | the built-in micro-world, facts and rationales, the probing tasks; readers of data on disk, what a set holds, and the data doctor |
 //! | [`model`] | architectures as data, loading and fetching, tokenizers, plans and hooks, executors, the check against other implementations, the gallery's training |
 //! | [`probe`] | classifiers on embeddings, splits enforced by type, grid search, audit |
 //! | [`lab`] | the instruments; science with no terminal, no threads, no files |
-//! | [`engine`] | commands, events, specs, findings, the worker and its cache |
+//! | [`engine`] | commands, events, specs, findings, the worker and its cache, the desk for questions about data |
 //! | [`session`], [`figure`] | recordings; figures without a renderer, and their renderers |
-//! | [`tui`], [`cli`] | the terminal program; the command line |
+//! | [`tui`], [`cli`] | the terminal program (labs: interventions, models, data); the command line |
 //!
 //! `stats`, `corpus`, `model`, `probe` and `lab` import neither ratatui, crossterm nor tokio; `tests/layers.rs` enforces
 //! this and the order of the rooms.
@@ -52,7 +54,8 @@
 //! - **A family of models**: a file in `model/families/` that turns `config.json` into a [`model::Arch`] and names its
 //!   tensors, and a line in the registry there. Both executors run the description.
 //!   What is no transformer is a [`model::arch::Network`] with an executor of its own ([`model::exec::lstm`]).
-//! - **A probing task**: a line in [`corpus::task::TASKS`]; over whole sentences, in [`corpus::probing::PROBING`].
+//! - **A probing task**: a line in [`corpus::task::TASKS`]; over whole sentences, in [`corpus::probing::PROBING`]. It is then a
+//!   built-in set too ([`corpus::sets`]).
 //! - **A format of data on disk**: a file in `corpus/readers/` and a line in its registry.
 //! - **Another layout for the built-in sets as files**: a variant of [`corpus::make::Layout`] and the sets that have it.
 //! - **Examples of a task from files**: [`corpus::own`] reads them and counts what it drops; what makes a row an example is in
@@ -60,7 +63,7 @@
 //! - **A construction of Micro-English**: a file in `corpus/micro/` and a variant of [`corpus::micro::Construction`].
 //! - **A built-in model**: a folder in `assets/models`, a recipe, and its name in [`model::builtin`].
 //! - **A command of the terminal program**: a row in `tui/commands.rs`, which feeds keymap, footer, help, palette and README.
-//! - **A pane**: a file in `tui/panes/`.
+//! - **A pane**: a file in `tui/panes/`; of a lab of its own, a [`tui::state::Lab`] and a context in `tui/commands.rs`.
 
 pub mod cli;
 pub mod corpus;

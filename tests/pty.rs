@@ -159,6 +159,11 @@ fn the_lab_runs_answers_keys_and_gives_the_terminal_back() {
     screen.sees("Help");
     screen.press("\u{1b}");
     screen.until("the help gone", |s| !s.contents().contains("Help"));
+    screen.press("6");
+    screen.sees("built in, and what you add");
+    screen.press("i");
+    screen.sees("oracle, largest uncorrelated subset");
+    screen.press("2");
     for (rows, cols, text) in [(24, 80, "Interventions"), (5, 20, "20×5"), (40, 120, "Interventions")] {
         screen.resize(rows, cols);
         screen.until("the new size", |s| s.size() == (rows, cols) && s.contents().contains(text));

@@ -142,6 +142,50 @@ screens! {
         h.typed("organisation/name");
         h
     };
+    data: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.keys("6 j");
+        h
+    };
+    data_inspected: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.keys("6 i");
+        h.event(common::held(1));
+        h
+    };
+    data_examined: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.keys("6 j c");
+        h.event(common::diagnosed(1));
+        h
+    };
+    data_waiting: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.keys("6 a");
+        h.typed("/data/数据/facts.jsonl.gz");
+        h.keys("enter c");
+        h.event(common::data_progress(1));
+        h
+    };
+    data_missing: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.keys("6 a");
+        h.typed("/no/such/place");
+        h.keys("enter");
+        let problem = Problem {
+            what: "cannot open it: No such file or directory (os error 2)".into(),
+            r#where: "/no/such/place".into(),
+            hint: "expected a file or a folder".into(),
+        };
+        h.event(Event::Data { ticket: 1, answer: probity::engine::data::DataAnswer::Failed(problem) });
+        h
+    };
+    data_adding: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.keys("6 a");
+        h.typed("/data/facts");
+        h
+    };
     zoom: |c, r| {
         let mut h = Harness::finished(c, r);
         h.keys("z");
@@ -221,6 +265,22 @@ fn text_from_outside_cannot_steer_the_terminal() {
     h.state.board.point.as_mut().unwrap().example.as_mut().unwrap().value.text = evil.into();
     h.event(common::inspected(evil));
     h.event(common::checked(evil));
+    h.keys("6 a");
+    h.typed("x");
+    h.keys("enter c");
+    h.state.board.sets[0].set = evil.into();
+    let evil_data = |event| match event {
+        Event::Data { ticket, answer: probity::engine::data::DataAnswer::Inspected(mut i) } => {
+            i.lines = vec![evil.into(), format!("  {evil}"), format!("  rows       {evil}")];
+            i.examples = vec![evil.into()];
+            i.title = evil.into();
+            Event::Data { ticket, answer: probity::engine::data::DataAnswer::Inspected(i) }
+        }
+        other => other,
+    };
+    h.event(evil_data(common::held(1)));
+    h.event(common::diagnosed(2));
+    h.keys("2");
     for keys in [
         "j",
         "!",
@@ -230,6 +290,9 @@ fn text_from_outside_cannot_steer_the_terminal() {
         "esc ?",
         "esc 5",
         "end j j j",
+        "6",
+        "j j j j j j j j j j j j j j",
+        "pagedown",
         "2 z",
         "tab",
         "tab",
@@ -250,7 +313,7 @@ fn without_colour_no_cell_has_one() {
     let themes = Theme::choose(Some("dark"), &Surroundings { no_color: true, light: false }).unwrap();
     let mut h = Harness::of(Start { themes, ..start() });
     h.act(Action::Start);
-    for keys in ["", "?", "esc m", "esc i", "esc q", "esc 5"] {
+    for keys in ["", "?", "esc m", "esc i", "esc q", "esc 5", "6"] {
         h.keys(keys);
         for cell in h.buffer().content() {
             assert_eq!((cell.fg, cell.bg), (Color::Reset, Color::Reset), "{:?}", cell.symbol());
@@ -266,7 +329,7 @@ fn in_ascii_lines_and_signs_are_ascii() {
     for mut h in [Harness::finished(120, 40), Harness::running(80, 24), failed] {
         h.state.view.glyphs = Glyphs::Ascii;
         h.event(common::inspected("bert-mini"));
-        for keys in ["tab", "m", "esc !", "esc 5", "2 = a enter", "esc q"] {
+        for keys in ["tab", "m", "esc !", "esc 5", "6 j c", "2 = a enter", "esc q"] {
             h.keys(keys);
             // Symbols of hyperparameters, plus-minus and arrows within sentences are text, not drawing.
             let strange = h.screen().chars().find(|c| !c.is_ascii() && !"εαφ±→·»…L∞".contains(*c));

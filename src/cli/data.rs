@@ -4,18 +4,21 @@ mod make;
 
 use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::rc::Rc;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::error::CliError;
 use super::output;
-use crate::corpus::doctor::{Diagnosis, Doctor, Vocabulary};
-use crate::corpus::readers::{Drops, ReadError, Report, Row, Set, plain};
+use crate::corpus::doctor::{Doctor, Vocabulary};
+use crate::corpus::overview::Overview;
+use crate::corpus::readers::{Report, Row, Watch, plain};
+use crate::corpus::sets::{SetError, Source};
+use crate::engine::data::{self as engine, DataQuestion, DataRequest, Parts};
+use crate::engine::spec::Spec;
 use crate::figure::text::printable;
-use crate::model::tokenizer::Tokenizer;
-use crate::model::{Device, Model, ModelSource};
 
 /// Subcommands of `data`.
 #[derive(Debug, Subcommand)]
@@ -39,7 +42,7 @@ label. Agreement sentences have the frequencies of the lab's own; `data = \"agre
     Make(make::MakeArgs),
     /// Say what a file or folder is, count its rows, and show the first ones.
     #[command(
-        after_help = "Examples:\n  probity data show facts.jsonl.gz\n  probity data show LAMA/data --limit 3"
+        after_help = "Examples:\n  probity data show facts.jsonl.gz\n  probity data show LAMA/data --limit 3\n  probity data show agreement"
     )]
     Show(ShowArgs),
     /// Say what is dropped and why: duplicates, objects of several tokens, N-M relations, skewed labels and more.
@@ -57,8 +60,8 @@ label. Agreement sentences have the frequencies of the lab's own; `data = \"agre
 /// What `show` takes.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// File or folder.
-    path: PathBuf,
+    /// File or folder, or the name of a built-in set.
+    path: String,
     /// Rows that are shown.
     #[arg(long, default_value_t = 5)]
     limit: usize,
@@ -70,8 +73,8 @@ pub struct ShowArgs {
 /// What `doctor` takes.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
-    /// File or folder.
-    path: PathBuf,
+    /// File or folder, or the name of a built-in set.
+    path: String,
     /// Model whose vocabulary objects and forms must be single tokens of; may be given several times.
     #[arg(long)]
     model: Vec<String>,
@@ -86,8 +89,8 @@ pub struct DoctorArgs {
 /// What `convert` takes.
 #[derive(Debug, Args)]
 pub struct ConvertArgs {
-    /// File or folder.
-    path: PathBuf,
+    /// File or folder, or the name of a built-in set.
+    path: String,
     /// File to write [default: standard output].
     #[arg(long, short)]
     out: Option<PathBuf>,
@@ -100,12 +103,6 @@ pub struct ConvertArgs {
     /// Stop after this many rows.
     #[arg(long)]
     limit: Option<u64>,
-}
-
-impl From<ReadError> for CliError {
-    fn from(error: ReadError) -> Self {
-        CliError::Usage(error.to_string())
-    }
 }
 
 /// Runs a subcommand.
@@ -133,102 +130,84 @@ fn object(out: &mut dyn Write, value: &impl serde::Serialize) -> Result<(), CliE
     output::line(out, &plain::escaped(text))
 }
 
+/// Nobody watches: a signal ends the program.
+fn watch() -> Watch {
+    Rc::new(|_| ControlFlow::Continue(()))
+}
+
+/// A set as the default experiment draws it, where it is generated.
+fn open(name: &str) -> Result<(Source, Spec), CliError> {
+    let spec = Spec::agreement();
+    let request = DataRequest::of(&spec, 0, name, DataQuestion::Inspect);
+    let source = Source::open(name, request.draw(), &watch()).map_err(refused)?;
+    Ok((source, spec))
+}
+
+fn refused(error: SetError) -> CliError {
+    CliError::Usage(error.to_string())
+}
+
 fn show(args: &ShowArgs, out: &mut dyn Write) -> Result<(), CliError> {
-    let set = Set::open(&args.path)?;
-    let mut first: Vec<(usize, u64, String)> = Vec::new();
-    let mut kinds = std::collections::BTreeMap::<&str, u64>::new();
-    let reports = set.rows(&mut |file, row, line| {
-        *kinds.entry(row.kind()).or_default() += 1;
-        if first.len() < args.limit {
-            first.push((file, line, plain::line(&row)));
-        }
-        ControlFlow::Continue(())
-    })?;
+    let (source, spec) = open(&args.path)?;
+    let overview =
+        Overview::of(&source, args.limit, &watch(), &mut || ControlFlow::Continue(())).map_err(refused)?;
+    let parts = match (source.built_in.and_then(|b| b.task()), source.examples().map_err(refused)?) {
+        (Some(task), Some(set)) => Some(
+            engine::parts(task, &spec.task, &set, spec.seed).map_err(|p| CliError::Usage(p.to_string()))?,
+        ),
+        _ => None,
+    };
     if args.json {
-        return object(out, &shown(&set, &reports, &first));
+        return object(out, &shown(&source, &overview, parts.as_ref()));
     }
-    say(out, &format!("{}: {}", set.root.display(), set.title))?;
-    for (file, report) in set.files.iter().zip(&reports) {
-        let name = set.name(&file.path);
-        let gz = if file.gzip { ", gzip" } else { "" };
-        let (id, rows, dropped) = (file.format.id, report.rows, report.dropped.total());
-        say(
-            out,
-            &format!("  {name}: {id}{gz}, {rows} rows, {dropped} dropped, {} blank lines", report.blank),
-        )?;
-        drops(&report.dropped, out)?;
-        say(out, &format!("    reads {}", file.format.columns.join(", ")))?;
-    }
-    for (path, why) in &set.left_out {
-        say(out, &format!("  not read: {}: {why}", set.name(path)))?;
-    }
-    let counts: Vec<String> = kinds.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
-    say(out, &format!("rows: {}", counts.join(", ")))?;
-    first.iter().try_for_each(|(_, line, row)| say(out, &format!("  line {line}: {row}")))
+    overview.lines().iter().try_for_each(|line| say(out, line))?;
+    parts.iter().flat_map(Parts::lines).try_for_each(|line| say(out, &line))?;
+    overview.row_lines().iter().try_for_each(|line| say(out, &format!("  {line}")))
 }
 
-fn drops(dropped: &Drops, out: &mut dyn Write) -> Result<(), CliError> {
-    for (kind, d) in dropped.iter() {
-        say(out, &format!("    {} × {}; line {}: {}", d.count, kind.title(), d.first_line, d.example))?;
-    }
-    Ok(())
-}
-
-fn shown(set: &Set, reports: &[Report], first: &[(usize, u64, String)]) -> serde_json::Value {
-    let files: Vec<_> = set
+fn shown(source: &Source, overview: &Overview, parts: Option<&Parts>) -> serde_json::Value {
+    let files: Vec<_> = overview
         .files
         .iter()
-        .zip(reports)
-        .map(|(f, r)| {
-            json!({"path": f.path.display().to_string(), "format": f.format.id, "gzip": f.gzip, "bytes": f.bytes,
-                   "columns": f.format.columns, "report": r})
+        .zip(&source.set.files)
+        .map(|(f, on_disk)| {
+            json!({"path": on_disk.path.display().to_string(), "format": f.format, "gzip": f.gzip,
+                   "bytes": f.bytes, "columns": f.columns, "report": f.report})
         })
         .collect();
-    let left_out: Vec<_> =
-        set.left_out.iter().map(|(p, why)| json!({"path": p.display().to_string(), "why": why})).collect();
-    let rows: Vec<_> = first
+    let left_out: Vec<_> = source
+        .set
+        .left_out
         .iter()
-        .filter_map(|(file, line, row)| {
-            let row: serde_json::Value = serde_json::from_str(row).ok()?;
-            Some(json!({"file": file, "line": line, "row": row}))
+        .map(|(p, why)| json!({"path": p.display().to_string(), "why": why}))
+        .collect();
+    let rows: Vec<_> = overview
+        .first
+        .iter()
+        .filter_map(|f| {
+            let row: serde_json::Value = serde_json::from_str(&f.row).ok()?;
+            Some(json!({"file": f.file, "line": f.line, "row": row}))
         })
         .collect();
-    json!({"path": set.root.display().to_string(), "title": set.title, "files": files, "not_read": left_out, "first": rows})
+    json!({"path": source.set.root.display().to_string(), "title": overview.title, "files": files,
+           "not_read": left_out, "rows": overview.rows, "dropped": overview.dropped, "blank": overview.blank,
+           "kinds": overview.kinds, "splits": overview.splits, "properties": overview.properties,
+           "facts": overview.facts, "prompts": overview.prompts, "hash": overview.hash, "parts": parts,
+           "first": rows})
 }
 
 /// The vocabularies of models by name.
 fn vocabularies(names: &[String]) -> Result<Vec<Vocabulary<'static>>, CliError> {
-    names.iter().map(|name| vocabulary(name)).collect()
-}
-
-fn vocabulary(name: &str) -> Result<Vocabulary<'static>, CliError> {
     let usage = |e: crate::model::ModelError| CliError::Usage(e.to_string());
-    let source: ModelSource = name.parse().map_err(usage)?;
-    let name = name.to_owned();
-    // A folder needs no weights for this.
-    if let ModelSource::Dir(folder) = &source {
-        let missing = || CliError::Usage(format!("{name}: the folder has no tokenizer"));
-        let tokenizer = Tokenizer::from_dir(folder).map_err(usage)?.ok_or_else(missing)?;
-        return Ok(Vocabulary { name, tokens: Box::new(move |word| count(&tokenizer, word)) });
-    }
-    let model = Model::load(&source, Device::Cpu).map_err(usage)?;
-    model.tokenizer().map_err(usage)?;
-    let tokens = move |word: &str| model.tokenizer().ok().and_then(|t| count(t, word));
-    Ok(Vocabulary { name, tokens: Box::new(tokens) })
-}
-
-/// Tokens of a word in running text.
-fn count(tokenizer: &Tokenizer, word: &str) -> Option<usize> {
-    if tokenizer.word_id(word).is_some() {
-        return Some(1);
-    }
-    let ids = tokenizer.encode_bare(&format!(" {word}")).ok()?.ids;
-    let unknown = tokenizer.special().unk;
-    (!ids.is_empty() && !ids.iter().any(|id| Some(*id) == unknown)).then_some(ids.len())
+    names.iter().map(|name| engine::vocabulary(name, &mut |_| Ok(())).map_err(usage)).collect()
 }
 
 fn doctor(args: &DoctorArgs, out: &mut dyn Write) -> Result<(), CliError> {
-    let diagnosis = examine(&args.path, &args.model, args.limit)?;
+    let (source, _) = open(&args.path)?;
+    let models = vocabularies(&args.model)?;
+    let diagnosis =
+        engine::diagnose(&source, models, args.limit, &watch(), &mut || ControlFlow::Continue(()))
+            .map_err(refused)?;
     if args.json {
         return object(out, &diagnosis);
     }
@@ -245,25 +224,16 @@ fn doctor(args: &DoctorArgs, out: &mut dyn Write) -> Result<(), CliError> {
     }
 }
 
-fn examine(path: &Path, models: &[String], limit: usize) -> Result<Diagnosis, CliError> {
-    let set = Set::open(path)?;
-    let mut doctor = Doctor::new(&set, vocabularies(models)?, limit);
-    let reports = set.rows(&mut |file, row, line| {
-        doctor.examine(file, &row, line);
-        ControlFlow::Continue(())
-    })?;
-    Ok(doctor.finish(&set, &reports))
-}
-
 fn convert(args: &ConvertArgs, out: &mut dyn Write) -> Result<(), CliError> {
-    let set = Set::open(&args.path)?;
-    let doctor = if args.clean { Some(Doctor::new(&set, vocabularies(&args.model)?, 0)) } else { None };
+    let (source, _) = open(&args.path)?;
+    let doctor =
+        if args.clean { Some(Doctor::new(&source.set, vocabularies(&args.model)?, 0)) } else { None };
     let converted = match &args.out {
-        None => stream(&set, doctor, args.limit, out)?,
+        None => stream(&source, doctor, args.limit, out)?,
         Some(path) => {
             let fail = |e: std::io::Error| CliError::Failed(format!("cannot write {}: {e}", path.display()));
             let mut file = output::beside(path)?;
-            let converted = stream(&set, doctor, args.limit, &mut file)?;
+            let converted = stream(&source, doctor, args.limit, &mut file)?;
             file.persist(path).map_err(|e| fail(e.error))?;
             converted
         }
@@ -291,7 +261,7 @@ struct Converted {
 }
 
 fn stream(
-    set: &Set,
+    source: &Source,
     mut doctor: Option<Doctor<'_>>,
     limit: Option<u64>,
     out: &mut dyn Write,
@@ -299,7 +269,7 @@ fn stream(
     let mut out = BufWriter::new(out);
     let (mut written, mut unfit) = (0, 0);
     let mut failed = None;
-    let reports = set.rows(&mut |file, row: Row<'_>, line| {
+    let read = source.rows(&watch(), &mut |file, row: Row<'_>, line| {
         if limit.is_some_and(|n| written >= n) {
             return ControlFlow::Break(());
         }
@@ -317,7 +287,8 @@ fn stream(
                 ControlFlow::Break(())
             }
         }
-    })?;
+    });
+    let reports = read.map_err(refused)?.reports;
     match failed.map_or_else(|| out.flush(), Err) {
         Ok(()) => Ok(Converted { written, unfit, reports }),
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Err(CliError::Closed),

@@ -263,12 +263,6 @@ impl Overview {
         let kinds: Vec<String> = self.kinds.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
         out.push(format!("  rows       {}", kinds.join(", ")));
         out.push(format!("  dropped    {} unreadable; {} blank lines", self.dropped.total(), self.blank));
-        for file in &self.files {
-            file.lines(&mut out);
-        }
-        for (path, why) in &self.left_out {
-            out.push(format!("  not read   {path}: {why}"));
-        }
         if !self.splits.is_empty() {
             let without = self.rows - self.splits.iter().map(|(_, n)| n).sum::<u64>();
             let without = if without > 0 { format!("; {without} rows state none") } else { String::new() };
@@ -278,7 +272,11 @@ impl Overview {
             let even = tally
                 .even()
                 .map_or_else(String::new, |n| format!("; at most {n} rows with all equally often"));
-            out.push(format!("  {name:<10} {}{even}", tally.text()));
+            // In a set of one kind every row could have the property.
+            let one = self.kinds.len() == 1 && self.files.len() < 2;
+            let without = self.rows.saturating_sub(tally.iter().map(|(_, n)| n).sum());
+            let without = if one && without > 0 { format!(", none {without}") } else { String::new() };
+            out.push(format!("  {name:<10} {}{without}{even}", tally.text()));
         }
         for (name, tally) in [("facts", &self.facts), ("prompts", &self.prompts)] {
             if !tally.is_empty() {
@@ -287,6 +285,13 @@ impl Overview {
         }
         if let Some(hash) = &self.hash {
             out.push(format!("  hash       {hash}"));
+        }
+        for (k, file) in self.files.iter().enumerate() {
+            let again = self.files[..k].iter().any(|f| f.format == file.format);
+            file.lines(!again, &mut out);
+        }
+        for (path, why) in &self.left_out {
+            out.push(format!("  not read   {path}: {why}"));
         }
         out
     }
@@ -304,7 +309,8 @@ impl Overview {
 }
 
 impl FileCount {
-    fn lines(&self, out: &mut Vec<String>) {
+    /// Its lines; the columns stand behind the first file of a format.
+    fn lines(&self, with_columns: bool, out: &mut Vec<String>) {
         let gz = if self.gzip { ", gzip" } else { "" };
         let Report { rows, blank, dropped, .. } = &self.report;
         out.push(format!(
@@ -316,7 +322,9 @@ impl FileCount {
         for (kind, d) in dropped.iter() {
             out.push(format!("    {} × {}; line {}: {}", d.count, kind.title(), d.first_line, d.example));
         }
-        out.push(format!("    reads {}", self.columns.join(", ")));
+        if with_columns {
+            out.push(format!("    reads {}", self.columns.join(", ")));
+        }
     }
 }
 

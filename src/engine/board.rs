@@ -7,6 +7,8 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use super::data::DataAnswer;
+pub use super::data::DataDossier;
 use super::finding::{
     BehaviourFinding, Body, DataFinding, ExampleFinding, Finding, OptimumFinding, ProbeFinding, Problem,
     ReliabilityFinding, SummaryFinding,
@@ -30,6 +32,12 @@ pub struct Board {
     pub models: Vec<ModelInfo>,
     /// What was asked about single models, in the order of the first question.
     pub dossiers: Vec<Dossier>,
+    /// What was asked about data sets, in the order of the first question.
+    #[serde(default)]
+    pub sets: Vec<DataDossier>,
+    /// Number of the latest question about a data set.
+    #[serde(default)]
+    pub data_ticket: u64,
     /// The latest run.
     pub job: Option<Job>,
     /// Generation whose events count.
@@ -193,7 +201,11 @@ impl Board {
             }
             Command::Inspect { model } => self.dossier(model).waiting = Some(Question::Inspect),
             Command::Check { model } => self.dossier(model).waiting = Some(Question::Check),
-            Command::ListModels | Command::Cancel { .. } | Command::Shutdown => {}
+            Command::Data(request) => {
+                self.data_ticket = request.ticket;
+                self.set(&request.set).ask(request);
+            }
+            Command::ListModels | Command::Cancel { .. } | Command::CancelData | Command::Shutdown => {}
         }
     }
 
@@ -212,6 +224,7 @@ impl Board {
             Event::Inspected { .. } | Event::Checked { .. } | Event::ModelFailed { .. } => {
                 return self.on_answer(event);
             }
+            Event::DataProgress { .. } | Event::Data { .. } => return self.on_data(event),
             Event::Started { generation, .. }
             | Event::Progress { generation, .. }
             | Event::Forecast { generation, .. }
@@ -270,6 +283,42 @@ impl Board {
             self.dossiers.len() - 1
         });
         &mut self.dossiers[at]
+    }
+
+    /// What is known of a data set.
+    pub fn set_of(&self, set: &str) -> Option<&DataDossier> {
+        self.sets.iter().find(|d| d.set == set)
+    }
+
+    fn set(&mut self, set: &str) -> &mut DataDossier {
+        let at = self.sets.iter().position(|d| d.set == set).unwrap_or_else(|| {
+            self.sets.push(DataDossier { set: set.to_owned(), ..DataDossier::default() });
+            self.sets.len() - 1
+        });
+        &mut self.sets[at]
+    }
+
+    /// Takes in an answer about a data set. One to a question that was asked anew meanwhile is dropped and counted.
+    fn on_data(&mut self, event: &Event) {
+        let (Event::DataProgress { ticket, .. } | Event::Data { ticket, .. }) = event else { return };
+        let Some(dossier) = self.sets.iter_mut().find(|d| d.awaits(*ticket)) else {
+            self.stale += 1;
+            return;
+        };
+        match event {
+            Event::DataProgress { progress, .. } => {
+                let waiting = dossier.waiting.iter_mut().filter(|w| w.ticket == *ticket);
+                waiting.for_each(|w| w.progress = Some(progress.clone()));
+            }
+            Event::Data { answer, .. } => {
+                dossier.settle(*ticket, answer);
+                if let DataAnswer::Failed(problem) = answer {
+                    let problem = problem.clone();
+                    self.notice(Notice { level: NoticeLevel::Error, problem });
+                }
+            }
+            _ => {}
+        }
     }
 
     /// Takes in what was found out about one model.

@@ -86,7 +86,7 @@ impl Inspection {
         Self {
             model: asked.to_owned(),
             family: arch.family.clone(),
-            layers: model.layers(),
+            layers: model.depth(),
             hidden: model.embed_dim(),
             parameters: arch.parameter_count() as u64,
             hash: model.hash().to_owned(),
@@ -154,7 +154,12 @@ fn facts(model: &Model) -> Vec<(String, String)> {
     if let Some(decoder) = arch.decoder {
         facts.push((
             "decoder",
-            format!("{} layers, {} heads, cross attention", decoder.layers, decoder.heads),
+            format!(
+                "layers {} to {}, {} heads, cross attention",
+                arch.layers + 1,
+                arch.depth(),
+                decoder.heads
+            ),
         ));
     }
     if arch.network != Network::Transformer {

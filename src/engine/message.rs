@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::data::{DataAnswer, DataRequest};
 use super::finding::{Finding, Problem};
 use super::forecast::Forecast;
 use super::inspection::{CheckRow, Inspection};
@@ -51,6 +52,10 @@ pub enum Command {
         /// Name, folder or hub id, as `models` of a spec takes it.
         model: String,
     },
+    /// Say what a data set holds or what is unfit in it. Answered beside a run, not after it.
+    Data(DataRequest),
+    /// Stop everything that was asked about data sets.
+    CancelData,
     /// End the engine.
     Shutdown,
 }
@@ -153,6 +158,20 @@ pub enum Event {
         model: String,
         /// What failed and what to do.
         problem: Problem,
+    },
+    /// How far the answer to a question about a data set is.
+    DataProgress {
+        /// Number of the question.
+        ticket: u64,
+        /// Stage and counts.
+        progress: Progress,
+    },
+    /// The answer to a [`DataRequest`].
+    Data {
+        /// Number of the question.
+        ticket: u64,
+        /// What was found.
+        answer: DataAnswer,
     },
     /// Something worth saying that is no result.
     Notice(Notice),

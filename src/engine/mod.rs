@@ -4,6 +4,7 @@
 //! for tests, and a recorded session.
 
 pub mod board;
+pub mod data;
 pub mod fake;
 pub mod finding;
 pub mod forecast;

@@ -6,6 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::hook::HookPoint;
+
 /// One architecture, completely.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Arch {
@@ -380,6 +382,19 @@ impl Arch {
             (Network::Transformer, true) => "causal-LM",
             (Network::Transformer, false) => "masked-LM",
             (Network::Table | Network::BiLstm, _) => "language-model",
+        }
+    }
+
+    /// Blocks that a hidden state passes on its way to the head: those of the only stack, or of encoder and decoder.
+    pub fn depth(&self) -> usize {
+        self.layers + self.decoder.map_or(0, |d| d.layers)
+    }
+
+    /// The output of block `layer`, counted from 1 to [`Self::depth`]: behind an encoder's last block comes the decoder's first.
+    pub fn after_block(&self, layer: usize) -> HookPoint {
+        match layer.checked_sub(self.layers + 1) {
+            Some(l) if self.decoder.is_some() => HookPoint::DecoderPost(l),
+            _ => HookPoint::ResidPost(layer.saturating_sub(1)),
         }
     }
 

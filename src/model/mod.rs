@@ -244,6 +244,17 @@ impl Model {
         self.arch.layers
     }
 
+    /// Blocks on the way to the head, a decoder's included: see [`Arch::depth`].
+    pub fn depth(&self) -> usize {
+        self.arch.depth()
+    }
+
+    /// Whether nothing but the head comes after block `layer` (from 1), and a pass can be taken up there. In a decoder it
+    /// cannot: such a pass begins anew.
+    pub fn ends_at(&self, layer: usize) -> bool {
+        layer == self.arch.layers && self.arch.decoder.is_none()
+    }
+
     /// Whether the model can predict tokens.
     pub fn has_head(&self) -> bool {
         self.arch.head != arch::Head::None

@@ -81,7 +81,8 @@ impl FromStr for ModelSource {
     }
 }
 
-fn expand(path: &str) -> PathBuf {
+/// The path with `~/` as the home folder.
+pub fn expand(path: &str) -> PathBuf {
     match (path.strip_prefix("~/"), dirs::home_dir()) {
         (Some(rest), Some(home)) => home.join(rest),
         _ => PathBuf::from(path),

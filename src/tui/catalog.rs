@@ -1,5 +1,6 @@
 //! What the screen can offer: methods and tasks, as the registries describe them.
 
+use crate::corpus::sets::built_in;
 use crate::corpus::task::TASKS;
 pub use crate::figure::Scale;
 use crate::lab::interventions::{Goal, Scale as ParameterScale, Setting, SettingKind, registry};
@@ -11,6 +12,8 @@ pub struct Catalog {
     pub methods: Vec<MethodEntry>,
     /// Probing tasks.
     pub tasks: Vec<TaskEntry>,
+    /// Built-in data sets.
+    pub sets: Vec<SetEntry>,
 }
 
 /// A method of intervention.
@@ -79,6 +82,21 @@ pub struct TaskEntry {
     pub properties: Vec<String>,
 }
 
+fn sets() -> Vec<SetEntry> {
+    built_in().map(|b| SetEntry { id: b.id.into(), title: b.title.into(), rows: b.fixed_rows() }).collect()
+}
+
+/// A built-in data set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetEntry {
+    /// Its name.
+    pub id: String,
+    /// What it is.
+    pub title: String,
+    /// Its rows; none where the setup says how many are drawn.
+    pub rows: Option<u64>,
+}
+
 impl Catalog {
     /// Everything that the registries of methods and tasks know.
     pub fn registered() -> Self {
@@ -111,7 +129,7 @@ impl Catalog {
             title: task.title.into(),
             properties: task.properties.iter().map(|p| p.id.into()).collect(),
         });
-        Self { methods: methods.collect(), tasks: tasks.collect() }
+        Self { methods: methods.collect(), tasks: tasks.collect(), sets: sets() }
     }
 
     /// The entry of a method.
@@ -217,6 +235,7 @@ impl Catalog {
                 title: "subject-verb agreement".into(),
                 properties: vec!["subject_number".into(), "attractor_number".into()],
             }],
+            sets: sets(),
         }
     }
 }

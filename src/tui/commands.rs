@@ -12,6 +12,8 @@ pub enum Context {
     Replay,
     /// In the models lab; goes before [`Context::Main`].
     Models,
+    /// In the data lab; goes before [`Context::Main`].
+    Data,
     /// On the main screen.
     Main,
     /// In a popup without a text field.
@@ -27,6 +29,7 @@ impl Context {
             Context::Always => "Everywhere",
             Context::Replay => "In a replay",
             Context::Models => "In the models lab",
+            Context::Data => "In the data lab",
             Context::Main => "Main screen",
             Context::Popup => "In a popup",
             Context::Typing => "While typing",
@@ -34,8 +37,15 @@ impl Context {
     }
 
     /// All contexts in the order of the help.
-    pub const ALL: [Context; 6] =
-        [Context::Main, Context::Always, Context::Models, Context::Replay, Context::Popup, Context::Typing];
+    pub const ALL: [Context; 7] = [
+        Context::Main,
+        Context::Always,
+        Context::Models,
+        Context::Data,
+        Context::Replay,
+        Context::Popup,
+        Context::Typing,
+    ];
 }
 
 /// A command of the table.
@@ -97,6 +107,14 @@ fn experiment(state: &State) -> bool {
 
 fn model(state: &State) -> bool {
     live(state) && state.view.lab == Lab::Models && state.model_here().is_some()
+}
+
+fn data(state: &State) -> bool {
+    state.view.lab == Lab::Data
+}
+
+fn set(state: &State) -> bool {
+    live(state) && data(state) && state.set_here().is_some()
 }
 
 commands! {
@@ -174,9 +192,11 @@ commands! {
     Interventions = "lab-interventions", "interventions lab", Main, ["2", "alt-2"], None, always;
     /// Goes to the list of models. In the setup pane a bare digit types into the slider instead.
     Models = "lab-models", "models", Main, ["5", "alt-5"], None, always;
+    /// Goes to the data sets. In the setup pane a bare digit types into the slider instead.
+    Data = "lab-data", "data", Main, ["6", "alt-6"], None, always;
     /// Ends the program; asks first where a run is in progress.
     Quit = "quit", "quit", Main, ["q"], Some(("quit", 9)), always;
-    /// Cancels the run in progress; quits where none is, or when pressed again.
+    /// Cancels the run in progress, in the data lab what is asked about data; quits where there is neither, or when pressed again.
     Interrupt = "cancel", "cancel, then quit", Always, ["ctrl-c"], Some(("cancel", 10)), always;
     /// Loads the model under the cursor and describes it.
     Inspect = "inspect-model", "inspect model", Models, ["i"], Some(("inspect", 4)), model;
@@ -188,6 +208,16 @@ commands! {
     DossierUp = "model-page-up", "scroll model up", Models, ["pageup"], None, |s| s.view.lab == Lab::Models;
     /// Scrolls the description of the model down.
     DossierDown = "model-page-down", "scroll model down", Models, ["pagedown"], None, |s| s.view.lab == Lab::Models;
+    /// Says what the data set under the cursor holds: its format, what was dropped, counts, splits and first rows.
+    InspectData = "inspect-data", "inspect data set", Data, ["i"], Some(("inspect", 4)), set;
+    /// Asks the data doctor what of the set under the cursor is unfit, with the vocabularies of the selected models.
+    DoctorData = "check-data", "examine data set", Data, ["c"], Some(("doctor", 5)), set;
+    /// Adds a data set: a file or a folder in any format that is known.
+    AddData = "add-data", "add data set", Data, ["a"], Some(("add", 6)), |s| live(s) && data(s);
+    /// Scrolls what is known of the data set up.
+    DataUp = "data-page-up", "scroll data up", Data, ["pageup"], None, data;
+    /// Scrolls what is known of the data set down.
+    DataDown = "data-page-down", "scroll data down", Data, ["pagedown"], None, data;
     /// Holds the replay, or lets it go on.
     ReplayPause = "replay-pause", "hold replay", Replay, ["space"], Some(("hold", 2)), replay;
     /// Goes back five seconds of the recording.
@@ -259,10 +289,12 @@ pub fn contexts(state: &State) -> &'static [Context] {
         &[Context::Popup, Context::Always]
     } else if state.replay.is_some() {
         &[Context::Replay, Context::Main, Context::Always]
-    } else if state.view.lab == Lab::Models {
-        &[Context::Models, Context::Main, Context::Always]
     } else {
-        &[Context::Main, Context::Always]
+        match state.view.lab {
+            Lab::Models => &[Context::Models, Context::Main, Context::Always],
+            Lab::Data => &[Context::Data, Context::Main, Context::Always],
+            Lab::Interventions => &[Context::Main, Context::Always],
+        }
     }
 }
 
@@ -301,6 +333,7 @@ mod tests {
             &[Context::Main, Context::Always][..],
             &[Context::Replay, Context::Always],
             &[Context::Models, Context::Always],
+            &[Context::Data, Context::Always],
             &[Context::Popup, Context::Always],
             &[Context::Typing, Context::Always],
         ] {

@@ -65,6 +65,44 @@ pub fn pad(text: &str, columns: usize) -> String {
     format!("{fitted}{:missing$}", "")
 }
 
+/// Text in lines of at most `room` columns, broken at blanks, and within a word that is too long.
+pub fn wrapped(text: &str, room: usize) -> Vec<String> {
+    let text = printable(text);
+    let room = room.max(1);
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for word in text.split(' ') {
+        let mut word = word;
+        if used > 0 && used + 1 + width(word) > room {
+            lines.push(String::new());
+            used = 0;
+        }
+        loop {
+            let gap = usize::from(used > 0);
+            let Some(line) = lines.last_mut() else { return lines };
+            if used + gap + width(word) <= room {
+                line.push_str(&" ".repeat(gap));
+                line.push_str(word);
+                used += gap + width(word);
+                break;
+            }
+            let mut columns = 0;
+            let fits = |(_, c): &(usize, char)| {
+                columns += width(c.encode_utf8(&mut [0; 4]));
+                columns <= room
+            };
+            let at = word.char_indices().take_while(fits).last().map_or(0, |(i, c)| i + c.len_utf8());
+            // A wide character in a single column goes there all the same: it must go somewhere.
+            let at = if at == 0 { word.chars().next().map_or(0, char::len_utf8) } else { at };
+            line.push_str(&word[..at]);
+            word = &word[at..];
+            lines.push(String::new());
+            used = 0;
+        }
+    }
+    lines
+}
+
 /// A number in few characters, as the papers print it: `.112`, `1.196`, `40`, `-0.005` as `-.005`.
 pub fn short(x: f64) -> String {
     if !x.is_finite() {
@@ -201,6 +239,15 @@ mod tests {
         assert_eq!(fit("漢字漢字", 4), "漢…");
         assert_eq!(fit("abc", 0), "");
         assert_eq!(pad("漢", 4), "漢  ");
+    }
+
+    #[test]
+    fn text_is_wrapped_at_blanks_and_long_words_are_cut() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("0123456789", 4), ["0123", "4567", "89"]);
+        assert_eq!(wrapped("中文中文 a", 4), ["中文", "中文", "a"]);
+        assert_eq!(wrapped("中", 1), ["中", ""]);
+        assert_eq!(wrapped("", 5), [""]);
     }
 
     #[test]

@@ -125,8 +125,10 @@ fn measure(job: &Job, folder: &std::path::Path, torch: &mut Option<Torch>, args:
     }
     if let Some(torch) = theirs {
         // Once more at the end: what a job changes (a model in training) must still agree.
-        let (last, values) = (ours()?, torch.values(job.id)?);
-        deviation = deviation.map(|d| d.worse(Deviation::between(&last, &values)));
+        if job.trains {
+            let (last, values) = (ours()?, torch.values(job.id)?);
+            deviation = deviation.map(|d| d.worse(Deviation::between(&last, &values)));
+        }
         torch.drop_job(job.id)?;
     }
     print_line(job, &our_times, &their_times, deviation);

@@ -15,6 +15,12 @@ fn data_sets_are_shown_examined_and_converted() {
     assert!(["agreement", "lama", "senteval", "eraser"].iter().all(|w| list.contains(w)), "{list}");
     let show = text(&run(&["data", "show", &rows("bear"), "--limit", "1"]).stdout);
     assert!(show.contains("BEAR folder") && show.contains("Anna Moor") && !show.contains("Karl"), "{show}");
+    let built_in = text(&run(&["data", "show", "agreement", "--limit", "1"]).stdout);
+    for part in ["12000 sentence", "0 unreadable", "oracle, largest uncorrelated subset", "row 1: {"] {
+        assert!(built_in.contains(part), "no `{part}` in {built_in}");
+    }
+    let facts = &json_lines(&run(&["data", "doctor", "facts", "--model", "bert-mini", "--json"]).stdout)[0];
+    assert_eq!((&facts["rows"], &facts["kinds"]["relation"]), (&2064.into(), &32.into()));
     let json = &json_lines(&run(&["data", "show", &rows("lama.jsonl"), "--json"]).stdout)[0];
     assert_eq!(
         (&json["files"][0]["format"], &json["files"][0]["report"]["rows"]),

@@ -1,5 +1,7 @@
 //! A fake experiment: events, findings and a script for the fake engine.
 
+use super::sets::{diagnosed, held};
+use probity::engine::data::DataQuestion;
 use probity::engine::finding::{
     BehaviourFinding, Body, DataFinding, ExampleFinding, Finding, OptimumFinding, ProbeFinding, ProbeRole,
     ReliabilityFinding, Shift, SummaryFinding,
@@ -297,7 +299,11 @@ pub fn script() -> probity::engine::fake::Script {
         }
         Command::Inspect { model } => vec![inspected(model)],
         Command::Check { model } => vec![checked(model)],
-        Command::Pause { .. } | Command::Shutdown => Vec::new(),
+        Command::Data(request) => vec![match request.question {
+            DataQuestion::Inspect => held(request.ticket),
+            DataQuestion::Doctor => diagnosed(request.ticket),
+        }],
+        Command::CancelData | Command::Pause { .. } | Command::Shutdown => Vec::new(),
     })
 }
 

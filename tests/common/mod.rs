@@ -3,6 +3,7 @@
 #![allow(dead_code)] // each test target uses its part
 
 mod fake;
+mod sets;
 
 use probity::engine::board::Board;
 use probity::engine::finding::Finding;
@@ -19,6 +20,8 @@ use ratatui::buffer::Buffer;
 use unicode_width::UnicodeWidthStr;
 
 pub use fake::*;
+#[allow(unused_imports)] // as above
+pub use sets::*;
 
 /// The state under test with everything that it sent and received.
 pub struct Harness {

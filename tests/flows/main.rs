@@ -2,6 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod data;
 mod models;
 mod running;
 
@@ -229,6 +230,8 @@ fn digits_type_into_the_slider_under_the_cursor_and_elsewhere_choose_the_lab() {
     let mut h = Harness::finished(120, 40);
     h.keys("5");
     assert_eq!(h.state.view.lab, Lab::Models);
+    h.keys("6");
+    assert_eq!(h.state.view.lab, Lab::Data);
     h.keys("2");
     h.state.view.focus = Pane::Setup;
     h.state.view.row = h.state.rows().iter().position(|r| *r == Row::Parameter).unwrap();

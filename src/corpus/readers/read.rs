@@ -233,6 +233,9 @@ fn recognise(head: &mut Head<'_>, text: &str) -> Result<&'static Format, ReadErr
 
 /// Says what an unknown file looks like.
 fn unknown(head: &Head<'_>, begin: &str) -> String {
+    if is_binary(begin) {
+        return "binary data, no text".to_owned();
+    }
     let keys = Keys::of(begin).top;
     if begin.starts_with('{') && !keys.is_empty() {
         return format!("JSON rows with the keys {}", listed(&keys));
@@ -242,6 +245,13 @@ fn unknown(head: &Head<'_>, begin: &str) -> String {
     }
     let first: String = head.lines.first().map(|l| l.chars().take(60).collect()).unwrap_or_default();
     format!("text that begins with `{first}`")
+}
+
+/// Whether a tenth of the beginning is nothing that a text holds.
+fn is_binary(begin: &str) -> bool {
+    let head = || begin.chars().take(4_096);
+    let strange = |c: &char| *c == char::REPLACEMENT_CHARACTER || c.is_control() && !c.is_whitespace();
+    head().filter(strange).count() * 10 > head().count()
 }
 
 fn listed<T: AsRef<str>>(names: &[T]) -> String {

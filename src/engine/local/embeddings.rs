@@ -5,7 +5,7 @@
 //! place and renamed, and two processes that compute the same write the same file, so that nobody waits for a lock.
 //! Every vector has a checksum over space, key and numbers: a damaged one is as good as absent, never a wrong number.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -178,6 +178,17 @@ impl Embeddings {
         found.missing = wanted.into_values().flatten().collect();
         found.missing.sort_unstable();
         found
+    }
+
+    /// Indices of the keys that are not there; whether those that are there are sound is not looked at.
+    pub fn absent(&self, space: &Space, keys: &[Key]) -> Vec<usize> {
+        let mut there: HashSet<Key> = HashSet::new();
+        for path in self.files(&space.prefix()) {
+            let Some(bytes) = read(&path, space.width) else { continue };
+            let records = bytes[HEAD..].chunks_exact(record_len(space.width));
+            there.extend(records.filter_map(|r| r.first_chunk::<KEY>()).copied());
+        }
+        (0..keys.len()).filter(|i| !there.contains(&keys[*i])).collect()
     }
 
     /// Stores vectors: row i of `rows` under `keys[i]`. After a failure nothing more is written.

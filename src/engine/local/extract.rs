@@ -6,7 +6,7 @@ use super::host::Host;
 use crate::engine::finding::Problem;
 use crate::engine::message::NoticeLevel;
 use crate::lab::interventions::stimuli::Stimuli;
-use crate::model::{HookPoint, Model, Readout};
+use crate::model::{Model, Readout};
 use crate::probe::matrix::Matrix;
 
 /// Hidden states at the verb's position after block `layer` (from 1), for the stimuli `rows`: `rows.len()` x D. Only what
@@ -22,8 +22,7 @@ pub fn hidden(
     cache: &Embeddings,
     host: &mut Host<'_>,
 ) -> Result<Matrix, Fault> {
-    let space = Space::new(model, HookPoint::ResidPost(layer - 1), &Readout::Positions(Vec::new()));
-    let keys: Vec<Key> = rows.iter().map(|r| key(&stimuli.list[*r].ids, stimuli.list[*r].position)).collect();
+    let (space, keys) = names(model, stimuli, layer, rows);
     let mut out = Matrix::zeros(rows.len(), model.arch().hidden);
     let found = cache.fetch(&space, &keys, &mut out);
     if found.missing.is_empty() {
@@ -49,6 +48,25 @@ pub fn hidden(
         )?;
     }
     Ok(out)
+}
+
+/// Those of `rows` whose hidden states the cache lacks.
+pub fn absent(
+    model: &Model,
+    stimuli: &Stimuli,
+    layer: usize,
+    rows: &[usize],
+    cache: &Embeddings,
+) -> Vec<usize> {
+    let (space, keys) = names(model, stimuli, layer, rows);
+    cache.absent(&space, &keys).into_iter().map(|i| rows[i]).collect()
+}
+
+/// How the cache calls the hidden states of `rows` after block `layer` (from 1).
+fn names(model: &Model, stimuli: &Stimuli, layer: usize, rows: &[usize]) -> (Space, Vec<Key>) {
+    let space = Space::new(model, model.arch().after_block(layer), &Readout::Positions(Vec::new()));
+    let keys = rows.iter().map(|r| key(&stimuli.list[*r].ids, stimuli.list[*r].position)).collect();
+    (space, keys)
 }
 
 fn say(

@@ -54,6 +54,8 @@ impl Queue {
             Command::Inspect { model } => self.ask(model, Question::Inspect),
             Command::Check { model } => self.ask(model, Question::Check),
             Command::Shutdown => self.closed = true,
+            // Questions about data go to a desk of their own.
+            Command::Data(_) | Command::CancelData => {}
         }
     }
 

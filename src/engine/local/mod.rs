@@ -1,6 +1,7 @@
-//! The local engine: a worker thread that owns device, models and caches.
+//! The local engine: a worker thread that owns device, models and caches, and a desk for questions about data.
 
 pub mod cache;
+mod data;
 pub mod embeddings;
 mod examples;
 mod extract;
@@ -9,8 +10,11 @@ mod forecast;
 mod host;
 pub mod inbox;
 mod meter;
+mod pilot;
 mod point;
 mod prepare;
+mod scale;
+mod stored;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -49,27 +53,41 @@ pub struct LocalOptions {
 /// The engine on a thread of this process.
 pub struct LocalEngine {
     commands: Sender<Command>,
+    data: Sender<Command>,
     events: Option<Receiver<Event>>,
 }
 
 impl LocalEngine {
-    /// Starts the worker thread.
+    /// Starts the threads.
     ///
     /// # Errors
     /// The system's reason where no thread can be had.
     pub fn start(options: LocalOptions) -> std::io::Result<Self> {
         let (commands, inbox) = std::sync::mpsc::channel();
+        let (data, questions) = std::sync::mpsc::channel();
         let (outbox, events) = channel(EVENT_QUEUE);
+        let outbox = Outbox::new(outbox);
+        let desk = outbox.clone();
         std::thread::Builder::new().name("engine".into()).spawn(move || {
-            Worker::new(inbox, Outbox::new(outbox), options).work();
+            Worker::new(inbox, outbox, options).work();
         })?;
-        Ok(Self { commands, events: Some(events) })
+        std::thread::Builder::new().name("data".into()).spawn(move || data::work(questions, desk))?;
+        Ok(Self { commands, data, events: Some(events) })
     }
 }
 
 impl Engine for LocalEngine {
     fn send(&mut self, command: Command) -> Result<(), EngineGone> {
-        self.commands.send(command).map_err(|_| EngineGone)
+        match command {
+            Command::Data(_) | Command::CancelData => self.data.send(command).map_err(|_| EngineGone),
+            command => {
+                if command == Command::Shutdown {
+                    // Where the desk has ended already, there is nothing to tell it.
+                    let _ = self.data.send(Command::Shutdown);
+                }
+                self.commands.send(command).map_err(|_| EngineGone)
+            }
+        }
     }
 
     fn take_events(&mut self) -> Option<Receiver<Event>> {

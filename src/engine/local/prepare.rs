@@ -10,6 +10,7 @@ use super::examples;
 use super::extract;
 use super::fault::Fault;
 use super::host::{Host, Label};
+use super::scale::scale;
 use crate::corpus::own::Provenance;
 use crate::corpus::task::{ExampleSet, Task};
 use crate::engine::finding::{Body, DataFinding, Problem};
@@ -64,14 +65,14 @@ pub struct Bench {
     pub prior: Vec<f64>,
     /// Head of every finding.
     pub label: Label,
-    grid: Grid,
-    seed: u64,
-    key: String,
+    pub(super) grid: Grid,
+    pub(super) seed: u64,
+    pub(super) key: String,
     material: Option<TrainingData<Intervention>>,
     mlp: Option<Probe<Intervention>>,
     fits: HashMap<String, Arc<dyn Fitted>>,
     resamples: HashMap<usize, Arc<Resamples>>,
-    resample_count: usize,
+    pub(super) resample_count: usize,
     cached: HashMap<String, bool>,
     embeddings: Embeddings,
 }
@@ -96,7 +97,7 @@ impl Bench {
             r#where: "task.target".into(),
             hint: format!("known are {}", task.properties.map(|p| p.id).join(", ")),
         })?;
-        let layers = model.layers();
+        let layers = model.depth();
         let place = |what: String| Problem {
             what,
             r#where: "site".into(),
@@ -240,7 +241,7 @@ impl Bench {
             source: self.source.clone(),
             model_hash: self.model.hash().chars().take(12).collect(),
             layer: self.site.layer,
-            layers: self.model.layers(),
+            layers: self.model.depth(),
             dim: self.model.embed_dim(),
             counts: self.labels.table(&self.test),
             target_values: names(self.task.properties[target].values),
@@ -277,15 +278,8 @@ impl Bench {
             let mut pair = Vec::new();
             for role in [Roles::Target, Roles::Other] {
                 let grid = kind.grid(&self.grid);
-                let name = format!("oracle {kind} {}", self.property(role));
-                let key = format!(
-                    "{}|{name}|layer {} from {}|{}",
-                    self.key,
-                    self.site.oracle_layer,
-                    "resid_post",
-                    grid.describe()
-                );
-                let stored = cache.get(&key).and_then(|b| Probe::from_bytes(&b).ok());
+                let (name, key) = (self.oracle_name(*kind, role), self.oracle_key(*kind, role));
+                let stored = self.stored_oracle(*kind, role, cache);
                 self.cached.insert(name.clone(), stored.is_some());
                 let probe = match stored {
                     Some(probe) => probe,
@@ -348,9 +342,8 @@ impl Bench {
         if self.mlp.is_some() {
             return Ok(());
         }
-        let name = format!("interventional {}", self.property(Roles::Target));
-        let key = format!("{}|{name}|layer {}|{}", self.key, self.site.layer, self.grid.describe());
-        let stored = cache.get(&key).and_then(|b| Probe::from_bytes(&b).ok());
+        let (name, key) = (self.mlp_name(), self.mlp_key());
+        let stored = self.stored_mlp(cache);
         self.cached.insert("interventional".into(), stored.is_some());
         self.mlp = Some(match stored {
             Some(probe) => probe,
@@ -392,8 +385,6 @@ impl Bench {
         cache: &Cache,
         host: &mut Host<'_>,
     ) -> Result<Fit, Fault> {
-        let fit_options: Vec<String> =
-            method.fit_options().iter().map(|o| format!("{o}={}", options.real(o))).collect();
         let all: Vec<String> = options.iter().map(|(o, v)| format!("{o}={v}")).collect();
         let name = format!("{} {}", method.id(), all.join(","));
         if let Some(fitted) = self.fits.get(&name) {
@@ -402,15 +393,8 @@ impl Bench {
         if method.needs().mlp {
             self.train_mlp(cache, host)?;
         }
-        let key = format!(
-            "{}|fit {}|{}|layer {}|grid {}",
-            self.key,
-            method.family(),
-            fit_options.join(","),
-            self.site.layer,
-            if method.needs().mlp { self.grid.describe() } else { String::new() }
-        );
-        let stored = cache.get(&key).and_then(|b| method.load(&b, options).ok());
+        let key = self.fit_key(method, options);
+        let stored = self.stored_fit(method, options, cache);
         let fitted: Arc<dyn Fitted> = match stored {
             Some(fitted) => fitted.into(),
             None => {
@@ -459,20 +443,4 @@ fn shares(labels: &PropertyLabels) -> Vec<f64> {
     labels.target.iter().flatten().for_each(|t| counts[*t] += 1.0);
     let sum: f64 = counts.iter().sum();
     counts.iter().map(|c| c / sum).collect()
-}
-
-/// Median norm of the rows, and median over the columns of the standard deviation.
-fn scale(h: &Matrix) -> (f64, f64) {
-    let norms = h.iter_rows().map(|r| r.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt());
-    let n = h.rows() as f64;
-    let deviation = |j: usize| {
-        let mean = h.iter_rows().map(|r| f64::from(r[j])).sum::<f64>() / n;
-        (h.iter_rows().map(|r| (f64::from(r[j]) - mean).powi(2)).sum::<f64>() / n).sqrt()
-    };
-    (median(norms.collect()), median((0..h.cols()).map(deviation).collect()))
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }

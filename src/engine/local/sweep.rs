@@ -106,9 +106,9 @@ impl Sweep {
             .map(|c| c.apply(fit.method, fit.fitted.as_ref(), classes, host))
             .collect::<Result<_, _>>()?;
         let (model, oracles) = (bench.model.clone(), bench.oracles.clone());
-        // Above the last layer the model's own answer needs only its head; below, the blocks in between run again for
+        // Where only the head is left the model's own answer is cheap; else the blocks in between run again for
         // every value, and the subsample has to do.
-        let everywhere = bench.site.layer == model.layers();
+        let everywhere = model.ends_at(bench.site.layer);
         let total = self.values.len();
         for i in 0..total {
             let value = self.values[i];

@@ -345,6 +345,29 @@ fn a_folder_that_cannot_be_written_costs_one_notice_and_no_numbers() {
 }
 
 #[test]
+fn a_forecast_leaves_out_what_is_cached() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = fixture(dir.path());
+    let mut spec = small(&model);
+    spec.methods.retain(|m| m.name == "fgsm");
+    let cache = Cache::at(&dir.path().join("cache"));
+    let first = |spec: Spec| {
+        let mut rig = Rig::new(cache.clone());
+        rig.send(run(1, spec));
+        assert_eq!(rig.finish(), Outcome::Done, "{:?}", rig.board.notices);
+        let found = rig.log.iter().find_map(|e| match e {
+            Event::Forecast { forecast, .. } if !forecast.refined => Some(forecast.range),
+            _ => None,
+        });
+        found.expect("a forecast")
+    };
+    assert_eq!(spec.methods.len(), 1);
+    let unknown = first(spec.clone()).expect("which probe the grid will choose is not known before");
+    assert!(0.0 < unknown[0] && unknown[0] < unknown[1], "{unknown:?}");
+    assert_eq!(first(spec), None, "the probe is there now");
+}
+
+#[test]
 fn a_run_begins_with_a_forecast_and_a_limit_that_cannot_be_kept_refuses_it() {
     let dir = tempfile::tempdir().unwrap();
     let model = fixture(dir.path());

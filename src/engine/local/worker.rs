@@ -150,12 +150,13 @@ impl Worker {
             let plan = plan * spec.models.len() as f64;
             let mut host = Host::new(&mut self.inbox, self.outbox.clone(), job, generation, plan);
             let mut bench = Bench::open(spec, model, &self.cache, &mut host)?;
-            let result = forecast::of(&bench, spec, self.memory_limit).and_then(|forecast| {
-                bench.stimuli.tokens_per_batch = forecast.tokens_per_batch;
-                host.forecast(forecast.clone())?;
-                bench.begin(&mut host)?;
-                investigate(&mut bench, spec, &methods, forecast, &self.cache, &mut host)
-            });
+            let result =
+                forecast::of(&bench, spec, self.memory_limit, &self.cache, &mut host).and_then(|forecast| {
+                    bench.stimuli.tokens_per_batch = forecast.tokens_per_batch;
+                    host.forecast(forecast.clone())?;
+                    bench.begin(&mut host)?;
+                    investigate(&mut bench, spec, &methods, forecast, &self.cache, &mut host)
+                });
             // Whatever was computed can be slid over, also after a cancellation.
             if !bench.oracles.is_empty()
                 && let Some(current) = &mut self.current
@@ -182,7 +183,7 @@ impl Worker {
             let model = self.load(name, None).map_err(told)?;
             let mut host = Host::new(&mut self.inbox, self.outbox.clone(), 0, 0, 1.0);
             let bench = Bench::open(spec, model, &self.cache, &mut host).map_err(told)?;
-            list.push(forecast::of(&bench, spec, self.memory_limit).map_err(told)?);
+            list.push(forecast::of(&bench, spec, self.memory_limit, &self.cache, &mut host).map_err(told)?);
         }
         Ok(list)
     }
@@ -221,7 +222,7 @@ impl Worker {
             match name.parse().and_then(|source| Model::describe(&source)) {
                 Ok(arch) => list.push(ModelInfo {
                     name,
-                    layers: arch.layers,
+                    layers: arch.depth(),
                     hidden: arch.hidden,
                     parameters: arch.parameter_count() as u64,
                     family: arch.family,
@@ -363,7 +364,7 @@ fn unless_closed(inbox: &mut Inbox) -> Result<(), Cancelled> {
     if inbox.queue.closed() { Err(Cancelled) } else { Ok(()) }
 }
 
-fn internal(panic: &(dyn std::any::Any + Send)) -> Problem {
+pub(super) fn internal(panic: &(dyn std::any::Any + Send)) -> Problem {
     let what = panic
         .downcast_ref::<String>()
         .map(String::as_str)

@@ -1,8 +1,9 @@
-//! What the model makes of a changed hidden state: the rest of the forward pass, resumed at the layer of the intervention.
+//! What the model makes of a changed hidden state: the rest of the forward pass, resumed at the layer of the intervention. In a
+//! decoder a pass cannot be resumed; it runs anew, with the hidden state put in its place.
 
 use super::stimuli::{Stimuli, StimuliError};
 use crate::model::array::Array;
-use crate::model::{Batch, HookPoint, Model, Plan, Sites};
+use crate::model::{Batch, Edit, EditKind, HookPoint, Model, Plan, Sites};
 use crate::probe::matrix::Matrix;
 use crate::stats::Pulse;
 
@@ -10,6 +11,7 @@ use crate::stats::Pulse;
 #[derive(Debug, Clone)]
 pub struct Continuation {
     layer: usize,
+    at: HookPoint,
     parts: Vec<Part>,
     /// Union of the verb forms: the rows of the vocabulary that are scored.
     vocab: Vec<u32>,
@@ -23,7 +25,7 @@ struct Part {
     /// Places of the batch's rows among the rows of the continuation.
     places: Vec<usize>,
     sites: Vec<(usize, usize)>,
-    /// Output of block `layer`, `[B,T,D]`; not needed where only the head is left.
+    /// Output of block `layer`, `[B,T,D]`; not needed where only the head is left or the pass runs anew.
     hidden: Option<Array>,
 }
 
@@ -54,16 +56,19 @@ impl Continuation {
         vocab.dedup();
         let column = |id: u32| vocab.partition_point(|v| *v < id);
         let columns = rows.iter().map(|r| forms(r).map(column)).collect();
-        let at = HookPoint::ResidPost(layer - 1);
+        let at = model.arch().after_block(layer);
         let mut parts = Vec::new();
         let mut done = 0;
         for group in stimuli.batches(rows) {
             done += group.len();
-            parts.push(if layer == model.arch().layers {
+            parts.push(if model.ends_at(layer) {
                 // Only the head is left, and it reads each position by itself: one token a row is all it needs.
                 let pad = model.tokenizer()?.pad_id();
                 let batch = Batch::new(&vec![[pad]; group.len()], pad)?;
                 let sites = (0..group.len()).map(|k| (k, 0)).collect();
+                Part { batch, sites, places: group, hidden: None }
+            } else if at.in_decoder() {
+                let (batch, sites) = stimuli.batch(model, rows, &group)?;
                 Part { batch, sites, places: group, hidden: None }
             } else {
                 let (batch, sites) = stimuli.batch(model, rows, &group)?;
@@ -72,7 +77,7 @@ impl Continuation {
             });
             pulse.beat(done, rows.len())?;
         }
-        Ok(Self { layer, parts, vocab, columns })
+        Ok(Self { layer, at, parts, vocab, columns })
     }
 
     /// Number of rows.
@@ -108,7 +113,7 @@ impl Continuation {
             if forms.is_some() {
                 plan = plan.logits_of(Sites::At(part.sites.clone()), self.vocab.clone());
             }
-            let at = later.map(|l| HookPoint::ResidPost(l - 1));
+            let at = later.map(|l| model.arch().after_block(l));
             if let Some(at) = at {
                 plan = plan.capture_at(at, Sites::At(part.sites.clone()));
             }
@@ -158,6 +163,15 @@ impl Continuation {
 
     fn resume(&self, part: &Part, h: &Matrix) -> Plan {
         let (rows, d) = (part.places.len(), h.cols());
+        if self.at.in_decoder() {
+            let value = part.places.iter().flat_map(|place| h.row(*place)).copied().collect();
+            return Plan::default().edit(Edit {
+                at: self.at,
+                sites: part.sites.clone(),
+                how: EditKind::Overwrite,
+                value: Array::new([rows, d], value),
+            });
+        }
         let mut hidden = part.hidden.clone().unwrap_or_else(|| Array::zeros([rows, 1, d]));
         let t = hidden.shape[1];
         for (place, (k, position)) in part.places.iter().zip(&part.sites) {
@@ -171,4 +185,47 @@ impl Continuation {
 fn one_row(x: &Array, k: usize, len: usize) -> Array {
     let (t, d) = (x.shape[1], x.shape[2]);
     Array::new([1, len, d], x.data[k * t * d..(k * t + len) * d].to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::{Frequencies, Task};
+    use crate::model::builtin::BUILTINS;
+    use crate::model::{Device, ModelSource};
+    use crate::stats::NoPulse;
+
+    /// Going on from the model's own hidden states is the model itself, after every block and for every family: behind a
+    /// BART's encoder comes its decoder, not its head.
+    #[test]
+    fn going_on_from_unchanged_states_is_the_model_itself() {
+        let examples = Task::named("agreement").unwrap().examples(24, 5, &Frequencies::natural()).unwrap();
+        for builtin in BUILTINS {
+            let source = ModelSource::Builtin(builtin.name.to_owned());
+            let model = Model::load(&source, Device::Cpu).unwrap();
+            let stimuli = Stimuli::new(&model, &examples.examples).unwrap();
+            let rows: Vec<usize> = (0..stimuli.list.len()).collect();
+            let own: Vec<[f32; 2]> = stimuli
+                .list
+                .iter()
+                .map(|s| {
+                    let batch = Batch::new(&[&s.ids], 0).unwrap();
+                    let trace =
+                        model.forward(&batch, &Plan::default().logits_at(Sites::per_row(&[s.position])));
+                    let logits = trace.unwrap().logits().unwrap().row(0).to_vec();
+                    s.forms.map(|f| logits[f as usize])
+                })
+                .collect();
+            for layer in 1..=model.depth() {
+                let h = stimuli.hidden(&model, layer, &rows, &mut NoPulse).unwrap();
+                let c = Continuation::new(&model, &stimuli, &rows, layer, &mut NoPulse).unwrap();
+                let found = c.run(&model, &h, None, &mut NoPulse).unwrap().forms.unwrap();
+                let apart = own.iter().flatten().zip(found.iter().flatten()).map(|(a, b)| (a - b).abs());
+                let worst = apart.fold(0.0, f32::max);
+                assert!(worst < 2e-4, "{} after block {layer}: {worst}", builtin.name);
+                let p = c.probabilities(&model, 0, h.row(0)).unwrap();
+                assert!(p.iter().all(|p| (0.0..=1.0).contains(p)), "{p:?}");
+            }
+        }
+    }
 }

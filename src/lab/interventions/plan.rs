@@ -51,6 +51,17 @@ impl PropertyLabels {
         }
     }
 
+    /// The labels of `rows`, in their order.
+    #[must_use]
+    pub fn gather(&self, rows: &[usize]) -> Self {
+        Self {
+            target: rows.iter().map(|r| self.target[*r]).collect(),
+            other: rows.iter().map(|r| self.other[*r]).collect(),
+            form: rows.iter().map(|r| self.form[*r]).collect(),
+            ..*self
+        }
+    }
+
     /// Labels and number of values for a role.
     #[must_use]
     pub fn of(&self, role: Roles) -> (&[Option<usize>], usize) {

@@ -7,7 +7,7 @@ use thiserror::Error;
 
 use crate::corpus::task::Example;
 use crate::model::chunk::{TOKENS_PER_BATCH, chunks};
-use crate::model::{Batch, HookPoint, Model, ModelError, Plan, Sites};
+use crate::model::{Batch, Model, ModelError, Plan, Sites};
 use crate::probe::matrix::Matrix;
 use crate::stats::{Cancelled, Pulse};
 
@@ -127,7 +127,7 @@ impl Stimuli {
         Ok(Self { list, dropped_forms, dropped_texts, tokens_per_batch: TOKENS_PER_BATCH })
     }
 
-    /// Hidden states at the verb's position after block `layer` (from 1), for the stimuli `rows`: `rows.len()` x D.
+    /// Hidden states at the verb's position after block `layer` (from 1, a decoder's blocks behind the encoder's), for the stimuli `rows`: `rows.len()` x D.
     ///
     /// # Errors
     /// Whatever the model says; [`Cancelled`].
@@ -140,7 +140,7 @@ impl Stimuli {
     ) -> Result<Matrix, StimuliError> {
         let width = model.arch().hidden;
         let mut out = Matrix::zeros(rows.len(), width);
-        let at = HookPoint::ResidPost(layer - 1);
+        let at = model.arch().after_block(layer);
         let mut done = 0;
         for group in self.batches(rows) {
             let (batch, sites) = self.batch(model, rows, &group)?;

@@ -6,7 +6,6 @@ use crate::corpus::micro::{self, Annotated};
 use crate::model::array::Array;
 use crate::model::batch::Batch;
 use crate::model::error::{ModelError, Result};
-use crate::model::hook::HookPoint;
 use crate::model::plan::{Plan, Sites};
 use crate::model::trace::Trace;
 use crate::model::{Arch, Model, Tokenizer};
@@ -77,10 +76,10 @@ impl<'a> Asked<'a> {
         Self { arch, tokenizer, forward }
     }
 
-    /// Blocks of the (first) stack.
+    /// Blocks up to the head.
     #[must_use]
     pub fn layers(&self) -> usize {
-        self.arch.layers
+        self.arch.depth()
     }
 
     /// Whether it reads from the left only.
@@ -175,12 +174,12 @@ impl<'a> Asked<'a> {
         Ok(right)
     }
 
-    /// Output of the last block (of a BART: of the encoder) where the answer is read, for each question.
+    /// Output of the last block (of a BART: of its decoder) where the answer is read, for each question.
     ///
     /// # Errors
     /// Those of the model.
     pub fn states(&self, questions: &[Question]) -> Result<Vec<Vec<f32>>> {
-        let point = HookPoint::ResidPost(self.layers() - 1);
+        let point = self.arch.after_block(self.layers());
         let mut states = Vec::with_capacity(questions.len());
         self.each(
             questions,

@@ -64,7 +64,7 @@ const CONSTRUCTIONS: [(Construction, f64); 7] = [
     (Construction::Causes, 0.06),
     (Construction::Arithmetic, 0.07),
 ];
-const PROMPTS: [f64; 6] = [0.43, 0.29, 0.155, 0.08, 0.025, 0.02];
+const PROMPTS: [f64; 6] = [0.43, 0.295, 0.16, 0.08, 0.02, 0.015];
 const NAMES: [f64; 3] = [0.76, 0.16, 0.08];
 const UNSEEN_NAMES: f64 = 0.35;
 const HELD: f64 = 0.35;
@@ -305,7 +305,7 @@ mod tests {
             let [x, y, z] = [&a, &b, &c].map(|m| m.mixture().prompt_weights(r));
             assert!((x.iter().sum::<f64>() - 1.0).abs() < 1e-12);
             let (best, worst) = (a.mixture().order(r)[0], *a.mixture().order(r).last().unwrap());
-            assert!(x[best] > 0.4 && x[worst] < 0.025 && y[best] < 0.025 && y[worst] > 0.4);
+            assert!(x[best] > 0.4 && x[worst] < 0.02 && y[best] < 0.02 && y[worst] > 0.4);
             firsts.insert(best);
             assert!(z == x || z == y);
             halves += usize::from(z == x);

@@ -183,7 +183,7 @@ fn notes(objective: Objective) -> Vec<String> {
          training is the known cause of its place. Scores over relations pool their questions; intervals take these as \
          independent."
             .to_owned(),
-        "The linear rule is Fisher's discriminant on the output of the last block at the verb's position.".to_owned(),
+        "The linear rule is Fisher's discriminant on the output of the last block where the verb is read off.".to_owned(),
         "The same seed gives the same weights up to the order in which sums are added.".to_owned(),
     ];
     let masked = "Trained with the verb, the object or the result masked in 60 % of the sentences and 5 % of their other words, \
@@ -192,7 +192,7 @@ fn notes(objective: Objective) -> Vec<String> {
         Objective::Masked => format!("{masked}; judged at the mask with the whole sentence in sight."),
         Objective::Denoising => format!(
             "{masked}; the decoder writes the whole sentence. Judged at the mask, where the decoder has read what \
-             precedes it; the linear rule reads the encoder."
+             precedes it; the linear rule reads the decoder there."
         ),
         Objective::Causal => {
             "Judged at the last word before the gap, which is all it sees; beginnings of test sentences can occur in the \

@@ -13,7 +13,8 @@ use crate::tui::text::{clock, count, fit, printable, seconds, short, width};
 use crate::tui::theme::Role;
 use crate::tui::widgets::bar::bar;
 
-const LABS: [(Lab, &str); 2] = [(Lab::Interventions, " 2 Interventions "), (Lab::Models, " 5 Models ")];
+const LABS: [(Lab, &str); 3] =
+    [(Lab::Interventions, " 2 Interventions "), (Lab::Models, " 5 Models "), (Lab::Data, " 6 Data ")];
 const NAME: &str = " Probity ";
 
 /// The line on top: name, labs, device, recording.
@@ -119,7 +120,7 @@ pub fn progress(frame: &mut Frame, area: Rect, state: &State) {
     let room = usize::from(area.width).saturating_sub(width(&notices) + 2);
     let line = match &state.view.toast {
         Some(toast) => Line::styled(fit(toast, room).into_owned(), theme.style(Role::Title)),
-        None => job_line(state, room),
+        None => data_line(state, room).unwrap_or_else(|| job_line(state, room)),
     };
     let mut line = line;
     line.spans.insert(0, Span::raw(" "));
@@ -127,6 +128,18 @@ pub fn progress(frame: &mut Frame, area: Rect, state: &State) {
     let notices = Line::styled(notices, theme.style(role));
     let taken = usize::from(area.width).saturating_sub(notices.width());
     frame.render_widget(notices, right(area, taken));
+}
+
+/// How far the answer to a question about data is; in the data lab, and elsewhere while nothing runs.
+fn data_line(state: &State, room: usize) -> Option<Line<'static>> {
+    let waiting = state.data_waiting().filter(|_| state.view.lab == Lab::Data || !state.busy())?;
+    let stopping = state.stopping_data();
+    Some(match &waiting.progress {
+        Some(progress) => stage_line(state, progress, room, stopping, false),
+        None => {
+            Line::styled(format!("{} looking at the data", spinner(state)), state.theme().style(Role::Dim))
+        }
+    })
 }
 
 fn job_line(state: &State, room: usize) -> Line<'static> {
@@ -147,7 +160,7 @@ fn job_line(state: &State, room: usize) -> Line<'static> {
             plain(format!("held; {} goes on", state.keymap.label(CommandId::Pause)), Role::Warning)
         }
         None => match &job.progress {
-            Some(progress) => stage_line(state, progress, room),
+            Some(progress) => stage_line(state, progress, room, state.cancelling.is_some(), true),
             None => plain(format!("{} starting", spinner(state)), Role::Dim),
         },
     }
@@ -159,16 +172,18 @@ fn spinner(state: &State) -> char {
     frames[state.view.ticks % frames.len()]
 }
 
-fn stage_line(state: &State, p: &Progress, room: usize) -> Line<'static> {
+fn stage_line(state: &State, p: &Progress, room: usize, stopping: bool, staged: bool) -> Line<'static> {
     let theme = state.theme();
     let share = if p.total == 0 { 0.0 } else { p.done as f64 / p.total as f64 };
     let rate =
         if p.rate > 0.0 { format!("  {} {}/s", count(p.rate), printable(&p.unit)) } else { String::new() };
     let left = p.left.map_or(String::new(), |t| format!("  {} left", seconds(t)));
-    let stopping = if state.cancelling.is_some() { "  stopping" } else { "" };
+    let stopping = if stopping { "  stopping" } else { "" };
     let stage = fit(&printable(&p.stage), room * 2 / 5).into_owned();
     let after = format!(" {:>3.0} %{rate}{left}{stopping}", share.clamp(0.0, 1.0) * 100.0);
-    let overall = format!("  all {:.0} %", p.overall.clamp(0.0, 1.0) * 100.0);
+    // A run has further stages; a question about data has one.
+    let overall =
+        if staged { format!("  all {:.0} %", p.overall.clamp(0.0, 1.0) * 100.0) } else { String::new() };
     let mut spans = vec![Span::raw(format!("{} {stage} ", spinner(state)))];
     let mut used = spans[0].width();
     for (text, role) in
@@ -189,6 +204,7 @@ fn prompt(frame: &mut Frame, area: Rect, state: &State) {
     let theme = state.theme();
     let (name, hint) = match entry.purpose {
         Purpose::Session => ("name of the session".to_owned(), String::new()),
+        Purpose::Data => ("data set".to_owned(), "file or folder".to_owned()),
         Purpose::Model => ("model".to_owned(), "folder, organisation/name@revision, or name".to_owned()),
         Purpose::Value(row) => {
             let (min, max, whole) = state.range(row);
@@ -232,7 +248,7 @@ fn items(state: &State, room: usize) -> Vec<Item> {
         .iter()
         .filter(|e| active.contains(&e.context) && (e.enabled)(state))
         // Where nothing runs, the same key quits, which another word says already.
-        .filter(|e| e.id != CommandId::Interrupt || state.busy())
+        .filter(|e| e.id != CommandId::Interrupt || state.busy() || state.data_waiting().is_some())
         .filter_map(|e| e.footer.map(|(word, rank)| (rank, word, e)))
         .collect();
     entries.sort_by_key(|(rank, _, _)| *rank);

@@ -2,6 +2,7 @@
 
 mod bars;
 mod curves;
+mod data;
 mod example;
 mod models;
 mod pareto;
@@ -18,6 +19,7 @@ use ratatui::widgets::{Block, BorderType, Paragraph, Wrap};
 
 pub use bars::{footer_at, lab_at, tab_at};
 pub use curves::chart_area;
+pub use data::set_at;
 pub use models::model_at;
 
 use super::layout::{Layout, SMALLEST, compute};
@@ -37,6 +39,7 @@ pub fn draw(frame: &mut Frame, state: &State) {
     bars::title(frame, layout.title, state);
     match state.view.lab {
         Lab::Models => models::draw(frame, under_title(&layout), state),
+        Lab::Data => data::draw(frame, under_title(&layout), state),
         Lab::Interventions => {
             if let Some(tabs) = layout.tabs {
                 bars::tabs(frame, tabs, state);
@@ -86,6 +89,11 @@ pub fn lines(state: &State, pane: Pane) -> usize {
 /// Lines of the model's description that can be scrolled away before its last one is in sight.
 pub fn dossier_overflow(state: &State) -> usize {
     compute(state).map_or(0, |layout| models::overflow(state, under_title(&layout)))
+}
+
+/// Lines of what is known of the data set that can be scrolled away before the last one is in sight.
+pub fn data_overflow(state: &State) -> usize {
+    compute(state).map_or(0, |layout| data::overflow(state, under_title(&layout)))
 }
 
 /// Lines of the popup that can be scrolled away before its last one is in sight.

@@ -1,7 +1,8 @@
 //! What each command does.
 
-use super::{job, models, popup, replay, typing};
+use super::{data, job, models, popup, replay, typing};
 use crate::engine::board::Question;
+use crate::engine::data::DataQuestion;
 use crate::figure::Scale;
 use crate::tui::action::Effect;
 use crate::tui::commands::{CommandId, entry};
@@ -75,12 +76,21 @@ pub(super) fn perform(state: &mut State, command: CommandId, effects: &mut Vec<E
         C::Help => state.view.popup = Some(Popup::Help { query: String::new(), scroll: 0 }),
         C::Interventions => state.view.lab = Lab::Interventions,
         C::Models => state.view.lab = Lab::Models,
+        C::Data => state.view.lab = Lab::Data,
         C::Inspect => models::ask(state, Question::Inspect, effects),
         C::Check => models::ask(state, Question::Check, effects),
         C::AddModel => {
             let entry = TextEntry { purpose: Purpose::Model, buffer: String::new(), error: None };
             state.view.entry = Some(entry);
         }
+        C::InspectData => data::ask(state, DataQuestion::Inspect, effects),
+        C::DoctorData => data::ask(state, DataQuestion::Doctor, effects),
+        C::AddData => {
+            let entry = TextEntry { purpose: Purpose::Data, buffer: String::new(), error: None };
+            state.view.entry = Some(entry);
+        }
+        C::DataUp => data::scroll(state, -5),
+        C::DataDown => data::scroll(state, 5),
         C::DossierUp => models::scroll(state, -5),
         C::DossierDown => models::scroll(state, 5),
         C::Quit => job::ask_quit(state, effects),
@@ -144,6 +154,10 @@ pub(super) fn travel(state: &mut State, by: i64) {
             state.view.model_row = moved(state.view.model_row, state.listed_models().len());
             state.view.dossier_scroll = 0;
         }
+        (Lab::Data, _) => {
+            state.view.data_row = moved(state.view.data_row, state.listed_sets().len());
+            state.view.data_scroll = 0;
+        }
         (Lab::Interventions, Pane::Setup) => state.view.row = moved(state.view.row, state.rows().len()),
         (Lab::Interventions, pane) => {
             let lines = panes::lines(state, pane);
@@ -157,6 +171,7 @@ fn select(state: &mut State) {
     let row = match state.view.lab {
         Lab::Models => Some(Row::Model(state.view.model_row)),
         Lab::Interventions => state.row(),
+        Lab::Data => None,
     };
     match row {
         Some(Row::Model(i)) => {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::fail;
+use super::{data, fail};
 use crate::engine::finding::Problem;
 use crate::engine::message::{Command, Event, Outcome, PointRequest};
 use crate::tui::action::Effect;
@@ -77,6 +77,10 @@ pub(super) fn ask_point(state: &mut State, effects: &mut Vec<Effect>) {
 pub(super) fn on_event(state: &mut State, event: &Event, effects: &mut Vec<Effect>) {
     let ran = state.board.running();
     state.board.on_event(event);
+    if state.cancelling_data.is_some() && state.data_waiting().is_none() {
+        state.cancelling_data = None;
+        state.view.toast = None;
+    }
     if !ran || state.board.running() {
         return;
     }
@@ -100,8 +104,11 @@ pub(super) fn pause(state: &mut State, effects: &mut Vec<Effect>) {
     send(state, effects, Command::Pause { hold });
 }
 
-/// Cancels the run in progress; where none is, or when asked again, ends the program.
+/// Cancels the run in progress, or what is asked about data; where there is neither, or when asked again, ends the program.
 pub(super) fn interrupt(state: &mut State, effects: &mut Vec<Effect>) {
+    if data::interrupt(state, effects) {
+        return;
+    }
     let running = state.board.job.as_ref().filter(|_| state.busy()).map(|job| job.id);
     match running {
         Some(job) if state.cancelling != Some(job) => {

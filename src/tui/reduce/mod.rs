@@ -1,6 +1,7 @@
 //! The reducer: the one place where the state changes. No clock, no I/O, no randomness.
 
 mod commands;
+mod data;
 mod job;
 mod models;
 mod mouse;
@@ -24,7 +25,7 @@ pub fn reduce(state: &mut State, action: Action) -> Vec<Effect> {
     let redraws_figures = !matches!(
         &action,
         Action::Tick | Action::Resize(..) | Action::Exported(_) | Action::Named(_) | Action::Notice(_)
-    ) && !matches!(&action, Action::Event(e) if matches!(**e, Event::Progress { .. } | Event::Notice(_)));
+    ) && !matches!(&action, Action::Event(e) if matches!(**e, Event::Progress { .. } | Event::DataProgress { .. } | Event::Notice(_)));
     apply(state, action, &mut effects);
     if redraws_figures {
         state.rebuild_figures();

@@ -48,7 +48,12 @@ fn press(state: &mut State, layout: &Layout, mouse: Mouse, effects: &mut Vec<Eff
         if let Some(command) = panes::footer_at(state, layout.footer, mouse.x) {
             perform(state, command, effects);
         }
-    } else if state.view.lab != Lab::Interventions {
+    } else if state.view.lab == Lab::Data {
+        if let Some(row) = panes::set_at(state, panes::under_title(layout), mouse.x, mouse.y) {
+            state.view.data_row = row;
+            state.view.data_scroll = 0;
+        }
+    } else if state.view.lab == Lab::Models {
         if let Some(row) = panes::model_at(state, panes::under_title(layout), mouse.x, mouse.y) {
             state.view.model_row = row;
             state.view.dossier_scroll = 0;

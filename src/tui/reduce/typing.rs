@@ -1,6 +1,6 @@
 //! Text fields: values, the session's name, the queries of help and palette.
 
-use super::{commands, models};
+use super::{commands, data, models};
 use crate::tui::action::Effect;
 use crate::tui::key::Key;
 use crate::tui::search;
@@ -94,6 +94,7 @@ pub(super) fn accept(state: &mut State, effects: &mut Vec<Effect>) {
             Ok(None)
         }
         Purpose::Model => models::add(state, text, effects).map(|()| None),
+        Purpose::Data => data::add(state, text, effects).map(|()| None),
         Purpose::Value(Row::Phi) if "natural".starts_with(text) && !text.is_empty() => {
             state.spec.task.phi = None;
             Ok(None)

@@ -5,6 +5,7 @@ mod figures;
 mod origin;
 pub mod readout;
 mod rows;
+mod sets;
 pub mod setup;
 pub mod stops;
 
@@ -48,6 +49,8 @@ pub struct State {
     pub local: Vec<(usize, Notice)>,
     /// The run whose cancellation was asked for.
     pub cancelling: Option<u64>,
+    /// The latest question about data when their cancellation was asked for.
+    pub cancelling_data: Option<u64>,
     /// Quit as soon as the run has stopped.
     pub quitting: bool,
     /// The figures of the current view.
@@ -75,6 +78,10 @@ pub struct View {
     pub model_row: usize,
     /// Lines of the model's description that are scrolled away.
     pub dossier_scroll: usize,
+    /// The cursor of the list of data sets.
+    pub data_row: usize,
+    /// Lines scrolled away of what is known of the data set.
+    pub data_scroll: usize,
     /// Lines scrolled away, per pane.
     pub scroll: BTreeMap<Pane, usize>,
     /// The method that is drawn.
@@ -108,6 +115,8 @@ pub enum Lab {
     Interventions,
     /// The models that can be picked.
     Models,
+    /// Data sets.
+    Data,
 }
 
 /// A pane of the interventions lab.
@@ -203,6 +212,8 @@ pub enum Purpose {
     Session,
     /// The address of a model to add.
     Model,
+    /// The path of a data set to add.
+    Data,
 }
 
 /// What the mouse drags.
@@ -335,6 +346,8 @@ impl State {
             row: 0,
             model_row: 0,
             dossier_scroll: 0,
+            data_row: 0,
+            data_scroll: 0,
             scroll: BTreeMap::new(),
             method,
             model: spec.models.first().cloned().unwrap_or_default(),
@@ -359,6 +372,7 @@ impl State {
             replay,
             local: Vec::new(),
             cancelling: None,
+            cancelling_data: None,
             quitting: false,
             figures: Figures::default(),
         };
@@ -432,6 +446,7 @@ impl State {
     pub fn can_select(&self) -> bool {
         let here = match self.view.lab {
             Lab::Models => true,
+            Lab::Data => false,
             Lab::Interventions => self.view.focus == Pane::Setup,
         };
         here && self.replay.is_none()

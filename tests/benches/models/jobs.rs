@@ -21,6 +21,8 @@ pub struct Job {
     /// Largest ratio that was asked for.
     pub goal: Option<f64>,
     pub runs: usize,
+    /// Whether a run changes what the next one meets: numbers are then compared at the end as well.
+    pub trains: bool,
     pub prepare: fn(&Path, bool) -> Outcome<(Ours, Value)>,
 }
 
@@ -31,6 +33,7 @@ pub const JOBS: &[Job] = &[
         what: "BERT-base shape, 32 x 64 tokens, forward",
         goal: Some(1.05),
         runs: 15,
+        trains: false,
         prepare: |dir, _| forward(dir, BASE, 32, 64, Dtype::F32),
     },
     Job {
@@ -38,6 +41,7 @@ pub const JOBS: &[Job] = &[
         what: "the same in bf16",
         goal: Some(1.2),
         runs: 15,
+        trains: false,
         prepare: |dir, _| forward(dir, BASE, 32, 64, Dtype::Bf16),
     },
     Job {
@@ -45,6 +49,7 @@ pub const JOBS: &[Job] = &[
         what: "2 layers of 128, 256 x 24 tokens, forward",
         goal: Some(0.8),
         runs: 45,
+        trains: false,
         prepare: |dir, _| forward(dir, SMALL, 256, 24, Dtype::F32),
     },
     Job {
@@ -52,6 +57,7 @@ pub const JOBS: &[Job] = &[
         what: "the same in bf16",
         goal: None,
         runs: 45,
+        trains: false,
         prepare: |dir, _| forward(dir, SMALL, 256, 24, Dtype::Bf16),
     },
     Job {
@@ -59,6 +65,7 @@ pub const JOBS: &[Job] = &[
         what: "BERT-base shape, integrated gradients, 100 steps x 24 tokens",
         goal: Some(1.1),
         runs: 9,
+        trains: false,
         prepare: |dir, _| integrated_gradients(dir, BASE, 100, 24),
     },
     Job {
@@ -66,6 +73,7 @@ pub const JOBS: &[Job] = &[
         what: "2 layers of 128, masked-LM step, 96 x 24 tokens, as transformers documents it",
         goal: Some(0.9),
         runs: 45,
+        trains: true,
         prepare: |_, _| train(SMALL, 96, 24, false),
     },
     Job {
@@ -73,6 +81,7 @@ pub const JOBS: &[Job] = &[
         what: "the same against a tuned script: logits where labels are, fused AdamW",
         goal: Some(0.9),
         runs: 45,
+        trains: true,
         prepare: |_, _| train(SMALL, 96, 24, true),
     },
     Job {
@@ -80,6 +89,7 @@ pub const JOBS: &[Job] = &[
         what: "2 layers of 128, masked prompts of 4 to 40 words, 40 answers, 10,000 prompts",
         goal: Some(0.5),
         runs: 7,
+        trains: false,
         prepare: |dir, quick| prompts(dir, SMALL, if quick { 2_000 } else { 10_000 }, false),
     },
     Job {
@@ -87,21 +97,24 @@ pub const JOBS: &[Job] = &[
         what: "the same against a tuned script: sorted by length, head at the masks",
         goal: None,
         runs: 7,
+        trains: false,
         prepare: |dir, quick| prompts(dir, SMALL, if quick { 2_000 } else { 10_000 }, true),
     },
     Job {
         id: "eb",
-        what: "BERT-base shape, the same, 1,000 prompts (of the same lengths)",
+        what: "BERT-base shape, the same, 10,000 prompts",
         goal: Some(0.5),
-        runs: 5,
-        prepare: |dir, quick| prompts(dir, BASE, if quick { 200 } else { 1_000 }, false),
+        runs: 3,
+        trains: false,
+        prepare: |dir, quick| prompts(dir, BASE, if quick { 200 } else { 10_000 }, false),
     },
     Job {
         id: "ebt",
         what: "the same against the tuned script",
         goal: None,
-        runs: 5,
-        prepare: |dir, quick| prompts(dir, BASE, if quick { 200 } else { 1_000 }, true),
+        runs: 3,
+        trains: false,
+        prepare: |dir, quick| prompts(dir, BASE, if quick { 200 } else { 10_000 }, true),
     },
 ];
 

@@ -1,0 +1,325 @@
+//! Questions about data sets and their answers: what a set holds, how it is split, and what the data doctor says of it.
+//!
+//! The terminal program and the command line get the same answers from here.
+
+mod parts;
+mod vocabulary;
+
+use std::ops::ControlFlow;
+
+use serde::{Deserialize, Serialize};
+
+pub use parts::{Part, Parts, parts};
+pub use vocabulary::vocabulary;
+
+use super::finding::Problem;
+use super::message::Progress;
+use super::spec::{Spec, TaskSpec};
+use crate::corpus::doctor::{Diagnosis, Doctor, Vocabulary};
+use crate::corpus::overview::Overview;
+use crate::corpus::readers::{Row, Watch};
+use crate::corpus::sets::{Draw, SetError, Source};
+
+/// Most lines and example rows of an answer, and most characters of each: answers go to the screen and into sessions.
+const MAX_LINES: usize = 400;
+const MAX_CHARS: usize = 2_000;
+/// Example rows of an overview, and dropped rows that the doctor lists.
+pub const EXAMPLES: usize = 8;
+/// Dropped rows that the doctor lists.
+pub const DROPPED: usize = 40;
+
+/// What can be asked about a data set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DataQuestion {
+    /// What is it, and what does it hold?
+    Inspect,
+    /// What of it is unfit, and why?
+    Doctor,
+}
+
+/// A question about a data set, with all that shapes its answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DataRequest {
+    /// Number of the question: an answer belongs to the question of its number.
+    pub ticket: u64,
+    /// A built-in set by name, or the path of a file or folder.
+    pub set: String,
+    /// What is asked.
+    pub question: DataQuestion,
+    /// How much is drawn of a set that is generated, and what is probed in it.
+    pub task: TaskSpec,
+    /// The seed of what is drawn and of the split.
+    pub seed: u64,
+    /// Models whose vocabularies the doctor checks words against.
+    pub models: Vec<String>,
+}
+
+impl DataRequest {
+    /// The question as the setup of an experiment shapes it.
+    pub fn of(spec: &Spec, ticket: u64, set: &str, question: DataQuestion) -> Self {
+        let models = if question == DataQuestion::Doctor { spec.models.clone() } else { Vec::new() };
+        let set = set.to_owned();
+        Self { ticket, set, question, task: spec.task.clone(), seed: spec.seed, models }
+    }
+
+    /// What is drawn of a generated set.
+    pub fn draw(&self) -> Draw {
+        Draw { examples: self.task.examples, seed: self.seed, phi: self.task.phi }
+    }
+}
+
+/// What a set holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DataInspection {
+    /// What it is.
+    pub title: String,
+    /// Rows that were read.
+    pub rows: u64,
+    /// Rows that could not be read.
+    pub dropped: u64,
+    /// Blank lines.
+    pub blank: u64,
+    /// Files that are not read.
+    pub left_out: u64,
+    /// Wall seconds.
+    pub seconds: f64,
+    /// Hash of the content of a set that was drawn.
+    pub hash: Option<String>,
+    /// The counts, as the command line prints them.
+    pub lines: Vec<String>,
+    /// Who learns from what, for the examples of a task.
+    pub parts: Option<Parts>,
+    /// The first rows.
+    pub examples: Vec<String>,
+}
+
+/// What the data doctor says of a set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DataDiagnosis {
+    /// Models whose vocabularies were checked.
+    pub models: Vec<String>,
+    /// Rows that were read.
+    pub rows: u64,
+    /// Rows that are fit for use.
+    pub kept: u64,
+    /// Rows that were read and are unfit.
+    pub unfit: u64,
+    /// Rows that could not be read.
+    pub unreadable: u64,
+    /// Wall seconds.
+    pub seconds: f64,
+    /// The report, as the command line prints it.
+    pub lines: Vec<String>,
+    /// The first rows that are dropped, and why.
+    pub examples: Vec<String>,
+}
+
+/// What was asked and found out about one data set.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct DataDossier {
+    /// Its name or path, as it was asked for.
+    pub set: String,
+    /// What it holds.
+    pub inspection: Option<DataInspection>,
+    /// What the doctor says.
+    pub diagnosis: Option<DataDiagnosis>,
+    /// Why the latest question has no answer.
+    pub problem: Option<Problem>,
+    /// The questions that have no answer yet, the oldest first.
+    pub waiting: Vec<DataWaiting>,
+    /// Whether the latest question was cancelled.
+    pub stopped: bool,
+}
+
+/// A question that is being answered.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DataWaiting {
+    /// Its number.
+    pub ticket: u64,
+    /// What was asked.
+    pub question: DataQuestion,
+    /// How far it is.
+    pub progress: Option<Progress>,
+}
+
+/// The answer to a question about a data set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum DataAnswer {
+    /// To [`DataQuestion::Inspect`].
+    Inspected(Box<DataInspection>),
+    /// To [`DataQuestion::Doctor`].
+    Examined(Box<DataDiagnosis>),
+    /// There is none, and why.
+    Failed(Problem),
+    /// The user stopped it.
+    Stopped,
+}
+
+impl DataDossier {
+    /// Takes a question in; it stands for an earlier one of its kind.
+    pub fn ask(&mut self, request: &DataRequest) {
+        let DataRequest { ticket, question, .. } = *request;
+        self.waiting.retain(|w| w.question != question);
+        self.waiting.push(DataWaiting { ticket, question, progress: None });
+        self.stopped = false;
+    }
+
+    /// Whether the question of this number waits for its answer.
+    pub fn awaits(&self, ticket: u64) -> bool {
+        self.waiting.iter().any(|w| w.ticket == ticket)
+    }
+
+    /// Takes the answer to the question of this number in.
+    pub fn settle(&mut self, ticket: u64, answer: &DataAnswer) {
+        self.waiting.retain(|w| w.ticket != ticket);
+        self.problem = None;
+        match answer {
+            DataAnswer::Inspected(inspection) => self.inspection = Some((**inspection).clone()),
+            DataAnswer::Examined(diagnosis) => self.diagnosis = Some((**diagnosis).clone()),
+            DataAnswer::Failed(problem) => self.problem = Some(problem.clone()),
+            DataAnswer::Stopped => self.stopped = true,
+        }
+    }
+}
+
+/// What the data doctor says of a set, in one pass over its rows. `keep` dropped rows are listed; `each` is called for every
+/// row and can end the pass.
+///
+/// # Errors
+/// [`SetError`] as [`Source::rows`].
+pub fn diagnose(
+    source: &Source,
+    models: Vec<Vocabulary<'_>>,
+    keep: usize,
+    watch: &Watch,
+    each: &mut dyn FnMut() -> ControlFlow<()>,
+) -> Result<Diagnosis, SetError> {
+    let mut doctor = Doctor::new(&source.set, models, keep);
+    let read = source.rows(watch, &mut |file, row: Row<'_>, line| {
+        doctor.examine(file, &row, line);
+        each()
+    })?;
+    Ok(doctor.finish(&source.set, &read.reports))
+}
+
+impl DataInspection {
+    /// An overview as it goes to the screen.
+    pub fn of(overview: &Overview, parts: Option<Parts>, seconds: f64) -> Self {
+        Self {
+            title: cut(&overview.title),
+            rows: overview.rows,
+            dropped: overview.dropped.total(),
+            blank: overview.blank,
+            left_out: overview.left_out.len() as u64,
+            seconds,
+            hash: overview.hash.clone(),
+            lines: bounded(overview.lines()),
+            parts,
+            examples: bounded(overview.row_lines()),
+        }
+    }
+}
+
+impl DataDiagnosis {
+    /// A diagnosis as it goes to the screen.
+    pub fn of(diagnosis: &Diagnosis, seconds: f64) -> Self {
+        Self {
+            models: diagnosis.models.iter().map(|m| m.model.clone()).collect(),
+            rows: diagnosis.rows,
+            kept: diagnosis.kept,
+            unfit: diagnosis.dropped,
+            unreadable: diagnosis.unread.total(),
+            seconds,
+            lines: bounded(diagnosis.lines()),
+            examples: bounded(diagnosis.row_lines()),
+        }
+    }
+}
+
+fn bounded(mut lines: Vec<String>) -> Vec<String> {
+    let more = lines.len().saturating_sub(MAX_LINES);
+    lines.truncate(MAX_LINES);
+    let mut lines: Vec<String> = lines.iter().map(|l| cut(l)).collect();
+    if more > 0 {
+        lines.push(format!("and {more} more lines; probity data shows them all"));
+    }
+    lines
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(MAX_CHARS) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+/// Why a set cannot be had, as the user is told.
+pub fn problem(error: &SetError, set: &str) -> Problem {
+    let (what, hint) = match error {
+        SetError::Read(e) => {
+            let line = e.line.map_or_else(String::new, |n| format!("line {n}: "));
+            let place = e.file.display().to_string();
+            // A file inside the folder that was asked about.
+            let file = if place == set { String::new() } else { format!("{place}: ") };
+            (format!("{file}{line}{}", e.what), format!("expected {}", e.expected))
+        }
+        SetError::Frequency(_) => (error.to_string(), "change φ in the setup".to_owned()),
+        SetError::Task(_) | SetError::Probing(_) => {
+            (error.to_string(), "ask for fewer examples in the setup".to_owned())
+        }
+        SetError::Facts(_) | SetError::Template(_) => {
+            (error.to_string(), "this is a defect of the program".to_owned())
+        }
+    };
+    Problem { what: cut(&what), r#where: set.to_owned(), hint: cut(&hint) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::corpus::readers::ReadError;
+
+    #[test]
+    fn answers_are_bounded_whatever_the_set_holds() {
+        let lines = bounded(vec!["é".repeat(10_000); 1_000]);
+        assert_eq!(lines.len(), MAX_LINES + 1);
+        assert_eq!(lines[0].chars().count(), MAX_CHARS + 1);
+        assert!(lines[MAX_LINES].starts_with("and 600 more"));
+        assert_eq!(bounded(vec!["a".into()]), ["a"]);
+    }
+
+    #[test]
+    fn a_problem_names_the_file_inside_the_folder_and_the_line() {
+        let error = SetError::Read(ReadError::line(Path::new("/d/a.txt"), 3, "half a row", "a whole one"));
+        let told = problem(&error, "/d");
+        assert_eq!(
+            (told.what.as_str(), told.r#where.as_str(), told.hint.as_str()),
+            ("/d/a.txt: line 3: half a row", "/d", "expected a whole one")
+        );
+        assert_eq!(problem(&error, "/d/a.txt").what, "line 3: half a row");
+    }
+
+    #[test]
+    fn an_answer_settles_the_dossier_and_a_failure_keeps_what_was_known() {
+        let request = DataRequest::of(&Spec::agreement(), 4, "facts", DataQuestion::Inspect);
+        assert!(request.models.is_empty(), "only the doctor needs vocabularies");
+        let mut dossier = DataDossier { set: "facts".into(), ..DataDossier::default() };
+        dossier.ask(&request);
+        assert!(dossier.awaits(4) && !dossier.awaits(3));
+        dossier.settle(4, &DataAnswer::Stopped);
+        assert!(dossier.stopped && dossier.waiting.is_empty());
+        dossier.ask(&request);
+        assert!(!dossier.stopped);
+        let doctor = DataRequest { ticket: 5, question: DataQuestion::Doctor, ..request.clone() };
+        dossier.ask(&doctor);
+        dossier.ask(&DataRequest { ticket: 6, ..request });
+        assert!(
+            dossier.awaits(5) && dossier.awaits(6) && !dossier.awaits(4),
+            "each question waits by itself"
+        );
+    }
+}

@@ -1,0 +1,138 @@
+//! Who learns from what: the split of a task's examples as the interventions lab makes it, counted by both properties.
+
+use serde::{Deserialize, Serialize};
+
+use crate::corpus::task::{ExampleSet, Task};
+use crate::engine::finding::Problem;
+use crate::engine::spec::TaskSpec;
+use crate::lab::interventions::oracle::training_part;
+use crate::lab::interventions::plan::{PropertyLabels, Roles};
+use crate::probe::Split;
+
+/// The parts of a split, before a model leaves out examples whose words it does not have as single tokens.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Parts {
+    /// The property that is intervened on.
+    pub target: String,
+    /// The other one.
+    pub other: String,
+    /// The seed of the split.
+    pub seed: u64,
+    /// Names of the combinations, `target+other`, that [`Part::counts`] counts.
+    pub combinations: Vec<String>,
+    /// The parts.
+    pub parts: Vec<Part>,
+}
+
+/// One part of a split.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    /// What it is for.
+    pub name: String,
+    /// Its examples.
+    pub n: usize,
+    /// Examples among them that are held back for validation; none where it is not trained on.
+    pub validation: Option<usize>,
+    /// Examples by combination.
+    pub counts: Vec<usize>,
+    /// Association of the two properties.
+    pub phi: f64,
+}
+
+/// Splits the examples of a task as a run of it would, and counts.
+///
+/// # Errors
+/// [`Problem`] where there is no such target, or too few examples.
+pub fn parts(task: &'static Task, spec: &TaskSpec, set: &ExampleSet, seed: u64) -> Result<Parts, Problem> {
+    let fail = |what: String, hint: &str| Problem { what, r#where: task.id.into(), hint: hint.into() };
+    let target = task.property(&spec.target).ok_or_else(|| {
+        let known = task.properties.map(|p| p.id).join(", ");
+        fail(format!("there is no property `{}`", spec.target), &format!("known are {known}"))
+    })?;
+    let few = |e: crate::probe::split::SplitError| fail(e.to_string(), "ask for more examples in the setup");
+    let n = set.examples.len();
+    let labels = PropertyLabels::new(task, target, &set.examples, 0..n);
+    let split = Split::new(n, seed).map_err(few)?;
+    let mut parts = Vec::new();
+    let mut add = |name: &str, train: &[usize], validation: Option<&[usize]>| {
+        let rows: Vec<usize> = train.iter().chain(validation.unwrap_or_default()).copied().collect();
+        parts.push(Part {
+            name: name.to_owned(),
+            n: rows.len(),
+            validation: validation.map(<[usize]>::len),
+            counts: labels.table(&rows).into_iter().flatten().collect(),
+            phi: labels.phi(&rows),
+        });
+    };
+    let oracle = split.oracle();
+    add("oracle", oracle.train(), Some(oracle.validation()));
+    let kept = training_part(oracle, &labels, Roles::Target, seed).map_err(few)?;
+    add("oracle, largest uncorrelated subset", kept.train(), Some(kept.validation()));
+    let intervention = split.intervention();
+    add("intervention", intervention.train(), Some(intervention.validation()));
+    add("test", split.test().rows(), None);
+    let (target, other) = (task.properties[target], task.properties[1 - target]);
+    let others = other.values.iter().copied().chain(["none"]);
+    let combinations =
+        target.values.iter().flat_map(|t| others.clone().map(move |o| format!("{t}+{o}"))).collect();
+    Ok(Parts { target: target.id.into(), other: other.id.into(), seed, combinations, parts })
+}
+
+impl Parts {
+    /// The counts as lines of text.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let mut out = vec![format!(
+            "  split      by seed {}; counts of {}+{}, before a model leaves examples out",
+            self.seed, self.target, self.other
+        )];
+        for part in &self.parts {
+            let validation = part.validation.map_or_else(String::new, |n| format!(" ({n} for validation)"));
+            let counts: Vec<String> =
+                self.combinations.iter().zip(&part.counts).map(|(name, n)| format!("{name} {n}")).collect();
+            // A number near zero has no sign that means anything.
+            let phi = if part.phi.abs() < 5e-4 { 0.0 } else { part.phi };
+            out.push(format!(
+                "    {}: {}{validation}: {}; phi {phi:.3}",
+                part.name,
+                part.n,
+                counts.join(", ")
+            ));
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::micro::frequencies::Frequencies;
+
+    #[test]
+    fn the_parts_are_disjoint_shares_of_all_and_the_oracles_learn_from_uncorrelated_examples() {
+        let task = Task::named("agreement").unwrap();
+        let set = task.examples(4_000, 5, &Frequencies::natural()).unwrap();
+        let found = parts(task, &TaskSpec::default(), &set, 5).unwrap();
+        let by = |name: &str| found.parts.iter().find(|p| p.name == name).unwrap();
+        let (oracle, kept) = (by("oracle"), by("oracle, largest uncorrelated subset"));
+        assert_eq!(oracle.n + by("intervention").n + by("test").n, 4_000);
+        assert_eq!((oracle.n, oracle.validation, by("test").n), (1_600, Some(80), 800));
+        assert!(kept.n < oracle.n && kept.phi.abs() < oracle.phi.abs().max(0.02), "{found:?}");
+        for part in &found.parts {
+            assert_eq!(part.counts.iter().sum::<usize>(), part.n, "{}", part.name);
+            assert_eq!(part.counts.len(), found.combinations.len());
+        }
+        assert_eq!(found.combinations[..3], ["Sg+Sg", "Sg+Pl", "Sg+none"]);
+        assert!(found.lines()[1].contains("oracle: 1600 (80 for validation): Sg+Sg "), "{:?}", found.lines());
+    }
+
+    #[test]
+    fn too_few_examples_and_an_unknown_target_are_told() {
+        let task = Task::named("agreement").unwrap();
+        let set = task.examples(3, 0, &Frequencies::natural()).unwrap();
+        assert!(parts(task, &TaskSpec::default(), &set, 0).is_err());
+        let spec = TaskSpec { target: "tense".into(), ..TaskSpec::default() };
+        let problem = parts(task, &spec, &set, 0).unwrap_err();
+        assert!(problem.hint.contains("subject_number"), "{problem}");
+    }
+}

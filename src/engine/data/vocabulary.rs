@@ -1,0 +1,51 @@
+//! The vocabulary of a model, as the data doctor asks it.
+
+use crate::corpus::doctor::Vocabulary;
+use crate::model::hub::OnTransfer;
+use crate::model::source::Files;
+use crate::model::tokenizer::Tokenizer;
+use crate::model::{Device, Dtype, Model, ModelError, ModelSource};
+
+/// The vocabulary of a model. Where its files are at hand the weights are not read; a model of the hub may be fetched, which
+/// `on` is told of.
+///
+/// # Errors
+/// [`ModelError`] where there is no such model, or it has no tokenizer.
+pub fn vocabulary(name: &str, on: &mut OnTransfer<'_>) -> Result<Vocabulary<'static>, ModelError> {
+    let source: ModelSource = name.parse()?;
+    let name = name.to_owned();
+    if let Ok(files) = Files::at_hand(&source) {
+        let read = |file: &str| Ok(files.read(file)?.map(std::borrow::Cow::into_owned));
+        if let Some(tokenizer) = Tokenizer::from_files(&files.label(), read)? {
+            return Ok(Vocabulary { name, tokens: Box::new(move |word| count(&tokenizer, word)) });
+        }
+    }
+    // Encoders of words keep theirs elsewhere.
+    let model = Model::load_with(&source, (Device::Cpu, Dtype::F32), on)?;
+    model.tokenizer()?;
+    let tokens = move |word: &str| model.tokenizer().ok().and_then(|t| count(t, word));
+    Ok(Vocabulary { name, tokens: Box::new(tokens) })
+}
+
+/// Tokens of a word in running text.
+fn count(tokenizer: &Tokenizer, word: &str) -> Option<usize> {
+    if tokenizer.word_id(word).is_some() {
+        return Some(1);
+    }
+    let ids = tokenizer.encode_bare(&format!(" {word}")).ok()?.ids;
+    let unknown = tokenizer.special().unk;
+    (!ids.is_empty() && !ids.iter().any(|id| Some(*id) == unknown)).then_some(ids.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_counted_in_tokens_without_reading_weights() {
+        let known = vocabulary("bert-mini", &mut |_| Ok(())).unwrap();
+        assert_eq!((known.tokens)("is"), Some(1));
+        assert!((known.tokens)("antidisestablishmentarianism").is_none_or(|n| n > 1));
+        assert!(vocabulary("./no/such/folder", &mut |_| Ok(())).is_err());
+    }
+}

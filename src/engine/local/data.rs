@@ -1,0 +1,374 @@
+//! The desk: a thread of its own that answers questions about data sets, so that they wait for no run and no run for them.
+//!
+//! Every read of a file, every row and every piece of a download looks into the inbox: a question over millions of rows can
+//! be stopped at any time, also where all its rows are dropped.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::Instant;
+
+use super::fault::problem;
+use super::host::Outbox;
+use super::worker::internal;
+use crate::corpus::doctor::Vocabulary;
+use crate::corpus::overview::Overview;
+use crate::corpus::readers::Watch;
+use crate::corpus::sets::{BuiltIn, SetError, Source};
+use crate::engine::data::{
+    self, DROPPED, DataAnswer, DataDiagnosis, DataInspection, DataQuestion, DataRequest, EXAMPLES,
+};
+use crate::engine::finding::Problem;
+use crate::engine::message::{Command, Event, Progress};
+use crate::model::ModelError;
+use crate::model::source::expand;
+use crate::stats::Cancelled;
+
+/// Progress is reported at most this often, in seconds.
+const EVERY: f64 = 0.25;
+/// Rows between two looks into the inbox.
+const ROWS: u64 = 1_024;
+
+/// Answers questions until the front end is gone.
+pub fn work(commands: Receiver<Command>, outbox: Outbox) {
+    let desk = Rc::new(Desk::new(commands, outbox));
+    while desk.step().is_ok() {}
+}
+
+/// What waits, and how far the current question is.
+struct Desk {
+    commands: Receiver<Command>,
+    outbox: Outbox,
+    queue: RefCell<VecDeque<DataRequest>>,
+    stopped: Cell<bool>,
+    closed: Cell<bool>,
+    pace: RefCell<Pace>,
+}
+
+/// Progress of the current question.
+struct Pace {
+    ticket: u64,
+    stage: String,
+    begun: Instant,
+    reported: Option<f64>,
+    bytes: u64,
+    total: u64,
+    rows: u64,
+}
+
+impl Pace {
+    fn new(ticket: u64) -> Self {
+        let (stage, begun) = (String::new(), Instant::now());
+        Self { ticket, stage, begun, reported: None, bytes: 0, total: 0, rows: 0 }
+    }
+
+    /// A report, if one is due. Its rate is in rows; how much is left follows from the bytes, where their number is known.
+    fn report(&mut self) -> Option<Event> {
+        let now = self.begun.elapsed().as_secs_f64();
+        if self.reported.is_some_and(|then| now - then < EVERY) {
+            return None;
+        }
+        self.reported = Some(now);
+        let share = if self.total == 0 { 0.0 } else { (self.bytes as f64 / self.total as f64).min(1.0) };
+        let progress = Progress {
+            stage: self.stage.clone(),
+            done: self.bytes,
+            total: self.total,
+            unit: "rows".into(),
+            rate: if now > 0.0 { self.rows as f64 / now } else { 0.0 },
+            overall: share,
+            elapsed: now,
+            left: (share > 0.02).then(|| now * (1.0 - share) / share),
+        };
+        Some(Event::DataProgress { ticket: self.ticket, progress })
+    }
+}
+
+/// Why a question has no answer.
+enum Halt {
+    Stopped,
+    Failed(Problem),
+}
+
+impl Desk {
+    fn new(commands: Receiver<Command>, outbox: Outbox) -> Self {
+        let pace = RefCell::new(Pace::new(0));
+        let (stopped, closed) = (Cell::new(false), Cell::new(false));
+        Self { commands, outbox, queue: RefCell::default(), stopped, closed, pace }
+    }
+
+    fn step(self: &Rc<Self>) -> Result<(), Cancelled> {
+        if self.queue.borrow().is_empty() {
+            self.take(self.commands.recv().map_err(|_| Cancelled)?)?;
+        }
+        self.drain()?;
+        if self.closed.get() {
+            return Err(Cancelled);
+        }
+        self.stopped.set(false);
+        let Some(request) = self.queue.borrow_mut().pop_front() else { return Ok(()) };
+        let answer = catch_unwind(AssertUnwindSafe(|| self.answer(&request)));
+        let answer = match answer {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(Halt::Stopped)) => DataAnswer::Stopped,
+            Ok(Err(Halt::Failed(problem))) => DataAnswer::Failed(problem),
+            Err(panic) => DataAnswer::Failed(internal(panic.as_ref())),
+        };
+        self.outbox.send(Event::Data { ticket: request.ticket, answer })
+    }
+
+    fn take(&self, command: Command) -> Result<(), Cancelled> {
+        match command {
+            Command::Data(request) => {
+                // Of two questions that differ in nothing but their number, the later one stands for both.
+                let same = |r: &DataRequest| DataRequest { ticket: request.ticket, ..r.clone() } == request;
+                self.queue.borrow_mut().retain(|r| !same(r));
+                self.queue.borrow_mut().push_back(request);
+            }
+            Command::CancelData => {
+                self.stopped.set(true);
+                for request in std::mem::take(&mut *self.queue.borrow_mut()) {
+                    self.outbox.send(Event::Data { ticket: request.ticket, answer: DataAnswer::Stopped })?;
+                }
+            }
+            Command::Shutdown => self.closed.set(true),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Takes in all that has arrived, without waiting.
+    fn drain(&self) -> Result<(), Cancelled> {
+        loop {
+            match self.commands.try_recv() {
+                Ok(command) => self.take(command)?,
+                Err(TryRecvError::Empty) => return Ok(()),
+                Err(TryRecvError::Disconnected) => {
+                    self.closed.set(true);
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Looks into the inbox and reports how far it is.
+    fn look(&self) -> ControlFlow<()> {
+        let gone = self.drain().is_err() || self.closed.get();
+        if let Some(event) = self.pace.borrow_mut().report() {
+            self.outbox.offer(event);
+        }
+        if gone || self.stopped.get() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    fn stage(&self, stage: String) -> Result<(), Halt> {
+        self.pace.borrow_mut().stage = stage;
+        if self.look().is_break() { Err(Halt::Stopped) } else { Ok(()) }
+    }
+
+    fn watch(self: &Rc<Self>) -> Watch {
+        let desk = self.clone();
+        Rc::new(move |bytes| {
+            desk.pace.borrow_mut().bytes += bytes;
+            desk.look()
+        })
+    }
+
+    fn row(&self) -> ControlFlow<()> {
+        let rows = {
+            let mut pace = self.pace.borrow_mut();
+            pace.rows += 1;
+            pace.rows
+        };
+        if rows.is_multiple_of(ROWS) { self.look() } else { ControlFlow::Continue(()) }
+    }
+
+    fn answer(self: &Rc<Self>, request: &DataRequest) -> Result<DataAnswer, Halt> {
+        *self.pace.borrow_mut() = Pace::new(request.ticket);
+        let begun = Instant::now();
+        let halt = |error: SetError| self.halt(data::problem(&error, &request.set));
+        let path = match BuiltIn::named(&request.set) {
+            Some(_) => request.set.clone(),
+            None => expand(&request.set).display().to_string(),
+        };
+        self.stage(format!("looking at {}", request.set))?;
+        let watch = self.watch();
+        let source = Source::open(&path, request.draw(), &watch).map_err(halt)?;
+        let models = self.vocabularies(&request.models)?;
+        {
+            // What was read to recognise the files is read again.
+            let mut pace = self.pace.borrow_mut();
+            *pace = Pace::new(request.ticket);
+            pace.total = source.set.files.iter().map(|f| f.bytes).sum();
+        }
+        let doing = match (source.built_in.is_some(), request.question) {
+            (true, _) => "writing",
+            (false, DataQuestion::Inspect) => "reading",
+            (false, DataQuestion::Doctor) => "examining",
+        };
+        self.stage(format!("{doing} {}", request.set))?;
+        let each = &mut || self.row();
+        let answer = match request.question {
+            DataQuestion::Inspect => {
+                let overview = Overview::of(&source, EXAMPLES, &watch, each).map_err(halt)?;
+                let task = source.built_in.and_then(|b| b.task());
+                let parts = match (task, source.examples().map_err(halt)?) {
+                    (Some(task), Some(set)) => {
+                        Some(data::parts(task, &request.task, &set, request.seed).map_err(|p| self.halt(p))?)
+                    }
+                    _ => None,
+                };
+                let seconds = begun.elapsed().as_secs_f64();
+                DataAnswer::Inspected(Box::new(DataInspection::of(&overview, parts, seconds)))
+            }
+            DataQuestion::Doctor => {
+                let diagnosis = data::diagnose(&source, models, DROPPED, &watch, each).map_err(halt)?;
+                let seconds = begun.elapsed().as_secs_f64();
+                DataAnswer::Examined(Box::new(DataDiagnosis::of(&diagnosis, seconds)))
+            }
+        };
+        // A pass that a sink ended is not the whole set.
+        if self.look().is_break() { Err(Halt::Stopped) } else { Ok(answer) }
+    }
+
+    /// A reading that was stopped fails too; the stop is what to tell.
+    fn halt(&self, problem: Problem) -> Halt {
+        if self.stopped.get() || self.closed.get() { Halt::Stopped } else { Halt::Failed(problem) }
+    }
+
+    fn vocabularies(&self, names: &[String]) -> Result<Vec<Vocabulary<'static>>, Halt> {
+        let mut list = Vec::new();
+        for name in names {
+            self.stage(format!("vocabulary of {name}"))?;
+            let on = &mut |t: &crate::model::hub::Transfer<'_>| {
+                self.pace.borrow_mut().stage = format!("fetching {}: {}", t.model, t.file);
+                if self.look().is_break() { Err(Cancelled) } else { Ok(()) }
+            };
+            list.push(data::vocabulary(name, on).map_err(|e| match e {
+                ModelError::Cancelled(_) => Halt::Stopped,
+                e => {
+                    let hint = "leave the model out of the setup, or check it in the models lab";
+                    self.halt(problem(&e, &format!("vocabulary of {name}"), hint))
+                }
+            })?);
+        }
+        Ok(list)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::mpsc::{Sender, channel as commands_channel};
+
+    use tokio::sync::mpsc::{Receiver as Events, channel};
+
+    use super::*;
+    use crate::engine::spec::Spec;
+
+    struct Rig {
+        commands: Sender<Command>,
+        events: Events<Event>,
+    }
+
+    impl Rig {
+        fn new() -> Self {
+            let (commands, inbox) = commands_channel();
+            let (outbox, events) = channel(256);
+            std::thread::spawn(move || work(inbox, Outbox::new(outbox)));
+            Self { commands, events }
+        }
+
+        fn ask(&self, ticket: u64, set: &str, question: DataQuestion) {
+            let mut spec = Spec::agreement();
+            spec.task.examples = 1_000;
+            spec.models = vec!["bert-mini".into()];
+            self.commands.send(Command::Data(DataRequest::of(&spec, ticket, set, question))).unwrap();
+        }
+
+        fn answer(&mut self, ticket: u64) -> DataAnswer {
+            loop {
+                match self.events.blocking_recv().expect("the desk is there") {
+                    Event::Data { ticket: t, answer } if t == ticket => return answer,
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn failed(answer: DataAnswer) -> Problem {
+        if let DataAnswer::Failed(problem) = answer { problem } else { panic!("{answer:?}") }
+    }
+
+    #[test]
+    fn built_in_sets_are_inspected_with_their_split_and_examined_with_a_vocabulary() {
+        let mut rig = Rig::new();
+        rig.ask(1, "agreement", DataQuestion::Inspect);
+        let DataAnswer::Inspected(found) = rig.answer(1) else { panic!() };
+        assert_eq!((found.rows, found.dropped, found.examples.len()), (1_000, 0, EXAMPLES));
+        assert_eq!(found.parts.unwrap().parts.len(), 4);
+        rig.ask(2, "facts", DataQuestion::Doctor);
+        let DataAnswer::Examined(found) = rig.answer(2) else { panic!() };
+        assert_eq!((found.rows, found.models), (2_064, vec!["bert-mini".to_owned()]));
+        assert!(found.lines.iter().any(|l| l.contains("words are one token")), "{:?}", found.lines);
+    }
+
+    #[test]
+    fn paths_that_lead_nowhere_empty_folders_and_binary_files_are_told() {
+        let mut rig = Rig::new();
+        let dir = tempfile::tempdir().unwrap();
+        let binary = dir.path().join("weights.bin");
+        let empty = dir.path().join("empty");
+        std::fs::create_dir(&empty).unwrap();
+        std::fs::write(&binary, (0..5_000u32).flat_map(u32::to_le_bytes).collect::<Vec<u8>>()).unwrap();
+        let [empty, binary] = [empty, binary].map(|p| p.display().to_string());
+        for (ticket, (path, part)) in
+            [("/no/such/place", "cannot open"), (&empty, "no files"), (&binary, "binary data")]
+                .into_iter()
+                .enumerate()
+        {
+            for (k, question) in [DataQuestion::Inspect, DataQuestion::Doctor].into_iter().enumerate() {
+                let ticket = 1 + (2 * ticket + k) as u64;
+                rig.ask(ticket, path, question);
+                let problem = failed(rig.answer(ticket));
+                assert!(problem.what.contains(part) && !problem.hint.is_empty(), "{problem}");
+                assert_eq!(problem.r#where, path);
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_question_is_stopped_and_so_are_those_behind_it() {
+        let mut rig = Rig::new();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("long.jsonl.gz");
+        // One good row, and then nothing but rows that are dropped: no row would ever ask whether to go on.
+        let file = std::fs::File::create(&path).unwrap();
+        let mut gz = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+        gz.write_all(b"{\"text\": \"a\"}\n").unwrap();
+        let part = "nonsense\n".repeat(1_000_000);
+        (0..30).for_each(|_| gz.write_all(part.as_bytes()).unwrap());
+        gz.finish().unwrap();
+        let path = path.display().to_string();
+        rig.ask(1, &path, DataQuestion::Inspect);
+        rig.ask(2, "facts", DataQuestion::Inspect);
+        loop {
+            match rig.events.blocking_recv().expect("the desk is there") {
+                Event::DataProgress { ticket: 1, progress } if progress.done > 0 => {
+                    assert!(progress.stage.contains("long.jsonl"), "{progress:?}");
+                    break;
+                }
+                Event::Data { .. } => panic!("it cannot be done yet"),
+                _ => {}
+            }
+        }
+        rig.commands.send(Command::CancelData).unwrap();
+        // The one that waits is told first: it is never begun.
+        assert_eq!(rig.answer(2), DataAnswer::Stopped);
+        assert_eq!(rig.answer(1), DataAnswer::Stopped);
+        rig.ask(3, "past_present", DataQuestion::Inspect);
+        assert!(matches!(rig.answer(3), DataAnswer::Inspected(_)), "the desk goes on");
+    }
+}

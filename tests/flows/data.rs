@@ -1,0 +1,190 @@
+//! The data lab: what sets hold, what the doctor says, adding, cancelling.
+
+use probity::engine::data::{DataAnswer, DataQuestion};
+
+use super::*;
+
+const FOLDER: &str = "/data/my facts";
+
+/// The only question that was sent.
+fn asked(effects: &[Effect]) -> &probity::engine::data::DataRequest {
+    match sent(effects)[..] {
+        [Command::Data(request)] => request,
+        ref other => panic!("{other:?}"),
+    }
+}
+
+/// The data lab with a folder typed in.
+fn added() -> Harness {
+    let mut h = Harness::finished(120, 40);
+    h.keys("6 a");
+    h.typed(FOLDER);
+    let effects = h.keys("enter");
+    assert_eq!((asked(&effects).set.as_str(), asked(&effects).ticket), (FOLDER, 1));
+    h
+}
+
+fn failure() -> Event {
+    let problem = Problem {
+        what: "line 3: half a row".into(),
+        r#where: FOLDER.into(),
+        hint: "expected LAMA rows".into(),
+    };
+    Event::Data { ticket: 1, answer: DataAnswer::Failed(problem) }
+}
+
+#[test]
+fn i_says_what_a_set_holds_and_c_asks_the_doctor_with_the_selected_models() {
+    let mut h = Harness::finished(120, 40);
+    let effects = h.keys("6 i");
+    let request = asked(&effects);
+    assert_eq!((request.set.as_str(), request.question), ("agreement", DataQuestion::Inspect));
+    assert_eq!((request.task.examples, request.seed), (h.state.spec.task.examples, h.state.spec.seed));
+    assert!(request.models.is_empty());
+    assert!(h.screen().contains("reading"), "{}", h.screen());
+    h.event(common::held(1));
+    let screen = h.screen();
+    for part in
+        ["3 unreadable; 1 blank", "notes.txt", "train 8000", "largest uncorrelated subset: 4631", "phi 0.000"]
+    {
+        assert!(screen.contains(part), "no {part} in\n{screen}");
+    }
+    assert!(
+        screen.contains("in the run bert-mini: oracle 4391 of 4560"),
+        "the run had these examples\n{screen}"
+    );
+    h.state.spec.models = vec!["bert-mini".into(), "gpt2-mini".into()];
+    let effects = h.keys("j c");
+    let request = asked(&effects);
+    assert_eq!((request.set.as_str(), request.question, request.ticket), ("facts", DataQuestion::Doctor, 2));
+    assert_eq!(request.models, ["bert-mini", "gpt2-mini"]);
+    h.event(common::diagnosed(2));
+    let screen = h.screen();
+    for part in ["84 dropped", "not UTF-8", "duplicate", "310 of 420 words are one token in all"] {
+        assert!(screen.contains(part), "no {part} in\n{screen}");
+    }
+    h.keys("k");
+    assert!(!h.screen().contains("84 dropped"), "the other set was not examined");
+}
+
+#[test]
+fn a_set_that_is_added_joins_the_list_with_its_rows() {
+    let mut h = added();
+    assert_eq!(h.state.set_here().as_deref(), Some(FOLDER), "the cursor goes there");
+    h.event(common::held(1));
+    assert_eq!(h.state.set_here().as_deref(), Some(FOLDER));
+    assert!(h.screen().contains("12000  plain JSON lines"), "{}", h.screen());
+    h.keys("space");
+    assert!(h.state.view.toast.is_none(), "there is nothing to select");
+}
+
+#[test]
+fn a_set_that_cannot_be_read_says_why_in_its_pane_and_in_the_notices() {
+    let mut h = added();
+    h.event(failure());
+    let screen = h.screen();
+    for part in ["half a row", "expected LAMA rows", "cannot be read"] {
+        assert!(screen.contains(part), "no {part} in\n{screen}");
+    }
+    assert!(h.state.notices().iter().any(|n| n.problem.r#where == FOLDER));
+    h.keys("i");
+    h.event(common::held(2));
+    assert!(!h.screen().contains("half a row"), "once it is mended the failure is forgotten");
+}
+
+#[test]
+fn an_empty_path_is_refused_and_escape_asks_nothing() {
+    let mut h = Harness::finished(120, 40);
+    h.keys("6 a");
+    assert!(h.keys("enter").is_empty());
+    assert!(h.state.view.entry.as_ref().unwrap().error.is_some());
+    assert!(h.keys("esc").is_empty());
+    assert!(h.state.board.sets.is_empty());
+}
+
+#[test]
+fn the_cancel_key_stops_what_is_asked_and_quits_when_nothing_is() {
+    let mut h = Harness::finished(120, 40);
+    h.keys("6 c");
+    h.event(common::data_progress(1));
+    let screen = h.screen();
+    assert!(screen.contains("examining /data/facts") && screen.contains("812k rows/s"), "{screen}");
+    let effects = h.keys("ctrl-c");
+    assert!(matches!(sent(&effects)[..], [Command::CancelData]) && !quits(&effects));
+    h.event(Event::Data { ticket: 1, answer: DataAnswer::Stopped });
+    assert!(h.screen().contains("cancelled"), "{}", h.screen());
+    assert!(h.state.view.toast.is_none(), "it has been cancelled");
+    let effects = h.keys("c");
+    assert_eq!(asked(&effects).ticket, 2, "it can be asked again");
+    h.keys("ctrl-c");
+    assert!(quits(&h.keys("ctrl-c")), "a second time quits");
+}
+
+#[test]
+fn the_cancel_key_stops_the_run_first_except_in_the_data_lab() {
+    let mut h = Harness::running(120, 40);
+    let [data, run] = [&["6", "i"][..], &["2"]].map(|keys| keys.join(" "));
+    h.keys(&data);
+    assert!(matches!(sent(&h.keys("ctrl-c"))[..], [Command::CancelData]));
+    h.event(Event::Data { ticket: 1, answer: DataAnswer::Stopped });
+    h.keys(&data);
+    h.keys(&run);
+    assert!(matches!(sent(&h.keys("ctrl-c"))[..], [Command::Cancel { job: 1 }]));
+}
+
+#[test]
+fn answers_to_questions_that_were_asked_anew_no_longer_count() {
+    let mut h = Harness::finished(120, 40);
+    h.keys("6 i i");
+    let stale = h.state.board.stale;
+    h.event(common::held(1));
+    assert!(h.state.board.set_of("agreement").unwrap().inspection.is_none());
+    assert_eq!(h.state.board.stale, stale + 1);
+    h.event(common::held(2));
+    assert!(h.state.board.set_of("agreement").unwrap().inspection.is_some());
+}
+
+#[test]
+fn a_long_answer_scrolls_to_its_end_and_no_further() {
+    let mut h = Harness::finished(80, 24);
+    h.keys("6 i");
+    h.event(common::held(1));
+    assert!(!h.screen().contains("这些钥匙"), "{}", h.screen());
+    for _ in 0..20 {
+        h.keys("pagedown");
+    }
+    assert!(h.screen().contains("打开哪一扇门"), "{}", h.screen());
+    for _ in 0..20 {
+        h.keys("pageup");
+    }
+    assert_eq!(h.state.view.data_scroll, 0);
+}
+
+#[test]
+fn commands_and_answers_rebuild_the_same_board_and_a_replay_asks_nothing() {
+    let mut h = added();
+    h.event(failure());
+    h.keys("i c");
+    h.event(common::data_progress(2));
+    h.event(common::held(2));
+    h.event(common::diagnosed(3));
+    assert_eq!(fold(&h.record), h.state.board);
+    let mut replay = replayed(&h.record, 120, 40);
+    assert_eq!(replay.state.board, h.state.board);
+    assert!(replay.keys("6 i c a").is_empty());
+    replay.state.view.data_row = usize::MAX;
+    assert!(replay.screen().contains("84 dropped"), "{}", replay.screen());
+}
+
+#[test]
+fn a_click_on_a_line_moves_the_cursor_there() {
+    let mut h = Harness::finished(120, 40);
+    h.keys("6");
+    let mouse = |h: &mut Harness, x, y| h.act(Action::Mouse(Mouse { kind: MouseKind::Press, x, y }));
+    mouse(&mut h, 5, 4);
+    assert_eq!(h.state.set_here().as_deref(), Some("facts"));
+    mouse(&mut h, 5, 3);
+    assert_eq!(h.state.set_here().as_deref(), Some("agreement"));
+    mouse(&mut h, 5, 30);
+    assert_eq!(h.state.set_here().as_deref(), Some("agreement"), "nothing stands there");
+}
