@@ -1,23 +1,18 @@
 //! A replay shows what the live run showed: arbitrary commands and events, recorded and read back, fold to the same board.
 
+mod arbitrary;
 #[path = "../common/mod.rs"]
 mod common;
-mod findings;
 
 use std::path::Path;
 use std::sync::Arc;
 
+use arbitrary::{Op, ops};
 use common::{Harness, Record, start};
-use findings::*;
 use probity::engine::board::Board;
-use probity::engine::data::{
-    DataAnswer, DataDiagnosis, DataInspection, DataQuestion, DataRequest, Part, Parts,
-};
 use probity::engine::finding::{Body, Finding, SummaryFinding};
-use probity::engine::message::{
-    Command, EngineInfo, Event, ModelInfo, Notice, NoticeLevel, Outcome, PointRequest, Progress,
-};
-use probity::engine::spec::{LabId, LayerRef, MethodSpec, Spec};
+use probity::engine::message::Event;
+use probity::engine::spec::{LabId, Spec};
 use probity::session::format::{Entry, Header, Item, Session};
 use probity::session::record::Recorder;
 use probity::session::replay::{Player, Step};
@@ -26,175 +21,6 @@ use probity::tui::state::{ReplayState, Start};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-
-/// Something that happened, with the seconds since what happened before.
-#[derive(Debug, Clone)]
-enum Op {
-    Command(Command),
-    Event(Event),
-    Note(String),
-}
-
-fn spec() -> BoxedStrategy<Spec> {
-    (
-        any::<u64>(),
-        vec(name(), 0..3),
-        vec((name(), vec(real(), 0..4), real()), 0..3),
-        option::of(real()),
-        0..4usize,
-    )
-        .prop_map(|(seed, models, methods, phi, layer)| {
-            let mut spec = Spec { seed, models, ..Spec::agreement() };
-            spec.task.phi = phi;
-            spec.site.layer = if layer == 0 { LayerRef::Last } else { LayerRef::At(layer) };
-            let method = |(name, values, option)| MethodSpec {
-                name,
-                values,
-                options: [("steps".to_owned(), option)].into(),
-            };
-            spec.methods = methods.into_iter().map(method).collect();
-            spec
-        })
-        .boxed()
-}
-
-/// Few generations, so that current and stale events both occur.
-fn generation() -> BoxedStrategy<u64> {
-    (0..3u64).boxed()
-}
-
-fn command() -> BoxedStrategy<Command> {
-    let request = (generation(), 0..5u64, name(), real()).prop_map(|(generation, ticket, method, value)| {
-        Command::Point(PointRequest {
-            generation,
-            ticket,
-            model: method.clone(),
-            method,
-            options: [("steps".to_owned(), value)].into(),
-            value,
-            example: 3,
-        })
-    });
-    prop_oneof![
-        (generation(), spec()).prop_map(|(generation, spec)| Command::Run {
-            job: generation,
-            generation,
-            spec: Box::new(spec)
-        }),
-        request,
-        Just(Command::ListModels),
-        Just(Command::Cancel { job: 1 }),
-        any::<bool>().prop_map(|hold| Command::Pause { hold }),
-        name().prop_map(|model| Command::Inspect { model }),
-        name().prop_map(|model| Command::Check { model }),
-        (spec(), 0..5u64, name(), any::<bool>()).prop_map(|(spec, ticket, set, doctor)| {
-            let question = if doctor { DataQuestion::Doctor } else { DataQuestion::Inspect };
-            Command::Data(DataRequest::of(&spec, ticket, &set, question))
-        }),
-        Just(Command::CancelData),
-        Just(Command::Shutdown),
-    ]
-    .boxed()
-}
-
-fn progress() -> BoxedStrategy<Progress> {
-    (text(), any::<u64>(), real(), option::of(real()))
-        .prop_map(|(stage, done, rate, left)| Progress {
-            stage,
-            done,
-            total: done,
-            unit: "ex".into(),
-            rate,
-            overall: rate,
-            elapsed: rate,
-            left,
-        })
-        .boxed()
-}
-
-fn answer() -> BoxedStrategy<DataAnswer> {
-    let inspection = (text(), any::<u64>(), real(), option::of(text()), vec(text(), 0..3)).prop_map(
-        |(title, rows, seconds, hash, lines)| {
-            let part =
-                Part { name: title.clone(), n: 3, validation: Some(1), counts: vec![1, 2], phi: seconds };
-            let parts = Parts {
-                target: title.clone(),
-                other: title.clone(),
-                seed: rows,
-                combinations: lines.clone(),
-                parts: vec![part],
-            };
-            DataAnswer::Inspected(Box::new(DataInspection {
-                title,
-                rows,
-                dropped: rows / 2,
-                blank: 1,
-                left_out: 0,
-                seconds,
-                parts: hash.as_ref().map(|_| parts),
-                hash,
-                examples: lines.clone(),
-                lines,
-            }))
-        },
-    );
-    let diagnosis = (any::<u64>(), real(), vec(text(), 0..3)).prop_map(|(rows, seconds, lines)| {
-        DataAnswer::Examined(Box::new(DataDiagnosis {
-            models: lines.clone(),
-            rows,
-            kept: rows,
-            unfit: 0,
-            unreadable: rows,
-            seconds,
-            examples: lines.clone(),
-            lines,
-        }))
-    });
-    prop_oneof![inspection, diagnosis, problem().prop_map(DataAnswer::Failed), Just(DataAnswer::Stopped),]
-        .boxed()
-}
-
-fn event() -> BoxedStrategy<Event> {
-    let outcome =
-        prop_oneof![Just(Outcome::Done), Just(Outcome::Cancelled), problem().prop_map(Outcome::Failed),];
-    let level = prop_oneof![Just(NoticeLevel::Info), Just(NoticeLevel::Warning), Just(NoticeLevel::Error)];
-    let model = (name(), any::<u64>()).prop_map(|(name, parameters)| ModelInfo {
-        family: name.clone(),
-        name,
-        layers: 2,
-        hidden: 8,
-        parameters,
-    });
-    prop_oneof![
-        1 => (text(), text()).prop_map(|(version, device)| Event::Ready(EngineInfo { version, device })),
-        1 => vec(model, 0..3).prop_map(|models| Event::Models { models }),
-        1 => (generation(), text())
-            .prop_map(|(generation, spec_hash)| Event::Started { job: generation, generation, spec_hash }),
-        4 => (generation(), progress())
-            .prop_map(|(generation, progress)| Event::Progress { generation, progress }),
-        6 => (generation(), finding())
-            .prop_map(|(generation, finding)| Event::Finding { generation, finding: Box::new(finding) }),
-        2 => (generation(), 0..5u64, vec(finding(), 0..3))
-            .prop_map(|(generation, ticket, findings)| Event::Point { generation, ticket, findings }),
-        1 => (generation(), outcome, real()).prop_map(|(generation, outcome, seconds)| Event::Finished {
-            job: generation, generation, outcome, seconds,
-        }),
-        1 => (level, problem()).prop_map(|(level, problem)| Event::Notice(Notice { level, problem })),
-        1 => (0..5u64, progress()).prop_map(|(ticket, progress)| Event::DataProgress { ticket, progress }),
-        2 => (0..5u64, answer()).prop_map(|(ticket, answer)| Event::Data { ticket, answer }),
-    ]
-    .boxed()
-}
-
-/// What happens in a session, with pauses long and short against the rate at which progress is recorded.
-fn ops() -> BoxedStrategy<Vec<(f64, Op)>> {
-    let op = prop_oneof![
-        2 => command().prop_map(Op::Command),
-        8 => event().prop_map(Op::Event),
-        1 => text().prop_map(Op::Note),
-    ];
-    vec((prop_oneof![0.0..0.1f64, 0.0..2.0f64], op), 0..40).boxed()
-}
 
 /// Records what happens while it folds, as the live program does. Gives the folded board and the file.
 fn record(ops: &[(f64, Op)], folder: &Path) -> (Board, std::path::PathBuf) {

@@ -3,6 +3,7 @@
 pub mod cache;
 mod data;
 pub mod embeddings;
+mod examples;
 mod extract;
 pub mod fault;
 mod forecast;

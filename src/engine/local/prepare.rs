@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use super::cache::Cache;
 use super::embeddings::Embeddings;
+use super::examples;
 use super::extract;
 use super::fault::Fault;
 use super::host::{Host, Label};
 use super::scale::scale;
-use crate::corpus::micro::frequencies::Frequencies;
-use crate::corpus::own::{self, Provenance};
+use crate::corpus::own::Provenance;
 use crate::corpus::task::{ExampleSet, Task};
 use crate::engine::finding::{Body, DataFinding, Problem};
 use crate::engine::message::NoticeLevel;
@@ -111,9 +111,9 @@ impl Bench {
             );
         }
         host.stage(format!("{} examples for {}", spec.task.name, model.name()), "ex", 0.5);
-        let (examples, source) = examples(task, spec, host)?;
+        let (examples, source) = examples::of(task, spec, host)?;
         host.poll()?;
-        let stimuli = stimuli(task, &model, &examples, source.is_some())?;
+        let stimuli = examples::stimuli(task, &model, &examples, source.is_some())?;
         let which = stimuli.list.iter().map(|s| s.example);
         let labels = PropertyLabels::new(task, target, &examples.examples, which);
         let split = Split::new(stimuli.list.len(), spec.seed)?;
@@ -416,47 +416,6 @@ impl Bench {
         let (count, seed) = (self.resample_count, self.seed);
         self.resamples.entry(n).or_insert_with(|| Arc::new(Resamples::new(n, count, seed))).clone()
     }
-}
-
-/// Examples from the spec's file, or else generated.
-fn examples(
-    task: &'static Task,
-    spec: &Spec,
-    host: &mut Host<'_>,
-) -> Result<(ExampleSet, Option<Provenance>), Fault> {
-    if let (Some(file), Some(named)) = (spec.task.data_path(), &spec.task.data) {
-        if spec.task.phi.is_some() {
-            let what = "the correlation cannot be set where a file has the examples".to_owned();
-            let hint = "set it to natural".to_owned();
-            return Err(Problem { what, r#where: "task.phi".into(), hint }.into());
-        }
-        let (set, source) = own::examples(task, &file, named, (spec.task.examples, spec.seed), host)?;
-        return Ok((set, Some(source)));
-    }
-    let frequencies = match spec.task.phi {
-        Some(phi) => Frequencies::with_phi(phi)?,
-        None => Frequencies::natural(),
-    };
-    Ok((task.examples(spec.task.examples, spec.seed, &frequencies)?, None))
-}
-
-/// The examples as the model sees them; of the user's own, enough must be left.
-fn stimuli(task: &Task, model: &Model, set: &ExampleSet, own: bool) -> Result<Stimuli, Fault> {
-    if !own {
-        return Ok(Stimuli::new(model, &set.examples)?);
-    }
-    let stimuli = Stimuli::at_least(model, &set.examples, own::FEWEST)?;
-    own::enough(task, stimuli.list.iter().map(|s| &set.examples[s.example])).map_err(|e| Problem {
-        what: format!(
-            "{e}; {} of {} examples have verb forms that are no single tokens of `{}`",
-            stimuli.dropped_forms,
-            set.examples.len(),
-            model.name()
-        ),
-        r#where: "task.data".into(),
-        hint: "choose another model, or a file with more sentences".into(),
-    })?;
-    Ok(stimuli)
 }
 
 fn both(part: &OracleSplit) -> Vec<usize> {

@@ -118,3 +118,23 @@ fn short_layer(layer: LayerRef) -> String {
         LayerRef::At(l) => l.to_string(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::catalog::Catalog;
+    use crate::tui::state::Start;
+
+    #[test]
+    fn own_data_shows_its_file_and_leaves_no_correlation_to_set() {
+        let mut state = State::new(Start::new(Catalog::registered()));
+        assert_eq!(state.field(Row::Phi).text, "natural");
+        state.spec.task.data = Some("folder/own\u{1b}.tsv".into());
+        let shown = state.field(Row::Task).text;
+        assert!(shown.starts_with("own") && shown.ends_with(".tsv") && !shown.contains('\u{1b}'), "{shown}");
+        assert_eq!(state.field(Row::Phi).text, "as in the file");
+        assert!(state.set(Row::Phi, 0.2).is_err());
+        state.step(Row::Phi, 1);
+        assert_eq!(state.spec.task.phi, None);
+    }
+}
