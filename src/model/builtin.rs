@@ -31,8 +31,16 @@ macro_rules! builtins {
 }
 
 /// The gallery, in the order of the picker. To add a model: its folder, and its name here.
-pub const BUILTINS: &[Builtin] =
-    builtins!["bert-mini", "roberta-mini", "gpt2-mini", "bert-tiny", "roberta-tiny", "gpt2-tiny"];
+pub const BUILTINS: &[Builtin] = builtins![
+    "bert-mini",
+    "roberta-mini",
+    "gpt2-mini",
+    "bart-mini",
+    "bert-tiny",
+    "roberta-tiny",
+    "gpt2-tiny",
+    "bart-tiny"
+];
 
 /// The built-in of that name.
 pub fn find(name: &str) -> Option<&'static Builtin> {

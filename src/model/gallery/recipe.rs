@@ -101,11 +101,11 @@ pub const RECIPES: &[Recipe] = &[
     mini("bert-mini", Base::Bert, 3900, 1.5e-3, 0.45),
     mini("roberta-mini", Base::Roberta, 5500, 1.5e-3, 0.45),
     mini("gpt2-mini", Base::Gpt2, 3000, 2e-3, 0.45),
-    mini("bart-mini", Base::Bart, 2900, 1.5e-3, 0.45),
+    mini("bart-mini", Base::Bart, 2750, 1.5e-3, 0.45),
     tiny("bert-tiny", Base::Bert, 3900, 2e-3, 0.45),
     tiny("roberta-tiny", Base::Roberta, 5500, 2e-3, 0.45),
     tiny("gpt2-tiny", Base::Gpt2, 3000, 2e-3, 0.45),
-    tiny("bart-tiny", Base::Bart, 2900, 2e-3, 0.45),
+    tiny("bart-tiny", Base::Bart, 2750, 2e-3, 0.45),
 ];
 
 impl Recipe {
