@@ -3,7 +3,7 @@
 use super::cache::Cache;
 use super::fault::Fault;
 use super::host::Host;
-use super::pilot;
+use super::pilot::{self, Estimate};
 use super::prepare::Bench;
 use crate::engine::finding::Problem;
 use crate::engine::forecast::{Counts, Forecast};
@@ -40,7 +40,7 @@ pub fn of(
     limit: Option<u64>,
     cache: &Cache,
     host: &mut Host<'_>,
-) -> Result<Forecast, Fault> {
+) -> Result<(Forecast, Estimate), Fault> {
     // Texts have been made and read into tokens by now.
     let before = host.meter.elapsed();
     let (model, threads) = (&bench.model, rayon::current_num_threads());
@@ -80,10 +80,11 @@ pub fn of(
         }));
     }
     let bytes = bytes.max(loaded);
+    host.stage(format!("{}: timing a share of the work", model.name()), "", 0.0);
     let mut pulse = |_: usize, _: usize| host.poll();
-    let rest = pilot::seconds(bench, spec, tokens_per_batch, cache, &mut pulse)?;
-    let [seconds, least, most] = rest.map(|s| before + s);
-    Ok(Forecast {
+    let estimate = pilot::estimate(bench, spec, tokens_per_batch, cache, &mut pulse)?;
+    let [seconds, least, most] = estimate.spread().map(|s| before + s);
+    let forecast = Forecast {
         model: model.name().to_owned(),
         bytes,
         parts,
@@ -92,7 +93,35 @@ pub fn of(
         refined: false,
         tokens_per_batch,
         limit,
-    })
+    };
+    Ok((forecast, estimate))
+}
+
+/// Share of the time that the choice of the attacked probe may move before it is trained ahead of all else.
+const OPEN: f64 = 0.1;
+
+/// The same once the attacked probe is trained, where much of the time depends on it: the run trains it in any case. A probe
+/// whose training takes longer than `patience` seconds is not waited for.
+///
+/// # Errors
+/// [`Fault`].
+pub fn settled(
+    bench: &mut Bench,
+    (forecast, estimate): (&Forecast, Estimate),
+    patience: f64,
+    cache: &Cache,
+    host: &mut Host<'_>,
+) -> Result<Option<Forecast>, Fault> {
+    let open = forecast.range.is_some_and(|[least, most]| most - least > 2.0 * OPEN * forecast.seconds);
+    if !open || estimate.probe > patience {
+        return Ok(None);
+    }
+    let begun = host.meter.elapsed();
+    bench.train_mlp(cache, host)?;
+    let weights = bench.mlp().map_or(0, |p| p.mlp().parameters()) as f64;
+    let before = forecast.seconds - estimate.spread()[0];
+    let seconds = before + estimate.known + (host.meter.elapsed() - begun) + estimate.attacks(weights);
+    Ok(Some(Forecast { seconds, range: None, ..forecast.clone() }))
 }
 
 /// Whether some method attacks a perceptron of its own.

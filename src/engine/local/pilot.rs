@@ -35,32 +35,57 @@ const JUDGED: usize = 256;
 /// Of the values of a sweep, one in so many is timed.
 const EVERY: usize = 3;
 
-/// Seconds of a run: with a probe of middling cost, the cheapest and the dearest that the grid can choose.
-pub type Seconds = [f64; 3];
+/// Seconds of a run by what they depend on.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Estimate {
+    /// What the pilot has taken and what does not depend on the attacked probe.
+    pub known: f64,
+    /// Until the attacked probe is trained, its hidden states included; 0 where it is there.
+    pub probe: f64,
+    /// Weights of the smallest and the largest probe that the grid can choose, with the seconds of all attacks on it.
+    ends: [(f64, f64); 2],
+    /// Mean number of weights over the grid.
+    mean: f64,
+}
+
+impl Estimate {
+    /// Seconds of all attacks on a probe with so many weights, taking them as linear in the number of weights.
+    pub fn attacks(&self, weights: f64) -> f64 {
+        let [(small, least), (large, most)] = self.ends;
+        let share = ((weights - small) / (large - small).max(1.0)).clamp(0.0, 1.0);
+        least + (most - least) * share
+    }
+
+    /// The whole: where all probes of the grid are equally likely, with the cheapest and with the dearest.
+    pub fn spread(&self) -> [f64; 3] {
+        let rest = self.known + self.probe;
+        let [(_, a), (_, b)] = self.ends;
+        [self.attacks(self.mean), a.min(b), a.max(b)].map(|s| rest + s)
+    }
+}
 
 /// Forecasts the run of `spec` on `bench`, from here to its end.
 ///
 /// # Errors
 /// [`Fault`], as the run itself would meet it.
-pub fn seconds(
+pub fn estimate(
     bench: &Bench,
     spec: &Spec,
     tokens_per_batch: usize,
     cache: &Cache,
     pulse: &mut dyn Pulse,
-) -> Result<Seconds, Fault> {
+) -> Result<Estimate, Fault> {
     let begun = Instant::now();
     let all = bench.stimuli.list.len();
     let few = (all / SHARE).clamp(FEWEST, MOST).min(all);
     let run = |k: usize, pulse: &mut dyn Pulse| small(bench, spec, (k, tokens_per_batch), cache, pulse);
-    let [middle, least, most] = match run(few, pulse) {
+    let found = match run(few, pulse) {
         // Too few to hold every value of a property: with all of them the run itself would fail.
         Err(Fault::Failed(_)) if few < all => run(all, pulse)?,
         other => other?,
     };
     // The pilot is over before the run goes on; what it took is part of the run all the same.
-    let spent = begun.elapsed().as_secs_f64();
-    Ok([middle, least, most].map(|s| spent + s))
+    Ok(Estimate { known: found.known + begun.elapsed().as_secs_f64(), ..found })
 }
 
 /// The pilot on `k` stimuli.
@@ -70,13 +95,16 @@ fn small(
     (k, tokens_per_batch): (usize, usize),
     cache: &Cache,
     pulse: &mut dyn Pulse,
-) -> Result<Seconds, Fault> {
+) -> Result<Estimate, Fault> {
     let mut pilot = Pilot::new(bench, k, tokens_per_batch, pulse)?;
     let oracles = pilot.oracles(spec, cache, pulse)?;
     let methods = pilot.methods(spec, cache, &oracles, pulse)?;
-    let reading = pilot.reading(spec, cache, &methods);
-    let known = reading + pilot.training + methods.known;
-    Ok(methods.attacks.map(|a| known + a))
+    let [reading, material] = pilot.reading(spec, cache, &methods);
+    let known = reading + pilot.training + methods.estimate.known;
+    let probe = methods.estimate.probe;
+    // Without a probe to train, its hidden states are read for whatever else is fitted on them.
+    let (known, probe) = if probe > 0.0 { (known, probe + material) } else { (known + material, 0.0) };
+    Ok(Estimate { known, probe, ..methods.estimate })
 }
 
 /// Seconds of one call.
@@ -105,8 +133,7 @@ struct Pilot<'a> {
 
 /// What methods will take.
 struct Methods {
-    known: f64,
-    attacks: Seconds,
+    estimate: Estimate,
     /// Whether anything will be trained or fitted on the intervention part.
     material: bool,
 }
@@ -204,7 +231,7 @@ impl<'a> Pilot<'a> {
         let (labels, classes) = self.labels.of(Roles::Target);
         let data = TrainingData::new(self.split.intervention(), &self.x, labels, classes)?;
         let grow = self.bench.split.intervention().train().len() as f64 / data.train().len().max(1) as f64;
-        let mut found = Methods { known: 0.0, attacks: [0.0; 3], material: false };
+        let mut found = Methods { estimate: Estimate::default(), material: false };
         let probes = self.attacked(spec, cache, &data, &mut found, pulse)?;
         // The probes' costs of all attacks together, since all attack the same probe.
         let mut costs = vec![0.0; probes.len()];
@@ -230,11 +257,11 @@ impl<'a> Pilot<'a> {
                 Some(fitted) => (fitted, 0.0),
                 None => self.fit(method, &options, &data, pulse)?,
             };
-            found.known += if first { seconds } else { 0.0 };
-            found.known += self.sweep(method, fitted.as_ref(), values, oracles, pulse)?;
+            found.estimate.known += if first { seconds } else { 0.0 };
+            found.estimate.known += self.sweep(method, fitted.as_ref(), values, oracles, pulse)?;
         }
         if !costs.is_empty() {
-            found.attacks = self.spread(&probes, &costs);
+            self.spread(&probes, &costs, &mut found.estimate);
         }
         Ok(found)
     }
@@ -262,18 +289,13 @@ impl<'a> Pilot<'a> {
         Ok((fitted, seconds + slope * (whole - n).max(0.0)))
     }
 
-    /// Cost over the probes that the grid can choose: its mean, taking all as equally likely and the cost as linear in the
-    /// number of weights, its least and its largest.
-    fn spread(&self, probes: &[Probe<Intervention>], costs: &[f64]) -> Seconds {
-        let fold = |f: fn(f64, f64) -> f64| costs.iter().copied().reduce(f).unwrap_or(0.0);
-        let (least, most) = (fold(f64::min), fold(f64::max));
-        let [first, .., last] = probes else { return [most, least, most] };
-        let size = |p: &Probe<Intervention>| p.mlp().parameters() as f64;
-        let slope = (costs[costs.len() - 1] - costs[0]) / (size(last) - size(first)).max(1.0);
+    /// What attacks cost on the probes that the grid can choose.
+    fn spread(&self, probes: &[Probe<Intervention>], costs: &[f64], found: &mut Estimate) {
+        let end = |i: usize| (probes[i].mlp().parameters() as f64, costs[i]);
+        found.ends = [end(0), end(probes.len() - 1)];
         let recipes = &self.bench.grid.recipes;
         let all = recipes.iter().map(|r| weights(r, self.x.cols(), self.labels.target_classes));
-        let mean = all.sum::<f64>() / recipes.len() as f64;
-        [(costs[0] + slope * (mean - size(first))).clamp(least, most), least, most]
+        found.mean = all.sum::<f64>() / recipes.len() as f64;
     }
 
     /// Probes to attack: the one that is stored, or the smallest and the largest; adds what training will take.
@@ -295,7 +317,7 @@ impl<'a> Pilot<'a> {
         let grid = &self.bench.grid;
         let (_, seconds) = timed(|| search(data, grid, self.bench.seed, pulse, &mut |_| {}))?;
         let whole = self.bench.split.intervention().train().len();
-        found.known += seconds * batches(grid, whole) / batches(grid, data.train().len());
+        found.estimate.probe += seconds * batches(grid, whole) / batches(grid, data.train().len());
         extremes(grid)
             .into_iter()
             .map(|grid| Ok(search(data, &grid, self.bench.seed, pulse, &mut |_| {})?))
@@ -354,8 +376,8 @@ impl<'a> Pilot<'a> {
         Ok(judging + extra * values.len() as f64 * first)
     }
 
-    /// Seconds in which the run will read texts: what the cache holds costs a look-up.
-    fn reading(&self, spec: &Spec, cache: &Cache, methods: &Methods) -> f64 {
+    /// Seconds in which the run will read texts, without and for the intervention part: what the cache holds costs a look-up.
+    fn reading(&self, spec: &Spec, cache: &Cache, methods: &Methods) -> [f64; 2] {
         let bench = self.bench;
         let part = |train: &[usize], validation: &[usize]| [train, validation].concat();
         let (o, i) = (bench.split.oracle(), bench.split.intervention());
@@ -367,18 +389,19 @@ impl<'a> Pilot<'a> {
         if spec.probe.oracles.iter().any(|k| missing(*k)) {
             wanted.push((part(o.train(), o.validation()), site.oracle_layer, self.token[1]));
         }
-        if methods.material {
-            wanted.push((part(i.train(), i.validation()), site.layer, self.token[0]));
-        }
-        let mut seconds = self.row * bench.test.len() as f64;
-        for (rows, layer, token) in wanted {
+        let read = |rows: &[usize], layer: usize, token: f64| {
             let begun = Instant::now();
-            let absent = extract::absent(&bench.model, &bench.stimuli, layer, &rows, cache.embeddings());
+            let absent = extract::absent(&bench.model, &bench.stimuli, layer, rows, cache.embeddings());
             let looked = begun.elapsed().as_secs_f64();
             let tokens: usize = absent.iter().map(|r| bench.stimuli.list[*r].ids.len()).sum();
-            seconds += looked + token * tokens as f64;
-        }
-        seconds
+            looked + token * tokens as f64
+        };
+        let others: f64 = wanted.iter().map(|(rows, layer, token)| read(rows, *layer, *token)).sum();
+        let material = match methods.material {
+            true => read(&part(i.train(), i.validation()), site.layer, self.token[0]),
+            false => 0.0,
+        };
+        [self.row * bench.test.len() as f64 + others, material]
     }
 }
 

@@ -338,7 +338,7 @@ impl Bench {
     }
 
     /// Trains or recalls the interventional perceptron.
-    fn train_mlp(&mut self, cache: &Cache, host: &mut Host<'_>) -> Result<(), Fault> {
+    pub(super) fn train_mlp(&mut self, cache: &Cache, host: &mut Host<'_>) -> Result<(), Fault> {
         if self.mlp.is_some() {
             return Ok(());
         }

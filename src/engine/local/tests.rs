@@ -384,7 +384,10 @@ fn a_run_begins_with_a_forecast_and_a_limit_that_cannot_be_kept_refuses_it() {
             _ => None,
         })
         .collect();
-    assert_eq!(kinds, [false, true], "a first one, and one from the first estimates");
+    assert!(
+        matches!(kinds[..], [false, true] | [false, false, true]),
+        "{kinds:?}: at first, then from first estimates"
+    );
     let before = |e: &Event| matches!(e, Event::Forecast { .. } | Event::Finding { .. });
     assert!(matches!(rig.log.iter().find(|e| before(e)), Some(Event::Forecast { .. })));
     let forecasts = &rig.board.job.as_ref().unwrap().forecasts;

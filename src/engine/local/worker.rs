@@ -36,6 +36,8 @@ const REST_WEIGHT: f64 = 1.0;
 const METHOD_WEIGHT: f64 = 1.5;
 /// Expected cost of a method over all test examples, until the first pass has measured it.
 const GUESS: f64 = 2.0;
+/// Seconds that a forecast alone may train a probe, which a run would do in any case.
+const PATIENCE: f64 = 20.0;
 /// Models kept in memory.
 const MOST_MODELS: usize = 4;
 
@@ -151,9 +153,7 @@ impl Worker {
             let mut host = Host::new(&mut self.inbox, self.outbox.clone(), job, generation, plan);
             let mut bench = Bench::open(spec, model, &self.cache, &mut host)?;
             let result =
-                forecast::of(&bench, spec, self.memory_limit, &self.cache, &mut host).and_then(|forecast| {
-                    bench.stimuli.tokens_per_batch = forecast.tokens_per_batch;
-                    host.forecast(forecast.clone())?;
+                foretell(&mut bench, spec, self.memory_limit, &self.cache, &mut host).and_then(|forecast| {
                     bench.begin(&mut host)?;
                     investigate(&mut bench, spec, &methods, forecast, &self.cache, &mut host)
                 });
@@ -182,8 +182,15 @@ impl Worker {
         for name in &spec.models {
             let model = self.load(name, None).map_err(told)?;
             let mut host = Host::new(&mut self.inbox, self.outbox.clone(), 0, 0, 1.0);
-            let bench = Bench::open(spec, model, &self.cache, &mut host).map_err(told)?;
-            list.push(forecast::of(&bench, spec, self.memory_limit, &self.cache, &mut host).map_err(told)?);
+            // Nothing is kept of what a forecast reads and trains.
+            let none = Cache::none();
+            let mut bench = Bench::open(spec, model, &none, &mut host).map_err(told)?;
+            let (forecast, estimate) =
+                forecast::of(&bench, spec, self.memory_limit, &self.cache, &mut host).map_err(told)?;
+            bench.stimuli.tokens_per_batch = forecast.tokens_per_batch;
+            let known = (&forecast, estimate);
+            let settled = forecast::settled(&mut bench, known, PATIENCE, &none, &mut host).map_err(told)?;
+            list.push(settled.unwrap_or(forecast));
         }
         Ok(list)
     }
@@ -322,6 +329,24 @@ fn methods(spec: &Spec) -> Result<Vec<&'static dyn Method>, Fault> {
         list.push(method);
     }
     Ok(list)
+}
+
+/// Says what the run will need, and once more when the attacked probe is trained, where much of the time depends on it.
+fn foretell(
+    bench: &mut Bench,
+    spec: &Spec,
+    limit: Option<u64>,
+    cache: &Cache,
+    host: &mut Host<'_>,
+) -> Result<Forecast, Fault> {
+    let (forecast, estimate) = forecast::of(bench, spec, limit, cache, host)?;
+    bench.stimuli.tokens_per_batch = forecast.tokens_per_batch;
+    host.forecast(forecast.clone())?;
+    let settled = forecast::settled(bench, (&forecast, estimate), f64::INFINITY, cache, host)?;
+    if let Some(settled) = &settled {
+        host.forecast(settled.clone())?;
+    }
+    Ok(settled.unwrap_or(forecast))
 }
 
 /// One model: oracles, first estimates of every method, all test examples, final points.
