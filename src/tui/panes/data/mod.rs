@@ -131,7 +131,8 @@ mod tests {
     fn long_paths_keep_their_end_also_in_wide_characters() {
         assert_eq!(ending("/a/bc", 5), "/a/bc");
         assert_eq!(ending("/folder/file.txt", 9), "…file.txt");
-        assert_eq!(ending("/数据/文件", 6), "…文件");
+        assert_eq!(ending("/数据/文件", 6), "…/文件");
+        assert_eq!(ending("/数据/文件", 5), "…文件");
         assert_eq!(ending("/数据/文件", 0), "…");
     }
 }
