@@ -11,7 +11,7 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::error::CliError;
-use super::output;
+use super::output::{self, Whole};
 use crate::corpus::doctor::{Doctor, Vocabulary};
 use crate::corpus::overview::Overview;
 use crate::corpus::readers::{Report, Row, Watch, plain};
@@ -94,6 +94,9 @@ pub struct ConvertArgs {
     /// File to write [default: standard output].
     #[arg(long, short)]
     out: Option<PathBuf>,
+    /// Replace a file that is there already.
+    #[arg(long, requires = "out")]
+    force: bool,
     /// Leave out the rows that `doctor` drops.
     #[arg(long)]
     clean: bool,
@@ -225,16 +228,15 @@ fn doctor(args: &DoctorArgs, out: &mut dyn Write) -> Result<(), CliError> {
 }
 
 fn convert(args: &ConvertArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let to = args.out.as_deref().map(|path| Whole::new(path, args.force)).transpose()?;
     let (source, _) = open(&args.path)?;
     let doctor =
         if args.clean { Some(Doctor::new(&source.set, vocabularies(&args.model)?, 0)) } else { None };
-    let converted = match &args.out {
+    let converted = match to {
         None => stream(&source, doctor, args.limit, out)?,
-        Some(path) => {
-            let fail = |e: std::io::Error| CliError::Failed(format!("cannot write {}: {e}", path.display()));
-            let mut file = output::beside(path)?;
-            let converted = stream(&source, doctor, args.limit, &mut file)?;
-            file.persist(path).map_err(|e| fail(e.error))?;
+        Some(mut to) => {
+            let converted = stream(&source, doctor, args.limit, &mut to.file)?;
+            to.place()?;
             converted
         }
     };

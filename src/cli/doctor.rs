@@ -8,6 +8,8 @@ use super::output;
 use crate::figure::text::printable;
 use crate::figure::{Axis, Figure, Provenance, Scale, render};
 use crate::model::builtin::BUILTINS;
+use crate::model::exec::cpu::kernels::bf16::Unit;
+use crate::model::exec::cpu::kernels::simd::Level;
 use crate::model::hub::Settings;
 use crate::session::name;
 
@@ -66,7 +68,12 @@ fn device() -> Check {
     } else {
         "for a GPU build with --features cuda or metal"
     };
-    Check { mark: Mark::Ok, what: "device", text: format!("{threads} CPU threads; {gpu}") }
+    let (f32, bf16) = (Level::best(), Unit::best());
+    Check {
+        mark: Mark::Ok,
+        what: "device",
+        text: format!("{threads} CPU threads, f32 by {f32}, bf16 by {bf16}; {gpu}"),
+    }
 }
 
 fn models() -> Check {

@@ -21,7 +21,7 @@ pub struct Forecast {
     /// Seconds if the grid chooses its smallest or its largest probe; none once it has chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
-    /// Whether `seconds` rests on the run's own first estimates rather than on a calibration of a few milliseconds.
+    /// Whether `seconds` rests on the run's own first estimates rather than on a pilot before it.
     pub refined: bool,
     /// Tokens that one forward pass holds, chosen so that the limit is kept.
     pub tokens_per_batch: usize,

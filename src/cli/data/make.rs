@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::{object, say, vocabularies};
 use crate::cli::error::CliError;
+use crate::cli::output::Whole;
 use crate::cli::{output, suggest};
 use crate::corpus::doctor::Doctor;
 use crate::corpus::make::{Layout, Line, MakeError, layouts, lines};
@@ -58,10 +59,7 @@ pub fn make(args: &MakeArgs, out: &mut dyn Write) -> Result<(), CliError> {
         CliError::Usage(suggest::unknown("built-in set", &args.set, &known))
     })?;
     let layout = layout(&set, args.format.as_deref())?;
-    if let Some(path) = args.out.as_ref().filter(|p| !args.force && p.symlink_metadata().is_ok()) {
-        let what = format!("{} is there already; --force replaces it", path.display());
-        return Err(CliError::Usage(what));
-    }
+    let to = args.out.as_deref().map(|path| Whole::new(path, args.force).map(|to| (path, to))).transpose()?;
     let n = args.n.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
     let mut lines =
         lines(&set, layout, n, args.seed).map_err(|e: MakeError| CliError::Usage(e.to_string()))?;
@@ -69,12 +67,9 @@ pub fn make(args: &MakeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if args.clean {
         keep_fit(&set, &mut lines, &args.model)?;
     }
-    let Some(path) = &args.out else { return write(&lines, out) };
-    let fail = |e: std::io::Error| CliError::Failed(format!("cannot write {}: {e}", path.display()));
-    let mut file = output::beside(path)?;
-    write(&lines, &mut file)?;
-    let placed = if args.force { file.persist(path) } else { file.persist_noclobber(path) };
-    placed.map_err(|e| fail(e.error))?;
+    let Some((path, mut to)) = to else { return write(&lines, out) };
+    write(&lines, &mut to.file)?;
+    to.place()?;
     let unfit =
         if args.clean { format!(", {} unfit rows left out", all - lines.len()) } else { String::new() };
     let format = layout.id();

@@ -15,6 +15,9 @@ use std::time::{Duration, SystemTime};
 use sha2::{Digest, Sha256};
 
 use crate::engine::size;
+use crate::model::dtype::Dtype;
+use crate::model::exec::cpu::kernels::bf16::Unit;
+use crate::model::exec::cpu::kernels::simd::Level;
 use crate::model::{HookPoint, Model, Readout};
 use crate::probe::matrix::Matrix;
 
@@ -52,7 +55,7 @@ impl Space {
             Readout::Sentence(pooling) => pooling.to_string(),
         };
         let (name, device, dtype) = (model.hash(), model.device(), model.dtype());
-        let text = format!("v{VERSION}|{name}|{device}|{dtype}|{}|{at}|{how}", instructions());
+        let text = format!("v{VERSION}|{name}|{device}|{dtype}|{}|{at}|{how}", instructions(dtype));
         let width = at.width(model.arch()).unwrap_or(0);
         Self { digest: Sha256::digest(text.as_bytes()).into(), width }
     }
@@ -71,18 +74,9 @@ impl Space {
 }
 
 /// The instruction sets that decide the order of sums: folders may be shared by machines.
-fn instructions() -> &'static str {
-    #[cfg(target_arch = "x86_64")]
-    {
-        let fast = is_x86_feature_detected!("fma") && is_x86_feature_detected!("avx2");
-        match (fast, is_x86_feature_detected!("avx512f")) {
-            (true, true) => "avx512",
-            (true, false) => "avx2",
-            _ => "x86-64",
-        }
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    std::env::consts::ARCH
+fn instructions(dtype: Dtype) -> String {
+    let level = Level::best();
+    if dtype == Dtype::Bf16 { format!("{level} {}", Unit::best()) } else { level.to_string() }
 }
 
 /// The key of one token of one text. For a pooled sentence the position is `usize::MAX`.

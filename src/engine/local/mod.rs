@@ -95,8 +95,9 @@ impl Engine for LocalEngine {
     }
 }
 
-/// What a run of `spec` would need, one entry a model, without running it: models are loaded, texts made and read into
-/// tokens, and a few milliseconds of work measured.
+/// What a run of `spec` would need, one entry a model: models are loaded, texts made and read into tokens, and the run's own
+/// steps measured on a share of them. Where attacks make much of the time, the probe that they attack is trained first, if
+/// that ends within 20 seconds. Nothing is kept.
 ///
 /// # Errors
 /// A [`Problem`] as the run itself would report it, a limit that cannot be kept included.

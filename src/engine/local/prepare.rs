@@ -212,12 +212,10 @@ impl Bench {
         let after: Vec<usize> = kept.train().iter().chain(kept.validation()).copied().collect();
         let names = |values: &[&str]| values.iter().map(|v| (*v).to_owned()).collect();
         let target = self.labels.target_property;
-        if let Some(source) = &self.source {
-            let lost = source.lost() > 0;
-            let (what, place) = (source.summary(), "task.data".to_owned());
-            let hint = if lost { "`probity data doctor` says more" } else { "" };
-            let problem = Problem { what, r#where: place, hint: hint.into() };
-            host.outbox.notice(NoticeLevel::Info, problem)?;
+        if let Some(source) = self.source.as_ref().filter(|s| s.lost() > 0) {
+            let what = format!("{} of {} rows of {} dropped", source.lost(), source.rows, source.path);
+            let hint = "`probity data doctor` says more".into();
+            host.outbox.notice(NoticeLevel::Info, Problem { what, r#where: "task.data".into(), hint })?;
         }
         let dropped = self.stimuli.dropped_forms + self.stimuli.dropped_texts;
         if dropped > 0 {

@@ -329,14 +329,16 @@ impl ProbeAudit {
     fn doubt(&self, bench: &Bench, accuracy: Estimate, majority: f64) -> Problem {
         let property = bench.property(self.property);
         let (who, what) = match self.oracle {
-            Some(kind) if self.property == Roles::Target => (format!("{kind} oracle"), "completeness"),
-            Some(kind) => (format!("{kind} oracle"), "selectivity"),
-            None => ("interventional probe".to_owned(), "attacks on it"),
+            Some(kind) if self.property == Roles::Target => {
+                (format!("{kind} oracle"), "completeness under it says little")
+            }
+            Some(kind) => (format!("{kind} oracle"), "selectivity under it says little"),
+            None => ("interventional probe".to_owned(), "attacks on it say little"),
         };
         Problem {
             what: format!(
                 "the {who} of {property} is no better than the majority share ({:.3} [{:.3}, {:.3}] against {majority:.3}): \
-                 {what} under it says little",
+                 {what}",
                 accuracy.mean, accuracy.lo, accuracy.hi
             ),
             r#where: bench.model.name().to_owned(),

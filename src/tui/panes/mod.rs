@@ -4,6 +4,7 @@ mod bars;
 mod curves;
 mod data;
 mod example;
+mod listing;
 mod models;
 mod pareto;
 mod popups;

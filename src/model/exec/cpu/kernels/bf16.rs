@@ -2,10 +2,61 @@
 //!
 //! Two inner indices share a 32-bit word; one instruction multiplies sixteen columns of such pairs and adds them to
 //! f32 sums. Every number is one chain over pairs in the order of the inner axis, so a row's result does not depend on
-//! its neighbours. AMX would do more at a time; it is not used.
+//! its neighbours. Where there is a tile unit, [`amx`](super::amx) does the same by it.
 #![allow(unsafe_code)]
 
+use std::fmt;
+
+use super::amx;
 use super::tile::{PANEL, Sums};
+
+/// What multiplies where weights are in bf16. The units differ in the order of sums, so in last bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Vectors of f32: weights are widened, the other side is not rounded.
+    Widened,
+    /// AVX512_BF16.
+    Vectors,
+    /// AMX.
+    Tiles,
+}
+
+impl Unit {
+    /// Each, from the plainest.
+    pub const ALL: [Unit; 3] = [Unit::Widened, Unit::Vectors, Unit::Tiles];
+
+    /// Whether this machine has it.
+    #[must_use]
+    pub fn available(self) -> bool {
+        match self {
+            Unit::Widened => true,
+            Unit::Vectors => available(),
+            Unit::Tiles => amx::available(),
+        }
+    }
+
+    /// The best that this machine has.
+    #[must_use]
+    pub fn best() -> Unit {
+        if amx::available() {
+            Unit::Tiles
+        } else if available() {
+            Unit::Vectors
+        } else {
+            Unit::Widened
+        }
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Unit::Widened => "widening",
+            Unit::Vectors => "AVX512_BF16",
+            Unit::Tiles => "AMX",
+        })
+    }
+}
 
 /// Two neighbouring numbers in one word, rounded to the nearest.
 #[must_use]

@@ -1,6 +1,7 @@
 //! Kernels on plain slices. The only place, besides the memory map, that may use `unsafe`.
 
 pub mod adamw;
+pub mod amx;
 pub mod attention;
 pub mod bf16;
 pub mod buffer;

@@ -5,7 +5,8 @@ use std::ops::Range;
 use half::f16;
 use half::slice::HalfFloatSliceExt;
 
-use super::bf16;
+use super::amx;
+use super::bf16::{self, Unit};
 use super::buffer::Buffer;
 use super::packed::Packed;
 use super::tile::PANEL;
@@ -49,6 +50,13 @@ pub(super) enum Values<'a> {
     F16(&'a [f16]),
     /// Panels `[depth / 2][32]` of two inner indices in a word, the even one in its low half.
     Bf16(&'a [u32]),
+}
+
+/// A right operand in bf16, and what multiplies by it.
+#[derive(Clone, Copy)]
+pub(super) enum Narrow<'a> {
+    Vectors(bf16::Pairs<'a>),
+    Tiles(amx::Tiles<'a>),
 }
 
 /// A right operand `depth x cols`.
@@ -122,10 +130,15 @@ impl<'a> Right<'a> {
         assert!(fits, "right operand {} x {} does not fit", self.depth, self.cols);
     }
 
-    /// The operand in the form that this processor multiplies in bf16, if it is in bf16 and there are such instructions.
-    pub(super) fn pairs(&self) -> Option<bf16::Pairs<'a>> {
-        match self.values {
-            Values::Bf16(x) if self.depth > 0 => bf16::Pairs::new(x, self.depth, self.panel),
+    /// The operand in the form in which `unit` multiplies in bf16, if it is in bf16 and this machine has the unit.
+    pub(super) fn narrow(&self, unit: Unit) -> Option<Narrow<'a>> {
+        match (self.values, unit) {
+            (Values::Bf16(x), Unit::Vectors) if self.depth > 0 => {
+                bf16::Pairs::new(x, self.depth, self.panel).map(Narrow::Vectors)
+            }
+            (Values::Bf16(x), Unit::Tiles) if self.depth > 0 => {
+                amx::Tiles::new(x, self.depth, self.panel).map(Narrow::Tiles)
+            }
             _ => None,
         }
     }

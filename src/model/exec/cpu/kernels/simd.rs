@@ -139,6 +139,16 @@ impl Level {
     }
 }
 
+impl std::fmt::Display for Level {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Level::Portable => std::env::consts::ARCH,
+            Level::Avx2 => "AVX2",
+            Level::Avx512 => "AVX-512",
+        })
+    }
+}
+
 /// Runs a pass with the best instruction set of this processor.
 #[inline]
 pub fn dispatch<P: Pass>(pass: P) -> P::Out {

@@ -1,0 +1,301 @@
+//! Products in bf16 by the tile unit of the processor (AMX): sixteen rows by sixteen columns in one instruction.
+//!
+//! A step multiplies 32 inner indices. Its even and its odd ones are summed apart and both added to the f32 sum (the
+//! instruction is defined so), step after step in order: a row's result does not depend on its neighbours, but its last
+//! bits are others than those of the vector instructions. The panels of [`Packed`](super::packed::Packed) are what the
+//! unit wants as they are; a left operand is rounded into tiles. Rust has no stable intrinsics for it, hence assembler.
+#![allow(unsafe_code)]
+
+use std::marker::PhantomData;
+
+use super::buffer::Buffer;
+use super::tile::PANEL;
+
+/// Rows of a tile, and its words (pairs of inner indices) or columns.
+pub(super) const TILE: usize = 16;
+/// Rows of the largest block: two tiles by a panel.
+pub(super) const ROWS: usize = 2 * TILE;
+
+/// Where a finished block is put: row after row.
+#[repr(C, align(64))]
+pub(super) struct Block(pub [[f32; PANEL]; ROWS]);
+
+impl Block {
+    pub const ZERO: Block = Block([[0.0; PANEL]; ROWS]);
+}
+
+/// Whether this processor has the unit and the kernel lends it to us. It is asked for once, when first wanted.
+#[must_use]
+pub fn available() -> bool {
+    #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+    {
+        static ASKED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+        *ASKED.get_or_init(|| super::bf16::available() && x86::has_unit() && x86::permitted())
+    }
+    #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+    false
+}
+
+/// A right operand in bf16. A value of this type is proof that the unit may be used.
+#[derive(Clone, Copy)]
+pub(super) struct Tiles<'a> {
+    words: &'a [u32],
+    deep: usize,
+    panel: usize,
+}
+
+/// This thread's tiles have their shapes; dropped, it gives the unit back.
+pub(super) struct Configured(PhantomData<*const ()>);
+
+impl Drop for Configured {
+    fn drop(&mut self) {
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        x86::release();
+    }
+}
+
+impl<'a> Tiles<'a> {
+    /// Panels of `depth.div_ceil(2) * 32` words, `panel` words apart; `None` where the unit cannot be used.
+    pub fn new(words: &'a [u32], depth: usize, panel: usize) -> Option<Self> {
+        available().then_some(Tiles { words, deep: depth.div_ceil(2), panel })
+    }
+
+    /// Words that `rows` rows of a left operand take as tiles.
+    pub fn left_words(&self, rows: usize) -> usize {
+        rows.div_ceil(TILE) * self.tile_row()
+    }
+
+    /// Words of the tiles of sixteen rows.
+    pub fn tile_row(&self) -> usize {
+        self.deep.div_ceil(TILE) * TILE * TILE
+    }
+
+    /// Rounds row `i` of a left operand into its tiles, with zeros behind its end.
+    #[inline]
+    pub fn round(&self, i: usize, from: &[f32], to: &mut [u32]) {
+        assert!(from.len().div_ceil(2) == self.deep, "pairs of another number");
+        let tiles = &mut to[i / TILE * self.tile_row()..][..self.tile_row()];
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        // SAFETY: `self` proves that the processor has the instructions.
+        unsafe {
+            x86::round(from, i % TILE, tiles);
+        }
+        #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+        let _ = tiles;
+    }
+
+    /// Shapes this thread's tiles. Products are possible while the result lives.
+    pub fn configure(&self) -> Configured {
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        // SAFETY: `self` proves that the unit may be used.
+        unsafe {
+            x86::configure();
+        }
+        Configured(PhantomData)
+    }
+
+    /// Panel `p` in whole steps: in place, or with zeros behind the end of the inner axis.
+    pub fn panel<'b>(&'b self, p: usize, copy: &'b mut Buffer) -> &'b [u32] {
+        let panel = &self.words[p * self.panel..][..self.deep * PANEL];
+        if self.deep.is_multiple_of(TILE) {
+            return panel;
+        }
+        let to = copy.words(self.deep.next_multiple_of(TILE) * PANEL);
+        to[..panel.len()].copy_from_slice(panel);
+        to[panel.len()..].fill(0);
+        to
+    }
+
+    /// One or two rows of tiles times a panel from [`Tiles::panel`].
+    #[inline]
+    pub fn multiply(&self, _: &Configured, panel: &[u32], rows: &[u32], block: &mut Block) {
+        let steps = self.deep.div_ceil(TILE);
+        let two = rows.len() == 2 * self.tile_row();
+        assert!(two || rows.len() == self.tile_row(), "rows that are no tiles");
+        assert!(panel.len() == steps * TILE * PANEL && steps > 0, "a panel of another depth");
+        #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+        // SAFETY: `self` and the `Configured` prove that the unit may be used and is set up on this thread; the assertions,
+        // that `steps` tiles of every operand are there.
+        unsafe {
+            if two {
+                x86::two(steps, rows.as_ptr(), panel.as_ptr(), block);
+            } else {
+                x86::one(steps, rows.as_ptr(), panel.as_ptr(), block);
+            }
+        }
+        #[cfg(not(all(target_arch = "x86_64", target_os = "linux")))]
+        let _ = (two, block);
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", target_os = "linux"))]
+mod x86 {
+    //! The instructions, and how they are asked for.
+
+    use std::arch::asm;
+    use std::arch::x86_64::{
+        __cpuid_count, __get_cpuid_max, __m256i, _mm256_storeu_si256, _mm512_cvtneps_pbh, _mm512_loadu_ps,
+        _xgetbv,
+    };
+
+    use super::{Block, PANEL, TILE};
+
+    /// Bits of the extended state: tile configuration and tile data.
+    const STATE: u64 = 0b11 << 17;
+    /// `ARCH_REQ_XCOMP_PERM` of `arch_prctl(2)`, and the tile data it is asked for.
+    const REQUEST: (libc::c_ulong, libc::c_ulong) = (0x1023, 18);
+
+    /// CPUID leaf 7: AMX-TILE and AMX-BF16.
+    pub fn has_unit() -> bool {
+        const NEEDED: u32 = 1 << 24 | 1 << 22;
+        // AVX-512 was detected before, so XGETBV is there.
+        __get_cpuid_max(0).0 >= 7 && __cpuid_count(7, 0).edx & NEEDED == NEEDED && saved()
+    }
+
+    /// Whether the kernel saves the tiles of a thread.
+    fn saved() -> bool {
+        #[target_feature(enable = "xsave")]
+        fn state() -> u64 {
+            // SAFETY: register 0 exists wherever the instruction does.
+            unsafe { _xgetbv(0) }
+        }
+        // SAFETY: detected on the same line.
+        is_x86_feature_detected!("xsave") && unsafe { state() } & STATE == STATE
+    }
+
+    /// Asks the kernel for the unit, for all threads of the process. An old kernel, or one that does not lend it, says no.
+    pub fn permitted() -> bool {
+        // SAFETY: the call takes two numbers and changes nothing but what this process may use.
+        unsafe { libc::syscall(libc::SYS_arch_prctl, REQUEST.0, REQUEST.1) == 0 }
+    }
+
+    /// What `ldtilecfg` reads: palette 1, and for each tile bytes of a row and rows.
+    #[repr(C, align(64))]
+    struct Config {
+        palette: u8,
+        start_row: u8,
+        reserved: [u8; 14],
+        row_bytes: [u16; 16],
+        rows: [u8; 16],
+    }
+
+    static CONFIG: Config = {
+        let (mut row_bytes, mut rows) = ([0; 16], [0; 16]);
+        let mut tile = 0;
+        while tile < 8 {
+            (row_bytes[tile], rows[tile]) = (4 * TILE as u16, TILE as u8);
+            tile += 1;
+        }
+        Config { palette: 1, start_row: 0, reserved: [0; 14], row_bytes, rows }
+    };
+
+    /// # Safety
+    /// The unit must be there and permitted.
+    pub unsafe fn configure() {
+        // SAFETY: reads the 64 bytes of a valid configuration; the compiler uses no tiles of its own.
+        unsafe {
+            asm!("ldtilecfg [{}]", in(reg) &raw const CONFIG, options(nostack, readonly, preserves_flags),
+                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _);
+        }
+    }
+
+    /// Only after [`configure`], so only where the instruction exists.
+    pub fn release() {
+        // SAFETY: no memory is touched; nothing else uses tiles.
+        unsafe {
+            asm!("tilerelease", options(nostack, nomem, preserves_flags),
+                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _);
+        }
+    }
+
+    /// Rounds a row, 32 numbers to row `i` of one tile after another.
+    #[target_feature(enable = "avx512f,avx512bf16")]
+    pub fn round(from: &[f32], i: usize, tiles: &mut [u32]) {
+        let (whole, rest) = from.as_chunks::<{ 2 * TILE }>();
+        let mut last = [0.0; 2 * TILE];
+        last[..rest.len()].copy_from_slice(rest);
+        let rows = tiles.chunks_exact_mut(TILE * TILE).map(|t| &mut t[i * TILE..][..TILE]);
+        for (x, to) in whole.iter().chain([&last]).zip(rows) {
+            for half in 0..2 {
+                // SAFETY: sixteen floats are read and eight words written, both of which are there; neither needs alignment.
+                unsafe {
+                    let x = _mm512_cvtneps_pbh(_mm512_loadu_ps(x.as_ptr().add(TILE * half)));
+                    let x: __m256i = std::mem::transmute(x);
+                    _mm256_storeu_si256(to.as_mut_ptr().add(TILE / 2 * half).cast(), x);
+                }
+            }
+        }
+    }
+
+    /// Bytes of a row of a panel, and of a block.
+    const PANEL_ROW: usize = 4 * PANEL;
+    /// Bytes of a row of a tile of the left operand.
+    const TILE_ROW: usize = 4 * TILE;
+
+    /// 32 rows by 32 columns.
+    ///
+    /// # Safety
+    /// Tiles must be configured; `steps > 0` tiles must be readable at `a` for each of two rows of tiles, one behind the
+    /// other, and `steps * 16` rows of a panel at `b`.
+    pub unsafe fn two(steps: usize, a: *const u32, b: *const u32, out: &mut Block) {
+        let below = a.wrapping_add(steps * TILE * TILE);
+        // SAFETY: tiles of 16 rows of 64 bytes are read where the caller promises them, and four are written that make up
+        // the block.
+        unsafe {
+            asm!(
+                "tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3",
+                "2:",
+                "tileloadd tmm6, [{b} + {wide}]",
+                "tileloadd tmm4, [{a} + {narrow}]",
+                "tileloadd tmm7, [{b} + {wide} + 64]",
+                "tdpbf16ps tmm0, tmm4, tmm6",
+                "tileloadd tmm5, [{below} + {narrow}]",
+                "tdpbf16ps tmm1, tmm4, tmm7",
+                "tdpbf16ps tmm2, tmm5, tmm6",
+                "tdpbf16ps tmm3, tmm5, tmm7",
+                "add {a}, 1024", "add {below}, 1024", "add {b}, 2048",
+                "dec {steps}",
+                "jnz 2b",
+                "tilestored [{out} + {wide}], tmm0",
+                "tilestored [{out} + {wide} + 64], tmm1",
+                "tilestored [{out} + {wide} + 2048], tmm2",
+                "tilestored [{out} + {wide} + 2112], tmm3",
+                a = inout(reg) a => _, below = inout(reg) below => _, b = inout(reg) b => _, steps = inout(reg) steps => _,
+                wide = in(reg) PANEL_ROW, narrow = in(reg) TILE_ROW, out = in(reg) out.0.as_mut_ptr(),
+                options(nostack),
+                out("tmm0") _, out("tmm1") _, out("tmm2") _, out("tmm3") _,
+                out("tmm4") _, out("tmm5") _, out("tmm6") _, out("tmm7") _,
+            );
+        }
+    }
+
+    /// 16 rows by 32 columns; the same sums as in [`two`].
+    ///
+    /// # Safety
+    /// As [`two`], with one row of tiles.
+    pub unsafe fn one(steps: usize, a: *const u32, b: *const u32, out: &mut Block) {
+        // SAFETY: as in `two`; the upper half of the block is written.
+        unsafe {
+            asm!(
+                "tilezero tmm0", "tilezero tmm1",
+                "2:",
+                "tileloadd tmm4, [{a} + {narrow}]",
+                "tileloadd tmm6, [{b} + {wide}]",
+                "tileloadd tmm7, [{b} + {wide} + 64]",
+                "tdpbf16ps tmm0, tmm4, tmm6",
+                "tdpbf16ps tmm1, tmm4, tmm7",
+                "add {a}, 1024", "add {b}, 2048",
+                "dec {steps}",
+                "jnz 2b",
+                "tilestored [{out} + {wide}], tmm0",
+                "tilestored [{out} + {wide} + 64], tmm1",
+                a = inout(reg) a => _, b = inout(reg) b => _, steps = inout(reg) steps => _,
+                wide = in(reg) PANEL_ROW, narrow = in(reg) TILE_ROW, out = in(reg) out.0.as_mut_ptr(),
+                options(nostack),
+                out("tmm0") _, out("tmm1") _, out("tmm4") _, out("tmm6") _, out("tmm7") _,
+            );
+        }
+    }
+}

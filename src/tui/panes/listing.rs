@@ -1,0 +1,125 @@
+//! A list on one side and what is known of its line under the cursor on the other: beside each other, or below.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::Line;
+
+use crate::tui::layout::{inside, scrolled};
+use crate::tui::state::State;
+use crate::tui::text::{fit, width};
+use crate::tui::theme::Role;
+
+/// From this width on the two stand side by side.
+const WIDE: u16 = 100;
+
+/// A list with a header and a cursor.
+#[derive(Clone, Copy)]
+pub struct Listing {
+    /// Its lines.
+    pub len: usize,
+    /// Which one the cursor is on; one behind the last counts as the last.
+    pub cursor: usize,
+    /// Hundredths of the width that it takes where the two stand side by side.
+    pub share: u16,
+}
+
+impl Listing {
+    /// Where the list and the rest stand.
+    pub fn split(&self, area: Rect) -> (Rect, Rect) {
+        let [list, rest] = if area.width >= WIDE {
+            Layout::horizontal([Constraint::Percentage(self.share), Constraint::Fill(1)]).areas(area)
+        } else {
+            let wanted = u16::try_from(self.len).unwrap_or(u16::MAX).saturating_add(3);
+            let rows = wanted.min(area.height.saturating_sub(4) / 2).max(4);
+            Layout::vertical([Constraint::Length(rows), Constraint::Fill(1)]).areas(area)
+        };
+        (list, rest)
+    }
+
+    /// The line that stands at a place of the screen.
+    pub fn at(&self, area: Rect, x: u16, y: u16) -> Option<usize> {
+        let inner = inside(self.split(area).0);
+        let line = y
+            .checked_sub(inner.y + 1)
+            .filter(|_| y < inner.bottom() && inner.left() <= x && x < inner.right())?;
+        let index = self.first(inner) + usize::from(line);
+        (index < self.len).then_some(index)
+    }
+
+    /// Lines that can be scrolled away before the last of `lines(width)` is in sight on the other side.
+    pub fn overflow(&self, area: Rect, lines: impl FnOnce(usize) -> usize) -> usize {
+        let rest = inside(self.split(area).1);
+        lines(rest.width.into()).saturating_sub(rest.height.into())
+    }
+
+    fn here(&self) -> usize {
+        self.cursor.min(self.len.saturating_sub(1))
+    }
+
+    /// The first line in sight.
+    fn first(&self, inner: Rect) -> usize {
+        scrolled(self.here(), self.len, usize::from(inner.height.saturating_sub(1)))
+    }
+
+    /// Draws header and lines inside a frame; `entry` is told the number of a line and whether the cursor is on it.
+    pub fn draw(
+        &self,
+        frame: &mut Frame,
+        inner: Rect,
+        state: &State,
+        header: &str,
+        entry: impl Fn(usize, bool) -> String,
+    ) {
+        let (theme, room) = (state.theme(), usize::from(inner.width));
+        let line = |text: &str, role| Line::styled(fit(text, room).into_owned(), theme.style(role));
+        let mut rows = inner.rows();
+        if let Some(row) = rows.next() {
+            frame.render_widget(line(header, Role::Title), row);
+        }
+        for (row, i) in rows.zip(self.first(inner)..self.len) {
+            let here = i == self.here();
+            let role = if here { Role::Selection } else { Role::Text };
+            frame.render_widget(line(&entry(i, here), role), row);
+        }
+    }
+}
+
+/// The end of a text that is longer: of a path it tells more than the beginning.
+pub fn ending(text: &str, room: usize) -> String {
+    if width(text) <= room {
+        return text.to_owned();
+    }
+    let cut = |(i, _): (usize, char)| &text[i..];
+    let rest = text.char_indices().map(cut).find(|rest| width(rest) < room).unwrap_or_default();
+    format!("…{rest}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_paths_keep_their_end_also_in_wide_characters() {
+        assert_eq!(ending("/a/bc", 5), "/a/bc");
+        assert_eq!(ending("/folder/file.txt", 9), "…file.txt");
+        assert_eq!(ending("/数据/文件", 6), "…/文件");
+        assert_eq!(ending("/数据/文件", 5), "…文件");
+        assert_eq!(ending("/数据/文件", 0), "…");
+    }
+
+    #[test]
+    fn a_click_meets_the_line_that_is_drawn_there() {
+        let area = Rect::new(0, 2, 120, 10);
+        let listing = Listing { len: 30, cursor: 29, share: 50 };
+        let (list, rest) = listing.split(area);
+        assert_eq!((list.width, rest.width), (60, 60));
+        // Frame, header, then the last seven lines.
+        let ys: Vec<Option<usize>> = (2..12).map(|y| listing.at(area, 5, y)).collect();
+        let want = [None, None, Some(23), Some(24), Some(25), Some(26), Some(27), Some(28), Some(29), None];
+        assert_eq!(ys, want);
+        assert_eq!(listing.at(area, 70, 5), None, "the other side");
+        assert_eq!(Listing { len: 2, ..listing }.at(area, 5, 6), None, "below the last line");
+        assert_eq!(Listing { len: 0, ..listing }.at(area, 5, 4), None, "an empty list");
+        assert_eq!(listing.overflow(area, |width| width), 58 - 8);
+    }
+}
