@@ -8,6 +8,17 @@ pub const PANEL: usize = 2 * LANE;
 /// Most rows of any register tile.
 pub const MAX_ROWS: usize = 14;
 
+/// A loop with constant indices, written out: what it indexes stays in registers also where the compiler unrolls nothing, as
+/// in builds for tests.
+macro_rules! unroll {
+    ($i:ident in [$($n:literal)*], below $end:expr, $body:block) => {
+        $(if $n < $end {
+            let $i: usize = $n;
+            $body
+        })*
+    };
+}
+
 /// Where a finished tile is put: row after row.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
@@ -53,17 +64,17 @@ pub unsafe fn tile<S: Simd, const M: usize, const L: usize>(s: S, t: &mut Tile<'
     let (mut a, mut b) = (t.a, t.b);
     for _ in 0..t.depth {
         let mut across = [s.splat(0.0); L];
-        for (l, v) in across.iter_mut().enumerate() {
+        unroll!(l in [0 1], below L, {
             // SAFETY: 16 L floats from `b` are readable by the caller's promise; an array of floats has their alignment.
-            *v = s.load(unsafe { &*b.add(LANE * l).cast::<[f32; LANE]>() });
-        }
-        for (i, row) in sums.iter_mut().enumerate() {
+            across[l] = s.load(unsafe { &*b.add(LANE * l).cast::<[f32; LANE]>() });
+        });
+        unroll!(i in [0 1 2 3 4 5 6 7 8 9 10 11 12 13], below M, {
             // SAFETY: readable by the caller's promise.
             let x = s.splat(unsafe { *a.add(i * t.a_row) });
-            for (sum, v) in row.iter_mut().zip(across) {
-                *sum = s.fma(x, v, *sum);
-            }
-        }
+            unroll!(l in [0 1], below L, {
+                sums[i][l] = s.fma(x, across[l], sums[i][l]);
+            });
+        });
         // May point past the operands after the last step, where they are not read.
         a = a.wrapping_add(t.a_col);
         b = b.wrapping_add(t.b_row);
