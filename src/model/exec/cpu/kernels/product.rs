@@ -15,7 +15,7 @@ use super::buffer::Buffer;
 use super::math::{activate, derivative};
 use super::operand::Narrow;
 pub use super::operand::{Left, Right};
-use super::simd::{LANE, Pass, Simd, dispatch};
+use super::simd::{LANE, Level, Pass, Simd, dispatch};
 use super::team::{Shared, Team, part};
 use super::tile::{PANEL, Sums, Tile};
 use crate::model::arch::Activation;
@@ -100,17 +100,19 @@ fn product_by(
     assert!(bias.is_none_or(|b| b.len() == cols), "bias of another width");
     let narrow = if left.col == 1 { right.narrow(unit) } else { None };
     let wanted = if team == Team::Pool { 3 * team.threads() } else { 1 };
-    // Rows are divided in units of a tile, so that only the last one is not full.
-    let (grain, chunks) = match narrow {
-        Some(Narrow::Tiles(_)) => (amx::TILE, rows.div_ceil(tiled(left.depth)).max(wanted.min(rows / CHUNK))),
-        _ => (1, rows.div_ceil(CHUNK)),
+    // Rows are divided between tiles, so that as few as can be are not full.
+    let (grain, tall, exact) = match narrow {
+        Some(Narrow::Tiles(_)) => (amx::TILE, tiled(left.depth), true),
+        _ => (Level::best().rows(), CHUNK, false),
     };
-    let (grains, panels, chunks) = (rows.div_ceil(grain), right.panels(), chunks.max(1));
+    let (tiles, panels) = (rows.div_ceil(grain), right.panels());
+    let chunks = rows.div_ceil(tall).max(wanted.min(rows / CHUNK)).max(1);
     let splits = wanted.div_ceil(chunks).min(panels);
     let (out, kept) = (Shared::new(out), kept.as_ref());
     team.each(chunks * splits, |i| {
-        let at = part(grains, chunks, i / splits);
-        let rows = at.start * grain..(at.end * grain).min(rows);
+        let at = part(tiles, chunks, i / splits);
+        let begin = |tile| if exact { rows.min(tile * grain) } else { part(rows, tiles, tile).start };
+        let rows = begin(at.start)..begin(at.end);
         let panels = part(panels, splits, i % splits);
         dispatch(Job { left, right, narrow, out: &out, ld, kept, epilogue, bias, block, rows, panels });
     });

@@ -48,6 +48,9 @@ pub trait Simd: Copy + Send + Sync {
     fn exp2i(self, a: Self::V) -> Self::V;
     /// v where test > 0, else 0.
     fn where_positive(self, test: Self::V, v: Self::V) -> Self::V;
+    /// Says that the cache line at an address will soon be read. Any address will do; nothing need be there.
+    #[inline(always)]
+    fn expect(self, _: *const f32) {}
 
     /// Sum of the lanes, in a fixed order.
     #[inline(always)]
@@ -136,6 +139,22 @@ impl Level {
             }
         }
         Level::Portable
+    }
+}
+
+impl Level {
+    /// Rows of the largest register tile: [`Simd::ROWS`].
+    #[must_use]
+    pub fn rows(self) -> usize {
+        match self {
+            Level::Portable => Portable::ROWS,
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => x86::Avx2::ROWS,
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => x86::Avx512::ROWS,
+            #[cfg(not(target_arch = "x86_64"))]
+            _ => Portable::ROWS,
+        }
     }
 }
 
@@ -328,6 +347,11 @@ mod x86 {
         fn store(self, v: __m512, to: &mut [f32; LANE]) {
             // SAFETY: as in `load`.
             unsafe { _mm512_storeu_ps(to.as_mut_ptr(), v) }
+        }
+        #[inline(always)]
+        fn expect(self, at: *const f32) {
+            // SAFETY: the instruction reads nothing that can be seen, and ignores addresses that cannot be read.
+            unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
         }
         forward! {
             add(a, b) = _mm512_add_ps(a, b);
