@@ -120,8 +120,8 @@ fn an_interrupted_run_says_so_and_exits_130() {
     let mut command = probity.command(&["run", &spec, "--json"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
-    // Training has begun.
-    assert!(stderr.any(|line| line.unwrap().contains("oracle mlp")));
+    // Training has begun: the attacked probe, before all others.
+    assert!(stderr.any(|line| line.unwrap().contains("interventional subject_number")));
     let pid = child.id().to_string();
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     let rest = std::thread::spawn(move || stderr.map_while(Result::ok).collect::<Vec<_>>());
