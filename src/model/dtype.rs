@@ -13,7 +13,7 @@ use super::plan::Plan;
 /// Element type of a loaded model's matrices and tables. Biases and norms stay in f32 on the CPU, and so do sums and
 /// everything between two products; results are always handed out in f32.
 ///
-/// On the CPU, bf16 products round both operands (with AVX512_BF16; without it only the weights are rounded), f16 rounds
+/// On the CPU, bf16 products round both operands (with AMX or AVX512_BF16; without them only the weights are rounded), f16 rounds
 /// the weights. On other devices everything is computed in the type. Types other than f32 take half the memory and are
 /// forward only.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
