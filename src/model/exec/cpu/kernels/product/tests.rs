@@ -23,6 +23,16 @@ fn close(got: &[f32], ld: usize, want: &[f64], n: usize) -> bool {
         .all(|(w, g)| w.iter().zip(g).all(|(w, g)| (w - f64::from(*g)).abs() < 2e-5))
 }
 
+/// The units that multiply in bf16 here; says which this machine lacks.
+fn units() -> impl Iterator<Item = Unit> {
+    Unit::ALL.into_iter().filter(|unit| {
+        if !unit.available() {
+            println!("skipped: bf16 by {unit}, which this machine lacks");
+        }
+        unit.available()
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]
@@ -42,7 +52,7 @@ proptest! {
             prop_assert_eq!(column, want);
             // Transposed left operands go the portable way, where only the weights are rounded.
             let flipped: Vec<f32> = (0..m * k).map(|i| a[i % m * k + i / m]).collect();
-            for unit in Unit::ALL.into_iter().filter(|u| u.available()) {
+            for unit in units() {
                 let narrow = dtype == Dtype::Bf16 && unit != Unit::Widened;
                 for (left, both) in [(Left::rows(&a, m, k, k), narrow), (Left::transposed(&flipped, m, k, m), false)] {
                     if !both && m == 1 && narrow {
@@ -154,7 +164,7 @@ fn a_row_in_bf16_does_not_depend_on_its_neighbours_by_any_unit() {
         let (a, weights) = (numbers(600 * k, 5), numbers(n * k, 6));
         let mut packed = Packed::empty(Dtype::Bf16);
         packed.set_weights(k, &[&weights]);
-        for unit in Unit::ALL.into_iter().filter(|u| u.available()) {
+        for unit in units() {
             let run = |team, rows: Range<usize>| {
                 let mut c = vec![0.0; rows.len() * n];
                 let left = Left::rows(&a[rows.start * k..], rows.len(), k, k);
@@ -184,7 +194,7 @@ fn numbers_of_other_rows_and_of_the_panel_behind_never_leak_into_a_row_in_bf16()
     a[..16 * k].fill(f32::NAN);
     let mut packed = Packed::empty(Dtype::Bf16);
     packed.set_weights(k, &[&weights]);
-    for unit in Unit::ALL.into_iter().filter(|u| u.available()) {
+    for unit in units() {
         let mut c = vec![0.0; m * n];
         let left = Left::rows(&a, m, k, k);
         product_by(unit, Team::Solo, left, Right::packed(&packed), &mut c, n, Finish::Store);
