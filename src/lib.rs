@@ -65,10 +65,12 @@
 //! - **A command of the terminal program**: a row in `tui/commands.rs`, which feeds keymap, footer, help, palette and README.
 //! - **A pane**: a file in `tui/panes/`; of a lab of its own, a [`tui::state::Lab`] and a context in `tui/commands.rs`.
 
+pub mod base;
 pub mod cli;
 pub mod corpus;
 pub mod engine;
 pub mod figure;
+pub mod gallery;
 pub mod lab;
 pub mod model;
 pub mod probe;

@@ -3,18 +3,20 @@
 use std::path::{Path, PathBuf};
 
 /// Rooms from the top down; each may use those before it. Rooms in one entry may use each other.
-const ROOMS: [&[&str]; 8] = [
+const ROOMS: [&[&str]; 10] = [
+    &["base"],
     &["stats"],
     &["corpus"],
     &["model"],
     &["probe"],
+    &["gallery"],
     &["lab"],
     &["engine"],
     &["session", "figure"],
     &["tui", "cli"],
 ];
 /// Rooms of science.
-const SCIENCE: [&str; 5] = ["stats", "corpus", "model", "probe", "lab"];
+const SCIENCE: [&str; 8] = ["base", "stats", "corpus", "model", "probe", "gallery", "figure", "lab"];
 
 fn sources(room: &str) -> Vec<(PathBuf, String)> {
     let mut found = Vec::new();

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Harness, start};
-use probity::engine::finding::Problem;
+use probity::base::Problem;
 use probity::engine::message::{Event, Notice, NoticeLevel, Outcome};
 use probity::tui::action::Action;
 use probity::tui::state::{Glyphs, Pane, Start};

@@ -11,14 +11,15 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::error::CliError;
-use super::output::{self, Whole};
+use super::output;
+use crate::base::files::Whole;
+use crate::base::text::printable_label;
 use crate::corpus::doctor::{Doctor, Vocabulary};
 use crate::corpus::overview::Overview;
 use crate::corpus::readers::{Report, Row, Watch, plain};
 use crate::corpus::sets::{SetError, Source};
 use crate::engine::data::{self as engine, DataQuestion, DataRequest, Parts};
 use crate::engine::spec::Spec;
-use crate::figure::text::printable;
 
 /// Subcommands of `data`.
 #[derive(Debug, Subcommand)]
@@ -124,7 +125,7 @@ pub fn data(command: &DataCommand, out: &mut dyn Write) -> Result<(), CliError> 
 }
 
 fn say(out: &mut dyn Write, text: &str) -> Result<(), CliError> {
-    output::line(out, &printable(text))
+    output::line(out, &printable_label(text))
 }
 
 /// One line of JSON that cannot steer a terminal either.
@@ -243,9 +244,9 @@ fn convert(args: &ConvertArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let unread: u64 = converted.reports.iter().map(|r| r.dropped.total()).sum();
     let Converted { written, unfit, .. } = converted;
     let unfit = if args.clean { format!(", {unfit} unfit rows left out") } else { String::new() };
-    output::say(&printable(&format!("{written} rows written{unfit}, {unread} rows could not be read")));
+    output::say(&printable_label(&format!("{written} rows written{unfit}, {unread} rows could not be read")));
     for (kind, d) in converted.reports.iter().flat_map(|r| r.dropped.iter()) {
-        output::say(&printable(&format!(
+        output::say(&printable_label(&format!(
             "  {} × {}; line {}: {}",
             d.count,
             kind.title(),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::error::CliError;
 use super::output;
-use crate::figure::text::printable;
+use crate::base::text::printable_label;
 use crate::figure::{Axis, Figure, Provenance, Scale, render};
 use crate::model::builtin::BUILTINS;
 use crate::model::exec::cpu::kernels::bf16::Unit;
@@ -39,7 +39,7 @@ pub fn doctor(out: &mut dyn Write) -> Result<(), CliError> {
             Mark::Note => "note",
             Mark::Bad => "BAD ",
         };
-        output::line(out, &format!("{mark}  {:<10} {}", check.what, printable(&check.text)))?;
+        output::line(out, &format!("{mark}  {:<10} {}", check.what, printable_label(&check.text)))?;
     }
     if checks.iter().any(|c| c.mark == Mark::Bad) { Err(CliError::Told) } else { Ok(()) }
 }

@@ -8,12 +8,13 @@ use tokio::sync::mpsc::Receiver;
 use super::error::CliError;
 use super::output;
 use super::progress::Meter;
+use crate::base::Problem;
+use crate::base::text::printable_label;
 use crate::engine::Engine;
 use crate::engine::board::Board;
-use crate::engine::finding::{Body, Finding, Problem, SummaryFinding};
+use crate::engine::finding::{Body, Finding, SummaryFinding};
 use crate::engine::message::{Command, Event, JobId, NoticeLevel, Outcome};
 use crate::engine::spec::Spec;
-use crate::figure::text::printable;
 use crate::session::record::Recorder;
 
 /// How a run ended.
@@ -112,9 +113,10 @@ impl Run<'_, '_> {
     fn record(&mut self, write: impl FnOnce(&mut Recorder) -> Result<(), crate::session::SessionError>) {
         let Some(recorder) = &mut self.sinks.recorder else { return };
         if let Err(error) = write(recorder) {
-            self.sinks
-                .meter
-                .say(&format!("warning: {}; the run goes on unrecorded", printable(&error.to_string())));
+            self.sinks.meter.say(&format!(
+                "warning: {}; the run goes on unrecorded",
+                printable_label(&error.to_string())
+            ));
             self.sinks.recorder = None;
         }
     }
@@ -129,7 +131,7 @@ impl Run<'_, '_> {
                 self.sinks.meter.show(progress)
             }
             Event::Forecast { generation, forecast } if *generation == self.job && !forecast.refined => {
-                let model = printable(&forecast.model);
+                let model = printable_label(&forecast.model);
                 self.sinks.meter.tell(&format!("forecast for {model}: {}", forecast.summary()));
             }
             Event::Finding { generation, finding } if *generation == self.job => {
@@ -137,7 +139,7 @@ impl Run<'_, '_> {
             }
             Event::Notice(notice) if notice.level != NoticeLevel::Info => {
                 let level = if notice.level == NoticeLevel::Error { "error" } else { "warning" };
-                self.sinks.meter.say(&format!("{level}: {}", printable(&notice.problem.to_string())));
+                self.sinks.meter.say(&format!("{level}: {}", printable_label(&notice.problem.to_string())));
             }
             Event::Finished { job, outcome, .. } if *job == self.job => return Ok(Some(outcome.clone())),
             _ => {}
@@ -148,7 +150,7 @@ impl Run<'_, '_> {
     fn finding(&mut self, finding: &Finding) -> Result<(), CliError> {
         match &finding.body {
             Body::Error(problem) => {
-                self.sinks.meter.say(&format!("error: {}", printable(&problem.to_string())));
+                self.sinks.meter.say(&format!("error: {}", printable_label(&problem.to_string())));
                 self.errors.push(problem.clone());
             }
             Body::Summary(_) => {

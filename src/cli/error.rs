@@ -2,9 +2,11 @@
 
 use thiserror::Error;
 
+use crate::base::files::FileError;
+use crate::base::numbers::NumberError;
+use crate::base::text::printable_label;
 use crate::engine::spec::SpecError;
 use crate::figure::FigureError;
-use crate::figure::text::printable;
 use crate::session::SessionError;
 
 /// Everything was done.
@@ -51,9 +53,24 @@ impl CliError {
         match self {
             CliError::Usage(what) | CliError::Failed(what) => {
                 // Errors quote file names and contents; a long one keeps its lines.
-                Some(what.lines().map(printable).collect::<Vec<_>>().join("\n"))
+                Some(what.lines().map(printable_label).collect::<Vec<_>>().join("\n"))
             }
             CliError::Cancelled | CliError::Told | CliError::Closed => None,
+        }
+    }
+}
+
+impl From<NumberError> for CliError {
+    fn from(error: NumberError) -> Self {
+        CliError::Usage(error.to_string())
+    }
+}
+
+impl From<FileError> for CliError {
+    fn from(error: FileError) -> Self {
+        match error {
+            FileError::There(_) => CliError::Usage(error.to_string()),
+            FileError::Write { .. } => CliError::Failed(error.to_string()),
         }
     }
 }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::error::CliError;
-use super::number::number;
 use super::{output, replay, suggest};
+use crate::base::numbers::number;
 use crate::engine::board::{Board, Curve};
 use crate::engine::spec::OracleKind;
 use crate::figure::{self, Figure, reliability};
@@ -50,7 +50,7 @@ pub fn export(args: &ExportArgs) -> Result<(), CliError> {
     let mut figure = pick(&session.board(), args)?;
     figure.provenance.entries.push(("session".into(), args.session.clone()));
     figure::export(&figure, &args.out)?;
-    output::say(&figure::text::printable(&format!("wrote {}", args.out.display())));
+    output::say(&crate::base::text::printable_label(&format!("wrote {}", args.out.display())));
     Ok(())
 }
 

@@ -12,13 +12,13 @@ use clap::{Args, Subcommand};
 use super::error::CliError;
 use super::progress::Meter;
 use super::{names, output, signals, suggest};
+use crate::base::Cancelled;
+use crate::base::text::printable_label;
 use crate::engine::message;
-use crate::figure::text::printable;
+use crate::gallery::bars;
+use crate::gallery::score::Sizes;
+use crate::gallery::{self, Card, GalleryError, Options, Progress, RECIPES, Recipe, Stage};
 use crate::model::builtin::BUILTINS;
-use crate::model::gallery::bars;
-use crate::model::gallery::score::Sizes;
-use crate::model::gallery::{self, Card, GalleryError, Options, Progress, RECIPES, Recipe, Stage};
-use crate::stats::Cancelled;
 
 /// The built-in models: list them, show their cards, make them again.
 #[derive(Debug, Args)]
@@ -111,7 +111,7 @@ fn card(model: &str, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
 
 /// Prints lines that may hold text from a file.
 fn print(text: &str, out: &mut dyn Write) -> Result<(), CliError> {
-    text.lines().try_for_each(|line| output::line(out, &printable(line)))
+    text.lines().try_for_each(|line| output::line(out, &printable_label(line)))
 }
 
 /// A few lines per model: shape and scores, and for the minis which bars are met.
@@ -174,7 +174,7 @@ fn train(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError> {
     });
     reporter.meter.clear();
     print(&made?.to_string(), out)?;
-    output::line(out, &printable(&format!("written to {}", options.out.display())))
+    output::line(out, &printable_label(&format!("written to {}", options.out.display())))
 }
 
 /// A flag that Ctrl-C (or a polite end by the system) sets; the work is stopped between two steps.

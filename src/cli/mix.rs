@@ -9,11 +9,11 @@ use clap::Args;
 use super::error::CliError;
 use super::gallery::{Reporter, stop_on_interrupt};
 use super::{names, output};
-use crate::figure::text::printable;
+use crate::base::Cancelled;
+use crate::base::text::printable_label;
+use crate::gallery::GalleryError;
+use crate::gallery::further::{Diet, Keep, Outcome, Settings, Start, mix};
 use crate::model::ModelSource;
-use crate::model::gallery::GalleryError;
-use crate::model::gallery::further::{Diet, Keep, Outcome, Settings, Start, mix};
-use crate::stats::Cancelled;
 
 /// What is continued, on what, and where the results go.
 #[derive(Debug, Args)]
@@ -95,7 +95,7 @@ pub fn run(args: &MixArgs, out: &mut dyn Write) -> Result<(), CliError> {
         if args.json {
             output::json(out, outcome)?;
         } else {
-            output::line(out, &printable(&line(outcome)))?;
+            output::line(out, &printable_label(&line(outcome)))?;
         }
     }
     Ok(end?)
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn an_outcome_is_one_line() {
-        use crate::model::gallery::card::Score;
+        use crate::gallery::card::Score;
         use crate::stats::Estimate;
         let share = Estimate { mean: 0.5, lo: 0.25, hi: 0.75 };
         let score = Score { id: "p1_first".into(), what: String::new(), share, n: 16 };

@@ -9,7 +9,6 @@ pub mod gallery;
 pub mod mix;
 pub mod models;
 pub mod names;
-pub mod number;
 pub mod output;
 pub mod progress;
 pub mod replay;
@@ -30,7 +29,7 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 
 use self::error::CliError;
-use crate::figure::text::printable;
+use crate::base::text::printable_label;
 
 /// How far can a probe of a language model be trusted?
 #[derive(Debug, Parser)]
@@ -79,7 +78,7 @@ pub fn main() -> ExitCode {
         Err(error) => {
             // clap quotes arguments as they are; those that could steer the terminal are shown without colour.
             if std::env::args_os().any(|a| a.to_string_lossy().chars().any(char::is_control)) {
-                error.render().to_string().lines().for_each(|line| output::say(&printable(line)));
+                error.render().to_string().lines().for_each(|line| output::say(&printable_label(line)));
             } else {
                 // Help and version are no errors and go to standard output; clap knows which is which.
                 let _ = error.print();
@@ -124,7 +123,7 @@ fn set_panic_hook() {
 fn tell_panic() {
     let text = PANIC.lock().unwrap_or_else(PoisonError::into_inner);
     output::say("internal error; RUST_BACKTRACE=1 shows more, and a report would help");
-    text.lines().for_each(|line| output::say(&format!("  {}", printable(line))));
+    text.lines().for_each(|line| output::say(&format!("  {}", printable_label(line))));
 }
 
 fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), CliError> {

@@ -11,10 +11,10 @@ use clap::Subcommand;
 
 use super::error::CliError;
 use super::{names, output};
+use crate::base::size;
+use crate::base::text::printable_label;
 use crate::engine::inspection::Inspection;
 use crate::engine::local::Cache;
-use crate::engine::size;
-use crate::figure::text::printable;
 use crate::model::builtin::BUILTINS;
 use crate::model::families::ConfigFile;
 use crate::model::hub::{self, Settings};
@@ -143,7 +143,7 @@ fn list(out: &mut dyn Write) -> Result<(), CliError> {
             Ok(family) => format!("{family}, in the hub cache"),
             Err(e) => format!("in the hub cache, cannot be loaded: {e}"),
         };
-        output::line(out, &format!("{:<28} {}", printable(&id), printable(&about)))?;
+        output::line(out, &format!("{:<28} {}", printable_label(&id), printable_label(&about)))?;
     }
     output::line(out, "also: any folder in Hugging Face layout, or a hub id (organisation/name)")?;
     output::line(
@@ -177,7 +177,7 @@ fn cache(what: &CacheCommand, out: &mut dyn Write) -> Result<(), CliError> {
         ("trained probes", format!("{probes}, {}", size::show(bytes))),
         ("  folder", place(cache.dir())),
     ] {
-        output::line(out, &format!("{key:<16} {}", printable(&value)))?;
+        output::line(out, &format!("{key:<16} {}", printable_label(&value)))?;
     }
     Ok(())
 }
@@ -196,13 +196,13 @@ fn show(
     }
     let model = load(&source, (device, dtype))?;
     for (key, value) in Inspection::of(name, &model, 0.0).lines() {
-        output::line(out, &format!("{key:<20} {}", printable(&value)))?;
+        output::line(out, &format!("{key:<20} {}", printable_label(&value)))?;
     }
     let Some(card) = model.card() else { return Ok(()) };
     // JSON escapes control characters, so the card's lines are safe to print.
     let card = serde_json::to_string_pretty(card).map_err(|e| CliError::Failed(e.to_string()))?;
     output::line(out, "card")?;
-    card.lines().try_for_each(|line| output::line(out, &format!("  {}", printable(line))))
+    card.lines().try_for_each(|line| output::line(out, &format!("  {}", printable_label(line))))
 }
 
 /// Reads a model's address; one that cannot be is a wrong command line.

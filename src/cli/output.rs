@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::error::CliError;
-use crate::model::weights;
+use crate::base::files;
 
 /// Writes a line and flushes it, so that a reader at the other end of a pipe sees it at once.
 ///
@@ -39,39 +39,5 @@ pub fn say(text: &str) {
 /// # Errors
 /// [`CliError::Failed`] with the path, where its folder cannot be written.
 pub fn beside(path: &Path) -> Result<tempfile::NamedTempFile, CliError> {
-    weights::beside(path).map_err(|e| CliError::Failed(format!("cannot write {}: {e}", path.display())))
-}
-
-/// A file that is written beside its place and put there when it is whole.
-#[derive(Debug)]
-pub struct Whole<'a> {
-    /// What is written to.
-    pub file: tempfile::NamedTempFile,
-    path: &'a Path,
-    force: bool,
-}
-
-impl<'a> Whole<'a> {
-    /// For `path`. What stands there already is replaced only by `force`.
-    ///
-    /// # Errors
-    /// [`CliError::Usage`] where it may not be replaced, [`CliError::Failed`] where its folder cannot be written.
-    pub fn new(path: &'a Path, force: bool) -> Result<Self, CliError> {
-        if !force && path.symlink_metadata().is_ok() {
-            let what = format!("{} is there already; --force replaces it", path.display());
-            return Err(CliError::Usage(what));
-        }
-        Ok(Self { file: beside(path)?, path, force })
-    }
-
-    /// Puts it in its place.
-    ///
-    /// # Errors
-    /// [`CliError::Failed`], also where something has come to stand there in the meantime.
-    pub fn place(self) -> Result<(), CliError> {
-        let Self { file, path, force } = self;
-        let placed = if force { file.persist(path) } else { file.persist_noclobber(path) };
-        let failed = |e: tempfile::PersistError| format!("cannot write {}: {}", path.display(), e.error);
-        placed.map(|_| ()).map_err(|e| CliError::Failed(failed(e)))
-    }
+    files::beside(path).map_err(|e| CliError::Failed(format!("cannot write {}: {e}", path.display())))
 }

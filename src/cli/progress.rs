@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::output::say;
+use crate::base::text::printable_label;
 use crate::engine::message::Progress;
-use crate::figure::text::printable;
 
 /// Plain lines come at most this often within a stage.
 const PLAIN_EVERY: Duration = Duration::from_secs(5);
@@ -92,7 +92,7 @@ impl Meter {
 fn describe(p: &Progress) -> String {
     let rate = if p.rate > 0.0 { format!("  {} {}/s", count(p.rate), p.unit) } else { String::new() };
     let left = p.left.filter(|l| l.is_finite()).map_or(String::new(), |l| format!("  {} left", span(l)));
-    printable(&format!("{}  {}/{}{rate}{left}", p.stage, p.done, p.total))
+    printable_label(&format!("{}  {}/{}{rate}{left}", p.stage, p.done, p.total))
 }
 
 fn count(x: f64) -> String {

@@ -8,9 +8,9 @@ use clap::Args;
 
 use super::error::CliError;
 use super::{output, table};
+use crate::base::text::printable_label;
 use crate::engine::board::Board;
 use crate::engine::message::Event;
-use crate::figure::text::printable;
 use crate::session::format::{Item, Session};
 use crate::session::replay::Player;
 use crate::session::{SessionError, name};
@@ -39,7 +39,7 @@ pub struct ReplayArgs {
 }
 
 fn speed(text: &str) -> Result<f64, String> {
-    let value = super::number::number(text).map_err(|e| e.to_string())?;
+    let value = crate::base::numbers::number(text).map_err(|e| e.to_string())?;
     if value > 0.0 {
         Ok(value)
     } else {
@@ -60,7 +60,7 @@ pub fn open(what: &str) -> Result<Session, CliError> {
     };
     let session = Session::read(&path)?;
     for sentence in session.losses.sentences() {
-        output::say(&format!("warning: {}: {sentence}", printable(&path.display().to_string())));
+        output::say(&format!("warning: {}: {sentence}", printable_label(&path.display().to_string())));
     }
     Ok(session)
 }

@@ -10,11 +10,11 @@ use super::drive::{End, Sinks, drive};
 use super::error::CliError;
 use super::progress::Meter;
 use super::{names, output, signals, table};
+use crate::base::size;
 use crate::engine::Engine;
 use crate::engine::board::Board;
 use crate::engine::local::{self, Cache, LocalEngine, LocalOptions};
 use crate::engine::message::{EngineInfo, Event};
-use crate::engine::size;
 use crate::engine::spec::Spec;
 use crate::figure;
 use crate::session::format::Header;
@@ -119,7 +119,7 @@ fn foresee(args: &RunArgs, task: &Task, options: LocalOptions, out: &mut dyn Wri
             output::json(out, forecast)?;
             continue;
         }
-        let model = figure::text::printable(&forecast.model);
+        let model = crate::base::text::printable_label(&forecast.model);
         output::line(out, &format!("{}: {model}: {}", task.stem, forecast.summary()))?;
         for part in &forecast.parts {
             output::line(out, &format!("  {:<28} {}", part.name, size::show(part.bytes)))?;
@@ -165,7 +165,10 @@ pub async fn execute(
         let (board, session) = (sinks.board, sinks.recorder.map(|r| r.path().to_owned()));
         report.close(&board, end.as_ref().is_ok_and(|e| *e == End::Done))?;
         if let Some(path) = session.filter(|_| !args.quiet) {
-            output::say(&format!("session {}", figure::text::printable(&path.display().to_string())));
+            output::say(&format!(
+                "session {}",
+                crate::base::text::printable_label(&path.display().to_string())
+            ));
         }
         let end = end?;
         if !args.json {
@@ -232,7 +235,7 @@ impl Report {
             }
         }
         if !self.quiet {
-            let shown = figure::text::printable(&folder.display().to_string());
+            let shown = crate::base::text::printable_label(&folder.display().to_string());
             output::say(&format!("{} figures and findings.jsonl in {shown}", figures.len()));
         }
         Ok(())
@@ -257,7 +260,7 @@ fn record(args: &RunArgs, task: &Task, folder: Option<&Path>, info: Option<&Engi
     let warn = |error: crate::session::SessionError| {
         output::say(&format!(
             "warning: {}; the run is not recorded",
-            figure::text::printable(&error.to_string())
+            crate::base::text::printable_label(&error.to_string())
         ));
     };
     begin().map_err(warn).ok()

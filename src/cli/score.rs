@@ -6,10 +6,10 @@ use clap::Args;
 use serde::Serialize;
 
 use super::error::CliError;
-use super::number::probability;
 use super::output;
+use crate::base::matrix::Dense;
+use crate::base::numbers::probability_of as probability;
 use crate::lab::interventions::score;
-use crate::probe::matrix::Dense;
 use crate::stats::distance::total_variation;
 
 /// How far from one the probabilities of a distribution may add up.

@@ -1,10 +1,10 @@
 //! The summary of a run as text: data, probes, optima, each number with its interval.
 
+use crate::base::text::printable_label;
 use crate::engine::board::{Board, Tagged};
 use crate::engine::finding::{DataFinding, OptimumFinding, ProbeFinding, ProbeRole};
 use crate::engine::message::NoticeLevel;
 use crate::figure::reliability::title;
-use crate::figure::text::printable;
 use crate::stats::estimate::Estimate;
 use unicode_width::UnicodeWidthStr;
 
@@ -13,7 +13,7 @@ pub fn table(board: &Board) -> Vec<String> {
     let mut out = Vec::new();
     if let Some(job) = &board.job {
         let spec = &job.spec;
-        out.push(printable(&format!(
+        out.push(printable_label(&format!(
             "{} on {}, target {}, seed {}, spec {}",
             spec.task.name,
             spec.models.join(", "),
@@ -43,14 +43,14 @@ pub fn table(board: &Board) -> Vec<String> {
             NoticeLevel::Warning => "warning",
             NoticeLevel::Error => "error",
         };
-        out.push(format!("{level}: {}", printable(&notice.problem.to_string())));
+        out.push(format!("{level}: {}", printable_label(&notice.problem.to_string())));
     }
     if let Some(s) = &board.results.summary {
         let state = if s.value.cancelled { "cancelled after" } else { "done in" };
         out.push(String::new());
         let text =
             format!("{state} {:.1} s on {}, probity {}", s.value.seconds, s.value.device, s.value.version);
-        out.push(printable(&text));
+        out.push(printable_label(&text));
     }
     out
 }
@@ -71,8 +71,8 @@ fn describe(data: &Tagged<DataFinding>) -> Vec<String> {
         score(d.phi.0),
         score(d.phi.1),
     );
-    let source = d.source.as_ref().map(|s| printable(&format!("data {}", s.summary())));
-    [printable(&line)].into_iter().chain(source).collect()
+    let source = d.source.as_ref().map(|s| printable_label(&format!("data {}", s.summary())));
+    [printable_label(&line)].into_iter().chain(source).collect()
 }
 
 const PROBE_HEAD: [&str; 6] = ["role", "property", "classifier", "accuracy", "majority", "calibration error"];
@@ -126,7 +126,7 @@ pub fn section(out: &mut Vec<String>, head: &str, columns: &[&str], rows: Vec<Ve
         return;
     }
     let mut all = vec![columns.iter().map(|c| (*c).to_owned()).collect::<Vec<_>>()];
-    all.extend(rows.into_iter().map(|row| row.iter().map(|cell| printable(cell)).collect()));
+    all.extend(rows.into_iter().map(|row| row.iter().map(|cell| printable_label(cell)).collect()));
     let width = |c: usize| all.iter().map(|row| row[c].width()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns.len()).map(width).collect();
     out.push(String::new());

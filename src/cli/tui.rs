@@ -8,10 +8,10 @@ use clap::Args;
 
 use super::error::CliError;
 use super::names;
-use crate::engine::finding::Problem;
+use crate::base::Problem;
+use crate::base::size;
 use crate::engine::local::{Cache, LocalEngine, LocalOptions};
 use crate::engine::message::{Notice, NoticeLevel};
-use crate::engine::size;
 use crate::engine::spec::Spec;
 use crate::figure::{self, Figure};
 use crate::session::format::{Header, Session};

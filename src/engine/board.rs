@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::data::DataAnswer;
 pub use super::data::DataDossier;
 use super::finding::{
-    BehaviourFinding, Body, DataFinding, ExampleFinding, Finding, OptimumFinding, ProbeFinding, Problem,
+    BehaviourFinding, Body, DataFinding, ExampleFinding, Finding, OptimumFinding, ProbeFinding,
     ReliabilityFinding, SummaryFinding,
 };
 use super::forecast::Forecast;
@@ -19,6 +19,7 @@ use super::message::{
     Command, EngineInfo, Event, Generation, JobId, ModelInfo, Notice, NoticeLevel, Outcome, Progress,
 };
 use super::spec::{OracleKind, Spec};
+use crate::base::Problem;
 
 /// Notices kept; older ones are dropped.
 const MAX_NOTICES: usize = 200;

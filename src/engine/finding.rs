@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::spec::{LabId, OracleKind};
+use crate::base::Problem;
 use crate::corpus::own::Provenance;
 use crate::stats::estimate::Estimate;
 
@@ -245,29 +246,6 @@ pub struct SummaryFinding {
     /// True where the user stopped the run.
     pub cancelled: bool,
 }
-
-/// What failed, on what, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problem {
-    /// What failed.
-    pub what: String,
-    /// On what: file, line, model, method.
-    pub r#where: String,
-    /// What the user can do.
-    pub hint: String,
-}
-
-impl std::fmt::Display for Problem {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}: {}", self.r#where, self.what)?;
-        if !self.hint.is_empty() {
-            write!(f, " ({})", self.hint)?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for Problem {}
 
 #[cfg(test)]
 mod tests {

@@ -3,8 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::finding::Problem;
-use super::size::show;
+use crate::base::Problem;
+use crate::base::size::show;
 use crate::model::chunk::TOKENS_PER_BATCH;
 
 /// What a run of one model will need.

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::data::{DataAnswer, DataRequest};
-use super::finding::{Finding, Problem};
+use super::finding::Finding;
 use super::forecast::Forecast;
 use super::inspection::{CheckRow, Inspection};
 use super::spec::Spec;
+use crate::base::Problem;
 
 /// Number of a run within a session, from 1.
 pub type JobId = u64;

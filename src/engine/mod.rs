@@ -11,7 +11,6 @@ pub mod forecast;
 pub mod inspection;
 pub mod local;
 pub mod message;
-pub mod size;
 pub mod spec;
 
 use thiserror::Error;

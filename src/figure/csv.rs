@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::text::printable;
 use super::{Figure, Layer};
+use crate::base::text::printable_label;
 
 /// The figure's points as CSV: comment lines `# key: value`, then `series,x,y,lo,hi,n`. Numbers are written so that they
 /// read back exactly; `lo` and `hi` are empty where a point has no interval. Guides are no data and are left out.
@@ -11,7 +11,7 @@ pub fn to_csv(figure: &Figure) -> String {
     let mut out = String::new();
     let mut comment = |key: &str, value: &str| {
         // Writing to a String cannot fail.
-        let _ = writeln!(out, "# {}: {}", printable(key), printable(value));
+        let _ = writeln!(out, "# {}: {}", printable_label(key), printable_label(value));
     };
     comment("figure", &figure.title);
     comment("x", &figure.x.label);
@@ -22,7 +22,7 @@ pub fn to_csv(figure: &Figure) -> String {
     out.push_str("series,x,y,lo,hi,n\n");
     for layer in &figure.layers {
         let Layer::Series(series) = layer else { continue };
-        let name = quote(&printable(&series.label));
+        let name = quote(&printable_label(&series.label));
         for p in &series.points {
             let (lo, hi) =
                 p.band.map_or((String::new(), String::new()), |(lo, hi)| (lo.to_string(), hi.to_string()));

@@ -8,8 +8,8 @@ use plotters::style::text_anchor::{HPos, VPos};
 
 use super::canvas::{At, Canvas, Medium, Pen, Type};
 use super::scale::Fitted;
-use super::text::printable;
 use super::{Datum, Figure, FigureError, Layer, Series};
+use crate::base::text::printable_label;
 
 /// Okabe and Ito's colours, which people with any kind of colour vision can tell apart; the pale yellow comes last.
 const PALETTE: [RGBColor; 8] = [
@@ -87,7 +87,7 @@ pub fn draw<B: DrawingBackend>(
 
     let title = type_of(TITLE, INK, HPos::Left, VPos::Top);
     canvas.text(
-        &canvas.cut(&printable(&figure.title), width - left - MARGIN, title)?,
+        &canvas.cut(&printable_label(&figure.title), width - left - MARGIN, title)?,
         (left, MARGIN),
         title,
     )?;
@@ -100,7 +100,8 @@ pub fn draw<B: DrawingBackend>(
 
     let fine = type_of(FINE, GREY, HPos::Left, VPos::Top);
     let entries = figure.provenance.entries.iter();
-    let words: Vec<String> = entries.map(|(k, v)| format!("{} {}", printable(k), printable(v))).collect();
+    let words: Vec<String> =
+        entries.map(|(k, v)| format!("{} {}", printable_label(k), printable_label(v))).collect();
     let lines = canvas.wrap(&words, "  ·  ", width - left - MARGIN, fine)?;
     let footer = height - MARGIN - lines.len() as f64 * (FINE + 4.0);
     for (k, line) in lines.iter().enumerate() {
@@ -164,7 +165,7 @@ fn legend<B: DrawingBackend>(
     let grouped = named.windows(2).any(|pair| pair[0].colour == pair[1].colour);
     for (k, series) in named.iter().enumerate() {
         let new_group = grouped && k > 0 && named[k - 1].colour != series.colour;
-        let label = printable(&series.label);
+        let label = printable_label(&series.label);
         let sample = if series.dash.is_some() { 34.0 } else { 14.0 };
         let width = sample + 6.0 + canvas.width(&label, text)?;
         if x > left && (new_group || x + width > right) {
@@ -223,9 +224,9 @@ fn axes<B: DrawingBackend>(
         }
     }
     let name = type_of(LABEL, INK, HPos::Center, VPos::Top);
-    canvas.text(&printable(&figure.x.label), ((l + r) / 2.0, b + 27.0), name)?;
+    canvas.text(&printable_label(&figure.x.label), ((l + r) / 2.0, b + 27.0), name)?;
     let upwards = Type { upwards: true, ..name };
-    canvas.text(&printable(&figure.y.label), (MARGIN - 4.0, (t + b) / 2.0), upwards)
+    canvas.text(&printable_label(&figure.y.label), (MARGIN - 4.0, (t + b) / 2.0), upwards)
 }
 
 /// Consecutive points that a line may join: none is joined across the gap between zero and a logarithmic axis.
@@ -291,7 +292,7 @@ fn vertical<B: DrawingBackend>(
     let Some(share) = frame.x.place(x) else { return Ok(()) };
     let x = frame.px(share);
     canvas.line(&[(x, frame.top - 3.0), (x, frame.bottom)], Pen::new(GREY, 1.1))?;
-    let label = printable(label);
+    let label = printable_label(label);
     let text = type_of(SMALL, INK, HPos::Center, VPos::Bottom);
     let half = canvas.width(&label, text)? / 2.0;
     let x = x.clamp(frame.left + half, (frame.right - half).max(frame.left + half));
@@ -308,7 +309,7 @@ fn horizontal<B: DrawingBackend>(
     let y = frame.py(share);
     canvas.line(&[(frame.left, y), (frame.right, y)], Pen::new(GREY, 1.1))?;
     let text = type_of(SMALL, INK, HPos::Right, VPos::Bottom);
-    canvas.text(&printable(label), (frame.right - 4.0, y - 3.0), text)
+    canvas.text(&printable_label(label), (frame.right - 4.0, y - 3.0), text)
 }
 
 fn guide<B: DrawingBackend>(
@@ -320,5 +321,5 @@ fn guide<B: DrawingBackend>(
     let at: Vec<At> = points.iter().filter_map(|&(x, y)| frame.at(x, y)).collect();
     canvas.line(&at, Pen::new(PALE, 1.0))?;
     let Some(&(x, y)) = at.last() else { return Ok(()) };
-    canvas.text(&printable(label), (x + INSET + 3.0, y), type_of(FINE, GREY, HPos::Left, VPos::Center))
+    canvas.text(&printable_label(label), (x + INSET + 3.0, y), type_of(FINE, GREY, HPos::Left, VPos::Center))
 }

@@ -9,14 +9,13 @@ mod png;
 pub mod reliability;
 pub mod scale;
 mod svg;
-pub mod text;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::model::weights;
+use crate::base::files;
 
 /// A figure.
 #[derive(Debug, Clone, PartialEq)]
@@ -191,7 +190,7 @@ pub fn export(figure: &Figure, path: &Path) -> Result<(), FigureError> {
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
     let bytes = render(figure, extension)?.ok_or_else(|| FigureError::Extension { path: path.to_owned() })?;
     let fail = |source| FigureError::Write { path: path.to_owned(), source };
-    let mut file = weights::beside(path).map_err(fail)?;
+    let mut file = files::beside(path).map_err(fail)?;
     file.write_all(&bytes).map_err(fail)?;
     file.persist(path).map_err(|e| fail(e.error))?;
     Ok(())

@@ -3,8 +3,8 @@
 use plotters::backend::BitMapBackend;
 use plotters::drawing::IntoDrawingArea;
 
-use super::text::printable;
 use super::{Figure, FigureError, canvas, draw};
+use crate::base::text::printable_label;
 
 /// Pixels of the file per logical pixel.
 const RESOLUTION: u32 = 2;
@@ -63,9 +63,9 @@ fn encode(
     let unit = png::Unit::Meter;
     encoder.set_pixel_dims(Some(png::PixelDimensions { xppu: DENSITY, yppu: DENSITY, unit }));
     encoder.add_text_chunk("Software".into(), format!("Probity {}", env!("CARGO_PKG_VERSION")))?;
-    encoder.add_itxt_chunk("Title".into(), printable(&figure.title))?;
+    encoder.add_itxt_chunk("Title".into(), printable_label(&figure.title))?;
     for (key, value) in &figure.provenance.entries {
-        encoder.add_itxt_chunk(keyword(key), printable(value))?;
+        encoder.add_itxt_chunk(keyword(key), printable_label(value))?;
     }
     let mut writer = encoder.write_header()?;
     writer.write_image_data(pixels)?;

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use plotters::backend::SVGBackend;
 use plotters::drawing::IntoDrawingArea;
 
-use super::text::printable;
 use super::{Figure, FigureError, canvas, draw};
+use crate::base::text::printable_label;
 
 /// Units of the view box per logical pixel: plotters writes whole numbers only.
 const FACTOR: u32 = 20;
@@ -42,7 +42,7 @@ pub fn to_svg(figure: &Figure) -> Result<String, FigureError> {
 }
 
 fn escape(text: &str) -> String {
-    printable(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    printable_label(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]

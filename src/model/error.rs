@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::hook::HookPoint;
-use crate::stats::Cancelled;
+use crate::base::Cancelled;
 
 /// Every failure of loading or running a model.
 #[derive(Debug, thiserror::Error)]

@@ -20,7 +20,6 @@ pub mod dtype;
 pub mod error;
 pub mod exec;
 pub mod families;
-pub mod gallery;
 pub mod hook;
 pub mod hub;
 pub mod params;
@@ -60,6 +59,7 @@ use self::families::{ConfigFile, bilstm};
 use self::hub::OnTransfer;
 use self::source::Files;
 use self::static_vectors::StaticVectors;
+use crate::base::files::hex;
 
 /// A loaded model.
 pub struct Model {
@@ -315,12 +315,4 @@ fn identity(mut hash: Sha256, dtype: Dtype) -> String {
         hash.update(dtype.to_string());
     }
     hex(&hash.finalize())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(64), |mut s, b| {
-        let _ = write!(s, "{b:02x}");
-        s
-    })
 }

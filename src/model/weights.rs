@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::array::Array;
 use super::error::{ModelError, Result};
+use crate::base::text::shortened;
 
 /// Longest header that is read: the limit of the reference implementation.
 const LONGEST_HEADER: usize = 100_000_000;
@@ -331,30 +332,12 @@ pub fn write_f16(path: &Path, tensors: &[(String, Array)]) -> Result<()> {
     write_whole(path, &bytes)
 }
 
-/// A new file in the folder of `path`, to be renamed to it when it is whole. Its mode is that of an ordinary file: temporary
-/// ones are private by default, and results are to be shared as the user's umask says.
-///
-/// # Errors
-/// Where the folder cannot be written.
-pub fn beside(path: &Path) -> std::io::Result<tempfile::NamedTempFile> {
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.prefix(".probity-").tempfile_in(folder)
-}
-
 /// Writes a file beside its place and renames it there.
 ///
 /// # Errors
 /// [`ModelError::Io`].
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<()> {
-    use std::io::Write;
-    let mut file = beside(path).map_err(ModelError::io(path))?;
-    file.write_all(bytes).map_err(ModelError::io(path))?;
-    file.as_file().sync_all().map_err(ModelError::io(path))?;
-    file.persist(path).map_err(|e| ModelError::Io { path: path.to_owned(), source: e.error })?;
-    Ok(())
+    crate::base::files::write_whole(path, bytes).map_err(ModelError::io(path))
 }
 
 #[allow(unsafe_code)]
@@ -373,9 +356,9 @@ fn label(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// A name from a file, short and without control characters.
+/// A name from a file, short and printable.
 fn printable(name: &str) -> String {
-    name.chars().take(80).collect::<String>().escape_debug().to_string()
+    shortened(name, 80)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! How good a classifier is, and how far its probabilities can be believed.
 
 use super::data::Labelled;
-use super::matrix::{Dense, argmax};
+use crate::base::matrix::{Dense, argmax};
 use crate::stats::Estimate;
 use crate::stats::intervals::wilson;
 use serde::{Deserialize, Serialize};

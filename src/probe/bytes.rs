@@ -4,7 +4,7 @@
 //! before it. A file cut short, changed or made by another version is an error that says so: a cache that lies would change
 //! results silently. Lengths are checked against what is there before anything is allocated.
 
-use super::matrix::{Dense, Real};
+use crate::base::matrix::{Dense, Real};
 use sha2::{Digest, Sha256};
 
 const MAGIC: &[u8; 8] = b"probity\0";

@@ -1,7 +1,7 @@
 //! Embeddings with labels, and who may train on them.
 
-use super::matrix::Matrix;
 use super::split::{Part, Role, TestSplit};
+use crate::base::matrix::Matrix;
 use std::marker::PhantomData;
 
 /// Data that cannot train or test a classifier.

@@ -4,11 +4,11 @@ use super::ProbeError;
 use super::bytes::{BytesError, Reader, Writer, malformed};
 use super::data::TrainingData;
 use super::linear;
-use super::matrix::{Dense, Matrix, softmax_rows};
 use super::mlp::{Layer, Mlp};
 use super::split::Role;
 use super::train::{Recipe, Score, Trained, train};
-use crate::stats::{Cancelled, Pulse, SharedPulse};
+use crate::base::matrix::{Dense, Matrix, softmax_rows};
+use crate::base::{Cancelled, Pulse, SharedPulse};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
@@ -288,8 +288,8 @@ impl<R: Role> Probe<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::NoPulse;
     use crate::probe::split::{Intervention, Oracle, Split};
-    use crate::stats::NoPulse;
     use crate::stats::rng::{stream, unit};
 
     fn data() -> TrainingData<Oracle> {

@@ -10,9 +10,9 @@
 
 use super::data::Labelled;
 use super::lbfgs::{Objective, minimise};
-use super::matrix::{Dense, Matrix, argmax, softmax_rows};
 use super::subspace::Subspace;
-use crate::stats::Cancelled;
+use crate::base::Cancelled;
+use crate::base::matrix::{Dense, Matrix, argmax, softmax_rows};
 use faer::linalg::solvers::{Llt, Solve};
 use faer::{MatMut, MatRef, Side};
 use rayon::prelude::*;

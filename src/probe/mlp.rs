@@ -3,8 +3,8 @@
 //! Without hidden layers it is the linear softmax classifier. Forward and backward are written by hand on the matrix
 //! kernel, in f32 for work and in f64 for checking it.
 
-use super::matrix::{Dense, Matrix, Real};
-use crate::model::exec::cpu::kernels::matmul::{View, matmul};
+use crate::base::matmul::{View, matmul};
+use crate::base::matrix::{Dense, Matrix, Real};
 use crate::stats::rng::unit;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;

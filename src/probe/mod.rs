@@ -8,21 +8,20 @@ pub mod grid;
 mod lbfgs;
 pub mod linear;
 pub mod logistic;
-pub mod matrix;
 pub mod mlp;
 pub mod split;
 pub mod subspace;
 pub mod train;
 
+pub use crate::base::matrix::{Dense, Matrix};
 pub use data::{Labelled, TestData, TrainingData};
 pub use grid::{Grid, Probe};
 pub use logistic::Logistic;
-pub use matrix::{Dense, Matrix};
 pub use mlp::Mlp;
 pub use split::{Intervention, InterventionSplit, Oracle, OracleSplit, Split, TestSplit};
 pub use subspace::Subspace;
 
-use crate::stats::Cancelled;
+use crate::base::Cancelled;
 
 /// What can go wrong while a probe is trained or read back.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -1,6 +1,6 @@
 //! Subspaces by orthonormal bases, and taking them out of embeddings.
 
-use super::matrix::{Dense, Matrix, Real};
+use crate::base::matrix::{Dense, Matrix, Real};
 use faer::MatRef;
 
 /// A subspace of embedding space: the rows of an r x D matrix form an orthonormal basis.

@@ -5,10 +5,10 @@
 //! give epochs (8) and the grid; optimiser, batch and activation are not given: Adam, 64 and ReLU are ours.
 
 use super::data::Labelled;
-use super::matrix::argmax;
 use super::mlp::{Mlp, Pass};
-use crate::model::exec::cpu::kernels::matmul::{View, matmul};
-use crate::stats::Cancelled;
+use crate::base::Cancelled;
+use crate::base::matmul::{View, matmul};
+use crate::base::matrix::argmax;
 use crate::stats::rng::{shuffle, stream};
 use serde::{Deserialize, Serialize};
 

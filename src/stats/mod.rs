@@ -4,9 +4,7 @@ pub mod bootstrap;
 pub mod distance;
 pub mod estimate;
 pub mod intervals;
-pub mod pulse;
 pub mod rng;
 pub mod special;
 
 pub use estimate::Estimate;
-pub use pulse::{Cancelled, NoPulse, Pulse, SharedPulse};

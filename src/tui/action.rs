@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::commands::CommandId;
 use super::key::Key;
-use crate::engine::finding::Problem;
+use crate::base::Problem;
 use crate::engine::message::{Command, Event, Notice};
 use crate::figure::Figure;
 use crate::session::replay::Step;

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use super::commands::{COMMANDS, CommandId, Context, entry};
 use super::key::Key;
-use super::text::printable;
-use crate::engine::finding::Problem;
+use crate::base::Problem;
+use crate::base::text::printable;
 
 /// The shipped keymap, which spells out the defaults.
 pub const DEFAULT_TOML: &str = include_str!("../../assets/keymap.toml");

@@ -17,6 +17,5 @@ pub mod run;
 pub mod search;
 pub mod state;
 pub mod terminal;
-pub mod text;
 pub mod theme;
 pub mod widgets;

@@ -1,6 +1,6 @@
 //! Who keeps what was asked and what was answered.
 
-use crate::engine::finding::Problem;
+use crate::base::Problem;
 use crate::engine::message::{Command, Event};
 use crate::session::{SessionError, record};
 

@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use common::{Harness, Record, fold, measured, start};
 use crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyModifiers};
+use probity::base::Problem;
 use probity::engine::board::Board;
 use probity::engine::fake::FakeEngine;
-use probity::engine::finding::Problem;
 use probity::engine::message::{Command, Event, Outcome};
 use probity::engine::spec::{LayerRef, OracleKind};
 use probity::session::format::{Entry, Item};

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use common::{Harness, Record, start};
+use probity::base::NoPulse;
 use probity::cli::table::table;
 use probity::corpus::doctor::Doctor;
 use probity::corpus::readers::{ReadError, Reading, Set, plain};
@@ -24,7 +25,6 @@ use probity::model::weights::{Checkpoint, shards};
 use probity::model::{Arch, Device, Model, ModelSource};
 use probity::session::format::{Entry, Header, Item, Session};
 use probity::session::replay::Step;
-use probity::stats::NoPulse;
 use probity::tui::action::Action;
 use probity::tui::keymap::Keymap;
 use probity::tui::state::{ReplayState, Start};

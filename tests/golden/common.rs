@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use probity::base::NoPulse;
 use probity::model::check::{Verdict, check};
 use probity::model::{Device, Model, ModelSource};
-use probity::stats::NoPulse;
 use safetensors::{Dtype, SafeTensors};
 use serde_json::Value;
 

@@ -5,13 +5,13 @@ mod attacks;
 mod scores;
 
 use crate::common::{Report, Tensors, json, reference};
+use probity::base::NoPulse;
+use probity::base::matrix::{Real, argmax};
 use probity::lab::interventions::methods::inlp::{Directions, Inlp};
 use probity::lab::interventions::{FitData, Options, find};
 use probity::probe::logistic::Settings;
-use probity::probe::matrix::{Real, argmax};
 use probity::probe::mlp::Layer;
 use probity::probe::{Dense, Intervention, Labelled, Logistic, Matrix, Mlp, Split, TrainingData};
-use probity::stats::NoPulse;
 use serde_json::Value;
 use std::path::PathBuf;
 

@@ -1,12 +1,13 @@
 //! Arbitrary commands, events and findings.
 
+use probity::base::Problem;
 use probity::corpus::own::{Dropped, Provenance};
 use probity::engine::data::{
     DataAnswer, DataDiagnosis, DataInspection, DataQuestion, DataRequest, Part, Parts,
 };
 use probity::engine::finding::{
     BehaviourFinding, Body, DataFinding, ExampleFinding, Finding, OptimumFinding, ProbeFinding, ProbeRole,
-    Problem, ReliabilityFinding, Shift, SummaryFinding,
+    ReliabilityFinding, Shift, SummaryFinding,
 };
 use probity::engine::message::{
     Command, EngineInfo, Event, ModelInfo, Notice, NoticeLevel, Outcome, PointRequest, Progress,

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::{object, say, vocabularies};
+use crate::base::files::Whole;
+use crate::base::text::printable_label;
 use crate::cli::error::CliError;
-use crate::cli::output::Whole;
 use crate::cli::{output, suggest};
 use crate::corpus::doctor::Doctor;
 use crate::corpus::make::{Layout, Line, MakeError, layouts, lines};
 use crate::corpus::readers::Set;
 use crate::corpus::sets::{BuiltIn, built_in};
-use crate::figure::text::printable;
 
 /// What `make` takes.
 #[derive(Debug, Args)]
@@ -73,13 +73,17 @@ pub fn make(args: &MakeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let unfit =
         if args.clean { format!(", {} unfit rows left out", all - lines.len()) } else { String::new() };
     let format = layout.id();
-    output::say(&printable(&format!("{} rows written as {format}, seed {}{unfit}", lines.len(), args.seed)));
+    output::say(&printable_label(&format!(
+        "{} rows written as {format}, seed {}{unfit}",
+        lines.len(),
+        args.seed
+    )));
     let shown = path.display();
     let next = match set.task() {
         Some(task) => format!("under [task] of a spec: name = \"{}\" and data = \"{shown}\"", task.id),
         None => format!("`probity data show {shown}` reads it"),
     };
-    output::say(&printable(&next));
+    output::say(&printable_label(&next));
     Ok(())
 }
 

@@ -4,12 +4,12 @@ use std::io::Write;
 use std::path::Path;
 
 use super::{address, failure, load};
+use crate::base::NoPulse;
+use crate::base::text::printable_label;
 use crate::cli::error::CliError;
 use crate::cli::{output, table};
-use crate::figure::text::printable;
 use crate::model::check::{Report, Row, Verdict, check as compare};
 use crate::model::source::Files;
-use crate::stats::NoPulse;
 
 const COLUMNS: [&str; 6] = ["quantity", "values", "largest deviation", "allowed", "verdict", "where"];
 
@@ -37,7 +37,7 @@ pub fn check(dir: &str, device: &str, json: bool, out: &mut dyn Write) -> Result
 /// The report as text.
 fn lines(report: &Report) -> Vec<String> {
     let against = if report.reference.is_empty() { "values of unknown origin" } else { &report.reference };
-    let head = printable(&format!("{} on {}, against {against}", report.model, report.device));
+    let head = printable_label(&format!("{} on {}, against {against}", report.model, report.device));
     let mut out = Vec::new();
     table::section(&mut out, &head, &COLUMNS, report.rows.iter().map(cells).collect());
     let [passed, deviate, not] =

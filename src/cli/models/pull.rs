@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::{address, failure};
+use crate::base::Cancelled;
+use crate::base::text::printable_label;
 use crate::cli::error::CliError;
 use crate::cli::output::{self, say};
-use crate::figure::text::printable;
 use crate::model::ModelSource;
 use crate::model::hub::{self, Settings, Step, Transfer};
-use crate::stats::Cancelled;
 
 /// Plain lines come at most this often for one file.
 const PLAIN_EVERY: Duration = Duration::from_secs(5);
@@ -25,7 +25,7 @@ pub fn pull(id: &str, out: &mut dyn Write) -> Result<(), CliError> {
     let mut meter = Meter::default();
     let dir = hub::pull(&id, &revision, &Settings::of_process(), &mut |t| meter.show(t));
     meter.clear();
-    output::line(out, &printable(&dir.map_err(failure)?.display().to_string()))
+    output::line(out, &printable_label(&dir.map_err(failure)?.display().to_string()))
 }
 
 /// Shows a download: a bar for each file where a person looks on, plain lines where stderr is a file or a pipe.
@@ -83,5 +83,5 @@ fn describe(t: &Transfer<'_>) -> String {
         Step::Fetching => "fetching",
         Step::Verifying => "verifying",
     };
-    printable(&format!("{step} {}: {}", t.model, t.file))
+    printable_label(&format!("{step} {}: {}", t.model, t.file))
 }

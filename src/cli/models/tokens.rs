@@ -3,9 +3,9 @@
 use std::io::Write;
 
 use super::{address, failure, load};
+use crate::base::text::printable_label;
 use crate::cli::error::CliError;
 use crate::cli::{output, table};
-use crate::figure::text::printable;
 use crate::model::Tokenizer;
 
 /// Prints one line for each token.
@@ -26,7 +26,7 @@ fn lines(tokenizer: &Tokenizer, text: &str) -> Result<Vec<String>, CliError> {
         vec![i.to_string(), e.tokens[i].clone(), e.ids[i].to_string(), piece, special.to_owned()]
     };
     let mut out = Vec::new();
-    let head = printable(&format!("{} tokens", e.ids.len()));
+    let head = printable_label(&format!("{} tokens", e.ids.len()));
     table::section(
         &mut out,
         &head,

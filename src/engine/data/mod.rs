@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 pub use parts::{Part, Parts, parts};
 pub use vocabulary::vocabulary;
 
-use super::finding::Problem;
 use super::message::Progress;
 use super::spec::{Spec, TaskSpec};
+use crate::base::Problem;
 use crate::corpus::doctor::{Diagnosis, Doctor, Vocabulary};
 use crate::corpus::overview::Overview;
 use crate::corpus::readers::{Row, Watch};

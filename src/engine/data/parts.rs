@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::Problem;
 use crate::corpus::task::{ExampleSet, Task};
-use crate::engine::finding::Problem;
 use crate::engine::spec::TaskSpec;
 use crate::lab::interventions::oracle::training_part;
 use crate::lab::interventions::plan::{PropertyLabels, Roles};

@@ -14,6 +14,8 @@ use std::time::Instant;
 use super::fault::problem;
 use super::host::Outbox;
 use super::worker::internal;
+use crate::base::Cancelled;
+use crate::base::Problem;
 use crate::corpus::doctor::Vocabulary;
 use crate::corpus::overview::Overview;
 use crate::corpus::readers::Watch;
@@ -21,11 +23,9 @@ use crate::corpus::sets::{BuiltIn, SetError, Source};
 use crate::engine::data::{
     self, DROPPED, DataAnswer, DataDiagnosis, DataInspection, DataQuestion, DataRequest, EXAMPLES,
 };
-use crate::engine::finding::Problem;
 use crate::engine::message::{Command, Event, Progress};
 use crate::model::ModelError;
 use crate::model::source::expand;
-use crate::stats::Cancelled;
 
 /// Progress is reported at most this often, in seconds.
 const EVERY: f64 = 0.25;

@@ -14,12 +14,13 @@ use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
 
-use crate::engine::size;
+use crate::base::files::hex;
+use crate::base::matrix::Matrix;
+use crate::base::size;
 use crate::model::dtype::Dtype;
 use crate::model::exec::cpu::kernels::bf16::Unit;
 use crate::model::exec::cpu::kernels::simd::Level;
 use crate::model::{HookPoint, Model, Readout};
-use crate::probe::matrix::Matrix;
 
 const MAGIC: &[u8; 8] = b"PROBEMB1";
 /// Raised when a change of the program changes the bits of hidden states.
@@ -88,10 +89,6 @@ pub fn key(ids: &[u32], position: usize) -> Key {
     let mut key = [0; KEY];
     key.copy_from_slice(&hash.finalize()[..KEY]);
     key
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// What is in the folder.

@@ -2,10 +2,10 @@
 
 use super::fault::Fault;
 use super::host::Host;
+use crate::base::Problem;
 use crate::corpus::micro::frequencies::Frequencies;
 use crate::corpus::own::{self, Provenance};
 use crate::corpus::task::{ExampleSet, Task};
-use crate::engine::finding::Problem;
 use crate::engine::spec::Spec;
 use crate::lab::interventions::stimuli::Stimuli;
 use crate::model::Model;

@@ -3,11 +3,11 @@
 use super::embeddings::{Embeddings, Key, Space, key};
 use super::fault::Fault;
 use super::host::Host;
-use crate::engine::finding::Problem;
+use crate::base::Problem;
+use crate::base::matrix::Matrix;
 use crate::engine::message::NoticeLevel;
 use crate::lab::interventions::stimuli::Stimuli;
 use crate::model::{Model, Readout};
-use crate::probe::matrix::Matrix;
 
 /// Hidden states at the verb's position after block `layer` (from 1), for the stimuli `rows`: `rows.len()` x D. Only what
 /// the cache lacks runs through the model, and is kept.

@@ -2,10 +2,11 @@
 
 use thiserror::Error;
 
+use crate::base::Cancelled;
+use crate::base::Problem;
 use crate::corpus::micro::frequencies::FrequencyError;
 use crate::corpus::own::OwnError;
 use crate::corpus::task::TaskError;
-use crate::engine::finding::Problem;
 use crate::lab::interventions::bench::BenchError;
 use crate::lab::interventions::method::InterventionError;
 use crate::lab::interventions::options::OptionError;
@@ -14,7 +15,6 @@ use crate::model::ModelError;
 use crate::probe::ProbeError;
 use crate::probe::data::DataError;
 use crate::probe::split::SplitError;
-use crate::stats::Cancelled;
 
 /// Why a run ended early.
 #[derive(Debug, Error)]

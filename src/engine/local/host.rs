@@ -4,12 +4,13 @@ use tokio::sync::mpsc::Sender;
 
 use super::inbox::Inbox;
 use super::meter::Meter;
-use crate::engine::finding::{Body, Finding, Problem};
+use crate::base::Problem;
+use crate::base::{Cancelled, Pulse};
+use crate::engine::finding::{Body, Finding};
 use crate::engine::forecast::Forecast;
 use crate::engine::message::{Event, Generation, JobId, Notice, NoticeLevel, PointRequest};
 use crate::engine::spec::Spec;
 use crate::model::hub::{Step, Transfer};
-use crate::stats::{Cancelled, Pulse};
 
 /// Sends events to the front end.
 #[derive(Clone)]

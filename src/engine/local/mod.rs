@@ -28,11 +28,11 @@ pub use cache::Cache;
 
 use self::host::Outbox;
 use self::worker::Worker;
-use super::finding::Problem;
 use super::forecast::Forecast;
 use super::message::{Command, Event};
 use super::spec::Spec;
 use super::{EVENT_QUEUE, Engine, EngineGone};
+use crate::base::Problem;
 use crate::model::{Device, Dtype};
 
 /// What a local engine is started with.

@@ -11,6 +11,8 @@ use super::cache::Cache;
 use super::extract;
 use super::fault::Fault;
 use super::prepare::{Bench, FIRST_CHUNK};
+use crate::base::Pulse;
+use crate::base::matrix::Matrix;
 use crate::engine::spec::Spec;
 use crate::lab::interventions::bench::{Chunk, Court};
 use crate::lab::interventions::find;
@@ -20,10 +22,8 @@ use crate::lab::interventions::oracle::{self, Oracle};
 use crate::lab::interventions::plan::{PropertyLabels, Roles};
 use crate::lab::interventions::stimuli::Stimuli;
 use crate::probe::grid::search;
-use crate::probe::matrix::Matrix;
 use crate::probe::train::Recipe;
 use crate::probe::{Grid, Intervention, Probe, Split, TrainingData};
-use crate::stats::Pulse;
 use crate::stats::bootstrap::Resamples;
 
 /// One stimulus in so many is in the pilot, within these bounds.

@@ -7,8 +7,10 @@ use super::fault::Fault;
 use super::host::Host;
 use super::point;
 use super::prepare::{Bench, Fit};
+use crate::base::Problem;
+use crate::base::matrix::{Dense, Matrix};
 use crate::engine::finding::{
-    BehaviourFinding, Body, Finding, OptimumFinding, ProbeFinding, ProbeRole, Problem, ReliabilityFinding,
+    BehaviourFinding, Body, Finding, OptimumFinding, ProbeFinding, ProbeRole, ReliabilityFinding,
 };
 use crate::engine::message::NoticeLevel;
 use crate::engine::spec::{MethodSpec, OracleKind};
@@ -18,7 +20,6 @@ use crate::lab::interventions::options::Options;
 use crate::lab::interventions::oracle::Sight;
 use crate::lab::interventions::plan::Roles;
 use crate::probe::audit::audit;
-use crate::probe::matrix::{Dense, Matrix};
 use crate::probe::{Labelled, Probe};
 use crate::stats::Estimate;
 use crate::stats::bootstrap::Resamples;

@@ -9,9 +9,9 @@ use crate::engine::Engine;
 use crate::engine::board::Board;
 use crate::engine::message::{Command, Event, Outcome, PointRequest};
 use crate::engine::spec::{LayerRef, MethodSpec, Spec};
+use crate::gallery::tokenizer;
+use crate::gallery::{Base, Recipe};
 use crate::model::exec::train::{AdamW, Trainer};
-use crate::model::gallery::tokenizer;
-use crate::model::gallery::{Base, Recipe};
 use crate::model::{Device, Dtype, Tokenizer};
 
 /// Writes a one-block model with random weights that knows the micro-world's words.

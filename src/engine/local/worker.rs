@@ -14,8 +14,10 @@ use super::inbox::{Inbox, Waiting};
 use super::point;
 use super::prepare::Bench;
 use super::sweep::{self, Sweep};
+use crate::base::Cancelled;
+use crate::base::Problem;
 use crate::engine::board::Question;
-use crate::engine::finding::{Body, Problem, SummaryFinding};
+use crate::engine::finding::{Body, SummaryFinding};
 use crate::engine::forecast::Forecast;
 use crate::engine::inspection::{CheckRow, Inspection};
 use crate::engine::message::{
@@ -28,7 +30,6 @@ use crate::model::builtin::BUILTINS;
 use crate::model::check::check;
 use crate::model::source::Files;
 use crate::model::{Device, Dtype, Model, ModelError, ModelSource};
-use crate::stats::Cancelled;
 
 /// Weights of the stages of one model, in seconds of the default experiment on two cores.
 const PREPARE_WEIGHT: f64 = 0.5 + 2.0 * 3.0 + 5.0;

@@ -9,9 +9,9 @@ use super::score::{
     selectivity,
 };
 use super::stimuli::{Stimuli, StimuliError};
+use crate::base::Pulse;
+use crate::base::matrix::Matrix;
 use crate::model::Model;
-use crate::probe::matrix::Matrix;
-use crate::stats::Pulse;
 use thiserror::Error;
 
 /// Why an evaluation failed.

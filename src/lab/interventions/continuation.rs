@@ -2,10 +2,10 @@
 //! decoder a pass cannot be resumed; it runs anew, with the hidden state put in its place.
 
 use super::stimuli::{Stimuli, StimuliError};
+use crate::base::Pulse;
+use crate::base::matrix::Matrix;
 use crate::model::array::Array;
 use crate::model::{Batch, Edit, EditKind, HookPoint, Model, Plan, Sites};
-use crate::probe::matrix::Matrix;
-use crate::stats::Pulse;
 
 /// Sentences that have run up to a layer and can go on from there any number of times.
 #[derive(Debug, Clone)]
@@ -190,10 +190,10 @@ fn one_row(x: &Array, k: usize, len: usize) -> Array {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::NoPulse;
     use crate::corpus::{Frequencies, Task};
     use crate::model::builtin::BUILTINS;
     use crate::model::{Device, ModelSource};
-    use crate::stats::NoPulse;
 
     /// Going on from the model's own hidden states is the model itself, after every block and for every family: behind a
     /// BART's encoder comes its decoder, not its head.

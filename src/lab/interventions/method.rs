@@ -2,10 +2,10 @@
 
 use super::options::{Options, Setting};
 use super::parameter::Parameter;
+use crate::base::{Cancelled, Pulse};
 use crate::probe::bytes::BytesError;
 use crate::probe::subspace::SvdError;
 use crate::probe::{Intervention, Matrix, Probe, TrainingData};
-use crate::stats::{Cancelled, Pulse};
 
 /// What an intervention tries to make of the property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

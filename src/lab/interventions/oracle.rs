@@ -3,11 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use super::plan::{PropertyLabels, Roles};
+use crate::base::Pulse;
+use crate::base::matrix::{Dense, Matrix};
 use crate::probe::grid::search;
-use crate::probe::matrix::{Dense, Matrix};
 use crate::probe::split::Oracle as OracleRole;
 use crate::probe::{Grid, OracleSplit, Probe, ProbeError, TrainingData};
-use crate::stats::Pulse;
 
 /// Kinds of oracle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

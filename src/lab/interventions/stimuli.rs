@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 use thiserror::Error;
 
+use crate::base::matrix::Matrix;
+use crate::base::{Cancelled, Pulse};
 use crate::corpus::task::Example;
 use crate::model::chunk::{TOKENS_PER_BATCH, chunks};
 use crate::model::{Batch, Model, ModelError, Plan, Sites};
-use crate::probe::matrix::Matrix;
-use crate::stats::{Cancelled, Pulse};
 
 /// Why examples cannot be shown to a model.
 #[derive(Debug, Error)]

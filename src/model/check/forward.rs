@@ -4,8 +4,8 @@ use super::expected::{Expected, Tensor};
 use super::report::Table;
 use super::tolerance::{HIDDEN, LOGITS, PROBABILITY};
 use super::{Model, ModelError, Result, tokens};
+use crate::base::Pulse;
 use crate::model::{Array, Batch, HookPoint, Plan, PoolOver, Pooling, Readout, Sites, Trace};
-use crate::stats::Pulse;
 
 /// A model with the batch that its expected values are about.
 pub(super) struct Case<'a> {

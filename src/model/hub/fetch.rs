@@ -10,10 +10,11 @@ use ureq::http::{HeaderMap, Response, StatusCode, header};
 
 use super::super::error::{ModelError, Result};
 use super::super::source::{INDEX, LARGEST_TEXT, PICKLED};
-use super::super::{hex, weights};
+use super::super::weights;
 use super::http::{Client, Failure};
 use super::store::{Store, is_plain};
 use super::{OnTransfer, Settings, Step, Transfer, WANTED};
+use crate::base::files::hex;
 
 /// Largest list of a model's files that is read.
 const LARGEST_LIST: u64 = 16 << 20;

@@ -6,10 +6,11 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
+use crate::base::numbers::{clock, count, seconds, short};
+use crate::base::text::{fit, printable, width};
 use crate::engine::message::{NoticeLevel, Outcome, Progress};
 use crate::tui::commands::{COMMANDS, CommandId, contexts};
 use crate::tui::state::{Glyphs, Lab, Pane, Purpose, Recording, State};
-use crate::tui::text::{clock, count, fit, printable, seconds, short, width};
 use crate::tui::theme::Role;
 use crate::tui::widgets::bar::bar;
 

@@ -5,12 +5,13 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::{block, message, problem};
+use crate::base::numbers::{percent, plus_minus, score, short};
+use crate::base::text::{fit, printable, width};
 use crate::engine::message::Outcome;
 use crate::stats::estimate::Estimate;
 use crate::tui::commands::CommandId;
 use crate::tui::layout::inside;
 use crate::tui::state::{Pane, State};
-use crate::tui::text::{fit, percent, plus_minus, printable, score, short, width};
 use crate::tui::theme::Role;
 use crate::tui::widgets::chart::{Chart, Form};
 

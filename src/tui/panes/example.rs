@@ -6,10 +6,11 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Wrap};
 
 use super::{block, message};
+use crate::base::numbers::{probability, short};
+use crate::base::text::{pad, printable, width};
 use crate::engine::finding::{ExampleFinding, Shift};
 use crate::tui::layout::inside;
 use crate::tui::state::{Glyphs, Pane, State};
-use crate::tui::text::{pad, printable, probability, short, width};
 use crate::tui::theme::Role;
 
 /// Draws the pane.

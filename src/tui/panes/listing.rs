@@ -4,9 +4,9 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 
+use crate::base::text::{fit, width};
 use crate::tui::layout::{inside, scrolled};
 use crate::tui::state::State;
-use crate::tui::text::{fit, width};
 use crate::tui::theme::Role;
 
 /// From this width on the two stand side by side.

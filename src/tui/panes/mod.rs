@@ -25,9 +25,9 @@ pub use models::model_at;
 
 use super::layout::{Layout, SMALLEST, compute};
 use super::state::{Glyphs, Lab, Pane, State};
-use super::text::{printable, width};
 use super::theme::Role;
-use crate::engine::finding::Problem;
+use crate::base::Problem;
+use crate::base::text::{printable, width};
 
 /// Draws the whole screen.
 pub fn draw(frame: &mut Frame, state: &State) {

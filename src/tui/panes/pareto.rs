@@ -5,9 +5,10 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::{block, message};
+use crate::base::numbers::{plus_minus, score, short};
+use crate::base::text::{fit, printable};
 use crate::tui::layout::inside;
 use crate::tui::state::{Pane, State};
-use crate::tui::text::{fit, plus_minus, printable, score, short};
 use crate::tui::theme::Role;
 use crate::tui::widgets::chart::{Chart, Form};
 

@@ -6,12 +6,12 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
 use super::block;
+use crate::base::text::{fit, pad, printable, width};
 use crate::engine::message::NoticeLevel;
 use crate::tui::commands::{CommandId, entry};
 use crate::tui::layout::{inside, scrolled};
 use crate::tui::search::{HelpLine, help, palette};
 use crate::tui::state::{Popup, QUIT_CHOICES, State};
-use crate::tui::text::{fit, pad, printable, width};
 use crate::tui::theme::Role;
 
 /// Columns of the keys in the help.

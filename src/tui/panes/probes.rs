@@ -6,11 +6,12 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::{block, message};
+use crate::base::numbers::{decimals, percent, plus_minus, score};
+use crate::base::text::{fit, pad, printable};
 use crate::engine::board::Tagged;
 use crate::engine::finding::{ProbeFinding, ProbeRole};
 use crate::tui::layout::inside;
 use crate::tui::state::{Pane, State};
-use crate::tui::text::{decimals, fit, pad, percent, plus_minus, printable, score};
 use crate::tui::theme::Role;
 
 /// From this width on a probe takes one line.

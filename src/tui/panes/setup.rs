@@ -5,13 +5,14 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::block;
+use crate::base::numbers::percent;
+use crate::base::text::{fit, pad};
 use crate::engine::finding::ProbeRole;
 use crate::tui::commands::CommandId;
 use crate::tui::layout::{LABEL, VALUE, inside, scrolled, track};
 use crate::tui::state::setup::{Control, Field};
 use crate::tui::state::stops::share_of;
 use crate::tui::state::{Pane, Purpose, Row, State};
-use crate::tui::text::{fit, pad, percent};
 use crate::tui::theme::Role;
 use crate::tui::widgets::slider::slider;
 

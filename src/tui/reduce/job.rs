@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{data, fail};
-use crate::engine::finding::Problem;
+use crate::base::Problem;
 use crate::engine::message::{Command, Event, Outcome, PointRequest};
 use crate::tui::action::Effect;
 use crate::tui::state::{Popup, State};

@@ -15,8 +15,8 @@ use super::action::{Action, Effect};
 use super::commands::contexts;
 use super::key::Key;
 use super::state::{Recording, State};
-use super::text::printable;
-use crate::engine::finding::Problem;
+use crate::base::Problem;
+use crate::base::text::printable;
 use crate::engine::message::{Event, Notice, NoticeLevel};
 
 /// Folds an action into the state and says what the loop is to do about it.

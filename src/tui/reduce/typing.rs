@@ -1,11 +1,12 @@
 //! Text fields: values, the session's name, the queries of help and palette.
 
 use super::{commands, data, models};
+use crate::base::numbers::number;
+use crate::base::text::printable;
 use crate::tui::action::Effect;
 use crate::tui::key::Key;
 use crate::tui::search;
 use crate::tui::state::{Lab, Pane, Popup, Purpose, Row, State, TextEntry};
-use crate::tui::text::{parse_number, printable};
 
 /// Longest text that is taken; a paste may be of any length.
 const MAX_TYPED: usize = 1000;
@@ -99,7 +100,7 @@ pub(super) fn accept(state: &mut State, effects: &mut Vec<Effect>) {
             state.spec.task.phi = None;
             Ok(None)
         }
-        Purpose::Value(row) => match parse_number(text) {
+        Purpose::Value(row) => match number(text).ok() {
             Some(value) => state.set(row, value).map(Some),
             None => Err("type a number, for example .112, 1/8, 5 % or 1e-3".into()),
         },

@@ -1,9 +1,9 @@
 //! Where the numbers of a pane come from, and the shell command that makes them again.
 
 use super::{Pane, State};
+use crate::base::numbers::{plus_minus, score, short};
 use crate::engine::board::Tagged;
 use crate::engine::spec::{AGREEMENT_TOML, Spec, TaskSpec};
-use crate::tui::text::{plus_minus, score, short};
 
 /// The provenance of the number that stands in a pane.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,8 +2,9 @@
 
 use super::State;
 use super::setup::{Field, Row};
+use crate::base::numbers::{score, short};
+use crate::base::text::printable;
 use crate::engine::spec::{LayerRef, MethodSpec};
-use crate::tui::text::{printable, score, short};
 
 impl State {
     /// A row as it is shown.

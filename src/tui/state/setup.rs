@@ -2,9 +2,9 @@
 
 use super::State;
 use super::stops::{example_stops, option_stops, phi_stops, step_along};
+use crate::base::numbers::short;
 use crate::engine::spec::{LayerRef, MAX_EXAMPLES, MethodSpec, OracleKind};
 use crate::tui::catalog::OptionEntry;
-use crate::tui::text::short;
 
 /// Largest seed that can be typed: beyond it a number no longer holds every integer.
 const MAX_SEED: f64 = 9_007_199_254_740_992.0;

@@ -2,10 +2,10 @@
 
 use super::{Set, head, number, values_of};
 use crate::common::{Report, json};
+use probity::base::NoPulse;
+use probity::base::matrix::argmax;
 use probity::lab::interventions::methods::attack::{Aim, Schedule, fgsm, losses, pgd, signs};
-use probity::probe::matrix::argmax;
 use probity::probe::{Dense, Matrix, Mlp};
-use probity::stats::NoPulse;
 use serde_json::Value;
 
 /// One goal of the attack tests: `zc.untargeted`, `z3.target_plus2`, ...

@@ -3,13 +3,13 @@
 use super::attacks::{Goals, goals};
 use super::{Set, number, numbers, run, values_of};
 use crate::common::{Report, json};
+use probity::base::NoPulse;
 use probity::lab::interventions::methods::attack::{Aim, Schedule, pgd, signs};
 use probity::lab::interventions::score::{
     ExampleScores, counterfactual_completeness, mean_over, nullifying_completeness, reliability, selectivity,
 };
 use probity::lab::interventions::{Goal, find};
 use probity::probe::{Dense, Intervention, Matrix, Mlp, Oracle, Probe};
-use probity::stats::NoPulse;
 use probity::stats::bootstrap::Resamples;
 use serde_json::Value;
 

@@ -6,13 +6,13 @@
 //! alpha = 0 it is INLP, not the identity. Biases of the classifiers play no part.
 
 use super::inlp::{CLASSIFIER, Directions, FIT_OPTIONS};
+use crate::base::Pulse;
 use crate::lab::interventions::method::{
     FitData, Fitted, Goal, InterventionError, Method, Needs, Prepared, check_binary, check_rows, check_value,
 };
 use crate::lab::interventions::options::{Options, Setting, SettingKind};
 use crate::lab::interventions::parameter::{ALPHA, MOST_ITERATIONS, Parameter};
 use crate::probe::{Dense, Matrix, Subspace};
-use crate::stats::Pulse;
 
 /// The method.
 #[derive(Debug)]
@@ -142,9 +142,9 @@ impl Prepared for Rows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::NoPulse;
     use crate::lab::interventions::methods::inlp::Inlp;
     use crate::lab::interventions::methods::testing::{identical, sample};
-    use crate::stats::NoPulse;
 
     #[test]
     fn zero_is_inlp_and_targets_choose_the_side() {

@@ -2,10 +2,10 @@
 //!
 //! Embeddings are not images: nothing is clamped to a range of values, only to the ball.
 
-use crate::probe::matrix::Real;
+use crate::base::matrix::Real;
+use crate::base::{Cancelled, Pulse, SharedPulse};
 use crate::probe::mlp::{CHUNK, Pass};
 use crate::probe::{Dense, Mlp};
-use crate::stats::{Cancelled, Pulse, SharedPulse};
 use rayon::prelude::*;
 
 /// Where an attack goes. For two classes the two are the same up to rounding.
@@ -227,8 +227,8 @@ pub fn losses<T: Real>(mlp: &Mlp<T>, h: &Dense<T>, classes: &[usize]) -> Vec<T> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::NoPulse;
     use crate::probe::mlp::Layer;
-    use crate::stats::NoPulse;
     use crate::stats::rng::{stream, unit};
 
     /// The definition: every row, every step.

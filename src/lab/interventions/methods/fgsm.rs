@@ -4,13 +4,13 @@
 //! ascent on the loss of the original value; for two values the two are the same.
 
 use super::attack::{Aim, fgsm, signs};
+use crate::base::Pulse;
 use crate::lab::interventions::method::{
     FitData, Fitted, Goal, InterventionError, Method, Needs, Prepared, check_rows, check_value,
 };
 use crate::lab::interventions::options::{Options, Setting};
 use crate::lab::interventions::parameter::{EPSILON, Parameter};
 use crate::probe::{Intervention, Matrix, Probe};
-use crate::stats::Pulse;
 
 /// The method.
 #[derive(Debug)]
@@ -95,8 +95,8 @@ impl Prepared for Rows<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::NoPulse;
     use crate::lab::interventions::methods::testing::{identical, sample};
-    use crate::stats::NoPulse;
 
     #[test]
     fn it_stays_in_the_ball_and_zero_is_the_identity() {

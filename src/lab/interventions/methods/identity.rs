@@ -1,5 +1,6 @@
 //! The control that does nothing: what completeness and selectivity are when the embedding is left alone.
 
+use crate::base::Pulse;
 use crate::lab::interventions::method::{
     FitData, Fitted, Goal, InterventionError, Method, Needs, Prepared, check_rows, check_value,
 };
@@ -7,7 +8,6 @@ use crate::lab::interventions::options::{Options, Setting};
 use crate::lab::interventions::parameter::{NONE, Parameter};
 use crate::probe::Matrix;
 use crate::probe::bytes::{Reader, Writer};
-use crate::stats::Pulse;
 
 /// The control.
 #[derive(Debug)]
@@ -96,8 +96,8 @@ impl Prepared for Rows<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::NoPulse;
     use crate::lab::interventions::methods::testing::{identical, sample};
-    use crate::stats::NoPulse;
 
     #[test]
     fn nothing_happens() {

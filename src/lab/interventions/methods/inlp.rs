@@ -6,6 +6,7 @@
 //! (C = 1) **without intercept**, so that AlterRep, which reads the same classifiers, can take the sign of w.h for the
 //! side of the boundary; an intercept is an option.
 
+use crate::base::Pulse;
 use crate::lab::interventions::method::{
     FitData, Fitted, Goal, InterventionError, Method, Needs, Prepared, check_rows, check_value,
 };
@@ -15,7 +16,6 @@ use crate::probe::bytes::{Reader, Writer, malformed};
 use crate::probe::logistic::{Gram, Logistic, Settings};
 use crate::probe::subspace::SvdError;
 use crate::probe::{Dense, Matrix, Subspace};
-use crate::stats::Pulse;
 
 /// The method.
 #[derive(Debug)]
@@ -244,8 +244,8 @@ impl Prepared for Rows<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::{Cancelled, NoPulse};
     use crate::lab::interventions::methods::testing::{Sample, identical, sample};
-    use crate::stats::{Cancelled, NoPulse};
 
     fn directions(s: &Sample, rounds: usize, given: &[(&str, f64)]) -> Directions {
         let options = Options::new(&Inlp, given.iter().copied()).unwrap();

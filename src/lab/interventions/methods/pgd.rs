@@ -4,13 +4,13 @@
 //! given in the paper; here it is a share of ε, by default ε/10.
 
 use super::attack::{Aim, Schedule, pgd, signs};
+use crate::base::Pulse;
 use crate::lab::interventions::method::{
     FitData, Fitted, Goal, InterventionError, Method, Needs, Prepared, check_rows, check_value,
 };
 use crate::lab::interventions::options::{Options, Setting, SettingKind};
 use crate::lab::interventions::parameter::{EPSILON, Parameter};
 use crate::probe::{Intervention, Matrix, Mlp, Probe};
-use crate::stats::Pulse;
 
 /// The method.
 #[derive(Debug)]
@@ -132,10 +132,10 @@ impl Prepared for Rows<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::base::{Cancelled, NoPulse};
     use crate::lab::interventions::methods::attack::losses;
     use crate::lab::interventions::methods::fgsm::Fgsm;
     use crate::lab::interventions::methods::testing::{identical, sample};
-    use crate::stats::{Cancelled, NoPulse};
 
     #[test]
     fn it_stays_in_the_ball_and_zero_is_the_identity() {

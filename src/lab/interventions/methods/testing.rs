@@ -1,9 +1,9 @@
 //! A small data set and probe for the methods' tests.
 
+use crate::base::NoPulse;
 use crate::lab::interventions::method::FitData;
 use crate::probe::train::Recipe;
 use crate::probe::{Grid, Intervention, Matrix, Probe, Split, TrainingData};
-use crate::stats::NoPulse;
 use crate::stats::rng::{stream, unit};
 
 pub(crate) struct Sample {

@@ -7,12 +7,13 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::super::{block, message, problem};
+use crate::base::numbers::seconds;
+use crate::base::text::{fit, pad, printable, wrapped};
 use crate::engine::board::DataDossier;
 use crate::engine::data::{DataDiagnosis, DataInspection, DataQuestion};
 use crate::tui::commands::CommandId;
 use crate::tui::layout::inside;
 use crate::tui::state::State;
-use crate::tui::text::{fit, pad, printable, seconds, wrapped};
 use crate::tui::theme::Role;
 
 /// Columns by which what belongs to a key is indented, as the command line prints it.

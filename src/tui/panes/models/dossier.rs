@@ -6,12 +6,12 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::super::{block, message, problem};
+use crate::base::text::{fit, pad, printable, wrapped};
 use crate::engine::board::{Dossier, Question};
 use crate::engine::inspection::CheckRow;
 use crate::tui::commands::CommandId;
 use crate::tui::layout::inside;
 use crate::tui::state::State;
-use crate::tui::text::{fit, pad, printable, wrapped};
 use crate::tui::theme::Role;
 
 /// Width of the column that says what a line is.

@@ -7,10 +7,11 @@ use ratatui::layout::Rect;
 
 use super::listing::{Listing, ending};
 use super::{block, message};
+use crate::base::numbers::count;
+use crate::base::text::{pad, printable};
 use crate::tui::commands::CommandId;
 use crate::tui::layout::inside;
 use crate::tui::state::{Glyphs, State};
-use crate::tui::text::{count, pad, printable};
 use crate::tui::theme::Role;
 
 /// Width of the column of names.

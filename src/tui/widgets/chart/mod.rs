@@ -10,9 +10,9 @@ use ratatui::widgets::Widget;
 
 use self::canvas::Canvas;
 use self::scale::Mapping;
+use crate::base::text::{fit, printable, width};
 use crate::figure::{Dash, Figure, Layer, Marker, Series};
 use crate::tui::state::Glyphs;
-use crate::tui::text::{fit, printable, width};
 use crate::tui::theme::{Role, Theme};
 
 /// Columns of the vertical axis: label, gap and line.

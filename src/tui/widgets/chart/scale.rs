@@ -1,7 +1,7 @@
 //! From data units to positions on an axis, and the ticks between.
 
+use crate::base::numbers::short;
 use crate::figure::{Axis, Figure, Layer, Scale};
-use crate::tui::text::short;
 
 /// Share of a logarithmic axis that is kept for zero.
 const ZERO_GAP: f64 = 0.06;

@@ -7,7 +7,6 @@ pub mod bf16;
 pub mod buffer;
 pub mod loss;
 pub mod math;
-pub mod matmul;
 pub mod norm;
 mod operand;
 pub mod packed;

@@ -11,11 +11,12 @@ use super::error::{GalleryError, Result};
 use super::linear::Discriminant;
 use super::mixture::Mixture;
 use super::recall::{RelationRecall, Tally, recall};
+use crate::base::Cancelled;
 use crate::corpus::micro::{Annotated, Construction, Side};
 use crate::corpus::{Example, Frequencies, Task, facts};
+use crate::stats::Estimate;
 use crate::stats::intervals::wilson;
 use crate::stats::rng::stream;
-use crate::stats::{Cancelled, Estimate};
 
 /// Level of the intervals on cards.
 pub const LEVEL: f64 = 0.95;

@@ -1,7 +1,7 @@
 //! Tests of further pretraining on a small built-in model.
 
 use super::*;
-use crate::stats::Cancelled;
+use crate::base::Cancelled;
 
 fn start() -> Start {
     Start::load(&ModelSource::Builtin("bert-mini".into())).unwrap()

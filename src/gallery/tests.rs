@@ -8,10 +8,10 @@ use super::recipe::{BATCH, Objective};
 use super::score::Sizes;
 use super::text::{Encoder, Masking, Text};
 use super::*;
+use crate::base::Cancelled;
 use crate::corpus::micro;
 use crate::model::tokenizer::{Extras, Tokenizer};
 use crate::model::{Device, Model, ModelSource};
-use crate::stats::Cancelled;
 
 fn corpus(base: Base) -> Corpus {
     Corpus::new(Mixture::of(RECIPES.iter().find(|r| r.base == base).unwrap())).unwrap()

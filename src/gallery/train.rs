@@ -13,12 +13,12 @@ use super::recipe::{BATCH, Base, Objective, Recipe, WARM_UP, training_frequencie
 use super::score::{self, Sizes};
 use super::text::{self, Encoder, Masking, Text};
 use super::tokenizer;
+use crate::base::Cancelled;
 use crate::model::device::Device;
 use crate::model::exec::train::{AdamW, Trainer};
 use crate::model::source::ModelSource;
 use crate::model::tokenizer::Extras;
 use crate::model::{Arch, Model, Tokenizer, weights};
-use crate::stats::Cancelled;
 
 /// Largest number of steps that is accepted.
 const MAX_STEPS: usize = 1_000_000;

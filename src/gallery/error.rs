@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
+use crate::base::Cancelled;
 use crate::corpus::facts::FactsError;
 use crate::corpus::{FrequencyError, TaskError};
 use crate::model::error::ModelError;
-use crate::stats::Cancelled;
 
 /// Why a built-in model could not be made or shown.
 #[derive(Debug, thiserror::Error)]

@@ -33,14 +33,14 @@ pub use train::{Options, Progress, Stage, train};
 use std::io::Read;
 use std::path::Path;
 
-use super::builtin::BUILTINS;
+use crate::model::builtin::BUILTINS;
 
 /// The cards of the models that ship, in the order of the gallery.
 ///
 /// # Errors
 /// [`GalleryError::Card`] if an embedded card is not readable.
 pub fn cards() -> Result<Vec<Card>> {
-    let read = |b: &super::builtin::Builtin| {
+    let read = |b: &crate::model::builtin::Builtin| {
         serde_json::from_slice(b.card)
             .map_err(|e| GalleryError::Card { name: b.name.to_owned(), what: e.to_string() })
     };
@@ -56,7 +56,7 @@ const MAX_CARD_BYTES: u64 = 1 << 20;
 /// [`GalleryError::NoCard`], [`GalleryError::Io`], [`GalleryError::Card`].
 pub fn card(name: &str) -> Result<Card> {
     let wrong = |what: String| GalleryError::Card { name: name.to_owned(), what };
-    let bytes = match super::builtin::find(name) {
+    let bytes = match crate::model::builtin::find(name) {
         Some(b) => b.card.to_vec(),
         None => {
             let path = Path::new(name).join("card.json");

@@ -1,0 +1,13 @@
+//! What every room uses and none owns: being told to stop, problems, text, files, numbers, matrices. It knows no other room.
+
+pub mod files;
+pub mod matmul;
+pub mod matrix;
+pub mod numbers;
+pub mod problem;
+pub mod pulse;
+pub mod size;
+pub mod text;
+
+pub use problem::Problem;
+pub use pulse::{Cancelled, NoPulse, Pulse, SharedPulse};

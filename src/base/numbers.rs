@@ -1,0 +1,222 @@
+//! Numbers in and out: read as people write them, shown in few characters.
+
+/// Why a text is no number.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum NumberError {
+    /// Not a finite number in any of the accepted forms.
+    #[error("`{0}` is no number; write for example .05, 1e-8, 42/320 or 13.1%")]
+    Form(String),
+    /// A number outside 0 to 1 where a probability is wanted.
+    #[error("`{0}` is {1}; a probability is from 0 to 1")]
+    Probability(String, f64),
+}
+
+/// Reads a number: `.05`, `1e-8`, `42/320`, `13.1%`, `50/2%` (a quarter). The result is finite.
+///
+/// # Errors
+/// [`NumberError::Form`] with what is accepted.
+pub fn number(text: &str) -> Result<f64, NumberError> {
+    let bad = || NumberError::Form(super::text::shortened(text, 40));
+    let trimmed = text.trim();
+    let (body, hundredths) = match trimmed.strip_suffix('%') {
+        Some(rest) => (rest.trim_end(), true),
+        None => (trimmed, false),
+    };
+    let value = match body.split_once('/') {
+        Some((a, b)) => plain(a).ok_or_else(bad)? / plain(b).ok_or_else(bad)?,
+        None => plain(body).ok_or_else(bad)?,
+    };
+    // Dividing, not multiplying by .01, keeps 5 % exactly .05.
+    let value = if hundredths { value / 100.0 } else { value };
+    if value.is_finite() { Ok(value) } else { Err(bad()) }
+}
+
+/// A decimal number; Rust's own reader also takes `inf`, `nan` and `infinity`, which are no numbers here.
+fn plain(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let ok = text.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-'));
+    if ok { text.parse().ok() } else { None }
+}
+
+/// Reads a probability: a number from 0 to 1.
+///
+/// # Errors
+/// [`NumberError`] with what is wrong.
+pub fn probability_of(text: &str) -> Result<f64, NumberError> {
+    let value = number(text)?;
+    if (0.0..=1.0).contains(&value) {
+        Ok(value)
+    } else {
+        Err(NumberError::Probability(super::text::shortened(text, 40), value))
+    }
+}
+
+/// A number in few characters, as the papers print it: `.112`, `1.196`, `40`, `-0.005` as `-.005`.
+pub fn short(x: f64) -> String {
+    if !x.is_finite() {
+        return if x.is_nan() { "–".into() } else { format!("{x}") };
+    }
+    let size = x.abs();
+    if size != 0.0 && !(1e-4..1e6).contains(&size) {
+        return format!("{x:.2e}");
+    }
+    let decimals = if size >= 100.0 {
+        1
+    } else if size >= 0.01 {
+        3
+    } else {
+        5
+    };
+    let text = format!("{x:.decimals$}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    let (sign, text) = text.strip_prefix('-').map_or(("", text), |t| ("-", t));
+    match text.strip_prefix("0.") {
+        Some(rest) => format!("{sign}.{rest}"),
+        None if text == "0" => "0".into(),
+        None => format!("{sign}{text}"),
+    }
+}
+
+/// A probability or a score in two decimals: `.87`, `1.00`.
+pub fn score(x: f64) -> String {
+    decimals(x, 2)
+}
+
+/// A probability: as [`score`], but small ones keep what tells them apart: `.012`, `<.001`.
+pub fn probability(x: f64) -> String {
+    match x {
+        x if x > 0.0 && x < 0.000_5 => "<.001".into(),
+        x if x > 0.0 && x < 0.099_5 => decimals(x, 3),
+        x => decimals(x, 2),
+    }
+}
+
+/// Half the width of an interval of scores in three decimals: `±.006`.
+pub fn plus_minus(half: f64) -> String {
+    format!("±{}", decimals(half, 3))
+}
+
+/// A number near 1 with so many decimals and no leading zero: `.012`.
+pub fn decimals(x: f64, places: usize) -> String {
+    if x.is_nan() {
+        return "–".into();
+    }
+    let text = format!("{x:.places$}");
+    match text.strip_prefix("0.") {
+        Some(rest) => format!(".{rest}"),
+        None => match text.strip_prefix("-0.") {
+            // Rounding can leave a minus on a zero.
+            Some(rest) if rest.bytes().all(|b| b == b'0') => format!(".{rest}"),
+            Some(rest) => format!("-.{rest}"),
+            None => text,
+        },
+    }
+}
+
+/// A share as a percentage with one decimal: `99.1 %`.
+pub fn percent(share: f64) -> String {
+    if share.is_nan() { "–".into() } else { format!("{:.1} %", share * 100.0) }
+}
+
+/// A large count: `950`, `41k`, `11.2M`.
+pub fn count(x: f64) -> String {
+    match x {
+        x if x.is_nan() || x < 0.0 => "–".into(),
+        x if x < 9.95 && x.fract() != 0.0 => format!("{x:.1}"),
+        x if x < 999.5 => format!("{x:.0}"),
+        x if x < 9_950.0 => format!("{:.1}k", x / 1e3),
+        x if x < 999_500.0 => format!("{:.0}k", x / 1e3),
+        x if x < 99_950_000.0 => format!("{:.1}M", x / 1e6),
+        x if x < 1e9 => format!("{:.0}M", x / 1e6),
+        x => format!("{:.1}G", x / 1e9),
+    }
+}
+
+/// A span of time: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`.
+pub fn seconds(t: f64) -> String {
+    if !t.is_finite() || t < 0.0 {
+        return "–".into();
+    }
+    if t < 9.95 {
+        return format!("{t:.1} s");
+    }
+    // A span beyond any run is still a number, not a wrap-around.
+    let whole = t.round().min(1e12) as u64;
+    match whole {
+        0..60 => format!("{whole} s"),
+        60..3600 => format!("{} min {:02} s", whole / 60, whole % 60),
+        _ => format!("{} h {:02} min", whole / 3600, whole % 3600 / 60),
+    }
+}
+
+/// A time on a recording: `0:05`, `12:40`.
+pub fn clock(t: f64) -> String {
+    let whole = if t.is_finite() { t.clamp(0.0, 1e12) as u64 } else { 0 };
+    format!("{}:{:02}", whole / 60, whole % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn numbers_as_people_write_them() {
+        for (text, value) in [
+            (".5", 0.5),
+            ("42/320", 0.131_25),
+            ("13.1%", 0.131),
+            ("1e-8", 1e-8),
+            (" 5 % ", 0.05),
+            ("1/3", 1.0 / 3.0),
+            ("-2", -2.0),
+            ("1 / 4", 0.25),
+            ("50/2%", 0.25),
+        ] {
+            assert_eq!(number(text).unwrap(), value, "{text}");
+        }
+        for text in ["", "x", "1/0", "0/0", "inf", "nan", "1e999", "1//2", "%", "1,5", "/", "--1", "0x10"] {
+            assert!(number(text).is_err(), "{text}");
+        }
+        assert_eq!(probability_of("100%").unwrap(), 1.0);
+        for text in ["1.1", "-0.1", "150%"] {
+            assert!(probability_of(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_as_short_as_in_the_papers() {
+        for (x, text) in [
+            (0.112, ".112"),
+            (1.196, "1.196"),
+            (40.0, "40"),
+            (0.0, "0"),
+            (-0.005, "-.005"),
+            (0.005, ".005"),
+            (12000.0, "12000"),
+            (2e-7, "2.00e-7"),
+            (f64::NAN, "–"),
+            (0.1, ".1"),
+            (100.0, "100"),
+        ] {
+            assert_eq!(short(x), text);
+        }
+        assert_eq!((score(0.871), score(1.0), score(-0.0004)), (".87".into(), "1.00".into(), ".00".into()));
+        assert_eq!(plus_minus(0.0061), "±.006");
+        assert_eq!([0.0, 0.0001, 0.0123, 0.5].map(probability), [".00", "<.001", ".012", ".50"]);
+        assert_eq!(
+            (count(41_234.0), count(11.2e6), count(0.42)),
+            ("41k".into(), "11.2M".into(), "0.4".into())
+        );
+        assert_eq!((seconds(0.42), seconds(185.0)), ("0.4 s".into(), "3 min 05 s".into()));
+        assert_eq!((seconds(7800.0), seconds(f64::INFINITY)), ("2 h 10 min".into(), "–".into()));
+    }
+
+    proptest! {
+        #[test]
+        fn every_number_is_short(x in any::<f64>()) {
+            prop_assert!(short(x).chars().count() <= 10);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! Text from outside made fit to print, and text measured in the columns of a terminal.
+
+use std::borrow::Cow;
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Text from outside, with everything visible that could steer a terminal: control characters become their Unicode
+/// pictures, and marks that reorder or hide text become the replacement character. Everything from a file, a model
+/// or an engine passes through here before it is drawn.
+pub fn printable(text: &str) -> Cow<'_, str> {
+    if text.chars().all(|c| picture(c).is_none()) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(text.chars().map(|c| picture(c).unwrap_or(c)).collect())
+}
+
+fn picture(c: char) -> Option<char> {
+    match c {
+        '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + c as u32),
+        '\u{7f}' => Some('\u{2421}'),
+        '\u{80}'..='\u{9f}'
+        | '\u{ad}'
+        | '\u{61c}'
+        | '\u{180e}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{fffe}'
+        | '\u{ffff}'
+        | '\u{e0000}'..='\u{e0fff}' => Some('\u{fffd}'),
+        _ => None,
+    }
+}
+
+/// Longest label that is drawn, in characters.
+const MAX_LABEL: usize = 300;
+
+/// A name from a model, a spec or a session as a label of a figure or a line of a message: printable, and cut after 300
+/// characters.
+pub fn printable_label(text: &str) -> String {
+    shortened(text, MAX_LABEL)
+}
+
+/// The text made printable and cut with an ellipsis after so many characters.
+pub fn shortened(text: &str, chars: usize) -> String {
+    let mut rest = text.chars();
+    let mut out = printable(&rest.by_ref().take(chars).collect::<String>()).into_owned();
+    if rest.next().is_some() {
+        out.push('…');
+    }
+    out
+}
+
+/// Columns that a text takes.
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// The text in at most `columns` columns, cut with an ellipsis where it is longer.
+pub fn fit(text: &str, columns: usize) -> Cow<'_, str> {
+    if width(text) <= columns {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for c in text.chars() {
+        let w = c.width().unwrap_or(0);
+        if used + w + 1 > columns {
+            break;
+        }
+        used += w;
+        out.push(c);
+    }
+    if columns > 0 {
+        out.push('…');
+    }
+    Cow::Owned(out)
+}
+
+/// The text in exactly `columns` columns, padded on the right.
+pub fn pad(text: &str, columns: usize) -> String {
+    let fitted = fit(text, columns);
+    let missing = columns - width(&fitted).min(columns);
+    format!("{fitted}{:missing$}", "")
+}
+
+/// Text in lines of at most `room` columns, broken at blanks, and within a word that is too long.
+pub fn wrapped(text: &str, room: usize) -> Vec<String> {
+    let text = printable(text);
+    let room = room.max(1);
+    let mut lines = vec![String::new()];
+    let mut used = 0;
+    for word in text.split(' ') {
+        let mut word = word;
+        if used > 0 && used + 1 + width(word) > room {
+            lines.push(String::new());
+            used = 0;
+        }
+        loop {
+            let gap = usize::from(used > 0);
+            let Some(line) = lines.last_mut() else { return lines };
+            if used + gap + width(word) <= room {
+                line.push_str(&" ".repeat(gap));
+                line.push_str(word);
+                used += gap + width(word);
+                break;
+            }
+            let mut columns = 0;
+            let fits = |(_, c): &(usize, char)| {
+                columns += width(c.encode_utf8(&mut [0; 4]));
+                columns <= room
+            };
+            let at = word.char_indices().take_while(fits).last().map_or(0, |(i, c)| i + c.len_utf8());
+            // A wide character in a single column goes there all the same: it must go somewhere.
+            let at = if at == 0 { word.chars().next().map_or(0, char::len_utf8) } else { at };
+            line.push_str(&word[..at]);
+            word = &word[at..];
+            lines.push(String::new());
+            used = 0;
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn control_characters_become_visible() {
+        assert_eq!(printable("a\u{1b}[31mb\u{7f}\n"), "a␛[31mb␡␊");
+        assert_eq!(printable("\u{202e}evil\u{9b}2J"), "\u{fffd}evil\u{fffd}2J");
+        assert!(matches!(printable("plain äöü 漢字"), Cow::Borrowed(_)));
+    }
+
+    /// One function of three used to let these through to the terminal.
+    #[test]
+    fn arabic_letter_mark_and_zero_width_marks_are_made_visible() {
+        for c in ['\u{61c}', '\u{200b}', '\u{200d}', '\u{2060}', '\u{feff}', '\u{ad}', '\u{180e}', '\u{ffff}']
+        {
+            assert_eq!(printable_label(&format!("a{c}b")), "a\u{fffd}b");
+        }
+    }
+
+    #[test]
+    fn labels_are_cut() {
+        assert_eq!(printable_label("ε = .112 日本 é"), "ε = .112 日本 é");
+        assert_eq!(printable_label(&"x".repeat(5000)).chars().count(), MAX_LABEL + 1);
+        assert_eq!(shortened("abc", 2), "ab…");
+    }
+
+    #[test]
+    fn wide_characters_are_cut_at_their_columns() {
+        assert_eq!(fit("漢字漢字", 5), "漢字…");
+        assert_eq!(fit("漢字漢字", 4), "漢…");
+        assert_eq!(fit("abc", 0), "");
+        assert_eq!(pad("漢", 4), "漢  ");
+    }
+
+    #[test]
+    fn text_is_wrapped_at_blanks_and_long_words_are_cut() {
+        assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrapped("0123456789", 4), ["0123", "4567", "89"]);
+        assert_eq!(wrapped("中文中文 a", 4), ["中文", "中文", "a"]);
+        assert_eq!(wrapped("中", 1), ["中", ""]);
+        assert_eq!(wrapped("", 5), [""]);
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_printable_steers_a_terminal(text in any::<String>()) {
+            prop_assert!(!printable(&text).chars().any(char::is_control));
+        }
+
+        #[test]
+        fn fitted_text_fits(text in any::<String>(), columns in 0usize..40) {
+            let shown = printable(&text);
+            prop_assert!(width(&fit(&shown, columns)) <= columns);
+            prop_assert_eq!(width(&pad(&shown, columns)), columns);
+        }
+    }
+}
