@@ -7,6 +7,7 @@ pub mod numbers;
 pub mod problem;
 pub mod pulse;
 pub mod size;
+pub mod suggest;
 pub mod text;
 
 pub use problem::Problem;

@@ -124,6 +124,28 @@ pub fn wrapped(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
+/// A headed table with columns as wide as their widest cell; nothing where there are no rows.
+pub fn section(out: &mut Vec<String>, head: &str, columns: &[&str], rows: Vec<Vec<String>>) {
+    if rows.is_empty() {
+        return;
+    }
+    let mut all = vec![columns.iter().map(|c| (*c).to_owned()).collect::<Vec<_>>()];
+    all.extend(rows.into_iter().map(|row| row.iter().map(|cell| printable_label(cell)).collect()));
+    let width = |c: usize| all.iter().map(|row| row[c].as_str().width()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+    out.push(String::new());
+    out.push(head.to_owned());
+    for row in &all {
+        let mut line = String::new();
+        for (cell, wide) in row.iter().zip(&widths) {
+            line.push_str("  ");
+            line.push_str(cell);
+            line.extend(std::iter::repeat_n(' ', wide - cell.width()));
+        }
+        out.push(line.trim_end().to_owned());
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -19,7 +19,7 @@ use crate::corpus::overview::Overview;
 use crate::corpus::readers::{Report, Row, Watch, plain};
 use crate::corpus::sets::{SetError, Source};
 use crate::engine::data::{self as engine, DataQuestion, DataRequest, Parts};
-use crate::engine::spec::Spec;
+use crate::lab::examples::TaskSpec;
 
 /// Subcommands of `data`.
 #[derive(Debug, Subcommand)]
@@ -140,11 +140,10 @@ fn watch() -> Watch {
 }
 
 /// A set as the default experiment draws it, where it is generated.
-fn open(name: &str) -> Result<(Source, Spec), CliError> {
-    let spec = Spec::agreement();
-    let request = DataRequest::of(&spec, 0, name, DataQuestion::Inspect);
+fn open(name: &str) -> Result<(Source, DataRequest), CliError> {
+    let request = DataRequest::of(&TaskSpec::default(), 0, &[], name, DataQuestion::Inspect);
     let source = Source::open(name, request.draw(), &watch()).map_err(refused)?;
-    Ok((source, spec))
+    Ok((source, request))
 }
 
 fn refused(error: SetError) -> CliError {
@@ -152,12 +151,13 @@ fn refused(error: SetError) -> CliError {
 }
 
 fn show(args: &ShowArgs, out: &mut dyn Write) -> Result<(), CliError> {
-    let (source, spec) = open(&args.path)?;
+    let (source, request) = open(&args.path)?;
     let overview =
         Overview::of(&source, args.limit, &watch(), &mut || ControlFlow::Continue(())).map_err(refused)?;
     let parts = match (source.built_in.and_then(|b| b.task()), source.examples().map_err(refused)?) {
         (Some(task), Some(set)) => Some(
-            engine::parts(task, &spec.task, &set, spec.seed).map_err(|p| CliError::Usage(p.to_string()))?,
+            engine::parts(task, &request.task, &set, request.seed)
+                .map_err(|p| CliError::Usage(p.to_string()))?,
         ),
         _ => None,
     };

@@ -12,9 +12,9 @@ use crate::base::Problem;
 use crate::base::text::printable_label;
 use crate::engine::Engine;
 use crate::engine::board::Board;
-use crate::engine::finding::{Body, Finding, SummaryFinding};
 use crate::engine::message::{Command, Event, JobId, NoticeLevel, Outcome};
-use crate::engine::spec::Spec;
+use crate::lab::finding::Label;
+use crate::lab::{Body, Common, Finding, Spec, SummaryFinding};
 use crate::session::record::Recorder;
 
 /// How a run ended.
@@ -46,7 +46,6 @@ pub struct Sinks<'a> {
 struct Run<'s, 'a> {
     sinks: &'s mut Sinks<'a>,
     spec: &'s Spec,
-    hash: String,
     job: JobId,
     start: Instant,
     errors: Vec<Problem>,
@@ -66,7 +65,7 @@ pub async fn drive(
     sinks: &mut Sinks<'_>,
 ) -> Result<End, CliError> {
     let start = Instant::now();
-    let mut run = Run { sinks, spec, hash: spec.hash(), job, start, errors: Vec::new(), summary: None };
+    let mut run = Run { sinks, spec, job, start, errors: Vec::new(), summary: None };
     run.command(engine, &Command::Run { job, generation: job, spec: Box::new(spec.clone()) });
     let mut cancelling = false;
     let outcome = loop {
@@ -149,15 +148,15 @@ impl Run<'_, '_> {
 
     fn finding(&mut self, finding: &Finding) -> Result<(), CliError> {
         match &finding.body {
-            Body::Error(problem) => {
+            Body::Common(Common::Error(problem)) => {
                 self.sinks.meter.say(&format!("error: {}", printable_label(&problem.to_string())));
                 self.errors.push(problem.clone());
             }
-            Body::Summary(_) => {
+            Body::Common(Common::Summary(_)) => {
                 self.summary = Some(finding.clone());
                 return Ok(());
             }
-            _ => {}
+            Body::Lab(_) => {}
         }
         self.write(finding)
     }
@@ -173,18 +172,9 @@ impl Run<'_, '_> {
     }
 
     /// Adds a finding of our own, as if the engine had sent it: the session has it too.
-    fn add(&mut self, body: Body) -> Result<(), CliError> {
-        let finding = Finding {
-            lab: self.spec.lab,
-            spec: self.hash.clone(),
-            model: self.spec.models.first().cloned().unwrap_or_default(),
-            seed: self.spec.seed,
-            n: self.sinks.board.results.data.first().map_or(0, |d| d.n),
-            r#final: true,
-            t: self.seconds(),
-            level: None,
-            body,
-        };
+    fn add(&mut self, what: Common) -> Result<(), CliError> {
+        let model = self.spec.models().first().cloned().unwrap_or_default();
+        let finding = Label::new(self.spec, &model).finding(0, true, self.seconds(), what);
         self.event(&Event::Finding { generation: self.job, finding: Box::new(finding) })?;
         Ok(())
     }
@@ -193,7 +183,7 @@ impl Run<'_, '_> {
         if let Outcome::Failed(problem) = &outcome
             && !self.errors.contains(problem)
         {
-            self.add(Body::Error(problem.clone()))?;
+            self.add(Common::Error(problem.clone()))?;
         }
         if self.summary.is_none() {
             let engine = self.sinks.board.engine.clone();
@@ -202,7 +192,12 @@ impl Run<'_, '_> {
                 |info| (info.device, info.version),
             );
             let cancelled = outcome == Outcome::Cancelled;
-            self.add(Body::Summary(SummaryFinding { seconds: self.seconds(), device, version, cancelled }))?;
+            self.add(Common::Summary(SummaryFinding {
+                seconds: self.seconds(),
+                device,
+                version,
+                cancelled,
+            }))?;
         }
         if let Some(summary) = self.summary.take() {
             self.write(&summary)?;

@@ -5,8 +5,8 @@ use thiserror::Error;
 use crate::base::files::FileError;
 use crate::base::numbers::NumberError;
 use crate::base::text::printable_label;
-use crate::engine::spec::SpecError;
 use crate::figure::FigureError;
+use crate::lab::SpecError;
 use crate::session::SessionError;
 
 /// Everything was done.

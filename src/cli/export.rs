@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::error::CliError;
-use super::{output, replay, suggest};
+use super::{output, replay};
 use crate::base::numbers::number;
-use crate::engine::board::{Board, Curve};
-use crate::engine::spec::OracleKind;
-use crate::figure::{self, Figure, reliability};
+use crate::engine::board::Board;
+use crate::figure::{self, Figure};
+use crate::lab::Details;
 
 /// Write a figure of a recorded session to a file.
 #[derive(Debug, Args)]
@@ -55,58 +55,22 @@ pub fn export(args: &ExportArgs) -> Result<(), CliError> {
 }
 
 fn pick(board: &Board, args: &ExportArgs) -> Result<Figure, CliError> {
-    const FIGURES: [&str; 2] = ["reliability", "pareto"];
-    if !FIGURES.contains(&args.figure.as_str()) {
-        return Err(CliError::Usage(suggest::unknown("figure", &args.figure, &FIGURES)));
-    }
-    let curves = &board.results.curves;
-    let Some(first) = curves.first() else {
-        return Err(CliError::Usage(format!("{}: the session has no points to draw", args.session)));
+    let method = args.method.join(",");
+    let given = [("method", method.as_str()), ("oracle", args.oracle.as_deref().unwrap_or_default())];
+    let details = Details {
+        model: args.model.as_deref(),
+        more: given.into_iter().filter(|(_, value)| !value.is_empty()).collect(),
+        marker: args.marker,
     };
-    let model = among("model", args.model.as_deref(), &first.model, curves, |c| c.model.clone())?;
-    let of_model: Vec<Curve> = curves.iter().filter(|c| c.model == model).cloned().collect();
-    let default = of_model.first().map_or(String::new(), |c| c.oracle.to_string());
-    let oracle = among("oracle", args.oracle.as_deref(), &default, &of_model, |c| c.oracle.to_string())?;
-    let oracle = if oracle == OracleKind::Mlp.to_string() { OracleKind::Mlp } else { OracleKind::Linear };
-    let none =
-        || CliError::Usage(format!("{}: no points of model {model} with the {oracle} oracle", args.session));
-    if args.figure == "pareto" {
-        return reliability::pareto(board, &model, oracle).ok_or_else(none);
+    // A session may hold runs of several labs; the latest one that has such a figure draws it.
+    let mut refused = None;
+    for run in board.runs.iter().rev() {
+        let lab = run.job.spec.lab().lab();
+        match lab.figure(&args.figure, &details, &run.results, board.engine.as_ref()) {
+            Ok(figure) => return Ok(figure),
+            Err(why) => refused = Some(why),
+        }
     }
-    let default = of_model.first().map_or(String::new(), |c| c.method.clone());
-    let mut methods = Vec::new();
-    for method in &args.method {
-        methods.push(among("method", Some(method), &default, &of_model, |c| c.method.clone())?);
-    }
-    if methods.is_empty() {
-        methods.push(default);
-    }
-    let parameter = |m: &str| of_model.iter().find(|c| c.method == m).map(|c| c.parameter.clone());
-    if let Some(other) = methods.iter().find(|m| parameter(m) != parameter(&methods[0])) {
-        return Err(CliError::Usage(format!(
-            "{other} and {} sweep different hyperparameters and cannot share an axis; export them one by one",
-            methods[0]
-        )));
-    }
-    let methods: Vec<&str> = methods.iter().map(String::as_str).collect();
-    reliability::curves(board, &model, &methods, oracle, args.marker).ok_or_else(none)
-}
-
-/// The wanted name where the session has it, else the default.
-fn among(
-    what: &str,
-    wanted: Option<&str>,
-    default: &str,
-    curves: &[Curve],
-    key: impl Fn(&Curve) -> String,
-) -> Result<String, CliError> {
-    let Some(wanted) = wanted else { return Ok(default.to_owned()) };
-    let mut known: Vec<String> = curves.iter().map(key).collect();
-    known.sort();
-    known.dedup();
-    if known.iter().any(|k| k == wanted) {
-        return Ok(wanted.to_owned());
-    }
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    Err(CliError::Usage(suggest::unknown(&format!("{what} of this session"), wanted, &known)))
+    let why = refused.unwrap_or_else(|| "nothing was run in it".into());
+    Err(CliError::Usage(format!("{}: {why}", args.session)))
 }

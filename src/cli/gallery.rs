@@ -11,8 +11,9 @@ use clap::{Args, Subcommand};
 
 use super::error::CliError;
 use super::progress::Meter;
-use super::{names, output, signals, suggest};
+use super::{names, output, signals};
 use crate::base::Cancelled;
+use crate::base::suggest;
 use crate::base::text::printable_label;
 use crate::engine::message;
 use crate::gallery::bars;

@@ -16,7 +16,6 @@ pub mod run;
 pub mod score;
 pub mod shell;
 pub mod signals;
-pub mod suggest;
 pub mod table;
 pub mod tui;
 

@@ -15,8 +15,8 @@ use crate::engine::Engine;
 use crate::engine::board::Board;
 use crate::engine::local::{self, Cache, LocalEngine, LocalOptions};
 use crate::engine::message::{EngineInfo, Event};
-use crate::engine::spec::Spec;
 use crate::figure;
+use crate::lab::Spec;
 use crate::session::format::Header;
 use crate::session::name;
 use crate::session::record::Recorder;
@@ -81,7 +81,9 @@ impl RunArgs {
         let mut tasks: Vec<Task> = Vec::new();
         for path in &self.specs {
             let mut spec = Spec::read(path)?;
-            spec.seed = self.seed.unwrap_or(spec.seed);
+            if let Some(seed) = self.seed {
+                spec.common_mut().set_seed(seed);
+            }
             names::check(&spec, &path.display().to_string())?;
             let stem = path.file_stem().map_or("spec".into(), |s| s.to_string_lossy().into_owned());
             // Two files of one name in different folders get folders of their own.
@@ -103,7 +105,15 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let failed = |e: std::io::Error| CliError::Failed(format!("cannot start: {e}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let memory_limit = args.memory_limit;
-    let options = LocalOptions { device, dtype, cache: Cache::user(), models: Vec::new(), memory_limit };
+    let options = LocalOptions {
+        device,
+        dtype,
+        cache: Cache::user(),
+        models: Vec::new(),
+        memory_limit,
+        // Nobody goes back to an earlier model of a headless run.
+        most_models: 1,
+    };
     if args.forecast {
         return tasks.iter().try_for_each(|task| foresee(args, task, options.clone(), out));
     }
@@ -220,7 +230,12 @@ impl Report {
         let (Some(folder), Some(findings)) = (self.folder, self.findings) else { return Ok(()) };
         let path = folder.join("findings.jsonl");
         findings.persist(&path).map_err(|e| cannot(&path, &e.error))?;
-        let figures = if figures { figure::reliability::all(board) } else { Vec::new() };
+        let mut figures_of_runs = Vec::new();
+        for run in board.runs.iter().filter(|_| figures) {
+            let lab = run.job.spec.lab().lab();
+            figures_of_runs.extend(lab.figures(&run.results, board.engine.as_ref()));
+        }
+        let figures = figures_of_runs;
         let mut names: Vec<String> = Vec::new();
         for figure in &figures {
             // Two folders may have the same last part.
@@ -248,7 +263,7 @@ fn record(args: &RunArgs, task: &Task, folder: Option<&Path>, info: Option<&Engi
     let begin = || {
         let (place, default) = match folder {
             Some(folder) => (folder.to_owned(), "session".to_owned()),
-            None => (name::folder()?, name::default_name(&task.spec.task.name, now)),
+            None => (name::folder()?, name::default_name(&task.spec.common().subject(), now)),
         };
         let header =
             Header::new(&names::place(&args.device, &args.dtype), name::utc(now), Some(task.spec.clone()));

@@ -10,10 +10,11 @@ use super::error::CliError;
 use super::names;
 use crate::base::Problem;
 use crate::base::size;
-use crate::engine::local::{Cache, LocalEngine, LocalOptions};
+use crate::engine::local::{Cache, LocalEngine, LocalOptions, MOST_MODELS};
 use crate::engine::message::{Notice, NoticeLevel};
-use crate::engine::spec::Spec;
 use crate::figure::{self, Figure};
+use crate::lab::Spec;
+use crate::lab::interventions;
 use crate::session::format::{Header, Session};
 use crate::session::name;
 use crate::session::record::Recorder;
@@ -98,10 +99,10 @@ impl Default for TuiArgs {
 pub fn live(args: &TuiArgs) -> Result<(), CliError> {
     let mut spec = match &args.spec {
         Some(path) => Spec::read(path)?,
-        None => Spec::agreement(),
+        None => interventions::Spec::agreement().into(),
     };
     if !args.models.is_empty() {
-        spec.models.clone_from(&args.models);
+        spec.common_mut().set_models(args.models.clone());
     }
     let origin = args.spec.as_ref().map_or("--model".into(), |p| p.display().to_string());
     names::check(&spec, &origin)?;
@@ -112,13 +113,15 @@ pub fn live(args: &TuiArgs) -> Result<(), CliError> {
         device,
         dtype,
         cache: Cache::user(),
-        models: spec.models.clone(),
+        models: spec.models().to_vec(),
         memory_limit: args.memory_limit,
+        most_models: MOST_MODELS,
     };
     let engine = LocalEngine::start(options)
         .map_err(|e| CliError::Failed(format!("the engine's thread cannot be started: {e}")))?;
     let mut start = look(&args.look, &mut notices)?;
-    start.spec = spec;
+    let Spec::Interventions(spec) = spec;
+    start.spec = *spec;
     start.recording = recorder.as_ref().map(Recorder::name);
     let recorder = recorder.map(|r| Box::new(r) as Box<dyn tui::recording::Recorder>);
     open(Source::Live(Box::new(engine), recorder), start, notices, !args.look.no_mouse)
@@ -136,8 +139,8 @@ pub fn replay(session: Session, title: &str, speed: f64, args: &LookArgs) -> Res
         .map(|what| notice(what, title, "the rest of the recording is shown"))
         .collect();
     let mut start = look(args, &mut notices)?;
-    if let Some(spec) = &session.header.spec {
-        start.spec = spec.clone();
+    if let Some(Spec::Interventions(spec)) = &session.header.spec {
+        start.spec = (**spec).clone();
     }
     start.replay = Some(ReplayState::new(title.to_owned(), session.duration(), speed));
     let recorded = Recorded::new(Arc::new(session), speed);
@@ -183,7 +186,7 @@ fn notice(what: String, place: &str, hint: &str) -> Notice {
 fn record(args: &TuiArgs, spec: &Spec, notices: &mut Vec<Notice>) -> Option<Recorder> {
     let now = SystemTime::now();
     let begin = || {
-        let name = args.session.clone().unwrap_or_else(|| name::default_name(&spec.task.name, now));
+        let name = args.session.clone().unwrap_or_else(|| name::default_name(spec.common().subject(), now));
         Recorder::create(
             &name::folder()?,
             &name,

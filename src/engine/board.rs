@@ -9,17 +9,15 @@ use serde::{Deserialize, Serialize};
 
 use super::data::DataAnswer;
 pub use super::data::DataDossier;
-use super::finding::{
-    BehaviourFinding, Body, DataFinding, ExampleFinding, Finding, OptimumFinding, ProbeFinding,
-    ReliabilityFinding, SummaryFinding,
-};
-use super::forecast::Forecast;
 use super::inspection::{CheckRow, Inspection};
 use super::message::{
-    Command, EngineInfo, Event, Generation, JobId, ModelInfo, Notice, NoticeLevel, Outcome, Progress,
+    Answer, Command, EngineInfo, Event, Generation, JobId, ModelAnswer, ModelInfo, ModelQuestion, Notice,
+    NoticeLevel, Outcome, Progress, Question, Ticket,
 };
-use super::spec::{OracleKind, Spec};
 use crate::base::Problem;
+use crate::lab::family::Family;
+use crate::lab::results::{LabResults, replace};
+use crate::lab::{Body, Common, Forecast, LabId, Results, Spec, SummaryFinding, Tagged};
 
 /// Notices kept; older ones are dropped.
 const MAX_NOTICES: usize = 200;
@@ -34,25 +32,33 @@ pub struct Board {
     /// What was asked about single models, in the order of the first question.
     pub dossiers: Vec<Dossier>,
     /// What was asked about data sets, in the order of the first question.
-    #[serde(default)]
     pub sets: Vec<DataDossier>,
-    /// Number of the latest question about a data set.
-    #[serde(default)]
-    pub data_ticket: u64,
-    /// The latest run.
-    pub job: Option<Job>,
-    /// Generation whose events count.
+    /// Number of the latest question.
+    pub ticket: Ticket,
+    /// Number of the latest question to an experiment.
+    pub asked: Ticket,
+    /// The latest run of each lab, in the order in which the labs were first run. A run in one lab leaves the others'
+    /// results as they are.
+    pub runs: Vec<Run>,
+    /// Generation whose run is in progress or was the last.
     pub generation: Generation,
-    /// Latest ticket whose point was asked for.
-    pub ticket: u64,
-    /// Results of the latest run.
-    pub results: Results,
-    /// The latest answer to a slider.
-    pub point: Option<Point>,
+    /// Every comparison that was shown, of all labs.
+    pub family: Family,
     /// Notices, oldest first.
     pub notices: VecDeque<Notice>,
     /// Events of an older generation that were dropped.
     pub stale: u64,
+}
+
+/// A run with what it has found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// The run.
+    pub job: Job,
+    /// What it has found.
+    pub results: Results,
+    /// Its end.
+    pub summary: Option<Tagged<SummaryFinding>>,
 }
 
 /// What was asked and found out about one model.
@@ -67,24 +73,7 @@ pub struct Dossier {
     /// Why the latest question has no answer.
     pub problem: Option<Problem>,
     /// The question that is being answered.
-    pub waiting: Option<Question>,
-}
-
-impl Dossier {
-    fn settle(&mut self) {
-        self.waiting = None;
-        self.problem = None;
-    }
-}
-
-/// What can be asked about one model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Question {
-    /// What is it?
-    Inspect,
-    /// Does it compute what another implementation computed?
-    Check,
+    pub waiting: Option<ModelQuestion>,
 }
 
 /// A run.
@@ -92,6 +81,8 @@ pub enum Question {
 pub struct Job {
     /// Number of the run.
     pub id: JobId,
+    /// Generation of its events.
+    pub generation: Generation,
     /// What it computes.
     pub spec: Spec,
     /// Hash of the spec.
@@ -109,168 +100,131 @@ pub struct Job {
     pub held: bool,
 }
 
-/// Results of a run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Results {
-    /// Data per model.
-    pub data: Vec<Tagged<DataFinding>>,
-    /// Probes in the order of their training.
-    pub probes: Vec<Tagged<ProbeFinding>>,
-    /// One curve per model, method and oracle.
-    pub curves: Vec<Curve>,
-    /// Model behaviour per model and method, by rising strength.
-    pub behaviour: Vec<Tagged<BehaviourFinding>>,
-    /// Best strengths.
-    pub optima: Vec<Tagged<OptimumFinding>>,
-    /// The end of the run.
-    pub summary: Option<Tagged<SummaryFinding>>,
-}
-
-/// A result with its provenance.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Tagged<T> {
-    /// Hash of the spec.
-    pub spec: String,
-    /// Name of the model.
-    pub model: String,
-    /// Seed of the run.
-    pub seed: u64,
-    /// Examples behind it.
-    pub n: usize,
-    /// False while it is still being refined.
-    pub is_final: bool,
-    /// Seconds since the run began.
-    pub t: f64,
-    /// Level of the intervals.
-    pub level: Option<f64>,
-    /// The result.
-    pub value: T,
-}
-
-/// Completeness, selectivity and reliability against strength.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Curve {
-    /// Name of the model.
-    pub model: String,
-    /// Method in the registry.
-    pub method: String,
-    /// Which oracle judges.
-    pub oracle: OracleKind,
-    /// Name of the swept hyperparameter.
-    pub parameter: String,
-    /// Points by rising strength; a later estimate of the same strength replaces an earlier one.
-    pub points: Vec<Tagged<ReliabilityFinding>>,
-}
-
-/// The answer to a slider.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Point {
-    /// Number of the request.
-    pub ticket: u64,
-    /// Reliability under each oracle.
-    pub reliability: Vec<Tagged<ReliabilityFinding>>,
-    /// What the model does.
-    pub behaviour: Option<Tagged<BehaviourFinding>>,
-    /// One example.
-    pub example: Option<Tagged<ExampleFinding>>,
-}
-
 impl Board {
     /// Notes a command that was sent.
     pub fn on_command(&mut self, command: &Command) {
         match command {
-            Command::Run { job, generation, spec } => {
-                self.generation = *generation;
-                self.results = Results::default();
-                self.point = None;
-                self.job = Some(Job {
-                    id: *job,
-                    spec_hash: spec.hash(),
-                    spec: (**spec).clone(),
-                    progress: None,
-                    forecasts: Vec::new(),
-                    outcome: None,
-                    seconds: None,
-                    held: false,
-                });
+            Command::Run { job, generation, spec } => self.begin(*job, *generation, spec),
+            Command::Ask { ticket, question } => {
+                self.ticket = *ticket;
+                self.on_question(*ticket, question);
             }
-            Command::Point(request) => self.ticket = request.ticket,
             Command::Pause { hold } => {
-                if let Some(job) = &mut self.job {
-                    job.held = *hold;
+                if let Some(run) = self.latest_mut() {
+                    run.job.held = *hold;
                 }
             }
-            Command::Inspect { model } => self.dossier(model).waiting = Some(Question::Inspect),
-            Command::Check { model } => self.dossier(model).waiting = Some(Question::Check),
-            Command::Data(request) => {
-                self.data_ticket = request.ticket;
-                self.set(&request.set).ask(request);
-            }
-            Command::ListModels | Command::Cancel { .. } | Command::CancelData | Command::Shutdown => {}
+            Command::ListModels | Command::Cancel { .. } | Command::Withdraw { .. } | Command::Shutdown => {}
         }
     }
 
-    /// Takes in an event. Events of an older generation, and answers to older tickets, are dropped and counted.
+    fn begin(&mut self, id: JobId, generation: Generation, spec: &Spec) {
+        self.generation = generation;
+        let job = Job {
+            id,
+            generation,
+            spec_hash: spec.hash(),
+            spec: spec.clone(),
+            progress: None,
+            forecasts: Vec::new(),
+            outcome: None,
+            seconds: None,
+            held: false,
+        };
+        let lab = spec.lab();
+        let run = Run { job, results: Results::new(lab), summary: None };
+        replace(&mut self.runs, run, |old, _| old.job.spec.lab() == lab);
+    }
+
+    fn on_question(&mut self, ticket: Ticket, question: &Question) {
+        match question {
+            Question::Experiment { .. } => self.asked = ticket,
+            Question::Model { model, what } => self.dossier(model).waiting = Some(*what),
+            Question::Data(request) => self.set(&request.set).ask(ticket, request.question),
+        }
+    }
+
+    /// Takes in an event. Events of an older generation, and answers to older questions, are dropped and counted.
     pub fn on_event(&mut self, event: &Event) {
-        let generation = match event {
-            Event::Ready(info) => {
-                self.engine = Some(info.clone());
-                return;
-            }
-            Event::Models { models } => {
-                self.models = models.clone();
-                return;
-            }
-            Event::Notice(notice) => return self.notice(notice.clone()),
-            Event::Inspected { .. } | Event::Checked { .. } | Event::ModelFailed { .. } => {
-                return self.on_answer(event);
-            }
-            Event::DataProgress { .. } | Event::Data { .. } => return self.on_data(event),
+        match event {
+            Event::Ready(info) => self.engine = Some(info.clone()),
+            Event::Models { models } => self.models = models.clone(),
+            Event::Notice(notice) => self.notice(notice.clone()),
+            Event::Answer { ticket, answer } => self.on_answer(*ticket, answer),
+            Event::AnswerProgress { ticket, progress } => self.on_answer_progress(*ticket, progress),
             Event::Started { generation, .. }
             | Event::Progress { generation, .. }
             | Event::Forecast { generation, .. }
             | Event::Finding { generation, .. }
-            | Event::Point { generation, .. }
-            | Event::Finished { generation, .. } => *generation,
-        };
-        if generation != self.generation {
-            self.stale += 1;
-            return;
-        }
-        match event {
-            Event::Progress { progress, .. } => {
-                if let Some(job) = &mut self.job {
-                    job.progress = Some(progress.clone());
-                }
-            }
-            Event::Forecast { forecast, .. } => {
-                if let Some(job) = &mut self.job {
-                    // The newer one of a model stands for the older.
-                    job.forecasts.retain(|f| f.model != forecast.model);
-                    job.forecasts.push((**forecast).clone());
-                }
-            }
-            Event::Finding { finding, .. } => self.on_finding(finding),
-            Event::Point { ticket, findings, .. } => {
-                if *ticket < self.point.as_ref().map_or(0, |p| p.ticket) {
-                    self.stale += 1;
-                } else {
-                    self.point = Some(point(*ticket, findings));
-                }
-            }
-            Event::Finished { outcome, seconds, .. } => self.finish(outcome, *seconds),
-            _ => {}
+            | Event::Finished { generation, .. } => self.on_run(*generation, event),
         }
     }
 
-    /// The curve of a model, method and oracle.
-    pub fn curve(&self, model: &str, method: &str, oracle: OracleKind) -> Option<&Curve> {
-        self.results.curves.iter().find(|c| c.model == model && c.method == method && c.oracle == oracle)
+    /// Takes in an event of a run.
+    fn on_run(&mut self, generation: Generation, event: &Event) {
+        // A run that was superseded has nothing more to say, also where its lab shows no newer results.
+        let current = self.generation == generation;
+        let Some(run) = self.runs.iter_mut().find(|r| current && r.job.generation == generation) else {
+            self.stale += 1;
+            return;
+        };
+        let mut failed = None;
+        match event {
+            // A recorded run keeps the hash that it was recorded under.
+            Event::Started { spec_hash, .. } => run.job.spec_hash = spec_hash.clone(),
+            Event::Progress { progress, .. } => run.job.progress = Some(progress.clone()),
+            // The newer one of a model stands for the older.
+            Event::Forecast { forecast, .. } => {
+                run.job.forecasts.retain(|f| f.model != forecast.model);
+                run.job.forecasts.push((**forecast).clone());
+            }
+            Event::Finding { finding, .. } => match &finding.body {
+                Body::Lab(_) => run.results.take(finding),
+                Body::Common(Common::Summary(x)) => run.summary = Some(Tagged::new(finding, x)),
+                Body::Common(Common::Error(problem)) => failed = Some(problem),
+            },
+            Event::Finished { outcome, seconds, .. } => {
+                run.job.outcome = Some(outcome.clone());
+                run.job.seconds = Some(*seconds);
+                if let Outcome::Failed(problem) = outcome {
+                    failed = Some(problem);
+                }
+            }
+            _ => {}
+        }
+        if let Some(problem) = failed {
+            self.error(problem.clone());
+        }
+    }
+
+    /// The latest run of a lab.
+    pub fn run_of(&self, lab: LabId) -> Option<&Run> {
+        self.runs.iter().find(|r| r.job.spec.lab() == lab)
+    }
+
+    /// What the latest run of a lab has found; empty where it has not run.
+    pub fn results<R: LabResults>(&self) -> &R {
+        self.run_of(R::LAB).and_then(|run| R::within(&run.results)).unwrap_or(R::none())
+    }
+
+    /// The run that is in progress or was the last, of whichever lab.
+    pub fn latest(&self) -> Option<&Run> {
+        self.runs.iter().find(|r| r.job.generation == self.generation)
+    }
+
+    fn latest_mut(&mut self) -> Option<&mut Run> {
+        let generation = self.generation;
+        self.runs.iter_mut().find(|r| r.job.generation == generation)
+    }
+
+    /// The job of [`Self::latest`].
+    pub fn job(&self) -> Option<&Job> {
+        self.latest().map(|run| &run.job)
     }
 
     /// Whether a run is in progress.
     pub fn running(&self) -> bool {
-        self.job.as_ref().is_some_and(|j| j.outcome.is_none())
+        self.job().is_some_and(|j| j.outcome.is_none())
     }
 
     /// What is known of a model beyond the list.
@@ -299,62 +253,57 @@ impl Board {
         &mut self.sets[at]
     }
 
-    /// Takes in an answer about a data set. One to a question that was asked anew meanwhile is dropped and counted.
-    fn on_data(&mut self, event: &Event) {
-        let (Event::DataProgress { ticket, .. } | Event::Data { ticket, .. }) = event else { return };
-        let Some(dossier) = self.sets.iter_mut().find(|d| d.awaits(*ticket)) else {
-            self.stale += 1;
-            return;
-        };
-        match event {
-            Event::DataProgress { progress, .. } => {
-                let waiting = dossier.waiting.iter_mut().filter(|w| w.ticket == *ticket);
-                waiting.for_each(|w| w.progress = Some(progress.clone()));
-            }
-            Event::Data { answer, .. } => {
-                dossier.settle(*ticket, answer);
-                if let DataAnswer::Failed(problem) = answer {
-                    let problem = problem.clone();
-                    self.notice(Notice { level: NoticeLevel::Error, problem });
+    /// Takes in an answer. One to a question that was asked anew meanwhile is dropped and counted.
+    fn on_answer(&mut self, ticket: Ticket, answer: &Answer) {
+        match answer {
+            Answer::Experiment { generation, findings } => {
+                let run = self.runs.iter_mut().find(|r| r.job.generation == *generation);
+                if !run.is_some_and(|run| run.results.answer(ticket, findings)) {
+                    self.stale += 1;
                 }
             }
-            _ => {}
+            Answer::Model { model, answer } => self.on_model(model, answer),
+            Answer::Data(answer) => {
+                let Some(dossier) = self.sets.iter_mut().find(|d| d.awaits(ticket)) else {
+                    self.stale += 1;
+                    return;
+                };
+                dossier.settle(ticket, answer);
+                if let DataAnswer::Failed(problem) = answer {
+                    self.error(problem.clone());
+                }
+            }
+        }
+    }
+
+    fn on_answer_progress(&mut self, ticket: Ticket, progress: &Progress) {
+        let mut waiting = self.sets.iter_mut().flat_map(|d| &mut d.waiting);
+        match waiting.find(|w| w.ticket == ticket) {
+            Some(waiting) => waiting.progress = Some(progress.clone()),
+            None => self.stale += 1,
         }
     }
 
     /// Takes in what was found out about one model.
-    fn on_answer(&mut self, event: &Event) {
-        match event {
-            Event::Inspected { inspection } => {
-                let info = inspection.info();
-                replace(&mut self.models, info, |a, b| a.name == b.name);
-                let dossier = self.dossier(&inspection.model);
-                dossier.inspection = Some((**inspection).clone());
-                dossier.settle();
-            }
-            Event::Checked { model, rows } => {
-                let dossier = self.dossier(model);
-                dossier.check = Some(rows.clone());
-                dossier.settle();
-            }
-            Event::ModelFailed { model, problem } => {
-                let dossier = self.dossier(model);
-                dossier.settle();
+    fn on_model(&mut self, model: &str, answer: &ModelAnswer) {
+        if let ModelAnswer::Inspected(inspection) = answer {
+            replace(&mut self.models, inspection.info(), |a, b| a.name == b.name);
+        }
+        let dossier = self.dossier(model);
+        dossier.waiting = None;
+        dossier.problem = None;
+        match answer {
+            ModelAnswer::Inspected(inspection) => dossier.inspection = Some((**inspection).clone()),
+            ModelAnswer::Checked(rows) => dossier.check = Some(rows.clone()),
+            ModelAnswer::Failed(problem) => {
                 dossier.problem = Some(problem.clone());
-                self.notice(Notice { level: NoticeLevel::Error, problem: problem.clone() });
+                self.error(problem.clone());
             }
-            _ => {}
         }
     }
 
-    fn finish(&mut self, outcome: &Outcome, seconds: f64) {
-        if let Outcome::Failed(problem) = outcome {
-            self.notice(Notice { level: NoticeLevel::Error, problem: problem.clone() });
-        }
-        if let Some(job) = &mut self.job {
-            job.outcome = Some(outcome.clone());
-            job.seconds = Some(seconds);
-        }
+    fn error(&mut self, problem: Problem) {
+        self.notice(Notice { level: NoticeLevel::Error, problem });
     }
 
     fn notice(&mut self, notice: Notice) {
@@ -363,91 +312,4 @@ impl Board {
         }
         self.notices.push_back(notice);
     }
-
-    fn on_finding(&mut self, finding: &Finding) {
-        let results = &mut self.results;
-        match &finding.body {
-            Body::Data(x) => replace(&mut results.data, tag(finding, x), |a, b| a.model == b.model),
-            Body::Probe(x) => replace(&mut results.probes, tag(finding, x), |a, b| {
-                let key = |t: &Tagged<ProbeFinding>| {
-                    (t.model.clone(), t.value.role as u8, t.value.property.clone(), t.value.oracle)
-                };
-                key(a) == key(b)
-            }),
-            Body::Reliability(x) => results.add_point(tag(finding, x)),
-            Body::Optimum(x) => replace(&mut results.optima, tag(finding, x), |a, b| {
-                a.model == b.model && a.value.method == b.value.method && a.value.oracle == b.value.oracle
-            }),
-            Body::Behaviour(x) => {
-                replace(&mut results.behaviour, tag(finding, x), |a, b| {
-                    a.model == b.model && a.value.method == b.value.method && a.value.value == b.value.value
-                });
-                results.behaviour.sort_by(|a, b| {
-                    (&a.model, &a.value.method)
-                        .cmp(&(&b.model, &b.value.method))
-                        .then(a.value.value.total_cmp(&b.value.value))
-                });
-            }
-            Body::Summary(x) => results.summary = Some(tag(finding, x)),
-            Body::Example(_) => {}
-            Body::Error(problem) => {
-                self.notice(Notice { level: NoticeLevel::Error, problem: problem.clone() });
-            }
-        }
-    }
-}
-
-impl Results {
-    fn add_point(&mut self, new: Tagged<ReliabilityFinding>) {
-        let same =
-            |c: &Curve| c.model == new.model && c.method == new.value.method && c.oracle == new.value.oracle;
-        let at = self.curves.iter().position(same).unwrap_or_else(|| {
-            self.curves.push(Curve {
-                model: new.model.clone(),
-                method: new.value.method.clone(),
-                oracle: new.value.oracle,
-                parameter: new.value.parameter.clone(),
-                points: Vec::new(),
-            });
-            self.curves.len() - 1
-        });
-        let points = &mut self.curves[at].points;
-        match points.binary_search_by(|p| p.value.value.total_cmp(&new.value.value)) {
-            Ok(i) => points[i] = new,
-            Err(i) => points.insert(i, new),
-        }
-    }
-}
-
-fn tag<T: Clone>(finding: &Finding, value: &T) -> Tagged<T> {
-    Tagged {
-        spec: finding.spec.clone(),
-        model: finding.model.clone(),
-        seed: finding.seed,
-        n: finding.n,
-        is_final: finding.r#final,
-        t: finding.t,
-        level: finding.level,
-        value: value.clone(),
-    }
-}
-
-fn replace<T>(list: &mut Vec<T>, new: T, same: impl Fn(&T, &T) -> bool) {
-    match list.iter_mut().find(|old| same(old, &new)) {
-        Some(old) => *old = new,
-        None => list.push(new),
-    }
-}
-
-fn point(ticket: u64, findings: &[Finding]) -> Point {
-    let mut point = Point { ticket, ..Point::default() };
-    for finding in findings {
-        match &finding.body {
-            Body::Reliability(x) => point.reliability.push(tag(finding, x)),
-            Body::Behaviour(x) => point.behaviour = Some(tag(finding, x)),
-            Body::Example(x) => point.example = Some(tag(finding, x)),
-            _ => {}
-        }
-    }
-    point
 }

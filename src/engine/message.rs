@@ -1,20 +1,19 @@
 //! Commands to the engine and events from it: the only language between science and screen.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use super::data::{DataAnswer, DataRequest};
-use super::finding::Finding;
-use super::forecast::Forecast;
 use super::inspection::{CheckRow, Inspection};
-use super::spec::Spec;
 use crate::base::Problem;
+pub use crate::lab::host::{EngineInfo, Notice, NoticeLevel};
+use crate::lab::{self, Finding, Forecast, Spec};
 
 /// Number of a run within a session, from 1.
 pub type JobId = u64;
 /// Counts how often the question changed; events of an older generation are dropped.
 pub type Generation = u64;
+/// Number of a question within a session, from 1.
+pub type Ticket = u64;
 
 /// What the front end asks of the engine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,8 +30,18 @@ pub enum Command {
         /// What to compute.
         spec: Box<Spec>,
     },
-    /// Evaluate one strength now, on a subsample, and show one example. Only the latest request counts.
-    Point(PointRequest),
+    /// Answer a question.
+    Ask {
+        /// Number of the question.
+        ticket: Ticket,
+        /// What is asked.
+        question: Question,
+    },
+    /// Stop everything that was asked about this.
+    Withdraw {
+        /// About what.
+        topic: Topic,
+    },
     /// Stop a run.
     Cancel {
         /// Number of the run.
@@ -43,41 +52,87 @@ pub enum Command {
         /// True holds.
         hold: bool,
     },
-    /// Load a model and describe it; a model that was not listed joins the list.
-    Inspect {
-        /// Name, folder or hub id, as `models` of a spec takes it.
-        model: String,
-    },
-    /// Compare a model with the numbers that another implementation left beside its weights.
-    Check {
-        /// Name, folder or hub id, as `models` of a spec takes it.
-        model: String,
-    },
-    /// Say what a data set holds or what is unfit in it. Answered beside a run, not after it.
-    Data(DataRequest),
-    /// Stop everything that was asked about data sets.
-    CancelData,
     /// End the engine.
     Shutdown,
 }
 
-/// One strength of one method of the current experiment.
+/// What can be asked. Questions to an experiment supersede each other: only the latest is answered. Those about models wait
+/// their turn; those about data are answered beside a run, not after it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct PointRequest {
-    /// Generation of the experiment it belongs to.
-    pub generation: Generation,
-    /// Number of the request: answers to older ones are dropped.
-    pub ticket: u64,
-    /// The model, one of the experiment's.
-    pub model: String,
-    /// Method in the registry.
-    pub method: String,
-    /// Hyperparameters other than the swept one.
-    pub options: BTreeMap<String, f64>,
-    /// Value of the swept hyperparameter.
-    pub value: f64,
-    /// Test example to show.
-    pub example: usize,
+#[serde(tag = "about", rename_all = "snake_case")]
+pub enum Question {
+    /// Something of the experiment that runs or ran last.
+    Experiment {
+        /// Generation of the experiment.
+        generation: Generation,
+        /// What is asked.
+        question: lab::Question,
+    },
+    /// Something about one model; a model that was not listed joins the list.
+    Model {
+        /// Name, folder or hub id, as `models` of a spec takes it.
+        model: String,
+        /// What is asked.
+        what: ModelQuestion,
+    },
+    /// What a data set holds or what is unfit in it.
+    Data(DataRequest),
+}
+
+/// What a question is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Topic {
+    /// The experiment.
+    Experiment,
+    /// Single models.
+    Model,
+    /// Data sets.
+    Data,
+}
+
+/// What can be asked about one model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelQuestion {
+    /// What is it?
+    Inspect,
+    /// Does it compute what another implementation left beside its weights?
+    Check,
+}
+
+/// The answer to a question.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "about", rename_all = "snake_case")]
+pub enum Answer {
+    /// Of an experiment.
+    Experiment {
+        /// Generation of the experiment.
+        generation: Generation,
+        /// The results.
+        findings: Vec<Finding>,
+    },
+    /// About one model.
+    Model {
+        /// The model, as it was asked for.
+        model: String,
+        /// What was found.
+        answer: ModelAnswer,
+    },
+    /// About a data set.
+    Data(DataAnswer),
+}
+
+/// What was found out about one model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ModelAnswer {
+    /// To [`ModelQuestion::Inspect`].
+    Inspected(Box<Inspection>),
+    /// To [`ModelQuestion::Check`]: one row a quantity.
+    Checked(Vec<CheckRow>),
+    /// There is none: what failed and what to do.
+    Failed(Problem),
 }
 
 /// What the engine reports.
@@ -107,7 +162,7 @@ pub enum Event {
         /// Stage and counts.
         progress: Progress,
     },
-    /// What a run will need; sent before anything is read, and again when the run's own first estimates are there.
+    /// What a run will need; sent before the long work begins, and again when the run's own first estimates are there.
     Forecast {
         /// Generation of the run.
         generation: Generation,
@@ -121,15 +176,6 @@ pub enum Event {
         /// The result.
         finding: Box<Finding>,
     },
-    /// The answer to a [`PointRequest`]: reliability, behaviour and example findings together.
-    Point {
-        /// Generation of the experiment.
-        generation: Generation,
-        /// Number of the request.
-        ticket: u64,
-        /// The results.
-        findings: Vec<Finding>,
-    },
     /// A run is over.
     Finished {
         /// Number of the run.
@@ -141,38 +187,19 @@ pub enum Event {
         /// Wall seconds.
         seconds: f64,
     },
-    /// The answer to [`Command::Inspect`].
-    Inspected {
-        /// What was found.
-        inspection: Box<Inspection>,
-    },
-    /// The answer to [`Command::Check`].
-    Checked {
-        /// The model, as it was asked for.
-        model: String,
-        /// One row a quantity.
-        rows: Vec<CheckRow>,
-    },
-    /// A model could not be inspected or checked.
-    ModelFailed {
-        /// The model, as it was asked for.
-        model: String,
-        /// What failed and what to do.
-        problem: Problem,
-    },
-    /// How far the answer to a question about a data set is.
-    DataProgress {
+    /// How far the answer to a question is.
+    AnswerProgress {
         /// Number of the question.
-        ticket: u64,
+        ticket: Ticket,
         /// Stage and counts.
         progress: Progress,
     },
-    /// The answer to a [`DataRequest`].
-    Data {
+    /// The answer to a question. A first one from few examples may be followed by one from all.
+    Answer {
         /// Number of the question.
-        ticket: u64,
+        ticket: Ticket,
         /// What was found.
-        answer: DataAnswer,
+        answer: Answer,
     },
     /// Something worth saying that is no result.
     Notice(Notice),
@@ -188,15 +215,6 @@ pub enum Outcome {
     Cancelled,
     /// It failed.
     Failed(Problem),
-}
-
-/// What the engine runs on.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EngineInfo {
-    /// Version of the program.
-    pub version: String,
-    /// Device, for example `cpu (2 threads)`.
-    pub device: String,
 }
 
 /// A model that can be picked.
@@ -233,25 +251,4 @@ pub struct Progress {
     pub elapsed: f64,
     /// Seconds until the run ends, estimated; none while unknown.
     pub left: Option<f64>,
-}
-
-/// Something worth saying.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Notice {
-    /// How grave.
-    pub level: NoticeLevel,
-    /// What, where, and what to do.
-    pub problem: Problem,
-}
-
-/// How grave a notice is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NoticeLevel {
-    /// For information.
-    Info,
-    /// The numbers deserve a second look.
-    Warning,
-    /// Something failed.
-    Error,
 }

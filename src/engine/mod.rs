@@ -6,12 +6,9 @@
 pub mod board;
 pub mod data;
 pub mod fake;
-pub mod finding;
-pub mod forecast;
 pub mod inspection;
 pub mod local;
 pub mod message;
-pub mod spec;
 
 use thiserror::Error;
 use tokio::sync::mpsc::Receiver;

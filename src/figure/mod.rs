@@ -6,7 +6,6 @@ mod canvas;
 mod csv;
 mod draw;
 mod png;
-pub mod reliability;
 pub mod scale;
 mod svg;
 

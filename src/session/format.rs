@@ -4,17 +4,16 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::SessionError;
+use super::{SessionError, legacy};
 use crate::engine::board::Board;
 use crate::engine::message::{Command, Event};
-use crate::engine::spec::Spec;
+use crate::lab::{LabId, Spec, finding};
 
 /// Version of the file format that this program writes, and the newest one that it reads.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 /// Longest line that is read, in bytes; longer ones are skipped without being held in memory.
 pub const MAX_LINE: usize = 4 << 20;
 /// Largest file that is read, in bytes.
@@ -38,9 +37,15 @@ pub struct Header {
     pub device: String,
     /// When it began, RFC 3339 in UTC.
     pub created: String,
-    /// What the session set out to compute.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// What the session set out to compute; none where this program cannot read it.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "readable")]
     pub spec: Option<Spec>,
+}
+
+/// A spec of a lab that this program does not have must not make the session unreadable.
+fn readable<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Spec>, D::Error> {
+    let value = Option::<Value>::deserialize(deserializer)?;
+    Ok(value.and_then(|value| Spec::deserialize(value).ok()))
 }
 
 impl Header {
@@ -82,6 +87,8 @@ pub struct Session {
     pub entries: Vec<Entry>,
     /// What could not be read.
     pub losses: Losses,
+    /// Whether a newer program wrote it.
+    newer: bool,
 }
 
 /// What a reader had to leave out.
@@ -169,7 +176,8 @@ impl Session {
             Line::TooLong => return Err(bad("this is no session: its first line is too long".into())),
             Line::Whole | Line::Cut => parse_header(&buffer).map_err(bad)?,
         };
-        let mut session = Self { header, entries: Vec::new(), losses: Losses::default() };
+        let newer = version(&header.version) > version(env!("CARGO_PKG_VERSION"));
+        let mut session = Self { header, entries: Vec::new(), losses: Losses::default(), newer };
         let mut number = 1;
         loop {
             number += 1;
@@ -187,7 +195,7 @@ impl Session {
             return;
         }
         let last = self.entries.last().map_or(0.0, |e| e.t);
-        match parse_entry(line) {
+        match parse_entry(line, self.newer) {
             Ok(_) if self.entries.len() >= MAX_ENTRIES => self.losses.beyond += 1,
             Ok(mut entry) => {
                 entry.t = entry.t.max(last);
@@ -313,22 +321,31 @@ fn parse_header(line: &[u8]) -> Result<Header, String> {
 }
 
 /// Why a line was not taken.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unread {
     Unknown,
     Damaged,
 }
 
-fn parse_entry(line: &[u8]) -> Result<Entry, Unread> {
+/// The numbers of a version, for comparison.
+fn version(text: &str) -> Vec<u64> {
+    text.split(['.', '-', '+']).map_while(|part| part.parse().ok()).collect()
+}
+
+fn parse_entry(line: &[u8], newer: bool) -> Result<Entry, Unread> {
     let mut object: Map<String, Value> = serde_json::from_slice(line).map_err(|_| Unread::Damaged)?;
     let t = object.remove("t").and_then(|t| t.as_f64()).ok_or(Unread::Damaged)?;
     if !(0.0..=MAX_TIME).contains(&t) {
         return Err(Unread::Damaged);
     }
+    let mut object = legacy::modern(object);
+    // A tag, kind or lab that this version does not have is the mark of a newer program, no damage; so is a line of a
+    // newer program that cannot be read.
+    let unread = if newer || is_newer(&object) { Unread::Unknown } else { Unread::Damaged };
     let item = if object.contains_key("command") {
-        Item::Command(decode(object)?)
+        Item::Command(Command::deserialize(Value::Object(object)).map_err(|_| unread)?)
     } else if object.contains_key("event") {
-        Item::Event(decode(object)?)
+        Item::Event(Event::deserialize(Value::Object(object)).map_err(|_| unread)?)
     } else if let Some(Value::String(note)) = object.get("note") {
         Item::Note(note.clone())
     } else if let Some(view) = object.remove("view") {
@@ -339,27 +356,58 @@ fn parse_entry(line: &[u8]) -> Result<Entry, Unread> {
     Ok(Entry { t, item })
 }
 
-/// Reads a tagged value. A tag, kind or key that this version does not have is the mark of a newer program, no damage.
-fn decode<T: DeserializeOwned>(object: Map<String, Value>) -> Result<T, Unread> {
-    T::deserialize(Value::Object(object)).map_err(|e| {
-        let message = e.to_string();
-        let newer = message.starts_with("unknown variant") || message.starts_with("unknown field");
-        if newer { Unread::Unknown } else { Unread::Damaged }
-    })
+/// Names of the commands and events of this version.
+const COMMANDS: [&str; 7] = ["list_models", "run", "ask", "withdraw", "cancel", "pause", "shutdown"];
+const EVENTS: [&str; 10] = [
+    "ready",
+    "models",
+    "started",
+    "progress",
+    "forecast",
+    "finding",
+    "finished",
+    "answer_progress",
+    "answer",
+    "notice",
+];
+/// What questions and answers can be about.
+const TOPICS: [&str; 3] = ["experiment", "model", "data"];
+
+/// Whether the line names something that this version does not have.
+fn is_newer(line: &Map<String, Value>) -> bool {
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+    let unknown =
+        |value: Option<&Value>, known: &[&str]| text(value).is_some_and(|t| !known.contains(&t.as_str()));
+    let other_lab = |value: Option<&Value>| text(value).is_some_and(|lab| LabId::named(&lab).is_none());
+    let about = ["question", "answer"].into_iter().filter_map(|key| line.get(key));
+    let mut findings = line.get("finding").into_iter().chain(
+        line.get("answer").and_then(|a| a.get("findings")).and_then(Value::as_array).into_iter().flatten(),
+    );
+    unknown(line.get("command"), &COMMANDS)
+        || unknown(line.get("event"), &EVENTS)
+        || other_lab(line.get("spec").and_then(|spec| spec.get("lab")))
+        || about.clone().any(|a| unknown(a.get("about"), &TOPICS))
+        || about.filter_map(|a| a.get("question")).any(|q| other_lab(q.get("lab")))
+        || findings.any(finding::is_newer)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::engine::message::EngineInfo;
+    use crate::lab::interventions;
 
     fn parse(text: &str) -> Result<Session, SessionError> {
         Session::parse(text.as_bytes(), Path::new("s.probity.jsonl"))
     }
 
     fn header() -> String {
-        serde_json::to_string(&Header::new("cpu", "2025-01-01T00:00:00Z".into(), Some(Spec::agreement())))
-            .unwrap()
+        serde_json::to_string(&Header::new(
+            "cpu",
+            "2025-01-01T00:00:00Z".into(),
+            Some(interventions::Spec::agreement().into()),
+        ))
+        .unwrap()
     }
 
     fn ready() -> Entry {
@@ -374,7 +422,7 @@ mod tests {
             line,
             "{\"t\":0.12,\"event\":\"ready\",\"version\":\"0.1.0\",\"device\":\"cpu (2 threads)\"}\n"
         );
-        assert_eq!(parse_entry(line.as_bytes()).unwrap(), ready());
+        assert_eq!(parse_entry(line.as_bytes(), false).unwrap(), ready());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! looked at it (view lines, notes) are different kinds of line, so that a replay can take the one without the other.
 
 pub mod format;
+mod legacy;
 pub mod name;
 pub mod record;
 pub mod replay;

@@ -1,6 +1,7 @@
 //! Pure numbers: random streams, intervals, resampling, distances. This module knows no other.
 
 pub mod bootstrap;
+pub mod corrections;
 pub mod distance;
 pub mod estimate;
 pub mod intervals;

@@ -306,7 +306,7 @@ impl App {
 
     /// Whether something moves on the screen without events.
     fn animated(&self) -> bool {
-        let held = self.state.board.job.as_ref().is_some_and(|job| job.held);
+        let held = self.state.board.job().is_some_and(|job| job.held);
         self.state.busy() && !held || self.state.data_waiting().is_some()
     }
 

@@ -7,9 +7,10 @@ use clap::Args;
 
 use super::{object, say, vocabularies};
 use crate::base::files::Whole;
+use crate::base::suggest;
 use crate::base::text::printable_label;
 use crate::cli::error::CliError;
-use crate::cli::{output, suggest};
+use crate::cli::output;
 use crate::corpus::doctor::Doctor;
 use crate::corpus::make::{Layout, Line, MakeError, layouts, lines};
 use crate::corpus::readers::Set;

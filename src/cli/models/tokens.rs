@@ -5,7 +5,7 @@ use std::io::Write;
 use super::{address, failure, load};
 use crate::base::text::printable_label;
 use crate::cli::error::CliError;
-use crate::cli::{output, table};
+use crate::cli::output;
 use crate::model::Tokenizer;
 
 /// Prints one line for each token.
@@ -27,7 +27,7 @@ fn lines(tokenizer: &Tokenizer, text: &str) -> Result<Vec<String>, CliError> {
     };
     let mut out = Vec::new();
     let head = printable_label(&format!("{} tokens", e.ids.len()));
-    table::section(
+    crate::base::text::section(
         &mut out,
         &head,
         &["position", "token", "id", "text", ""],

@@ -13,12 +13,12 @@ pub use parts::{Part, Parts, parts};
 pub use vocabulary::vocabulary;
 
 use super::message::Progress;
-use super::spec::{Spec, TaskSpec};
 use crate::base::Problem;
 use crate::corpus::doctor::{Diagnosis, Doctor, Vocabulary};
 use crate::corpus::overview::Overview;
 use crate::corpus::readers::{Row, Watch};
 use crate::corpus::sets::{Draw, SetError, Source};
+use crate::lab::examples::TaskSpec;
 
 /// Most lines and example rows of an answer, and most characters of each: answers go to the screen and into sessions.
 const MAX_LINES: usize = 400;
@@ -41,8 +41,6 @@ pub enum DataQuestion {
 /// A question about a data set, with all that shapes its answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataRequest {
-    /// Number of the question: an answer belongs to the question of its number.
-    pub ticket: u64,
     /// A built-in set by name, or the path of a file or folder.
     pub set: String,
     /// What is asked.
@@ -57,10 +55,10 @@ pub struct DataRequest {
 
 impl DataRequest {
     /// The question as the setup of an experiment shapes it.
-    pub fn of(spec: &Spec, ticket: u64, set: &str, question: DataQuestion) -> Self {
-        let models = if question == DataQuestion::Doctor { spec.models.clone() } else { Vec::new() };
+    pub fn of(task: &TaskSpec, seed: u64, models: &[String], set: &str, question: DataQuestion) -> Self {
+        let models = if question == DataQuestion::Doctor { models.to_vec() } else { Vec::new() };
         let set = set.to_owned();
-        Self { ticket, set, question, task: spec.task.clone(), seed: spec.seed, models }
+        Self { set, question, task: task.clone(), seed, models }
     }
 
     /// What is drawn of a generated set.
@@ -159,8 +157,7 @@ pub enum DataAnswer {
 
 impl DataDossier {
     /// Takes a question in; it stands for an earlier one of its kind.
-    pub fn ask(&mut self, request: &DataRequest) {
-        let DataRequest { ticket, question, .. } = *request;
+    pub fn ask(&mut self, ticket: u64, question: DataQuestion) {
         self.waiting.retain(|w| w.question != question);
         self.waiting.push(DataWaiting { ticket, question, progress: None });
         self.stopped = false;

@@ -4,9 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::Problem;
 use crate::corpus::task::{ExampleSet, Task};
-use crate::engine::spec::TaskSpec;
-use crate::lab::interventions::oracle::training_part;
-use crate::lab::interventions::plan::{PropertyLabels, Roles};
+use crate::lab::examples::TaskSpec;
+use crate::lab::plan::{PropertyLabels, Roles, training_part};
 use crate::probe::Split;
 
 /// The parts of a split, before a model leaves out examples whose words it does not have as single tokens.

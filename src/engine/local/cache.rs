@@ -10,6 +10,9 @@ use std::time::SystemTime;
 use sha2::{Digest, Sha256};
 
 use super::embeddings::Embeddings;
+use crate::base::matrix::Matrix;
+use crate::lab::Store;
+use crate::lab::store::{Fetched, Key, Space};
 
 const MAGIC: &[u8; 8] = b"PROBITY1";
 /// The folder is kept below this size; the files unused for longest go first.
@@ -137,6 +140,32 @@ impl Cache {
                 total -= size;
             }
         }
+    }
+}
+
+impl Store for Cache {
+    fn trained(&self, key: &str) -> Option<Vec<u8>> {
+        self.get(key)
+    }
+
+    fn keep_trained(&self, key: &str, bytes: &[u8]) -> std::io::Result<()> {
+        self.put(key, bytes)
+    }
+
+    fn place(&self) -> Option<PathBuf> {
+        self.dir.clone()
+    }
+
+    fn fetch(&self, space: &Space, keys: &[Key], to: &mut Matrix) -> Fetched {
+        self.embeddings.fetch(space, keys, to)
+    }
+
+    fn absent(&self, space: &Space, keys: &[Key]) -> Vec<usize> {
+        self.embeddings.absent(space, keys)
+    }
+
+    fn keep(&self, space: &Space, keys: &[Key], rows: &Matrix) -> std::io::Result<()> {
+        self.embeddings.keep(space, keys, rows)
     }
 }
 

@@ -11,7 +11,6 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Instant;
 
-use super::fault::problem;
 use super::host::Outbox;
 use super::worker::internal;
 use crate::base::Cancelled;
@@ -23,7 +22,8 @@ use crate::corpus::sets::{BuiltIn, SetError, Source};
 use crate::engine::data::{
     self, DROPPED, DataAnswer, DataDiagnosis, DataInspection, DataQuestion, DataRequest, EXAMPLES,
 };
-use crate::engine::message::{Command, Event, Progress};
+use crate::engine::message::{Answer, Command, Event, Progress, Question, Ticket, Topic};
+use crate::lab::fault::problem;
 use crate::model::ModelError;
 use crate::model::source::expand;
 
@@ -42,7 +42,7 @@ pub fn work(commands: Receiver<Command>, outbox: Outbox) {
 struct Desk {
     commands: Receiver<Command>,
     outbox: Outbox,
-    queue: RefCell<VecDeque<DataRequest>>,
+    queue: RefCell<VecDeque<(Ticket, DataRequest)>>,
     stopped: Cell<bool>,
     closed: Cell<bool>,
     pace: RefCell<Pace>,
@@ -83,7 +83,7 @@ impl Pace {
             elapsed: now,
             left: (share > 0.02).then(|| now * (1.0 - share) / share),
         };
-        Some(Event::DataProgress { ticket: self.ticket, progress })
+        Some(Event::AnswerProgress { ticket: self.ticket, progress })
     }
 }
 
@@ -109,29 +109,32 @@ impl Desk {
             return Err(Cancelled);
         }
         self.stopped.set(false);
-        let Some(request) = self.queue.borrow_mut().pop_front() else { return Ok(()) };
-        let answer = catch_unwind(AssertUnwindSafe(|| self.answer(&request)));
+        let Some((ticket, request)) = self.queue.borrow_mut().pop_front() else { return Ok(()) };
+        let answer = catch_unwind(AssertUnwindSafe(|| self.answer(ticket, &request)));
         let answer = match answer {
             Ok(Ok(answer)) => answer,
             Ok(Err(Halt::Stopped)) => DataAnswer::Stopped,
             Ok(Err(Halt::Failed(problem))) => DataAnswer::Failed(problem),
             Err(panic) => DataAnswer::Failed(internal(panic.as_ref())),
         };
-        self.outbox.send(Event::Data { ticket: request.ticket, answer })
+        self.send(ticket, answer)
+    }
+
+    fn send(&self, ticket: Ticket, answer: DataAnswer) -> Result<(), Cancelled> {
+        self.outbox.send(Event::Answer { ticket, answer: Answer::Data(answer) })
     }
 
     fn take(&self, command: Command) -> Result<(), Cancelled> {
         match command {
-            Command::Data(request) => {
+            Command::Ask { ticket, question: Question::Data(request) } => {
                 // Of two questions that differ in nothing but their number, the later one stands for both.
-                let same = |r: &DataRequest| DataRequest { ticket: request.ticket, ..r.clone() } == request;
-                self.queue.borrow_mut().retain(|r| !same(r));
-                self.queue.borrow_mut().push_back(request);
+                self.queue.borrow_mut().retain(|(_, r)| *r != request);
+                self.queue.borrow_mut().push_back((ticket, request));
             }
-            Command::CancelData => {
+            Command::Withdraw { topic: Topic::Data } => {
                 self.stopped.set(true);
-                for request in std::mem::take(&mut *self.queue.borrow_mut()) {
-                    self.outbox.send(Event::Data { ticket: request.ticket, answer: DataAnswer::Stopped })?;
+                for (ticket, _) in std::mem::take(&mut *self.queue.borrow_mut()) {
+                    self.send(ticket, DataAnswer::Stopped)?;
                 }
             }
             Command::Shutdown => self.closed.set(true),
@@ -185,8 +188,8 @@ impl Desk {
         if rows.is_multiple_of(ROWS) { self.look() } else { ControlFlow::Continue(()) }
     }
 
-    fn answer(self: &Rc<Self>, request: &DataRequest) -> Result<DataAnswer, Halt> {
-        *self.pace.borrow_mut() = Pace::new(request.ticket);
+    fn answer(self: &Rc<Self>, ticket: Ticket, request: &DataRequest) -> Result<DataAnswer, Halt> {
+        *self.pace.borrow_mut() = Pace::new(ticket);
         let begun = Instant::now();
         let halt = |error: SetError| self.halt(data::problem(&error, &request.set));
         let path = match BuiltIn::named(&request.set) {
@@ -200,7 +203,7 @@ impl Desk {
         {
             // What was read to recognise the files is read again.
             let mut pace = self.pace.borrow_mut();
-            *pace = Pace::new(request.ticket);
+            *pace = Pace::new(ticket);
             pace.total = source.set.files.iter().map(|f| f.bytes).sum();
         }
         let doing = match (source.built_in.is_some(), request.question) {
@@ -356,7 +359,7 @@ mod tests {
         rig.ask(2, "facts", DataQuestion::Inspect);
         loop {
             match rig.events.blocking_recv().expect("the desk is there") {
-                Event::DataProgress { ticket: 1, progress } if progress.done > 0 => {
+                Event::AnswerProgress { ticket: 1, progress } if progress.done > 0 => {
                     assert!(progress.stage.contains("long.jsonl"), "{progress:?}");
                     break;
                 }

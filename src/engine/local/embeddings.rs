@@ -17,14 +17,9 @@ use sha2::{Digest, Sha256};
 use crate::base::files::hex;
 use crate::base::matrix::Matrix;
 use crate::base::size;
-use crate::model::dtype::Dtype;
-use crate::model::exec::cpu::kernels::bf16::Unit;
-use crate::model::exec::cpu::kernels::simd::Level;
-use crate::model::{HookPoint, Model, Readout};
+use crate::lab::store::{Fetched, KEY, Key, Space};
 
 const MAGIC: &[u8; 8] = b"PROBEMB1";
-/// Raised when a change of the program changes the bits of hidden states.
-const VERSION: u32 = 1;
 /// Bytes kept unless `PROBITY_CACHE_MAX` or the folder's own limit say otherwise.
 const DEFAULT_LIMIT: u64 = 2 << 30;
 /// Vectors of one file take at most so many bytes; a larger file is not ours.
@@ -34,62 +29,7 @@ const LIMIT: &str = "limit";
 /// What a killed process left half-written is removed after this time.
 const STALE: Duration = Duration::from_secs(3600);
 const HEAD: usize = 16;
-const KEY: usize = 16;
 const SUM: usize = 8;
-
-/// Digest of what was read: token ids and position.
-pub type Key = [u8; KEY];
-
-/// One model at one point, read one way.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Space {
-    digest: [u8; 32],
-    width: usize,
-}
-
-impl Space {
-    /// The space of what `readout` reads at `at`. Positions belong to keys.
-    #[must_use]
-    pub fn new(model: &Model, at: HookPoint, readout: &Readout) -> Self {
-        let how = match readout {
-            Readout::Positions(_) => "position".to_owned(),
-            Readout::Sentence(pooling) => pooling.to_string(),
-        };
-        let (name, device, dtype) = (model.hash(), model.device(), model.dtype());
-        let text = format!("v{VERSION}|{name}|{device}|{dtype}|{}|{at}|{how}", instructions(dtype));
-        let width = at.width(model.arch()).unwrap_or(0);
-        Self { digest: Sha256::digest(text.as_bytes()).into(), width }
-    }
-
-    fn prefix(&self) -> String {
-        hex(&self.digest[..8])
-    }
-
-    fn sum(&self, key: &[u8], vector: &[u8]) -> [u8; SUM] {
-        let digest =
-            Sha256::new().chain_update(self.digest).chain_update(key).chain_update(vector).finalize();
-        let mut sum = [0; SUM];
-        sum.copy_from_slice(&digest[..SUM]);
-        sum
-    }
-}
-
-/// The instruction sets that decide the order of sums: folders may be shared by machines.
-fn instructions(dtype: Dtype) -> String {
-    let level = Level::best();
-    if dtype == Dtype::Bf16 { format!("{level} {}", Unit::best()) } else { level.to_string() }
-}
-
-/// The key of one token of one text. For a pooled sentence the position is `usize::MAX`.
-#[must_use]
-pub fn key(ids: &[u32], position: usize) -> Key {
-    let mut hash = Sha256::new();
-    hash.update((position as u64).to_le_bytes());
-    ids.iter().for_each(|id| hash.update(id.to_le_bytes()));
-    let mut key = [0; KEY];
-    key.copy_from_slice(&hash.finalize()[..KEY]);
-    key
-}
 
 /// What is in the folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -114,15 +54,6 @@ pub struct Embeddings {
     full: Arc<AtomicBool>,
 }
 
-/// What a look-up gave.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Fetched {
-    /// Rows that were not there.
-    pub missing: Vec<usize>,
-    /// Vectors that were there and damaged.
-    pub damaged: usize,
-}
-
 impl Embeddings {
     /// A cache in `dir`.
     #[must_use]
@@ -141,17 +72,17 @@ impl Embeddings {
         let mut wanted: HashMap<&[u8], Vec<usize>> = HashMap::new();
         keys.iter().enumerate().for_each(|(i, k)| wanted.entry(k.as_slice()).or_default().push(i));
         let mut found = Fetched::default();
-        for path in self.files(&space.prefix()) {
+        for path in self.files(&prefix(space)) {
             if wanted.is_empty() {
                 break;
             }
-            let Some(bytes) = read(&path, space.width) else { continue };
+            let Some(bytes) = read(&path, space.width()) else { continue };
             let mut used = false;
-            for record in bytes[HEAD..].chunks_exact(record_len(space.width)) {
+            for record in bytes[HEAD..].chunks_exact(record_len(space.width())) {
                 let (key, rest) = record.split_at(KEY);
                 let (sum, vector) = rest.split_at(SUM);
                 let Some(rows) = wanted.get(key) else { continue };
-                if space.sum(key, vector) != sum {
+                if sum_of(space, key, vector) != sum {
                     found.damaged += 1;
                     continue;
                 }
@@ -174,9 +105,9 @@ impl Embeddings {
     /// Indices of the keys that are not there; whether those that are there are sound is not looked at.
     pub fn absent(&self, space: &Space, keys: &[Key]) -> Vec<usize> {
         let mut there: HashSet<Key> = HashSet::new();
-        for path in self.files(&space.prefix()) {
-            let Some(bytes) = read(&path, space.width) else { continue };
-            let records = bytes[HEAD..].chunks_exact(record_len(space.width));
+        for path in self.files(&prefix(space)) {
+            let Some(bytes) = read(&path, space.width()) else { continue };
+            let records = bytes[HEAD..].chunks_exact(record_len(space.width()));
             there.extend(records.filter_map(|r| r.first_chunk::<KEY>()).copied());
         }
         (0..keys.len()).filter(|i| !there.contains(&keys[*i])).collect()
@@ -191,7 +122,7 @@ impl Embeddings {
         if self.full.load(Ordering::Relaxed) || keys.is_empty() {
             return Ok(());
         }
-        let most = (FILE_BYTES / record_len(space.width)).max(1);
+        let most = (FILE_BYTES / record_len(space.width())).max(1);
         let write = || -> std::io::Result<()> {
             std::fs::create_dir_all(dir)?;
             for (part, keys) in keys.chunks(most).enumerate() {
@@ -215,21 +146,21 @@ impl Embeddings {
         keys: &[Key],
         row: impl Fn(usize) -> &'a [f32],
     ) -> std::io::Result<()> {
-        let mut bytes = Vec::with_capacity(HEAD + keys.len() * record_len(space.width));
+        let mut bytes = Vec::with_capacity(HEAD + keys.len() * record_len(space.width()));
         bytes.extend_from_slice(MAGIC);
-        bytes.extend_from_slice(&(space.width as u32).to_le_bytes());
+        bytes.extend_from_slice(&(space.width() as u32).to_le_bytes());
         bytes.extend_from_slice(&(keys.len() as u32).to_le_bytes());
         let mut names = Sha256::new();
         for (i, key) in keys.iter().enumerate() {
             let vector: Vec<u8> = row(i).iter().flat_map(|v| v.to_le_bytes()).collect();
             bytes.extend_from_slice(key);
-            bytes.extend_from_slice(&space.sum(key, &vector));
+            bytes.extend_from_slice(&sum_of(space, key, &vector));
             bytes.extend_from_slice(&vector);
             names.update(key);
         }
         let mut file = tempfile::Builder::new().prefix(".new").tempfile_in(dir)?;
         file.write_all(&bytes)?;
-        let name = format!("{}-{}.vec", space.prefix(), hex(&names.finalize()[..8]));
+        let name = format!("{}-{}.vec", prefix(space), hex(&names.finalize()[..8]));
         file.persist(dir.join(name)).map_err(|e| e.error)?;
         Ok(())
     }
@@ -324,6 +255,19 @@ impl Embeddings {
             }
         }
     }
+}
+
+/// The beginning of the names of a space's files.
+fn prefix(space: &Space) -> String {
+    hex(&space.digest()[..8])
+}
+
+/// The checksum of a vector covers where and what it is.
+fn sum_of(space: &Space, key: &[u8], vector: &[u8]) -> [u8; SUM] {
+    let digest = Sha256::new().chain_update(space.digest()).chain_update(key).chain_update(vector).finalize();
+    let mut sum = [0; SUM];
+    sum.copy_from_slice(&digest[..SUM]);
+    sum
 }
 
 fn record_len(width: usize) -> usize {

@@ -1,15 +1,20 @@
-//! The run's link to the outside: polls for cancellation, reports progress, sends findings.
+//! The local engine as an experiment sees it: polls for cancellation, reports progress, sends findings.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
 
 use tokio::sync::mpsc::Sender;
 
+use super::cache::Cache;
 use super::inbox::Inbox;
 use super::meter::Meter;
-use crate::base::Problem;
-use crate::base::{Cancelled, Pulse};
-use crate::engine::finding::{Body, Finding};
-use crate::engine::forecast::Forecast;
-use crate::engine::message::{Event, Generation, JobId, Notice, NoticeLevel, PointRequest};
-use crate::engine::spec::Spec;
+use super::shelf::Shelf;
+use crate::base::{Cancelled, Problem, Pulse};
+use crate::engine::message::{Answer, Event, Generation, JobId, Notice, NoticeLevel, Ticket};
+use crate::lab::demand::Slice;
+use crate::lab::{Fault, Finding, Forecast, Host, Store, Waiting};
+use crate::model::Model;
 use crate::model::hub::{Step, Transfer};
 
 /// Sends events to the front end.
@@ -44,78 +49,42 @@ impl Outbox {
     }
 }
 
-/// A run in progress. As a [`Pulse`] it is called between batches.
-pub struct Host<'a> {
-    inbox: &'a mut Inbox,
-    /// Where events go.
-    pub outbox: Outbox,
-    /// Number of the run.
-    pub job: JobId,
-    /// Generation of its events.
-    pub generation: Generation,
-    /// Stages and time.
-    pub meter: Meter,
+/// Seconds that a unit of each kind of work takes, as measured so far.
+pub type Rates = HashMap<String, f64>;
+
+/// What a run is lent of the worker.
+pub struct Loan<'a> {
+    /// Where commands arrive.
+    pub inbox: &'a mut Inbox,
+    /// The models in memory.
+    pub shelf: &'a mut Shelf,
+    /// What has been measured of the device.
+    pub rates: &'a mut Rates,
+    /// What is kept between runs.
+    pub cache: &'a Cache,
+    /// Bytes of resident memory that the run may take at most.
+    pub memory_limit: Option<u64>,
 }
 
-impl<'a> Host<'a> {
-    /// A run that begins now; `plan` is the expected weight of all stages.
-    pub fn new(inbox: &'a mut Inbox, outbox: Outbox, job: JobId, generation: Generation, plan: f64) -> Self {
-        Self { inbox, outbox, job, generation, meter: Meter::new(plan) }
+/// A run in progress.
+pub struct LocalHost<'a> {
+    lent: Loan<'a>,
+    outbox: Outbox,
+    job: JobId,
+    generation: Generation,
+    meter: Meter,
+}
+
+impl<'a> LocalHost<'a> {
+    /// A run that begins now.
+    pub fn new(lent: Loan<'a>, outbox: Outbox, job: JobId, generation: Generation) -> Self {
+        Self { lent, outbox, job, generation, meter: Meter::new(1.0) }
     }
 
-    /// Takes in what has arrived; holds while the user holds.
-    ///
-    /// # Errors
-    /// [`Cancelled`] where the run is to stop.
-    pub fn poll(&mut self) -> Result<(), Cancelled> {
-        self.inbox.drain();
-        while self.inbox.queue.held() && !self.inbox.queue.stops(self.job) {
-            self.inbox.hold();
-        }
-        if self.inbox.queue.stops(self.job) { Err(Cancelled) } else { Ok(()) }
-    }
-
-    /// The latest slider position that waits, if any.
-    pub fn point(&mut self) -> Option<PointRequest> {
-        self.inbox.queue.take_point(self.generation)
-    }
-
-    /// Whether something newer waits than the request that is being answered.
+    /// Whether something newer waits than the question that is being answered.
     pub fn superseded(&mut self) -> bool {
-        self.inbox.drain();
-        self.inbox.queue.busy()
-    }
-
-    /// Begins a stage.
-    pub fn stage(&mut self, name: impl Into<String>, unit: &'static str, weight: f64) {
-        self.meter.stage(name, unit, weight);
-        self.report(0, 1);
-    }
-
-    /// Reports a download, each of its files as a stage that weighs nothing: how long it takes says nothing about the run.
-    ///
-    /// # Errors
-    /// [`Cancelled`] where the run is to stop.
-    pub fn transfer(&mut self, t: &Transfer<'_>) -> Result<(), Cancelled> {
-        self.poll()?;
-        let step = match t.step {
-            Step::Asking => "asking for",
-            Step::Waiting => "waiting for another process that fetches",
-            Step::Fetching => "fetching",
-            Step::Verifying => "verifying",
-        };
-        let name = format!("{step} {}: {}", t.model, t.file);
-        if !self.meter.is_at(&name) {
-            self.stage(name, "MB", 0.0);
-        }
-        let total = t.total.unwrap_or(t.done).max(1);
-        self.report(t.done.div_ceil(1_000_000), total.div_ceil(1_000_000));
-        Ok(())
-    }
-
-    /// Reports that `done` of `total` units of the stage are done.
-    pub fn progress(&mut self, done: usize, total: usize) {
-        self.report(done as u64, total as u64);
+        self.lent.inbox.drain();
+        self.lent.inbox.queue.busy()
     }
 
     fn report(&mut self, done: u64, total: u64) {
@@ -123,25 +92,9 @@ impl<'a> Host<'a> {
             self.outbox.offer(Event::Progress { generation: self.generation, progress });
         }
     }
-
-    /// Says what the run will need.
-    ///
-    /// # Errors
-    /// [`Cancelled`] where nobody listens any more.
-    pub fn forecast(&mut self, forecast: Forecast) -> Result<(), Cancelled> {
-        self.outbox.send(Event::Forecast { generation: self.generation, forecast: Box::new(forecast) })
-    }
-
-    /// Sends a finding of the run.
-    ///
-    /// # Errors
-    /// [`Cancelled`] where nobody listens any more.
-    pub fn find(&mut self, finding: Finding) -> Result<(), Cancelled> {
-        self.outbox.send(Event::Finding { generation: self.generation, finding: Box::new(finding) })
-    }
 }
 
-impl Pulse for Host<'_> {
+impl Pulse for LocalHost<'_> {
     fn beat(&mut self, done: usize, total: usize) -> Result<(), Cancelled> {
         self.poll()?;
         self.report(done as u64, total as u64);
@@ -149,48 +102,102 @@ impl Pulse for Host<'_> {
     }
 }
 
-/// The part of a finding that is the same for all findings of a model in a run.
-#[derive(Debug, Clone)]
-pub struct Label {
-    spec: String,
-    lab: crate::engine::spec::LabId,
-    model: String,
-    seed: u64,
-    level: f64,
+impl Host for LocalHost<'_> {
+    fn poll(&mut self) -> Result<(), Cancelled> {
+        poll(self.lent.inbox, self.job)
+    }
+
+    fn stage(&mut self, name: String, unit: &'static str, weight: f64) {
+        self.meter.stage(name, unit, weight);
+        self.report(0, 1);
+    }
+
+    fn plan(&mut self, weight: f64) {
+        self.meter.plan(weight);
+    }
+
+    fn progress(&mut self, done: usize, total: usize) {
+        self.report(done as u64, total as u64);
+    }
+
+    fn elapsed(&self) -> f64 {
+        self.meter.elapsed()
+    }
+
+    fn model(&mut self, name: &str) -> Result<Arc<Model>, Fault> {
+        let Self { lent, outbox, job, generation, meter } = self;
+        let Loan { inbox, shelf, .. } = lent;
+        shelf.load(name, &mut |t| {
+            poll(inbox, *job)?;
+            if let Some(progress) = transfer(meter, t) {
+                outbox.offer(Event::Progress { generation: *generation, progress });
+            }
+            Ok(())
+        })
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        Arc::new(self.lent.cache.clone())
+    }
+
+    fn memory_limit(&self) -> Option<u64> {
+        self.lent.memory_limit
+    }
+
+    fn find(&mut self, finding: Finding) -> Result<(), Cancelled> {
+        self.outbox.send(Event::Finding { generation: self.generation, finding: Box::new(finding) })
+    }
+
+    fn notice(&mut self, level: NoticeLevel, problem: Problem) -> Result<(), Cancelled> {
+        self.outbox.notice(level, problem)
+    }
+
+    fn foretell(&mut self, forecast: Forecast) -> Result<(), Cancelled> {
+        self.outbox.send(Event::Forecast { generation: self.generation, forecast: Box::new(forecast) })
+    }
+
+    fn waiting(&mut self) -> Option<Waiting> {
+        self.lent.inbox.queue.take_experiment(self.generation)
+    }
+
+    fn reply(&mut self, ticket: Ticket, findings: Vec<Finding>, _is_final: bool) -> Result<(), Cancelled> {
+        let answer = Answer::Experiment { generation: self.generation, findings };
+        self.outbox.send(Event::Answer { ticket, answer })
+    }
+
+    fn rate(&mut self, kind: &str, slice: Slice<'_>) -> Result<f64, Fault> {
+        if let Some(rate) = self.lent.rates.get(kind) {
+            return Ok(*rate);
+        }
+        let begun = Instant::now();
+        let units = slice()?;
+        let rate = begun.elapsed().as_secs_f64() / units.max(f64::MIN_POSITIVE);
+        self.lent.rates.insert(kind.to_owned(), rate);
+        Ok(rate)
+    }
 }
 
-impl Label {
-    /// The label of findings about `model`.
-    pub fn new(spec: &Spec, model: &str) -> Self {
-        Self {
-            spec: spec.hash(),
-            lab: spec.lab,
-            model: model.to_owned(),
-            seed: spec.seed,
-            level: spec.interval.level,
-        }
+/// Takes in what has arrived; holds while the user holds.
+fn poll(inbox: &mut Inbox, job: JobId) -> Result<(), Cancelled> {
+    inbox.drain();
+    while inbox.queue.held() && !inbox.queue.stops(job) {
+        inbox.hold();
     }
+    if inbox.queue.stops(job) { Err(Cancelled) } else { Ok(()) }
+}
 
-    /// Level of the intervals.
-    pub fn level(&self) -> f64 {
-        self.level
+/// Reports a download, each of its files as a stage that weighs nothing: how long it takes says nothing about the run.
+fn transfer(meter: &mut Meter, t: &Transfer<'_>) -> Option<crate::engine::message::Progress> {
+    let step = match t.step {
+        Step::Asking => "asking for",
+        Step::Waiting => "waiting for another process that fetches",
+        Step::Fetching => "fetching",
+        Step::Verifying => "verifying",
+    };
+    let name = format!("{step} {}: {}", t.model, t.file);
+    if !meter.is_at(&name) {
+        meter.stage(name, "MB", 0.0);
     }
-
-    /// A finding. `t` is the time since the run began.
-    pub fn finding(&self, n: usize, is_final: bool, t: f64, body: Body) -> Finding {
-        let has_interval =
-            matches!(body, Body::Probe(_) | Body::Reliability(_) | Body::Optimum(_) | Body::Behaviour(_));
-        Finding {
-            lab: self.lab,
-            spec: self.spec.clone(),
-            model: self.model.clone(),
-            seed: self.seed,
-            n,
-            r#final: is_final,
-            // Milliseconds are all that is meant.
-            t: (t * 1000.0).round() / 1000.0,
-            level: has_interval.then_some(self.level),
-            body,
-        }
-    }
+    let total = t.total.unwrap_or(t.done).max(1);
+    meter.report(t.done.div_ceil(1_000_000), total.div_ceil(1_000_000))
 }

@@ -6,13 +6,12 @@ use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::Duration;
 
-use crate::engine::board::Question;
-use crate::engine::message::{Command, Generation, JobId, PointRequest};
-use crate::engine::spec::Spec;
+use crate::engine::message::{Command, Generation, JobId, ModelQuestion, Question, Ticket, Topic};
+use crate::lab::{self, Spec};
 
 /// A run that waits.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Waiting {
+pub struct WaitingRun {
     /// Number of the run.
     pub job: JobId,
     /// Generation of its events.
@@ -21,13 +20,25 @@ pub struct Waiting {
     pub spec: Box<Spec>,
 }
 
+/// A question about one model that waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AboutModel {
+    /// Its number.
+    pub ticket: Ticket,
+    /// The model.
+    pub model: String,
+    /// What is asked.
+    pub what: ModelQuestion,
+}
+
 /// What waits for the worker. Pure: no channel, no clock.
 #[derive(Debug, Default, PartialEq)]
 pub struct Queue {
-    run: Option<Waiting>,
-    point: Option<PointRequest>,
+    run: Option<WaitingRun>,
+    /// The latest question to the experiment.
+    experiment: Option<(Ticket, Generation, lab::Question)>,
     list: bool,
-    questions: VecDeque<(String, Question)>,
+    models: VecDeque<AboutModel>,
     cancelled: Option<JobId>,
     hold: bool,
     closed: bool,
@@ -39,37 +50,45 @@ impl Queue {
         match command {
             Command::ListModels => self.list = true,
             Command::Run { job, generation, spec } => {
-                // The question has changed: a point of the old one is of no use, and a held engine goes on.
-                self.point = self.point.take().filter(|p| p.generation >= generation);
-                self.run = Some(Waiting { job, generation, spec });
+                // The experiment has changed: a question to the old one is of no use, and a held engine goes on.
+                self.experiment = self.experiment.take().filter(|q| q.1 >= generation);
+                self.run = Some(WaitingRun { job, generation, spec });
                 self.hold = false;
             }
-            Command::Point(request) => self.point = Some(request),
+            Command::Ask { ticket, question } => self.ask(ticket, question),
+            Command::Withdraw { topic: Topic::Experiment } => self.experiment = None,
+            Command::Withdraw { topic: Topic::Model } => self.models.clear(),
             Command::Cancel { job } => {
                 // A run that still waits is not removed: it has to begin in order to report that it was cancelled.
                 self.cancelled = Some(job);
                 self.hold = false;
             }
             Command::Pause { hold } => self.hold = hold,
-            Command::Inspect { model } => self.ask(model, Question::Inspect),
-            Command::Check { model } => self.ask(model, Question::Check),
             Command::Shutdown => self.closed = true,
             // Questions about data go to a desk of their own.
-            Command::Data(_) | Command::CancelData => {}
+            Command::Withdraw { topic: Topic::Data } => {}
         }
     }
 
-    /// The same question twice is answered once.
-    fn ask(&mut self, model: String, question: Question) {
-        let entry = (model, question);
-        if !self.questions.contains(&entry) {
-            self.questions.push_back(entry);
+    fn ask(&mut self, ticket: Ticket, question: Question) {
+        match question {
+            Question::Experiment { generation, question } => {
+                self.experiment = Some((ticket, generation, question));
+            }
+            // The same question twice is answered once, under its later number.
+            Question::Model { model, what } => {
+                match self.models.iter_mut().find(|q| q.model == model && q.what == what) {
+                    Some(asked) => asked.ticket = ticket,
+                    None => self.models.push_back(AboutModel { ticket, model, what }),
+                }
+            }
+            Question::Data(_) => {}
         }
     }
 
     /// Takes the oldest question about a single model.
-    pub fn take_question(&mut self) -> Option<(String, Question)> {
-        self.questions.pop_front()
+    pub fn take_model(&mut self) -> Option<AboutModel> {
+        self.models.pop_front()
     }
 
     /// Whether the run `job` must stop before its next batch.
@@ -88,13 +107,14 @@ impl Queue {
     }
 
     /// Takes the run that waits.
-    pub fn take_run(&mut self) -> Option<Waiting> {
+    pub fn take_run(&mut self) -> Option<WaitingRun> {
         self.run.take()
     }
 
-    /// Takes the latest point request of this generation; requests of other generations are dropped.
-    pub fn take_point(&mut self, generation: Generation) -> Option<PointRequest> {
-        self.point.take().filter(|p| p.generation == generation)
+    /// Takes the latest question to the experiment of this generation; those to others are dropped.
+    pub fn take_experiment(&mut self, generation: Generation) -> Option<lab::Waiting> {
+        let (ticket, asked, question) = self.experiment.take()?;
+        (asked == generation).then_some(lab::Waiting { ticket, question })
     }
 
     /// Takes the wish for the list of models.
@@ -102,13 +122,13 @@ impl Queue {
         std::mem::take(&mut self.list)
     }
 
-    /// Whether something newer waits than the point that is being answered.
+    /// Whether something newer waits than the question that is being answered.
     pub fn busy(&self) -> bool {
-        self.closed || self.run.is_some() || self.point.is_some()
+        self.closed || self.run.is_some() || self.experiment.is_some()
     }
 
     fn idle(&self) -> bool {
-        !self.closed && self.run.is_none() && self.point.is_none() && !self.list && self.questions.is_empty()
+        !self.busy() && !self.list && self.models.is_empty()
     }
 }
 
@@ -162,33 +182,49 @@ impl Inbox {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lab::interventions;
 
     fn run(job: JobId) -> Command {
-        Command::Run { job, generation: job, spec: Box::new(Spec::agreement()) }
+        let spec = Box::new(interventions::Spec::agreement().into());
+        Command::Run { job, generation: job, spec }
     }
 
-    fn point(generation: Generation, ticket: u64) -> PointRequest {
-        PointRequest {
-            generation,
-            ticket,
+    fn point(generation: Generation, ticket: Ticket) -> Command {
+        let question = interventions::Question::Point(interventions::question::PointQuestion {
             model: "m".into(),
             method: "fgsm".into(),
             options: Default::default(),
             value: 0.1,
             example: 0,
-        }
+        });
+        Command::Ask { ticket, question: Question::Experiment { generation, question: question.into() } }
+    }
+
+    fn about(ticket: Ticket, model: &str, what: ModelQuestion) -> Command {
+        Command::Ask { ticket, question: Question::Model { model: model.into(), what } }
     }
 
     #[test]
-    fn only_the_latest_point_survives() {
+    fn only_the_latest_question_to_the_experiment_survives() {
         let mut queue = Queue::default();
         queue.push(run(1));
         assert!(queue.take_run().is_some());
         for ticket in 1..=50 {
-            queue.push(Command::Point(point(1, ticket)));
+            queue.push(point(1, ticket));
         }
-        assert_eq!(queue.take_point(1).map(|p| p.ticket), Some(50));
-        assert_eq!(queue.take_point(1), None);
+        assert_eq!(queue.take_experiment(1).map(|p| p.ticket), Some(50));
+        assert_eq!(queue.take_experiment(1), None);
+    }
+
+    #[test]
+    fn a_withdrawn_question_is_not_answered() {
+        let mut queue = Queue::default();
+        queue.push(point(1, 1));
+        queue.push(about(2, "a", ModelQuestion::Inspect));
+        queue.push(Command::Withdraw { topic: Topic::Experiment });
+        assert_eq!(queue.take_experiment(1), None);
+        queue.push(Command::Withdraw { topic: Topic::Model });
+        assert!(queue.idle());
     }
 
     #[test]
@@ -197,7 +233,7 @@ mod tests {
         queue.push(run(1));
         let _ = queue.take_run();
         for ticket in 0..1000 {
-            queue.push(Command::Point(point(1, ticket)));
+            queue.push(point(1, ticket));
         }
         assert!(!queue.stops(1));
         queue.push(Command::Cancel { job: 1 });
@@ -205,12 +241,12 @@ mod tests {
     }
 
     #[test]
-    fn a_new_run_supersedes_the_old_one_and_its_points() {
+    fn a_new_run_supersedes_the_old_one_and_its_questions() {
         let mut queue = Queue::default();
-        queue.push(Command::Point(point(1, 7)));
+        queue.push(point(1, 7));
         queue.push(run(2));
         assert!(queue.stops(1), "the run in progress must give way");
-        assert_eq!(queue.take_point(2), None, "a point of the old question is dropped");
+        assert_eq!(queue.take_experiment(2), None, "a question to the old one is dropped");
         queue.push(run(3));
         assert_eq!(queue.take_run().map(|w| w.job), Some(3));
     }
@@ -218,17 +254,21 @@ mod tests {
     #[test]
     fn questions_about_models_wait_their_turn_and_are_asked_once() {
         let mut queue = Queue::default();
-        for model in ["a", "b", "a"] {
-            queue.push(Command::Inspect { model: model.into() });
+        for (ticket, model) in ["a", "b", "a"].into_iter().enumerate() {
+            queue.push(about(ticket as Ticket, model, ModelQuestion::Inspect));
         }
-        queue.push(Command::Check { model: "a".into() });
+        queue.push(about(3, "a", ModelQuestion::Check));
         assert!(!queue.idle() && !queue.busy(), "a question wakes the worker and stops no slider");
         let mut taken = Vec::new();
-        while let Some((model, question)) = queue.take_question() {
-            taken.push((model, question));
+        while let Some(AboutModel { ticket, model, what }) = queue.take_model() {
+            taken.push((ticket, model, what));
         }
-        let expected = [("a", Question::Inspect), ("b", Question::Inspect), ("a", Question::Check)];
-        assert_eq!(taken, expected.map(|(m, q)| (m.to_owned(), q)));
+        let expected = [
+            (2, "a", ModelQuestion::Inspect),
+            (1, "b", ModelQuestion::Inspect),
+            (3, "a", ModelQuestion::Check),
+        ];
+        assert_eq!(taken, expected.map(|(t, m, q)| (t, m.to_owned(), q)));
         assert!(queue.idle());
     }
 

@@ -32,6 +32,11 @@ impl Meter {
         Self { begun: Instant::now(), plan: plan.max(f64::MIN_POSITIVE), spent: 0.0, stage, reported: None }
     }
 
+    /// Says what all stages weigh together.
+    pub fn plan(&mut self, weight: f64) {
+        self.plan = weight.max(f64::MIN_POSITIVE);
+    }
+
     /// Seconds since the run began.
     pub fn elapsed(&self) -> f64 {
         self.begun.elapsed().as_secs_f64()

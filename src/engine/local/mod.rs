@@ -3,19 +3,10 @@
 pub mod cache;
 mod data;
 pub mod embeddings;
-mod examples;
-mod extract;
-pub mod fault;
-mod forecast;
 mod host;
 pub mod inbox;
 mod meter;
-mod pilot;
-mod point;
-mod prepare;
-mod scale;
-mod stored;
-mod sweep;
+mod shelf;
 #[cfg(test)]
 mod tests;
 mod worker;
@@ -28,11 +19,10 @@ pub use cache::Cache;
 
 use self::host::Outbox;
 use self::worker::Worker;
-use super::forecast::Forecast;
-use super::message::{Command, Event};
-use super::spec::Spec;
+use super::message::{Command, Event, Question, Topic};
 use super::{EVENT_QUEUE, Engine, EngineGone};
 use crate::base::Problem;
+use crate::lab::{Forecast, Spec};
 use crate::model::{Device, Dtype};
 
 /// What a local engine is started with.
@@ -48,7 +38,12 @@ pub struct LocalOptions {
     pub models: Vec<String>,
     /// Bytes of resident memory that a run may take at most.
     pub memory_limit: Option<u64>,
+    /// Models kept in memory at most.
+    pub most_models: usize,
 }
+
+/// Models that a program with a screen keeps in memory, so that the user can go back and forth between them.
+pub const MOST_MODELS: usize = 4;
 
 /// The engine on a thread of this process.
 pub struct LocalEngine {
@@ -79,7 +74,9 @@ impl LocalEngine {
 impl Engine for LocalEngine {
     fn send(&mut self, command: Command) -> Result<(), EngineGone> {
         match command {
-            Command::Data(_) | Command::CancelData => self.data.send(command).map_err(|_| EngineGone),
+            Command::Ask { question: Question::Data(_), .. } | Command::Withdraw { topic: Topic::Data } => {
+                self.data.send(command).map_err(|_| EngineGone)
+            }
             command => {
                 if command == Command::Shutdown {
                     // Where the desk has ended already, there is nothing to tell it.
@@ -95,9 +92,8 @@ impl Engine for LocalEngine {
     }
 }
 
-/// What a run of `spec` would need, one entry a model: models are loaded, texts made and read into tokens, and the run's own
-/// steps measured on a share of them. Where attacks make much of the time, the probe that they attack is trained first, if
-/// that ends within 20 seconds. Nothing is kept.
+/// What a run of `spec` would need, one entry a model: models are loaded, texts made and read into tokens, the work of the run
+/// counted, and a slice of each kind of it timed. Nothing is kept.
 ///
 /// # Errors
 /// A [`Problem`] as the run itself would report it, a limit that cannot be kept included.

@@ -1,79 +1,58 @@
-//! The worker thread: owns device, models and the current experiment.
+//! The worker thread: owns device, models and the current experiment of whichever lab.
 
-use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
 use super::LocalOptions;
 use super::cache::Cache;
-use super::fault::{Fault, problem};
-use super::forecast;
-use super::host::{Host, Label, Outbox};
-use super::inbox::{Inbox, Waiting};
-use super::point;
-use super::prepare::Bench;
-use super::sweep::{self, Sweep};
-use crate::base::Cancelled;
-use crate::base::Problem;
-use crate::engine::board::Question;
-use crate::engine::finding::{Body, SummaryFinding};
-use crate::engine::forecast::Forecast;
+use super::host::{Loan, LocalHost, Outbox, Rates};
+use super::inbox::{AboutModel, Inbox, WaitingRun};
+use super::shelf::Shelf;
+use crate::base::{Cancelled, Problem};
 use crate::engine::inspection::{CheckRow, Inspection};
 use crate::engine::message::{
-    Command, EngineInfo, Event, Generation, JobId, ModelInfo, NoticeLevel, Outcome, PointRequest,
+    Answer, Command, EngineInfo, Event, Generation, JobId, ModelAnswer, ModelInfo, ModelQuestion,
+    NoticeLevel, Outcome,
 };
-use crate::engine::spec::Spec;
-use crate::lab::interventions::method::Method;
-use crate::lab::interventions::{find, registry};
+use crate::lab::fault::{Fault, problem};
+use crate::lab::finding::Label;
+use crate::lab::{Common, Experiment, Forecast, Host, Share, Spec, SummaryFinding};
 use crate::model::builtin::BUILTINS;
 use crate::model::check::check;
 use crate::model::source::Files;
-use crate::model::{Device, Dtype, Model, ModelError, ModelSource};
-
-/// Weights of the stages of one model, in seconds of the default experiment on two cores.
-const PREPARE_WEIGHT: f64 = 0.5 + 2.0 * 3.0 + 5.0;
-const REST_WEIGHT: f64 = 1.0;
-const METHOD_WEIGHT: f64 = 1.5;
-/// Expected cost of a method over all test examples, until the first pass has measured it.
-const GUESS: f64 = 2.0;
-/// Seconds that a forecast alone may train a probe, which a run would do in any case.
-const PATIENCE: f64 = 20.0;
-/// Models kept in memory.
-const MOST_MODELS: usize = 4;
+use crate::model::{Model, ModelError};
 
 /// The worker's state.
 pub struct Worker {
     inbox: Inbox,
     outbox: Outbox,
-    device: Device,
-    dtype: Dtype,
+    shelf: Shelf,
+    rates: Rates,
     cache: Cache,
     memory_limit: Option<u64>,
     extra: Vec<String>,
-    models: HashMap<String, Arc<Model>>,
     current: Option<Current>,
 }
 
-/// The experiment that sliders ask about.
+/// The experiment that questions are about.
 struct Current {
     job: JobId,
     generation: Generation,
-    benches: Vec<Bench>,
+    experiment: Box<dyn Experiment>,
 }
 
 impl Worker {
     /// A worker that has not started yet.
     pub fn new(commands: Receiver<Command>, outbox: Outbox, options: LocalOptions) -> Self {
+        let LocalOptions { device, dtype, cache, models, memory_limit, most_models } = options;
         Self {
             inbox: Inbox::new(commands),
             outbox,
-            device: options.device.resolve(),
-            dtype: options.dtype,
-            cache: options.cache,
-            memory_limit: options.memory_limit,
-            extra: options.models,
-            models: HashMap::new(),
+            shelf: Shelf::new(device.resolve(), dtype, most_models),
+            rates: Rates::new(),
+            cache,
+            memory_limit,
+            extra: models,
             current: None,
         }
     }
@@ -82,7 +61,7 @@ impl Worker {
     pub fn work(&mut self) {
         let info = EngineInfo {
             version: env!("CARGO_PKG_VERSION").into(),
-            device: format!("{} ({} threads)", self.device.with(self.dtype), rayon::current_num_threads()),
+            device: format!("{} ({} threads)", self.shelf.device(), rayon::current_num_threads()),
         };
         if self.outbox.send(Event::Ready(info)).is_err() {
             return;
@@ -100,30 +79,37 @@ impl Worker {
             self.outbox.send(Event::Models { models })?;
         }
         if let Some(waiting) = self.inbox.queue.take_run() {
-            self.run(waiting)?;
-        } else if let Some((model, question)) = self.inbox.queue.take_question() {
-            let answer = catch_unwind(AssertUnwindSafe(|| self.answer(&model, question)));
-            let answer = answer.unwrap_or_else(|panic| Err(internal(panic.as_ref())));
-            let failed = |problem| Event::ModelFailed { model: model.clone(), problem };
-            self.outbox.send(answer.unwrap_or_else(failed))?;
-        } else if let Some(mut current) = self.current.take() {
-            if let Some(request) = self.inbox.queue.take_point(current.generation) {
-                self.slide(&mut current, &request)?;
-            }
-            self.current = Some(current);
+            self.run(waiting)
+        } else if let Some(question) = self.inbox.queue.take_model() {
+            self.about_model(&question)
         } else {
-            // A point without an experiment has no answer.
-            self.inbox.queue.take_point(0);
+            self.ask()
         }
-        Ok(())
     }
 
-    fn run(&mut self, waiting: Waiting) -> Result<(), Cancelled> {
+    /// A host for work on behalf of a run.
+    fn host(&mut self, job: JobId, generation: Generation) -> LocalHost<'_> {
+        let lent = Loan {
+            inbox: &mut self.inbox,
+            shelf: &mut self.shelf,
+            rates: &mut self.rates,
+            cache: &self.cache,
+            memory_limit: self.memory_limit,
+        };
+        LocalHost::new(lent, self.outbox.clone(), job, generation)
+    }
+
+    fn run(&mut self, waiting: WaitingRun) -> Result<(), Cancelled> {
+        // Its memory is free before the next experiment takes its own.
         self.current = None;
-        let Waiting { job, generation, spec } = waiting;
+        let WaitingRun { job, generation, spec } = waiting;
         self.outbox.send(Event::Started { job, generation, spec_hash: spec.hash() })?;
         let begun = std::time::Instant::now();
-        let result = catch_unwind(AssertUnwindSafe(|| self.experiment(job, generation, &spec)));
+        let mut experiment = None;
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            let opened = experiment.insert(spec.lab().lab().open(&spec)?);
+            opened.run(&mut self.host(job, generation))
+        }));
         let outcome = match result {
             Ok(Ok(())) => Outcome::Done,
             Ok(Err(Fault::Cancelled)) => Outcome::Cancelled,
@@ -131,42 +117,17 @@ impl Worker {
             Err(panic) => Outcome::Failed(internal(panic.as_ref())),
         };
         let seconds = begun.elapsed().as_secs_f64();
-        let summary = Body::Summary(SummaryFinding {
+        let summary = Common::Summary(SummaryFinding {
             seconds,
-            device: self.device.with(self.dtype),
+            device: self.shelf.device(),
             version: env!("CARGO_PKG_VERSION").into(),
             cancelled: outcome == Outcome::Cancelled,
         });
-        let n = self.current.as_ref().map_or(0, |c| c.benches.iter().map(|b| b.test.len()).sum());
-        let finding = Label::new(&spec, &spec.models.join(",")).finding(n, true, seconds, summary);
+        let n = experiment.as_ref().map_or(0, |e| e.examined());
+        let finding = Label::new(&spec, &spec.models().join(",")).finding(n, true, seconds, summary);
+        self.current = experiment.map(|experiment| Current { job, generation, experiment });
         self.outbox.send(Event::Finding { generation, finding: Box::new(finding) })?;
         self.outbox.send(Event::Finished { job, generation, outcome, seconds })
-    }
-
-    fn experiment(&mut self, job: JobId, generation: Generation, spec: &Spec) -> Result<(), Fault> {
-        spec.check("spec").map_err(|e| problem(&e, "spec", "correct the setup"))?;
-        let methods = methods(spec)?;
-        self.current = Some(Current { job, generation, benches: Vec::new() });
-        for name in &spec.models {
-            let model = self.load(name, Some((job, generation)))?;
-            let plan = PREPARE_WEIGHT + REST_WEIGHT + (METHOD_WEIGHT + GUESS) * methods.len() as f64;
-            let plan = plan * spec.models.len() as f64;
-            let mut host = Host::new(&mut self.inbox, self.outbox.clone(), job, generation, plan);
-            let mut bench = Bench::open(spec, model, &self.cache, &mut host)?;
-            let result =
-                foretell(&mut bench, spec, self.memory_limit, &self.cache, &mut host).and_then(|forecast| {
-                    bench.begin(&mut host)?;
-                    investigate(&mut bench, spec, &methods, forecast, &self.cache, &mut host)
-                });
-            // Whatever was computed can be slid over, also after a cancellation.
-            if !bench.oracles.is_empty()
-                && let Some(current) = &mut self.current
-            {
-                current.benches.push(bench);
-            }
-            result?;
-        }
-        Ok(())
     }
 
     /// See [`super::forecast`].
@@ -178,44 +139,8 @@ impl Worker {
             Fault::Failed(problem) => problem,
             Fault::Cancelled => problem(&"cancelled", "forecast", "ask again"),
         };
-        methods(spec).map_err(told)?;
-        let mut list = Vec::new();
-        for name in &spec.models {
-            let model = self.load(name, None).map_err(told)?;
-            let mut host = Host::new(&mut self.inbox, self.outbox.clone(), 0, 0, 1.0);
-            // Nothing is kept of what a forecast reads and trains.
-            let none = Cache::none();
-            let mut bench = Bench::open(spec, model, &none, &mut host).map_err(told)?;
-            let (forecast, estimate) =
-                forecast::of(&bench, spec, self.memory_limit, &self.cache, &mut host).map_err(told)?;
-            bench.stimuli.tokens_per_batch = forecast.tokens_per_batch;
-            let known = (&forecast, estimate);
-            let settled = forecast::settled(&mut bench, known, PATIENCE, &none, &mut host).map_err(told)?;
-            list.push(settled.unwrap_or(forecast));
-        }
-        Ok(list)
-    }
-
-    /// A model by name; in a run, a download is reported as part of it.
-    fn load(&mut self, name: &str, run: Option<(JobId, Generation)>) -> Result<Arc<Model>, Fault> {
-        if let Some(model) = self.models.get(name) {
-            return Ok(model.clone());
-        }
-        let source: ModelSource = name.parse()?;
-        let kept = (self.device, self.dtype);
-        let inbox = &mut self.inbox;
-        let model = Arc::new(match run {
-            Some((job, generation)) => {
-                let mut host = Host::new(inbox, self.outbox.clone(), job, generation, 1.0);
-                Model::load_with(&source, kept, &mut |t| host.transfer(t))?
-            }
-            None => Model::load_with(&source, kept, &mut |_| unless_closed(inbox))?,
-        });
-        if self.models.len() >= MOST_MODELS {
-            self.models.clear();
-        }
-        self.models.insert(name.to_owned(), model.clone());
-        Ok(model)
+        let mut experiment = spec.lab().lab().open(spec).map_err(told)?;
+        experiment.forecast(&mut self.host(0, 0)).map_err(told)
     }
 
     fn list(&mut self) -> Vec<ModelInfo> {
@@ -250,23 +175,31 @@ impl Worker {
         list
     }
 
+    fn about_model(&mut self, question: &AboutModel) -> Result<(), Cancelled> {
+        let AboutModel { ticket, model, what } = question;
+        let answer = catch_unwind(AssertUnwindSafe(|| self.examine(model, *what)));
+        let answer = answer.unwrap_or_else(|panic| Err(internal(panic.as_ref())));
+        let answer = answer.unwrap_or_else(ModelAnswer::Failed);
+        self.outbox
+            .send(Event::Answer { ticket: *ticket, answer: Answer::Model { model: model.clone(), answer } })
+    }
+
     /// Answers a question about one model.
-    fn answer(&mut self, name: &str, question: Question) -> Result<Event, Problem> {
+    fn examine(&mut self, name: &str, what: ModelQuestion) -> Result<ModelAnswer, Problem> {
         let begun = std::time::Instant::now();
-        let known = self.models.contains_key(name);
+        let known = self.shelf.holds(name);
         let told = |fault| match fault {
             Fault::Failed(problem) => Problem { r#where: name.to_owned(), ..problem },
             Fault::Cancelled => problem(&"cancelled", name, "ask again"),
         };
-        let model = self.load(name, None).map_err(told)?;
+        let inbox = &mut self.inbox;
+        let model = self.shelf.load(name, &mut |_| unless_closed(inbox)).map_err(told)?;
         let seconds = if known { 0.0 } else { begun.elapsed().as_secs_f64() };
-        match question {
-            Question::Inspect => {
-                let inspection = Box::new(Inspection::of(name, &model, seconds));
-                Ok(Event::Inspected { inspection })
+        match what {
+            ModelQuestion::Inspect => {
+                Ok(ModelAnswer::Inspected(Box::new(Inspection::of(name, &model, seconds))))
             }
-            Question::Check => {
-                let inbox = &mut self.inbox;
+            ModelQuestion::Check => {
                 let mut pulse = |_: usize, _: usize| unless_closed(inbox);
                 let dir = name.parse().and_then(|source| Files::at_hand(&source)).map(|files| files.folder());
                 let report = match dir {
@@ -278,110 +211,40 @@ impl Worker {
                     Err(e) => Err(e),
                 };
                 let rows = report.map_err(|e| told(e.into()))?.rows.iter().map(CheckRow::of).collect();
-                Ok(Event::Checked { model: name.to_owned(), rows })
+                Ok(ModelAnswer::Checked(rows))
             }
         }
     }
 
-    /// Answers a slider while no run is in progress: at once from the subsample, then from all test examples unless the
-    /// slider has moved on.
-    fn slide(&mut self, current: &mut Current, request: &PointRequest) -> Result<(), Cancelled> {
-        let (job, generation, ticket) = (current.job, current.generation, request.ticket);
-        let mut host = Host::new(&mut self.inbox, self.outbox.clone(), job, generation, 1.0);
-        let Some(bench) = current.benches.iter_mut().find(|b| b.model.name() == request.model) else {
-            return Ok(());
-        };
-        for chunks in [1, bench.chunks.len()] {
+    /// Answers a question to the experiment while no run is in progress: at once from the subsample, then from all examples
+    /// unless something newer has been asked.
+    fn ask(&mut self) -> Result<(), Cancelled> {
+        let generation = self.current.as_ref().map_or(0, |c| c.generation);
+        // A question to an experiment that is not there has no answer.
+        let Some(waiting) = self.inbox.queue.take_experiment(generation) else { return Ok(()) };
+        let Some(mut current) = self.current.take() else { return Ok(()) };
+        let mut host = self.host(current.job, generation);
+        for share in [Share::Quick, Share::All] {
             let answered = catch_unwind(AssertUnwindSafe(|| {
-                point::answer(bench, request, chunks, &self.cache, &mut host)
+                current.experiment.answer(&waiting.question, share, &mut host)
             }));
+            let answered = answered.unwrap_or_else(|panic| Err(Fault::Failed(internal(panic.as_ref()))));
             match answered {
-                Ok(Ok(findings)) => self.outbox.send(Event::Point { generation, ticket, findings })?,
-                Ok(Err(Fault::Cancelled)) => return Ok(()),
-                Ok(Err(Fault::Failed(problem))) => return self.outbox.notice(NoticeLevel::Error, problem),
-                Err(panic) => return self.outbox.notice(NoticeLevel::Error, internal(panic.as_ref())),
+                Ok(findings) => host.reply(waiting.ticket, findings, share == Share::All)?,
+                Err(Fault::Cancelled) => break,
+                Err(Fault::Failed(problem)) => {
+                    host.notice(NoticeLevel::Error, problem)?;
+                    break;
+                }
             }
-            if bench.chunks.len() == 1 || host.superseded() {
-                return Ok(());
+            if host.superseded() {
+                break;
             }
         }
+        drop(host);
+        self.current = Some(current);
         Ok(())
     }
-}
-
-/// The methods of a spec, all known and with values that they take.
-fn methods(spec: &Spec) -> Result<Vec<&'static dyn Method>, Fault> {
-    let mut list = Vec::new();
-    for m in &spec.methods {
-        let method = find(&m.name).ok_or_else(|| {
-            let known: Vec<_> = registry().iter().map(|m| m.id()).collect();
-            problem(
-                &format!("there is no method `{}`", m.name),
-                "method",
-                &format!("known are {}", known.join(", ")),
-            )
-        })?;
-        let parameter = method.parameter();
-        if let Some(bad) = m.values.iter().find(|v| !parameter.allows(**v)) {
-            let what =
-                format!("{} = {bad} is outside {} to {}", parameter.name, parameter.min, parameter.max);
-            return Err(problem(&what, method.id(), "correct the method's values").into());
-        }
-        list.push(method);
-    }
-    Ok(list)
-}
-
-/// Says what the run will need, and once more when the attacked probe is trained, where much of the time depends on it.
-fn foretell(
-    bench: &mut Bench,
-    spec: &Spec,
-    limit: Option<u64>,
-    cache: &Cache,
-    host: &mut Host<'_>,
-) -> Result<Forecast, Fault> {
-    let (forecast, estimate) = forecast::of(bench, spec, limit, cache, host)?;
-    bench.stimuli.tokens_per_batch = forecast.tokens_per_batch;
-    host.forecast(forecast.clone())?;
-    let settled = forecast::settled(bench, (&forecast, estimate), f64::INFINITY, cache, host)?;
-    if let Some(settled) = &settled {
-        host.forecast(settled.clone())?;
-    }
-    Ok(settled.unwrap_or(forecast))
-}
-
-/// One model: oracles, first estimates of every method, all test examples, final points.
-fn investigate(
-    bench: &mut Bench,
-    spec: &Spec,
-    methods: &[&'static dyn Method],
-    forecast: Forecast,
-    cache: &Cache,
-    host: &mut Host<'_>,
-) -> Result<(), Fault> {
-    bench.train_oracles(&spec.probe.oracles, cache, host)?;
-    sweep::audit_probes(bench, false, host)?;
-    let mut sweeps: Vec<(Sweep, f64)> = Vec::new();
-    for (m, method) in spec.methods.iter().zip(methods) {
-        let then = host.meter.elapsed();
-        let sweep = sweep::begin(bench, m, *method, cache, host)?;
-        sweeps.push((sweep, host.meter.elapsed() - then));
-    }
-    host.stage(format!("{}: all test examples", bench.model.name()), "ex", REST_WEIGHT);
-    bench.read_rest(host)?;
-    sweep::audit_probes(bench, true, host)?;
-    let spent: f64 = sweeps.iter().map(|s| s.1).sum();
-    // The methods' share of the time grows with the examples; their fits are done.
-    let applied: f64 = sweeps.iter().map(|s| s.0.first_seconds()).sum();
-    let first = bench.chunks[0].len();
-    let rest = applied * (bench.test.len() - first) as f64 / first as f64;
-    host.forecast(Forecast { seconds: host.meter.elapsed() + rest, range: None, refined: true, ..forecast })?;
-    for (sweep, seconds) in &mut sweeps {
-        // The first pass has measured how the methods share the work.
-        let weight = GUESS * methods.len() as f64 * *seconds / spent.max(f64::MIN_POSITIVE);
-        sweep.finish(bench, cache, host, weight)?;
-    }
-    Ok(())
 }
 
 /// Keeps work that belongs to no run going until the front end is gone.

@@ -3,14 +3,14 @@
 use super::continuation::Continuation;
 use super::method::{Fitted, Goal, InterventionError, Method, Prepared};
 use super::oracle::{Oracle, Sight};
-use super::plan::PropertyLabels;
 use super::score::{
     ExampleScores, counterfactual_completeness, nullifying_completeness, nullifying_completeness_to,
     selectivity,
 };
-use super::stimuli::{Stimuli, StimuliError};
 use crate::base::Pulse;
 use crate::base::matrix::Matrix;
+use crate::lab::plan::PropertyLabels;
+use crate::lab::stimuli::{Stimuli, StimuliError};
 use crate::model::Model;
 use thiserror::Error;
 

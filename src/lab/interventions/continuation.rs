@@ -1,9 +1,9 @@
 //! What the model makes of a changed hidden state: the rest of the forward pass, resumed at the layer of the intervention. In a
 //! decoder a pass cannot be resumed; it runs anew, with the hidden state put in its place.
 
-use super::stimuli::{Stimuli, StimuliError};
 use crate::base::Pulse;
 use crate::base::matrix::Matrix;
+use crate::lab::stimuli::{Stimuli, StimuliError};
 use crate::model::array::Array;
 use crate::model::{Batch, Edit, EditKind, HookPoint, Model, Plan, Sites};
 

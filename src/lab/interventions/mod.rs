@@ -6,17 +6,28 @@
 
 pub mod bench;
 pub mod continuation;
+pub mod experiment;
+pub mod figures;
+pub mod finding;
+pub mod key;
 pub mod method;
 pub mod methods;
 pub mod options;
 pub mod oracle;
 pub mod parameter;
-pub mod plan;
+pub mod pick;
+pub mod question;
 pub mod registry;
+pub mod results;
 pub mod score;
-pub mod stimuli;
+pub mod spec;
 
+pub use experiment::LAB;
+pub use finding::{KINDS, Kind};
 pub use method::{FitData, Fitted, Goal, InterventionError, Method, Needs, Prepared};
 pub use options::{OptionError, Options, Setting, SettingKind};
 pub use parameter::{Parameter, Scale};
+pub use question::Question;
 pub use registry::{find, registry};
+pub use results::Results;
+pub use spec::Spec;

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::plan::{PropertyLabels, Roles};
 use crate::base::Pulse;
 use crate::base::matrix::{Dense, Matrix};
+use crate::lab::plan::{PropertyLabels, Roles};
 use crate::probe::grid::search;
 use crate::probe::split::Oracle as OracleRole;
 use crate::probe::{Grid, OracleSplit, Probe, ProbeError, TrainingData};
@@ -64,23 +64,6 @@ impl Oracle {
     #[must_use]
     pub fn see(&self, h: &Matrix) -> Sight {
         Sight { target: self.target.probabilities(h), other: self.other.probabilities(h) }
-    }
-}
-
-/// The part of the oracle data on which the probe for the property of this role is trained: the largest subset in which
-/// it does not correlate with the other one.
-///
-/// # Errors
-/// Where no such subset exists.
-pub fn training_part(
-    part: &OracleSplit,
-    labels: &PropertyLabels,
-    role: Roles,
-    seed: u64,
-) -> Result<OracleSplit, crate::probe::split::SplitError> {
-    match role {
-        Roles::Target => part.uncorrelated(&labels.target, &labels.other, seed),
-        Roles::Other => part.uncorrelated(&labels.other, &labels.target, seed),
     }
 }
 

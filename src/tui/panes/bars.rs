@@ -146,7 +146,7 @@ fn data_line(state: &State, room: usize) -> Option<Line<'static>> {
 fn job_line(state: &State, room: usize) -> Line<'static> {
     let theme = state.theme();
     let plain = |text: String, role| Line::styled(fit(&text, room).into_owned(), theme.style(role));
-    let Some(job) = &state.board.job else {
+    let Some(job) = state.board.job() else {
         let text = if state.board.engine.is_some() { "ready" } else { "the engine is starting" };
         return plain(text.into(), Role::Dim);
     };

@@ -108,16 +108,18 @@ fn nothing(frame: &mut Frame, area: Rect, state: &State) {
     let dim = state.theme().style(Role::Dim);
     let key = |id| state.keymap.label(id);
     let method = state.method().map_or(state.view.method.as_str(), |m| m.title.as_str());
-    let text = match &state.board.job {
+    let text = match state.board.job() {
         None if state.replay.is_some() => "nothing has been played yet".into(),
         None => format!("{} runs the experiment", key(CommandId::Run)),
         Some(job) => match &job.outcome {
             Some(Outcome::Failed(p)) => return problem(frame, area, p, state),
-            _ if !job.spec.methods.iter().any(|m| m.name == state.view.method) => format!(
-                "{method} is not in this run\n{} opens the picker, space lets it run, {} starts",
-                key(CommandId::Methods),
-                key(CommandId::Run)
-            ),
+            _ if !state.ran().is_some_and(|s| s.methods.iter().any(|m| m.name == state.view.method)) => {
+                format!(
+                    "{method} is not in this run\n{} opens the picker, space lets it run, {} starts",
+                    key(CommandId::Methods),
+                    key(CommandId::Run)
+                )
+            }
             Some(Outcome::Cancelled) => format!("cancelled before the first point of {method}"),
             Some(Outcome::Done) => {
                 format!("the run gave no point of {method} under the {} oracle", state.view.oracle)

@@ -8,7 +8,7 @@ use ratatui::widgets::{Paragraph, Wrap};
 use super::{block, message};
 use crate::base::numbers::{probability, short};
 use crate::base::text::{pad, printable, width};
-use crate::engine::finding::{ExampleFinding, Shift};
+use crate::lab::interventions::finding::{ExampleFinding, Shift};
 use crate::tui::layout::inside;
 use crate::tui::state::{Glyphs, Pane, State};
 use crate::tui::theme::Role;
@@ -53,7 +53,7 @@ fn text(state: &State, v: &ExampleFinding, area: Rect) -> Vec<Line<'static>> {
     if spare > taken + 1 {
         lines.push(Line::default());
     }
-    let target = state.board.job.as_ref().map_or("", |job| job.spec.task.target.as_str());
+    let target = state.ran().map_or("", |spec| spec.task.target.as_str());
     for (property, shifts) in &v.oracle {
         // Z_c is the property that was to change, Z_e one that was to stay (Canby et al.).
         let sign = if property == target { "Zc" } else { "Ze" };

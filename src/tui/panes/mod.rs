@@ -82,7 +82,7 @@ fn too_small(frame: &mut Frame, state: &State) {
 pub fn lines(state: &State, pane: Pane) -> usize {
     match pane {
         Pane::Setup => state.rows().len(),
-        Pane::Probes => state.board.results.probes.len(),
+        Pane::Probes => state.results().probes.len(),
         Pane::Curves | Pane::Pareto | Pane::Example => 0,
     }
 }

@@ -22,8 +22,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
         return message(frame, inner, "no points yet", state.theme().style(Role::Dim));
     };
     let best = state
-        .board
-        .results
+        .results()
         .optima
         .iter()
         .filter(|o| o.model == state.view.model && o.value.oracle == state.view.oracle)

@@ -8,8 +8,8 @@ use ratatui::widgets::Paragraph;
 use super::{block, message};
 use crate::base::numbers::{decimals, percent, plus_minus, score};
 use crate::base::text::{fit, pad, printable};
-use crate::engine::board::Tagged;
-use crate::engine::finding::{ProbeFinding, ProbeRole};
+use crate::lab::Tagged;
+use crate::lab::interventions::finding::{ProbeFinding, ProbeRole};
 use crate::tui::layout::inside;
 use crate::tui::state::{Pane, State};
 use crate::tui::theme::Role;
@@ -20,7 +20,7 @@ const WIDE: u16 = 92;
 /// Draws the pane.
 pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let focused = state.view.focus == Pane::Probes;
-    let probes = &state.board.results.probes;
+    let probes = &state.results().probes;
     let title = if probes.is_empty() { "Probes".into() } else { format!("Probes ({})", probes.len()) };
     frame.render_widget(block(state, &title, focused), area);
     let inner = inside(area);
@@ -109,14 +109,14 @@ fn data(state: &State, room: usize) -> Vec<Line<'static>> {
     let dim = state.theme().style(Role::Dim);
     let line = |text: String| Line::styled(fit(&text, room).into_owned(), dim);
     let mut lines = Vec::new();
-    if room >= WIDE.into() && state.board.results.probes.iter().any(|p| useless(&p.value)) {
+    if room >= WIDE.into() && state.results().probes.iter().any(|p| useless(&p.value)) {
         let text = "! no better than the majority: its interval reaches down to it";
         lines.push(Line::styled(text, state.theme().style(Role::Warning)));
     }
-    if let Some(p) = state.board.results.probes.last() {
+    if let Some(p) = state.results().probes.last() {
         lines.push(line(format!(" grid {}", printable(&p.value.grid))));
     }
-    if let Some(d) = state.board.results.data.iter().find(|d| d.model == state.view.model) {
+    if let Some(d) = state.results().data.iter().find(|d| d.model == state.view.model) {
         let v = &d.value;
         lines.push(line(format!(" φ in oracle data {} → {}", score(v.phi.0), score(v.phi.1))));
         lines.push(line(format!(" n {} → {}, test {}", v.n_oracle.0, v.n_oracle.1, v.n_test)));

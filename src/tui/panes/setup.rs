@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use super::block;
 use crate::base::numbers::percent;
 use crate::base::text::{fit, pad};
-use crate::engine::finding::ProbeRole;
+use crate::lab::interventions::finding::ProbeRole;
 use crate::tui::commands::CommandId;
 use crate::tui::layout::{LABEL, VALUE, inside, scrolled, track};
 use crate::tui::state::setup::{Control, Field};
@@ -92,8 +92,8 @@ fn words(state: &State, row: Row, field: &Field) -> String {
 impl State {
     /// Accuracy of the drawn oracle on the target, once it is known.
     fn oracle_accuracy(&self) -> Option<f64> {
-        let target = self.board.job.as_ref().map(|job| job.spec.task.target.as_str())?;
-        let mine = self.board.results.probes.iter().find(|p| {
+        let target = self.ran().map(|spec| spec.task.target.as_str())?;
+        let mine = self.results().probes.iter().find(|p| {
             p.model == self.view.model
                 && p.value.role == ProbeRole::Oracle
                 && p.value.oracle == Some(self.view.oracle)

@@ -1,8 +1,8 @@
 //! What each command does.
 
 use super::{data, job, models, popup, replay, typing};
-use crate::engine::board::Question;
 use crate::engine::data::DataQuestion;
+use crate::engine::message::ModelQuestion;
 use crate::figure::Scale;
 use crate::tui::action::Effect;
 use crate::tui::commands::{CommandId, entry};
@@ -77,8 +77,8 @@ pub(super) fn perform(state: &mut State, command: CommandId, effects: &mut Vec<E
         C::Interventions => state.view.lab = Lab::Interventions,
         C::Models => state.view.lab = Lab::Models,
         C::Data => state.view.lab = Lab::Data,
-        C::Inspect => models::ask(state, Question::Inspect, effects),
-        C::Check => models::ask(state, Question::Check, effects),
+        C::Inspect => models::ask(state, ModelQuestion::Inspect, effects),
+        C::Check => models::ask(state, ModelQuestion::Check, effects),
         C::AddModel => {
             let entry = TextEntry { purpose: Purpose::Model, buffer: String::new(), error: None };
             state.view.entry = Some(entry);
@@ -219,8 +219,8 @@ fn step_example(state: &mut State, on: bool, effects: &mut Vec<Effect>) {
 }
 
 fn undo(state: &mut State) {
-    if let Some(job) = &state.board.job {
-        state.spec = job.spec.clone();
+    if let Some(ran) = state.ran().cloned() {
+        state.spec = ran;
         job::settle_view(state);
         state.view.toast = Some("the setup is what was run".into());
     }

@@ -2,7 +2,7 @@
 
 use super::job;
 use crate::engine::data::{DataQuestion, DataRequest};
-use crate::engine::message::Command;
+use crate::engine::message::{Command, Question, Topic};
 use crate::tui::action::Effect;
 use crate::tui::panes;
 use crate::tui::state::State;
@@ -15,8 +15,8 @@ pub(super) fn ask(state: &mut State, question: DataQuestion, effects: &mut Vec<E
 
 fn send(state: &mut State, set: &str, question: DataQuestion, effects: &mut Vec<Effect>) {
     state.view.data_scroll = 0;
-    let request = DataRequest::of(&state.spec, state.board.data_ticket + 1, set, question);
-    job::send(state, effects, Command::Data(request));
+    let request = DataRequest::of(&state.spec.task, state.spec.seed, &state.spec.models, set, question);
+    job::ask(state, effects, Question::Data(request));
 }
 
 /// Adds a set by its path and asks what it holds.
@@ -41,9 +41,9 @@ pub(super) fn interrupt(state: &mut State, effects: &mut Vec<Effect>) -> bool {
     if !mine || state.data_waiting().is_none() || state.stopping_data() {
         return false;
     }
-    state.cancelling_data = Some(state.board.data_ticket);
+    state.cancelling_data = Some(state.board.ticket);
     state.view.toast = Some("cancelling what is asked about data; once more quits".into());
-    job::send(state, effects, Command::CancelData);
+    job::send(state, effects, Command::Withdraw { topic: Topic::Data });
     true
 }
 

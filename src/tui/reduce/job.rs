@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use super::{data, fail};
 use crate::base::Problem;
-use crate::engine::message::{Command, Event, Outcome, PointRequest};
+use crate::engine::message::{Command, Event, Outcome, Question};
+use crate::lab::interventions::{self, question::PointQuestion};
+use crate::lab::spec::LabSpec;
 use crate::tui::action::Effect;
 use crate::tui::state::{Popup, State};
 
@@ -35,9 +37,9 @@ pub(super) fn run(state: &mut State, effects: &mut Vec<Effect>) {
     }
     state.cancelling = None;
     settle_view(state);
-    let job = state.board.job.as_ref().map_or(0, |j| j.id) + 1;
+    let job = state.board.job().map_or(0, |j| j.id) + 1;
     let generation = state.board.generation + 1;
-    let spec = Box::new(state.spec.clone());
+    let spec = Box::new(state.spec.clone().into());
     send(state, effects, Command::Run { job, generation, spec });
     ask_point(state, effects);
 }
@@ -57,20 +59,25 @@ pub(super) fn settle_view(state: &mut State) {
 /// Asks for the point at the marker; the answer to an older question no longer counts.
 pub(super) fn ask_point(state: &mut State, effects: &mut Vec<Effect>) {
     let failed = |outcome: &Option<Outcome>| matches!(outcome, Some(Outcome::Failed(_)));
-    if state.board.job.as_ref().is_none_or(|job| failed(&job.outcome)) {
+    if state.board.job().is_none_or(|job| failed(&job.outcome)) {
         return;
     }
     let options = state.method_spec().map_or(BTreeMap::new(), |m| m.options.clone());
-    let request = PointRequest {
-        generation: state.board.generation,
-        ticket: state.board.ticket + 1,
+    let point = PointQuestion {
         model: state.view.model.clone(),
         method: state.view.method.clone(),
         options,
         value: state.marker(),
         example: state.view.example,
     };
-    send(state, effects, Command::Point(request));
+    let question = interventions::Question::Point(point).into();
+    ask(state, effects, Question::Experiment { generation: state.board.generation, question });
+}
+
+/// Asks the engine, under a new number.
+pub(super) fn ask(state: &mut State, effects: &mut Vec<Effect>, question: Question) {
+    let ticket = state.board.ticket + 1;
+    send(state, effects, Command::Ask { ticket, question });
 }
 
 /// Takes in an event of the engine.
@@ -100,7 +107,7 @@ pub(super) fn on_event(state: &mut State, event: &Event, effects: &mut Vec<Effec
 
 /// Holds the run, or lets it go on.
 pub(super) fn pause(state: &mut State, effects: &mut Vec<Effect>) {
-    let hold = state.board.job.as_ref().is_some_and(|job| !job.held);
+    let hold = state.board.job().is_some_and(|job| !job.held);
     send(state, effects, Command::Pause { hold });
 }
 
@@ -109,7 +116,7 @@ pub(super) fn interrupt(state: &mut State, effects: &mut Vec<Effect>) {
     if data::interrupt(state, effects) {
         return;
     }
-    let running = state.board.job.as_ref().filter(|_| state.busy()).map(|job| job.id);
+    let running = state.board.job().filter(|_| state.busy()).map(|job| job.id);
     match running {
         Some(job) if state.cancelling != Some(job) => {
             cancel(state, effects);
@@ -121,7 +128,7 @@ pub(super) fn interrupt(state: &mut State, effects: &mut Vec<Effect>) {
 
 /// Asks the engine to stop the run.
 fn cancel(state: &mut State, effects: &mut Vec<Effect>) {
-    if let Some(job) = state.board.job.as_ref().map(|job| job.id) {
+    if let Some(job) = state.board.job().map(|job| job.id) {
         state.cancelling = Some(job);
         send(state, effects, Command::Cancel { job });
     }

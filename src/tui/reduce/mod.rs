@@ -25,7 +25,7 @@ pub fn reduce(state: &mut State, action: Action) -> Vec<Effect> {
     let redraws_figures = !matches!(
         &action,
         Action::Tick | Action::Resize(..) | Action::Exported(_) | Action::Named(_) | Action::Notice(_)
-    ) && !matches!(&action, Action::Event(e) if matches!(**e, Event::Progress { .. } | Event::DataProgress { .. } | Event::Notice(_)));
+    ) && !matches!(&action, Action::Event(e) if matches!(**e, Event::Progress { .. } | Event::AnswerProgress { .. } | Event::Notice(_)));
     apply(state, action, &mut effects);
     if redraws_figures {
         state.rebuild_figures();

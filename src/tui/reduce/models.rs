@@ -1,21 +1,16 @@
 //! The models lab: questions about single models.
 
 use super::job;
-use crate::engine::board::Question;
-use crate::engine::message::Command;
+use crate::engine::message::{ModelQuestion, Question};
 use crate::tui::action::Effect;
 use crate::tui::panes;
 use crate::tui::state::State;
 
 /// Asks the engine about the model under the cursor.
-pub(super) fn ask(state: &mut State, question: Question, effects: &mut Vec<Effect>) {
+pub(super) fn ask(state: &mut State, question: ModelQuestion, effects: &mut Vec<Effect>) {
     let Some(model) = state.model_here() else { return };
     state.view.dossier_scroll = 0;
-    let command = match question {
-        Question::Inspect => Command::Inspect { model },
-        Question::Check => Command::Check { model },
-    };
-    job::send(state, effects, command);
+    job::ask(state, effects, Question::Model { model, what: question });
 }
 
 /// Adds a model by its address and asks what it is.
@@ -26,7 +21,8 @@ pub(super) fn add(state: &mut State, address: &str, effects: &mut Vec<Effect>) -
     if address.is_empty() {
         return Err("type a folder, a hub id or a name".into());
     }
-    job::send(state, effects, Command::Inspect { model: address.to_owned() });
+    let question = Question::Model { model: address.to_owned(), what: ModelQuestion::Inspect };
+    job::ask(state, effects, question);
     let at = state.listed_models().iter().position(|m| m == address);
     state.view.model_row = at.unwrap_or(state.view.model_row);
     state.view.dossier_scroll = 0;

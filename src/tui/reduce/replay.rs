@@ -1,6 +1,7 @@
 //! A recording in place of an engine: what it yields, and how the user steers it.
 
-use crate::engine::message::Command;
+use crate::engine::message::{Command, Question};
+use crate::lab::{self, interventions};
 use crate::session::format::Item;
 use crate::session::replay::{Step, fold};
 use crate::tui::action::{Effect, ReplayControl};
@@ -38,10 +39,12 @@ pub(super) fn on_step(state: &mut State, step: &Step) {
 fn follow(state: &mut State, command: &Command) {
     match command {
         Command::Run { spec, .. } => {
+            let lab::Spec::Interventions(spec) = &**spec;
             state.spec = (**spec).clone();
             super::job::settle_view(state);
         }
-        Command::Point(request) => {
+        Command::Ask { question: Question::Experiment { question, .. }, .. } => {
+            let lab::Question::Interventions(interventions::Question::Point(request)) = question;
             state.view.model = request.model.clone();
             state.view.method = request.method.clone();
             state.view.markers.insert(request.method.clone(), request.value);

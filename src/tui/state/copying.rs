@@ -14,7 +14,7 @@ impl State {
                 let lines: Vec<String> = self.notices().iter().map(|n| n.problem.to_string()).collect();
                 Some(lines.join("\n")).filter(|text| !text.is_empty())
             }
-            (_, Pane::Setup) => Some(self.spec.to_toml()),
+            (_, Pane::Setup) => Some(crate::lab::Spec::from(self.spec.clone()).to_toml()),
             (_, Pane::Curves) => self.curve_text(),
             (_, Pane::Pareto) => self.optima_text(),
             (_, Pane::Example) => self.example_text(),
@@ -36,7 +36,7 @@ impl State {
     fn optima_text(&self) -> Option<String> {
         let mut text =
             String::from("method\tparameter\tvalue\tC\tC_lo\tC_hi\tS\tS_lo\tS_hi\tR\tR_lo\tR_hi\n");
-        let mine = self.board.results.optima.iter();
+        let mine = self.results().optima.iter();
         let mut any = false;
         for o in mine.filter(|o| o.model == self.view.model && o.value.oracle == self.view.oracle) {
             let v = &o.value;
@@ -65,7 +65,7 @@ impl State {
         let mut text = String::from(
             "model\tproperty\tclassifier\taccuracy\tlo\thi\tmajority\tbalanced\tcalibration_error\tn\tgrid\n",
         );
-        for p in &self.board.results.probes {
+        for p in &self.results().probes {
             let v = &p.value;
             let _ = writeln!(
                 text,
@@ -81,7 +81,7 @@ impl State {
                 v.grid
             );
         }
-        (!self.board.results.probes.is_empty()).then_some(text)
+        (!self.results().probes.is_empty()).then_some(text)
     }
 }
 

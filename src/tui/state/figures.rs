@@ -1,7 +1,8 @@
 //! The figures of the current view, rebuilt when the board or the view changes.
 
 use super::{Pane, State};
-use crate::figure::{Figure, reliability};
+use crate::figure::Figure;
+use crate::lab::interventions::figures;
 
 /// What the panes draw and `export` writes.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -15,13 +16,14 @@ pub struct Figures {
 impl State {
     /// Builds the figures anew from the board and the view.
     pub(in crate::tui) fn rebuild_figures(&mut self) {
-        let (board, view) = (&self.board, &self.view);
-        let methods = [view.method.as_str()];
-        let mut curves = reliability::curves(board, &view.model, &methods, view.oracle, Some(self.marker()));
+        let (results, engine, view) = (self.results(), self.board.engine.as_ref(), &self.view);
+        let methods = self.curve().map_or(Vec::new(), |c| vec![c.key.method.clone()]);
+        let marker = Some(self.marker());
+        let mut curves = figures::curves(results, engine, &view.model, &methods, view.oracle, marker);
         if let Some(figure) = &mut curves {
             figure.x.scale = self.scale();
         }
-        let pareto = reliability::pareto(board, &view.model, view.oracle);
+        let pareto = figures::pareto(results, engine, &view.model, view.oracle);
         self.figures = Figures { curves, pareto };
     }
 

@@ -20,8 +20,11 @@ use super::keymap::Keymap;
 use super::theme::Theme;
 use crate::engine::board::Board;
 use crate::engine::message::Notice;
-use crate::engine::spec::{OracleKind, Spec};
 use crate::figure::Scale;
+use crate::lab::interventions::oracle::OracleKind;
+use crate::lab::interventions::spec::Spec;
+use crate::lab::interventions::{key::MethodKey, results::Results};
+use crate::lab::{self, LabId};
 
 /// Local notices kept; older ones are dropped.
 const MAX_LOCAL: usize = 200;
@@ -380,6 +383,22 @@ impl State {
         state
     }
 
+    /// What the latest run of the lab has found.
+    pub fn results(&self) -> &Results {
+        self.board.results::<Results>()
+    }
+
+    /// What the latest run of the lab computes.
+    pub fn ran(&self) -> Option<&Spec> {
+        let lab::Spec::Interventions(spec) = &self.board.run_of(LabId::Interventions)?.job.spec;
+        Some(spec)
+    }
+
+    /// The method that is drawn with the options of the setup.
+    pub fn method_key(&self) -> MethodKey {
+        self.method_spec().map_or_else(|| MethodKey::named(&self.view.method), |m| m.key())
+    }
+
     /// The theme that is shown.
     pub fn theme(&self) -> &Theme {
         &self.themes[self.view.theme % self.themes.len()]
@@ -398,17 +417,17 @@ impl State {
 
     /// The models of the latest run, or of the setup where nothing ran yet.
     pub fn run_models(&self) -> &[String] {
-        self.board.job.as_ref().map_or(&self.spec.models, |job| &job.spec.models)
+        self.ran().map_or(&self.spec.models, |spec| &spec.models)
     }
 
     /// The oracles of the latest run, or of the setup where nothing ran yet.
     pub fn run_oracles(&self) -> &[OracleKind] {
-        self.board.job.as_ref().map_or(&self.spec.probe.oracles, |job| &job.spec.probe.oracles)
+        self.ran().map_or(&self.spec.probe.oracles, |spec| &spec.probe.oracles)
     }
 
     /// Whether the setup differs from what was run.
     pub fn changed(&self) -> bool {
-        self.board.job.as_ref().is_some_and(|job| job.spec != self.spec)
+        self.ran().is_some_and(|spec| *spec != self.spec)
     }
 
     /// Whether the engine works on a run.

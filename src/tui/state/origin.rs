@@ -2,8 +2,9 @@
 
 use super::{Pane, State};
 use crate::base::numbers::{plus_minus, score, short};
-use crate::engine::board::Tagged;
-use crate::engine::spec::{AGREEMENT_TOML, Spec, TaskSpec};
+use crate::lab::Tagged;
+use crate::lab::examples::TaskSpec;
+use crate::lab::interventions::spec::Spec;
 
 /// The provenance of the number that stands in a pane.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +23,7 @@ impl State {
         match self.view.focus {
             Pane::Probes => {
                 let at = self.view.scroll.get(&Pane::Probes).copied().unwrap_or(0);
-                let probes = &self.board.results.probes;
+                let probes = &self.results().probes;
                 let probe = probes.get(at.min(probes.len().checked_sub(1)?))?;
                 let p = &probe.value;
                 let accuracy = format!("{} {}", score(p.accuracy.mean), plus_minus(p.accuracy.half_width()));
@@ -50,7 +51,8 @@ impl State {
     }
 
     fn origin_of<T>(&self, what: String, number: &Tagged<T>) -> Origin {
-        let command = self.board.job.as_ref().map_or(String::new(), |job| shell_command(&job.spec));
+        let command =
+            self.ran().map_or(String::new(), |ran| shell_command(&ran.with_method(&self.method_key())));
         Origin { what, entries: self.origin(number), command }
     }
 
@@ -58,7 +60,7 @@ impl State {
     pub(super) fn origin<T>(&self, number: &Tagged<T>) -> Vec<(String, String)> {
         let mut entries =
             vec![("spec".to_owned(), number.spec.clone()), ("model".into(), number.model.clone())];
-        if let Some(data) = self.board.results.data.iter().find(|d| d.model == number.model) {
+        if let Some(data) = self.results().data.iter().find(|d| d.model == number.model) {
             entries.push(("model hash".into(), data.value.model_hash.clone()));
             entries.push(("data".into(), format!("{} {}", data.value.task, data.value.data_hash)));
             if let Some(source) = &data.value.source {
@@ -81,12 +83,15 @@ impl State {
 
 /// A shell command that runs a spec, complete in itself.
 fn shell_command(spec: &Spec) -> String {
-    if Spec::parse(AGREEMENT_TOML, "shipped").is_ok_and(|shipped| shipped == *spec) {
+    if *spec == Spec::agreement() {
         return "probity run assets/specs/agreement.toml --json".into();
     }
     // A spec on standard input lies in no folder that its data could be relative to.
     let data = spec.task.data_path().map(|p| p.display().to_string());
     let spec = Spec { task: TaskSpec { data, ..spec.task.clone() }, ..spec.clone() };
     // The quoted delimiter keeps the shell from reading anything into the spec.
-    format!("probity run /dev/stdin --json <<'SPEC'\n{}\nSPEC", spec.to_toml().trim_end())
+    format!(
+        "probity run /dev/stdin --json <<'SPEC'\n{}\nSPEC",
+        crate::lab::Spec::from(spec).to_toml().trim_end()
+    )
 }

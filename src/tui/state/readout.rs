@@ -1,9 +1,10 @@
 //! What stands where the marker stands: the numbers that the panes show.
 
 use super::State;
-use crate::engine::board::{Curve, Tagged};
-use crate::engine::finding::{BehaviourFinding, ExampleFinding, ReliabilityFinding};
 use crate::figure::Scale;
+use crate::lab::Tagged;
+use crate::lab::interventions::finding::{BehaviourFinding, ExampleFinding, ReliabilityFinding};
+use crate::lab::interventions::results::Curve;
 
 /// The measured point nearest to the marker.
 #[derive(Debug, Clone, Copy)]
@@ -15,9 +16,17 @@ pub struct Readout<'a> {
 }
 
 impl State {
-    /// The curve that is drawn.
+    /// The curve that is drawn: with the options of the setup, or where these were not run, as the method was run.
     pub fn curve(&self) -> Option<&Curve> {
-        self.board.curve(&self.view.model, &self.view.method, self.view.oracle)
+        let (results, key) = (self.results(), self.method_key());
+        results.curve(&self.view.model, &key, self.view.oracle).or_else(|| {
+            let other = |c: &&Curve| {
+                c.key.model == self.view.model
+                    && c.key.method.name == key.name
+                    && c.key.oracle == self.view.oracle
+            };
+            results.curves.iter().find(other)
+        })
     }
 
     /// The point at the marker: of the curve and of the slider's answer the one with more examples; failing both, the
@@ -25,11 +34,12 @@ impl State {
     pub fn readout(&self) -> Option<Readout<'_>> {
         let marker = self.marker();
         let at = |p: &&Tagged<ReliabilityFinding>| same(p.value.value, marker);
-        let on_curve = self.curve().and_then(|c| c.points.iter().find(at));
-        let answered = self.board.point.as_ref().and_then(|p| {
+        let key = self.method_key();
+        let on_curve = self.curve().filter(|c| c.key.method == key).and_then(|c| c.points.iter().find(at));
+        let answered = self.results().point.as_ref().and_then(|p| {
             p.reliability.iter().filter(at).find(|p| {
                 p.model == self.view.model
-                    && p.value.method == self.view.method
+                    && p.value.key(&p.model).method == key
                     && p.value.oracle == self.view.oracle
             })
         });
@@ -48,11 +58,10 @@ impl State {
 
     /// The model's behaviour at the marker, or nearest to it.
     pub fn behaviour(&self) -> Option<&Tagged<BehaviourFinding>> {
-        let marker = self.marker();
-        let mine =
-            |b: &&Tagged<BehaviourFinding>| b.model == self.view.model && b.value.method == self.view.method;
-        let answered = self.board.point.as_ref().and_then(|p| p.behaviour.as_ref()).filter(mine);
-        let swept = self.board.results.behaviour.iter().filter(mine).min_by(|a, b| {
+        let (marker, key) = (self.marker(), self.method_key());
+        let mine = |b: &&Tagged<BehaviourFinding>| b.model == self.view.model && b.value.method_key() == key;
+        let answered = self.results().point.as_ref().and_then(|p| p.behaviour.as_ref()).filter(mine);
+        let swept = self.results().behaviour.iter().filter(mine).min_by(|a, b| {
             self.distance(a.value.value, marker).total_cmp(&self.distance(b.value.value, marker))
         });
         match (swept, answered) {
@@ -67,22 +76,18 @@ impl State {
 
     /// The strength at which the drawn method is most reliable, once the run has found it.
     pub fn optimum(&self) -> Option<f64> {
-        let mine = self.board.results.optima.iter().find(|o| {
-            o.model == self.view.model
-                && o.value.method == self.view.method
-                && o.value.oracle == self.view.oracle
-        });
-        mine.map(|o| o.value.value)
+        let best = self.results().optimum(&self.view.model, &self.method_key(), self.view.oracle);
+        best.map(|o| o.value.value)
     }
 
     /// The example of the latest answer.
     pub fn example(&self) -> Option<&Tagged<ExampleFinding>> {
-        self.board.point.as_ref()?.example.as_ref()
+        self.results().point.as_ref()?.example.as_ref()
     }
 
     /// Whether the answer on the screen is not yet the one to the latest question.
     pub fn awaiting_point(&self) -> bool {
-        self.board.point.as_ref().map_or(0, |p| p.ticket) < self.board.ticket
+        self.results().point.as_ref().map_or(0, |p| p.ticket) < self.board.asked
     }
 
     /// The scale of the horizontal axis.

@@ -4,7 +4,8 @@ use super::State;
 use super::setup::{Field, Row};
 use crate::base::numbers::{score, short};
 use crate::base::text::printable;
-use crate::engine::spec::{LayerRef, MethodSpec};
+use crate::lab::interventions::spec::MethodSpec;
+use crate::lab::layer::LayerRef;
 
 impl State {
     /// A row as it is shown.
@@ -73,7 +74,7 @@ impl State {
     }
 
     fn row_changed(&self, row: Row) -> bool {
-        let Some(run) = self.board.job.as_ref().map(|job| &job.spec) else { return false };
+        let Some(run) = self.ran() else { return false };
         let spec = &self.spec;
         match row {
             Row::Model(i) => self

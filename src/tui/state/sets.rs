@@ -40,6 +40,6 @@ impl State {
 
     /// Whether everything that is asked about data is being cancelled.
     pub fn stopping_data(&self) -> bool {
-        self.cancelling_data == Some(self.board.data_ticket) && self.data_waiting().is_some()
+        self.cancelling_data == Some(self.board.ticket) && self.data_waiting().is_some()
     }
 }

@@ -3,7 +3,10 @@
 use super::State;
 use super::stops::{example_stops, option_stops, phi_stops, step_along};
 use crate::base::numbers::short;
-use crate::engine::spec::{LayerRef, MAX_EXAMPLES, MethodSpec, OracleKind};
+use crate::lab::examples::MAX_EXAMPLES;
+use crate::lab::interventions::oracle::OracleKind;
+use crate::lab::interventions::spec::MethodSpec;
+use crate::lab::layer::LayerRef;
 use crate::tui::catalog::OptionEntry;
 
 /// Largest seed that can be typed: beyond it a number no longer holds every integer.
@@ -255,7 +258,7 @@ impl State {
             return;
         }
         // A method that was run comes back as it ran, at its place among the others.
-        let ran = self.board.job.as_ref().map_or(&[][..], |job| &job.spec.methods);
+        let ran = self.ran().map_or(&[][..], |spec| &spec.methods);
         let method = ran.iter().find(|m| m.name == id).cloned().unwrap_or_else(|| MethodSpec::named(id));
         let rank = |name: &str| {
             let place = ran.iter().position(|m| m.name == name);
@@ -390,8 +393,7 @@ impl State {
     }
 
     fn ran_option(&self, name: &str) -> Option<f64> {
-        let job = self.board.job.as_ref()?;
-        job.spec.methods.iter().find(|m| m.name == self.view.method)?.options.get(name).copied()
+        self.ran()?.methods.iter().find(|m| m.name == self.view.method)?.options.get(name).copied()
     }
 
     /// Smallest and largest value of a row, and whether it must be whole.

@@ -192,7 +192,7 @@ fn spaced(json: &str) -> String {
 /// What the models of the latest run made of these very examples.
 fn runs(state: &State, found: &DataInspection) -> Vec<String> {
     let same = |hash: &str| found.hash.as_ref().is_some_and(|h| !hash.is_empty() && h.starts_with(hash));
-    let data = state.board.results.data.iter().filter(|d| same(&d.value.data_hash));
+    let data = state.results().data.iter().filter(|d| same(&d.value.data_hash));
     data.map(|d| {
         let v = &d.value;
         format!(

@@ -7,8 +7,9 @@ use ratatui::widgets::Paragraph;
 
 use super::super::{block, message, problem};
 use crate::base::text::{fit, pad, printable, wrapped};
-use crate::engine::board::{Dossier, Question};
+use crate::engine::board::Dossier;
 use crate::engine::inspection::CheckRow;
+use crate::engine::message::ModelQuestion;
 use crate::tui::commands::CommandId;
 use crate::tui::layout::inside;
 use crate::tui::state::State;
@@ -56,8 +57,8 @@ pub fn lines(state: &State, room: usize) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if let Some(question) = dossier.waiting {
         let doing = match question {
-            Question::Inspect => "loading",
-            Question::Check => "checking against the expected.* beside the weights",
+            ModelQuestion::Inspect => "loading",
+            ModelQuestion::Check => "checking against the expected.* beside the weights",
         };
         let wait = if state.busy() { "; it waits for the run" } else { "" };
         lines.push(Line::styled(format!("{doing}{wait}"), theme.style(Role::Warning)));

@@ -2,11 +2,13 @@
 //!
 //! Both follow the paper (Canby et al.): reliability solid, completeness dashed, selectivity dotted, one colour a method.
 
-use super::{Axis, Dash, Datum, Figure, Layer, Marker, Provenance, Scale, Series};
-use crate::engine::board::{Board, Curve, Tagged};
-use crate::engine::finding::ReliabilityFinding;
-use crate::engine::spec::OracleKind;
-use crate::lab::interventions::{self, find};
+use super::find;
+use super::finding::ReliabilityFinding;
+use super::key::{CurveKey, MethodKey};
+use super::oracle::OracleKind;
+use super::results::{Curve, Results};
+use crate::figure::{Axis, Dash, Datum, Figure, Layer, Marker, Provenance, Scale, Series};
+use crate::lab::{EngineInfo, Tagged};
 use crate::stats::estimate::Estimate;
 
 /// Methods in the order that gives colours and markers: a method looks the same in every figure, whichever others are
@@ -52,13 +54,14 @@ pub fn look(method: &str) -> (usize, Marker) {
 /// Completeness, selectivity and reliability against strength, for one model and oracle and one or several methods that
 /// sweep the same hyperparameter; others are left out. `marker` is a rule at that strength. None where there is no point.
 pub fn curves(
-    board: &Board,
+    results: &Results,
+    engine: Option<&EngineInfo>,
     model: &str,
-    methods: &[&str],
+    methods: &[MethodKey],
     oracle: OracleKind,
     marker: Option<f64>,
 ) -> Option<Figure> {
-    let all = methods.iter().filter_map(|m| board.curve(model, m, oracle));
+    let all = methods.iter().filter_map(|m| results.curve(model, m, oracle));
     let mut drawn: Vec<&Curve> = all.filter(|c| !c.points.is_empty()).collect();
     let first = *drawn.first()?;
     drawn.retain(|c| c.parameter == first.parameter);
@@ -66,12 +69,12 @@ pub fn curves(
     let short = model_title(model);
     let mut layers = Vec::new();
     for curve in &drawn {
-        let name = if drawn.len() > 1 { format!("{} ", title(&curve.method)) } else { String::new() };
+        let name = if drawn.len() > 1 { format!("{} ", curve.key.method.title()) } else { String::new() };
         let line = |quantity: &str,
                     dash,
                     n: fn(&ReliabilityFinding) -> usize,
                     of: fn(&ReliabilityFinding) -> Estimate| {
-            let (colour, look) = look(&curve.method);
+            let (colour, look) = look(&curve.key.method.name);
             let marker = (dash == Dash::Solid).then_some(look);
             let points =
                 curve.points.iter().map(|p| datum(p.value.value, of(&p.value), n(&p.value))).collect();
@@ -90,8 +93,8 @@ pub fn curves(
     if let Some(x) = marker {
         layers.push(Layer::VRule { x, label: format!("{symbol} = {x}") });
     }
-    let names: Vec<String> = drawn.iter().map(|c| title(&c.method)).collect();
-    let ids: Vec<&str> = drawn.iter().map(|c| c.method.as_str()).collect();
+    let names: Vec<String> = drawn.iter().map(|c| c.key.method.title()).collect();
+    let ids: Vec<String> = drawn.iter().map(|c| c.key.method.file_name()).collect();
     let points = drawn.iter().flat_map(|c| &c.points);
     Some(Figure {
         name: format!("reliability-{short}-{}-{oracle}", ids.join("-")),
@@ -101,38 +104,43 @@ pub fn curves(
             first.points[0].value.layer,
             judge(oracle)
         ),
-        x: Axis { label, scale: scale(&first.method), range: None },
+        x: Axis { label, scale: scale(&first.key.method.name), range: None },
         y: Axis {
             label: "completeness, selectivity, reliability".into(),
             scale: Scale::Linear,
             range: Some((0.0, 1.0)),
         },
         layers,
-        provenance: provenance(board, model, points),
+        provenance: provenance(results, engine, model, points),
     })
 }
 
 /// Completeness against selectivity of all methods of one model and oracle, the strength of the highest reliability starred,
 /// with lines of equal reliability. None where there is no point.
-pub fn pareto(board: &Board, model: &str, oracle: OracleKind) -> Option<Figure> {
-    let mine = |c: &&Curve| c.model == model && c.oracle == oracle && !c.points.is_empty();
-    let drawn: Vec<&Curve> = board.results.curves.iter().filter(mine).collect();
+pub fn pareto(
+    results: &Results,
+    engine: Option<&EngineInfo>,
+    model: &str,
+    oracle: OracleKind,
+) -> Option<Figure> {
+    let mine = |c: &&Curve| c.key.model == model && c.key.oracle == oracle && !c.points.is_empty();
+    let drawn: Vec<&Curve> = results.curves.iter().filter(mine).collect();
     let first = *drawn.first()?;
     let mut layers: Vec<Layer> = LEVELS.iter().map(|&r| equal_reliability(r)).collect();
     for curve in &drawn {
-        let (colour, marker) = look(&curve.method);
+        let (colour, marker) = look(&curve.key.method.name);
         let point = |p: &Tagged<ReliabilityFinding>| {
             datum(p.value.completeness.mean, p.value.selectivity, p.value.n_s)
         };
         layers.push(Layer::Series(Series {
-            label: title(&curve.method),
+            label: curve.key.method.title(),
             colour,
             dash: Some(Dash::Solid),
             marker: Some(marker),
             points: curve.points.iter().map(point).collect(),
         }));
     }
-    let optima = board.results.optima.iter().filter(|o| o.model == model && o.value.oracle == oracle);
+    let optima = results.optima.iter().filter(|o| o.model == model && o.value.oracle == oracle);
     let mut best: Vec<Datum> =
         optima.map(|o| datum(o.value.completeness.mean, o.value.selectivity, o.n)).collect();
     best.sort_by(|a, b| a.x.total_cmp(&b.x));
@@ -157,19 +165,20 @@ pub fn pareto(board: &Board, model: &str, oracle: OracleKind) -> Option<Figure> 
         x: axis("completeness C"),
         y: axis("selectivity S"),
         layers,
-        provenance: provenance(board, model, drawn.iter().flat_map(|c| &c.points)),
+        provenance: provenance(results, engine, model, drawn.iter().flat_map(|c| &c.points)),
     })
 }
 
 /// Every figure that a board has data for: curves of each model, method and oracle, and the plane of each model and oracle.
-pub fn all(board: &Board) -> Vec<Figure> {
-    let results = &board.results.curves;
-    let mut out: Vec<Figure> =
-        results.iter().filter_map(|c| curves(board, &c.model, &[&c.method], c.oracle, None)).collect();
-    let mut planes: Vec<(&str, OracleKind)> = results.iter().map(|c| (c.model.as_str(), c.oracle)).collect();
+pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
+    let each = results.curves.iter().map(|c| &c.key);
+    let alone =
+        |k: &CurveKey| curves(results, engine, &k.model, std::slice::from_ref(&k.method), k.oracle, None);
+    let mut out: Vec<Figure> = each.clone().filter_map(alone).collect();
+    let mut planes: Vec<(&str, OracleKind)> = each.map(|k| (k.model.as_str(), k.oracle)).collect();
     planes.sort_unstable();
     planes.dedup();
-    out.extend(planes.into_iter().filter_map(|(model, oracle)| pareto(board, model, oracle)));
+    out.extend(planes.into_iter().filter_map(|(model, oracle)| pareto(results, engine, model, oracle)));
     out
 }
 
@@ -197,8 +206,8 @@ fn parameter(name: &str) -> (String, String) {
 /// The axis on which the method's registry entry sweeps its strength.
 fn scale(method: &str) -> Scale {
     match find(method).map(|m| m.parameter().scale) {
-        Some(interventions::Scale::Log) => Scale::Log,
-        Some(interventions::Scale::Linear | interventions::Scale::Integer) | None => Scale::Linear,
+        Some(super::Scale::Log) => Scale::Log,
+        Some(super::Scale::Linear | super::Scale::Integer) | None => Scale::Linear,
     }
 }
 
@@ -215,7 +224,8 @@ fn equal_reliability(r: f64) -> Layer {
 }
 
 fn provenance<'a>(
-    board: &Board,
+    results: &Results,
+    engine: Option<&EngineInfo>,
     model: &str,
     points: impl Iterator<Item = &'a Tagged<ReliabilityFinding>> + Clone,
 ) -> Provenance {
@@ -238,7 +248,7 @@ fn provenance<'a>(
         add("seed", p.seed.to_string());
         add("spec", p.spec.clone());
     }
-    match board.results.data.iter().find(|d| d.model == model) {
+    match results.data.iter().find(|d| d.model == model) {
         Some(d) => {
             add("model", format!("{model} {}", d.value.model_hash));
             add("data", format!("{} {}", d.value.task, d.value.data_hash));
@@ -248,7 +258,7 @@ fn provenance<'a>(
         }
         None => add("model", model.to_owned()),
     }
-    if let Some(engine) = &board.engine {
+    if let Some(engine) = engine {
         add("device", engine.device.clone());
         add("probity", engine.version.clone());
     }

@@ -4,26 +4,25 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::cache::Cache;
-use super::embeddings::Embeddings;
-use super::examples;
-use super::extract;
-use super::fault::Fault;
-use super::host::{Host, Label};
 use super::scale::scale;
 use crate::base::Problem;
 use crate::base::matrix::Matrix;
 use crate::corpus::own::Provenance;
 use crate::corpus::task::{ExampleSet, Task};
-use crate::engine::finding::{Body, DataFinding};
-use crate::engine::message::NoticeLevel;
-use crate::engine::spec::Spec;
+use crate::lab::examples;
+use crate::lab::fault::Fault;
+use crate::lab::finding::Label;
+use crate::lab::hidden;
+use crate::lab::host::{Host, NoticeLevel};
 use crate::lab::interventions::bench::{Chunk, Site};
+use crate::lab::interventions::finding::{DataFinding, Kind};
+use crate::lab::interventions::key::MethodKey;
 use crate::lab::interventions::method::{FitData, Fitted, Method};
 use crate::lab::interventions::options::Options;
 use crate::lab::interventions::oracle::{self, Oracle, OracleKind, Sight};
-use crate::lab::interventions::plan::{PropertyLabels, Roles};
-use crate::lab::interventions::stimuli::Stimuli;
+use crate::lab::interventions::spec::Spec;
+use crate::lab::plan::{PropertyLabels, Roles, training_part};
+use crate::lab::stimuli::Stimuli;
 use crate::model::Model;
 use crate::probe::grid::search;
 use crate::probe::{Grid, Intervention, OracleSplit, Probe, Split, TrainingData};
@@ -64,6 +63,8 @@ pub struct Bench {
     pub sights: Vec<Arc<Vec<Sight>>>,
     /// Share of each target value among the stimuli.
     pub prior: Vec<f64>,
+    /// What the run computes.
+    pub spec: Spec,
     /// Head of every finding.
     pub label: Label,
     pub(super) grid: Grid,
@@ -71,17 +72,18 @@ pub struct Bench {
     pub(super) key: String,
     material: Option<TrainingData<Intervention>>,
     mlp: Option<Probe<Intervention>>,
-    fits: HashMap<String, Arc<dyn Fitted>>,
+    fits: Vec<(MethodKey, Arc<dyn Fitted>)>,
     resamples: HashMap<usize, Arc<Resamples>>,
     pub(super) resample_count: usize,
     cached: HashMap<String, bool>,
-    embeddings: Embeddings,
 }
 
 /// A fitted method together with what names it.
 pub struct Fit {
     /// The registry's entry.
     pub method: &'static dyn Method,
+    /// Method and options, as results are kept under.
+    pub key: MethodKey,
     /// The fit.
     pub fitted: Arc<dyn Fitted>,
 }
@@ -91,7 +93,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn open(spec: &Spec, model: Arc<Model>, cache: &Cache, host: &mut Host<'_>) -> Result<Self, Fault> {
+    pub fn open(spec: &Spec, model: Arc<Model>, host: &mut dyn Host) -> Result<Self, Fault> {
         let task = Task::named(&spec.task.name)?;
         let target = task.property(&spec.task.target).ok_or_else(|| Problem {
             what: format!("task `{}` has no property `{}`", task.id, spec.task.target),
@@ -112,7 +114,7 @@ impl Bench {
             );
         }
         host.stage(format!("{} examples for {}", spec.task.name, model.name()), "ex", 0.5);
-        let (examples, source) = examples::of(task, spec, host)?;
+        let (examples, source) = examples::of(task, &spec.task, spec.seed, host)?;
         host.poll()?;
         let stimuli = examples::stimuli(task, &model, &examples, source.is_some())?;
         let which = stimuli.list.iter().map(|s| s.example);
@@ -137,7 +139,8 @@ impl Bench {
             hint: "known are small, paper".into(),
         })?;
         let bench = Self {
-            label: Label::new(spec, model.name()),
+            spec: spec.clone(),
+            label: Label::new(&spec.clone().into(), model.name()),
             model,
             task,
             examples,
@@ -156,11 +159,10 @@ impl Bench {
             key,
             material: None,
             mlp: None,
-            fits: HashMap::new(),
+            fits: Vec::new(),
             resamples: HashMap::new(),
             resample_count: spec.interval.resamples,
             cached: HashMap::new(),
-            embeddings: cache.embeddings().clone(),
         };
         if bench.test.is_empty() {
             let what = "no test example has a value of the target".to_owned();
@@ -173,7 +175,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn begin(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
+    pub fn begin(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
         self.read_chunk(0..FIRST_CHUNK.min(self.test.len()), host)?;
         self.report_data(host)
     }
@@ -183,7 +185,7 @@ impl Bench {
         &self.grid
     }
 
-    fn read_chunk(&mut self, range: std::ops::Range<usize>, host: &mut Host<'_>) -> Result<(), Fault> {
+    fn read_chunk(&mut self, range: std::ops::Range<usize>, host: &mut dyn Host) -> Result<(), Fault> {
         let rows = &self.test[range];
         let h = self.hidden(rows, self.site.layer, host)?;
         let chunk = Chunk::with(h, &self.model, &self.stimuli, &self.labels, rows, self.site, host)?;
@@ -196,7 +198,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn read_rest(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
+    pub fn read_rest(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
         let mut begin: usize = self.chunks.iter().map(|c| c.len()).sum();
         while begin < self.test.len() {
             let end = (begin + CHUNK).min(self.test.len());
@@ -206,21 +208,21 @@ impl Bench {
         Ok(())
     }
 
-    fn report_data(&self, host: &mut Host<'_>) -> Result<(), Fault> {
+    fn report_data(&self, host: &mut dyn Host) -> Result<(), Fault> {
         let part = self.split.oracle();
         let before: Vec<usize> = part.train().iter().chain(part.validation()).copied().collect();
-        let kept = oracle::training_part(part, &self.labels, Roles::Target, self.seed)?;
+        let kept = training_part(part, &self.labels, Roles::Target, self.seed)?;
         let after: Vec<usize> = kept.train().iter().chain(kept.validation()).copied().collect();
         let names = |values: &[&str]| values.iter().map(|v| (*v).to_owned()).collect();
         let target = self.labels.target_property;
         if let Some(source) = self.source.as_ref().filter(|s| s.lost() > 0) {
             let what = format!("{} of {} rows of {} dropped", source.lost(), source.rows, source.path);
             let hint = "`probity data doctor` says more".into();
-            host.outbox.notice(NoticeLevel::Info, Problem { what, r#where: "task.data".into(), hint })?;
+            host.notice(NoticeLevel::Info, Problem { what, r#where: "task.data".into(), hint })?;
         }
         let dropped = self.stimuli.dropped_forms + self.stimuli.dropped_texts;
         if dropped > 0 {
-            host.outbox.notice(
+            host.notice(
                 NoticeLevel::Info,
                 Problem {
                     what: format!(
@@ -234,7 +236,7 @@ impl Bench {
                 },
             )?;
         }
-        let body = Body::Data(DataFinding {
+        let body = Kind::Data(DataFinding {
             task: self.task.id.to_owned(),
             data_hash: self.examples.hash.chars().take(12).collect(),
             source: self.source.clone(),
@@ -251,7 +253,7 @@ impl Bench {
             phi: (self.labels.phi(&before), self.labels.phi(&after)),
             scale: scale(&self.chunks[0].h),
         });
-        let finding = self.label.finding(self.stimuli.list.len(), true, host.meter.elapsed(), body);
+        let finding = self.label.finding(self.stimuli.list.len(), true, host.elapsed(), body);
         Ok(host.find(finding)?)
     }
 
@@ -265,12 +267,7 @@ impl Bench {
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn train_oracles(
-        &mut self,
-        kinds: &[OracleKind],
-        cache: &Cache,
-        host: &mut Host<'_>,
-    ) -> Result<(), Fault> {
+    pub fn train_oracles(&mut self, kinds: &[OracleKind], host: &mut dyn Host) -> Result<(), Fault> {
         let mut x: Option<Matrix> = None;
         let mut oracles = Vec::new();
         for kind in kinds {
@@ -278,16 +275,16 @@ impl Bench {
             for role in [Roles::Target, Roles::Other] {
                 let grid = kind.grid(&self.grid);
                 let (name, key) = (self.oracle_name(*kind, role), self.oracle_key(*kind, role));
-                let stored = self.stored_oracle(*kind, role, cache);
+                let stored = self.stored_oracle(*kind, role, host.store().as_ref());
                 self.cached.insert(name.clone(), stored.is_some());
                 let probe = match stored {
                     Some(probe) => probe,
                     None => {
-                        let part = oracle::training_part(self.split.oracle(), &self.labels, role, self.seed)?;
+                        let part = training_part(self.split.oracle(), &self.labels, role, self.seed)?;
                         let x = self.embed_oracle(&mut x, host)?;
                         host.stage(format!("{}: {name}", self.model.name()), "step", 1.0);
                         let probe = oracle::train(&part, x, &self.labels, role, &grid, self.seed, host)?;
-                        keep(cache, &key, &probe.to_bytes(), host)?;
+                        keep(&key, &probe.to_bytes(), host)?;
                         probe
                     }
                 };
@@ -301,7 +298,7 @@ impl Bench {
         Ok(())
     }
 
-    fn embed_oracle<'x>(&self, x: &'x mut Option<Matrix>, host: &mut Host<'_>) -> Result<&'x Matrix, Fault> {
+    fn embed_oracle<'x>(&self, x: &'x mut Option<Matrix>, host: &mut dyn Host) -> Result<&'x Matrix, Fault> {
         let rows = both(self.split.oracle());
         let made = match x.take() {
             Some(made) => made,
@@ -310,12 +307,12 @@ impl Bench {
         Ok(x.insert(made))
     }
 
-    fn hidden(&self, rows: &[usize], layer: usize, host: &mut Host<'_>) -> Result<Matrix, Fault> {
-        extract::hidden(&self.model, &self.stimuli, layer, rows, &self.embeddings, host)
+    fn hidden(&self, rows: &[usize], layer: usize, host: &mut dyn Host) -> Result<Matrix, Fault> {
+        hidden::hidden(&self.model, &self.stimuli, layer, rows, host)
     }
 
     /// Hidden states of `rows` at `layer`, at their places in a matrix with one row per stimulus.
-    fn embed(&self, rows: &[usize], layer: usize, who: &str, host: &mut Host<'_>) -> Result<Matrix, Fault> {
+    fn embed(&self, rows: &[usize], layer: usize, who: &str, host: &mut dyn Host) -> Result<Matrix, Fault> {
         host.stage(format!("{}: hidden states for {who} probes", self.model.name()), "ex", 3.0);
         let some = self.hidden(rows, layer, host)?;
         let mut all = Matrix::zeros(self.stimuli.list.len(), some.cols());
@@ -325,7 +322,7 @@ impl Bench {
         Ok(all)
     }
 
-    fn material(&mut self, host: &mut Host<'_>) -> Result<(), Fault> {
+    fn material(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
         if self.material.is_none() {
             let part = self.split.intervention();
             let rows: Vec<usize> = part.train().iter().chain(part.validation()).copied().collect();
@@ -337,12 +334,12 @@ impl Bench {
     }
 
     /// Trains or recalls the interventional perceptron.
-    pub(super) fn train_mlp(&mut self, cache: &Cache, host: &mut Host<'_>) -> Result<(), Fault> {
+    pub(super) fn train_mlp(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
         if self.mlp.is_some() {
             return Ok(());
         }
         let (name, key) = (self.mlp_name(), self.mlp_key());
-        let stored = self.stored_mlp(cache);
+        let stored = self.stored_mlp(host.store().as_ref());
         self.cached.insert("interventional".into(), stored.is_some());
         self.mlp = Some(match stored {
             Some(probe) => probe,
@@ -351,7 +348,7 @@ impl Bench {
                 let Some(data) = &self.material else { return Err(Fault::Cancelled) };
                 host.stage(format!("{}: {name}", self.model.name()), "step", 1.0);
                 let probe = search(data, &self.grid, self.seed, host, &mut |_| {})?;
-                keep(cache, &key, &probe.to_bytes(), host)?;
+                keep(&key, &probe.to_bytes(), host)?;
                 probe
             }
         });
@@ -381,19 +378,18 @@ impl Bench {
         &mut self,
         method: &'static dyn Method,
         options: &Options,
-        cache: &Cache,
-        host: &mut Host<'_>,
+        host: &mut dyn Host,
     ) -> Result<Fit, Fault> {
-        let all: Vec<String> = options.iter().map(|(o, v)| format!("{o}={v}")).collect();
-        let name = format!("{} {}", method.id(), all.join(","));
-        if let Some(fitted) = self.fits.get(&name) {
-            return Ok(Fit { method, fitted: fitted.clone() });
+        let given = options.iter().map(|(o, v)| (o.to_owned(), v)).collect();
+        let name = MethodKey::new(method.id(), &given);
+        if let Some((_, fitted)) = self.fits.iter().find(|(key, _)| *key == name) {
+            return Ok(Fit { method, key: name, fitted: fitted.clone() });
         }
         if method.needs().mlp {
-            self.train_mlp(cache, host)?;
+            self.train_mlp(host)?;
         }
         let key = self.fit_key(method, options);
-        let stored = self.stored_fit(method, options, cache);
+        let stored = self.stored_fit(method, options, host.store().as_ref());
         let fitted: Arc<dyn Fitted> = match stored {
             Some(fitted) => fitted.into(),
             None => {
@@ -402,12 +398,12 @@ impl Bench {
                 host.stage(format!("{}: fitting {}", self.model.name(), method.title()), "step", 1.0);
                 let fit_data = FitData { data, mlp: self.mlp.as_ref(), seed: self.seed };
                 let fitted = method.fit(&fit_data, options, host)?;
-                keep(cache, &key, &fitted.to_bytes(), host)?;
+                keep(&key, &fitted.to_bytes(), host)?;
                 fitted.into()
             }
         };
-        self.fits.insert(name, fitted.clone());
-        Ok(Fit { method, fitted })
+        self.fits.push((name.clone(), fitted.clone()));
+        Ok(Fit { method, key: name, fitted })
     }
 
     /// Resamples of `n` examples, drawn once.
@@ -421,18 +417,16 @@ fn both(part: &OracleSplit) -> Vec<usize> {
     part.train().iter().chain(part.validation()).copied().collect()
 }
 
-/// Stores a probe; a cache that cannot be written is worth a notice, not an end.
-fn keep(cache: &Cache, key: &str, bytes: &[u8], host: &Host<'_>) -> Result<(), Fault> {
-    if let Err(e) = cache.put(key, bytes) {
-        let place = cache.dir().map_or_else(String::new, |d| d.display().to_string());
-        host.outbox.notice(
-            NoticeLevel::Warning,
-            Problem {
-                what: format!("a trained probe could not be cached: {e}"),
-                r#where: place,
-                hint: "set PROBITY_CACHE_DIR to a folder that can be written".into(),
-            },
-        )?;
+/// Stores a probe; a store that cannot be written is worth a notice, not an end.
+fn keep(key: &str, bytes: &[u8], host: &mut dyn Host) -> Result<(), Fault> {
+    let store = host.store();
+    if let Err(e) = store.keep_trained(key, bytes) {
+        let problem = Problem {
+            what: format!("a trained probe could not be cached: {e}"),
+            r#where: store.place().map_or_else(String::new, |d| d.display().to_string()),
+            hint: "set PROBITY_CACHE_DIR to a folder that can be written".into(),
+        };
+        host.notice(NoticeLevel::Warning, problem)?;
     }
     Ok(())
 }

@@ -2,23 +2,21 @@
 
 use std::sync::Arc;
 
-use super::cache::Cache;
-use super::fault::Fault;
-use super::host::Host;
 use super::point;
 use super::prepare::{Bench, Fit};
 use crate::base::Problem;
 use crate::base::matrix::{Dense, Matrix};
-use crate::engine::finding::{
-    BehaviourFinding, Body, Finding, OptimumFinding, ProbeFinding, ProbeRole, ReliabilityFinding,
-};
-use crate::engine::message::NoticeLevel;
-use crate::engine::spec::{MethodSpec, OracleKind};
+use crate::lab::fault::Fault;
+use crate::lab::host::{Host, NoticeLevel};
 use crate::lab::interventions::bench::{Applied, Chunk, Conduct, Court, Outcome, Scores};
+use crate::lab::interventions::finding::{
+    BehaviourFinding, Kind, OptimumFinding, ProbeFinding, ProbeRole, ReliabilityFinding,
+};
 use crate::lab::interventions::method::{Goal, Method};
 use crate::lab::interventions::options::Options;
-use crate::lab::interventions::oracle::Sight;
-use crate::lab::interventions::plan::Roles;
+use crate::lab::interventions::oracle::{OracleKind, Sight};
+use crate::lab::interventions::spec::MethodSpec;
+use crate::lab::plan::Roles;
 use crate::probe::audit::audit;
 use crate::probe::{Labelled, Probe};
 use crate::stats::Estimate;
@@ -44,20 +42,19 @@ pub fn begin(
     bench: &mut Bench,
     spec: &MethodSpec,
     method: &'static dyn Method,
-    cache: &Cache,
-    host: &mut Host<'_>,
+    host: &mut dyn Host,
 ) -> Result<Sweep, Fault> {
     let options = Options::new(method, spec.options.iter().map(|(k, v)| (k.as_str(), *v)))?;
-    let fit = bench.fit(method, &options, cache, host)?;
+    let fit = bench.fit(method, &options, host)?;
     let values = if spec.values.is_empty() { method.parameter().grid.to_vec() } else { spec.values.clone() };
     let chunks = vec![bench.chunks[0].clone()];
     let sights = vec![bench.sights[0].clone()];
     let mut sweep =
         Sweep { fit: Arc::new(fit), values, first: Vec::new(), first_seconds: 0.0, points: Vec::new() };
     host.stage(format!("{}: {} first estimate", bench.model.name(), method.title()), "point", 0.5);
-    let then = host.meter.elapsed();
-    sweep.pass(bench, &chunks, &sights, false, cache, host)?;
-    sweep.first_seconds = host.meter.elapsed() - then;
+    let then = host.elapsed();
+    sweep.pass(bench, &chunks, &sights, false, host)?;
+    sweep.first_seconds = host.elapsed() - then;
     Ok(sweep)
 }
 
@@ -71,20 +68,14 @@ impl Sweep {
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn finish(
-        &mut self,
-        bench: &mut Bench,
-        cache: &Cache,
-        host: &mut Host<'_>,
-        weight: f64,
-    ) -> Result<(), Fault> {
+    pub fn finish(&mut self, bench: &mut Bench, host: &mut dyn Host, weight: f64) -> Result<(), Fault> {
         let (chunks, sights) = (bench.chunks[1..].to_vec(), bench.sights[1..].to_vec());
         host.stage(format!("{}: {}", bench.model.name(), self.fit.method.title()), "point", weight);
-        self.pass(bench, &chunks, &sights, true, cache, host)?;
+        self.pass(bench, &chunks, &sights, true, host)?;
         for (k, points) in self.points.iter().enumerate() {
             let kind = bench.oracles[k].kind;
-            if let Some(body) = optimum(points, kind) {
-                let finding = bench.label.finding(bench.test.len(), true, host.meter.elapsed(), body);
+            if let Some(body) = optimum(points, kind, bench.site.oracle_layer) {
+                let finding = bench.label.finding(bench.test.len(), true, host.elapsed(), body);
                 host.find(finding)?;
             }
         }
@@ -97,8 +88,7 @@ impl Sweep {
         chunks: &[Arc<Chunk>],
         sights: &[Arc<Vec<Sight>>],
         is_final: bool,
-        cache: &Cache,
-        host: &mut Host<'_>,
+        host: &mut dyn Host,
     ) -> Result<(), Fault> {
         let classes = bench.labels.target_classes;
         let fit = self.fit.clone();
@@ -125,7 +115,7 @@ impl Sweep {
                     conduct,
                 };
                 outcome.extend(a.judge(value, court, host)?);
-                point::serve(bench, cache, host)?;
+                point::serve(bench, host)?;
             }
             self.emit(bench, &outcome, value, is_final, host)?;
             if !is_final {
@@ -143,16 +133,16 @@ impl Sweep {
         outcome: &Outcome,
         value: f64,
         is_final: bool,
-        host: &mut Host<'_>,
+        host: &mut dyn Host,
     ) -> Result<(), Fault> {
         self.points.resize(bench.oracles.len(), Vec::new());
-        for (body, n) in bodies(bench, &self.fit, outcome, value) {
-            if let (true, Body::Reliability(point)) = (is_final, &body)
+        for (body, n) in kinds(bench, &self.fit, outcome, value) {
+            if let (true, Kind::Reliability(point)) = (is_final, &body)
                 && let Some(k) = bench.oracles.iter().position(|o| o.kind == point.oracle)
             {
                 self.points[k].push(point.clone());
             }
-            let finding = bench.label.finding(n, is_final, host.meter.elapsed(), body);
+            let finding = bench.label.finding(n, is_final, host.elapsed(), body);
             host.find(finding)?;
         }
         Ok(())
@@ -160,7 +150,7 @@ impl Sweep {
 }
 
 /// The findings of one outcome: reliability under each oracle, then the model's behaviour. Each with its n.
-pub fn bodies(bench: &mut Bench, fit: &Fit, outcome: &Outcome, value: f64) -> Vec<(Body, usize)> {
+pub fn kinds(bench: &mut Bench, fit: &Fit, outcome: &Outcome, value: f64) -> Vec<(Kind, usize)> {
     let mut list = Vec::new();
     let level = bench.label.level();
     let oracles = bench.oracles.clone();
@@ -185,12 +175,13 @@ fn reliability(
     value: f64,
     resamples: &Resamples,
     level: f64,
-) -> Body {
+) -> Kind {
     let means = scores.examples.summary(resamples, level);
     // Without any example that has the other property nothing is known: the whole range, not a guess.
     let unknown = Estimate { mean: f64::NAN, lo: 0.0, hi: 1.0 };
-    Body::Reliability(ReliabilityFinding {
-        method: fit.method.id().to_owned(),
+    Kind::Reliability(ReliabilityFinding {
+        method: fit.key.name.clone(),
+        options: fit.key.options.clone(),
         layer: bench.site.layer,
         oracle,
         oracle_layer: bench.site.oracle_layer,
@@ -214,9 +205,10 @@ fn behaviour(
     value: f64,
     resamples: &Resamples,
     level: f64,
-) -> Body {
-    Body::Behaviour(BehaviourFinding {
-        method: fit.method.id().to_owned(),
+) -> Kind {
+    Kind::Behaviour(BehaviourFinding {
+        method: fit.key.name.clone(),
+        options: fit.key.options.clone(),
         layer: bench.site.layer,
         parameter: fit.method.parameter().name.to_owned(),
         value,
@@ -227,7 +219,7 @@ fn behaviour(
 }
 
 /// The value of the highest reliability; of equals the weakest intervention.
-fn optimum(points: &[ReliabilityFinding], oracle: OracleKind) -> Option<Body> {
+fn optimum(points: &[ReliabilityFinding], oracle: OracleKind, oracle_layer: usize) -> Option<Kind> {
     let mut best: Option<&ReliabilityFinding> = None;
     for point in points.iter().filter(|p| p.reliability.mean.is_finite()) {
         if best.is_none_or(|b| point.reliability.mean > b.reliability.mean) {
@@ -235,10 +227,12 @@ fn optimum(points: &[ReliabilityFinding], oracle: OracleKind) -> Option<Body> {
         }
     }
     best.map(|b| {
-        Body::Optimum(OptimumFinding {
+        Kind::Optimum(OptimumFinding {
             method: b.method.clone(),
+            options: b.options.clone(),
             layer: b.layer,
             oracle,
+            oracle_layer: Some(oracle_layer),
             parameter: b.parameter.clone(),
             value: b.value,
             completeness: b.completeness,
@@ -252,7 +246,7 @@ fn optimum(points: &[ReliabilityFinding], oracle: OracleKind) -> Option<Body> {
 ///
 /// # Errors
 /// [`Fault`].
-pub fn audit_probes(bench: &Bench, is_final: bool, host: &mut Host<'_>) -> Result<(), Fault> {
+pub fn audit_probes(bench: &Bench, is_final: bool, host: &mut dyn Host) -> Result<(), Fault> {
     for oracle in bench.oracles.iter() {
         for (role, probe) in [(Roles::Target, &oracle.target), (Roles::Other, &oracle.other)] {
             let name = format!("oracle {} {}", oracle.kind, bench.property(role));
@@ -283,7 +277,7 @@ impl ProbeAudit {
         bench: &Bench,
         probe: &Probe<R>,
         is_final: bool,
-        host: &mut Host<'_>,
+        host: &mut dyn Host,
     ) -> Result<(), Fault> {
         let (labels, classes) = bench.labels.of(self.property);
         let mut x = Vec::new();
@@ -305,7 +299,7 @@ impl ProbeAudit {
         let x: Matrix = Dense::from_fn(y.len(), dim, |i, j| x[i * dim + j]);
         let data = Labelled::new(x, y, classes)?;
         let audit = audit(&probe.probabilities(data.x()), &data, bench.label.level());
-        let body = Body::Probe(ProbeFinding {
+        let body = Kind::Probe(ProbeFinding {
             role: self.role,
             property: bench.property(self.property).to_owned(),
             classifier: probe.chosen().map_or_else(|| "given".into(), |t| t.recipe.describe()),
@@ -318,10 +312,10 @@ impl ProbeAudit {
             cached: bench.was_cached(&self.name),
             grid: bench.grid(self.oracle),
         });
-        let finding: Finding = bench.label.finding(audit.n, is_final, host.meter.elapsed(), body);
+        let finding = bench.label.finding(audit.n, is_final, host.elapsed(), body);
         host.find(finding)?;
         if is_final && audit.accuracy.lo <= audit.majority {
-            host.outbox.notice(NoticeLevel::Warning, self.doubt(bench, audit.accuracy, audit.majority))?;
+            host.notice(NoticeLevel::Warning, self.doubt(bench, audit.accuracy, audit.majority))?;
         }
         Ok(())
     }

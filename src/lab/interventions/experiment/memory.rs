@@ -1,65 +1,9 @@
-//! What a run will need: bytes and seconds, before it begins. Pure arithmetic over counts; the counts and the speed of the
-//! device come from [`local::forecast`](super::local::forecast).
-
-use serde::{Deserialize, Serialize};
+//! What memory a run will need: pure arithmetic over counts.
 
 use crate::base::Problem;
 use crate::base::size::show;
+use crate::lab::demand::MemoryPart;
 use crate::model::chunk::TOKENS_PER_BATCH;
-
-/// What a run of one model will need.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Forecast {
-    /// The model.
-    pub model: String,
-    /// Largest resident memory of the process, in bytes.
-    pub bytes: u64,
-    /// Where it goes, largest first.
-    pub parts: Vec<Part>,
-    /// Wall seconds of the run.
-    pub seconds: f64,
-    /// Seconds if the grid chooses its smallest or its largest probe; none once it has chosen.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub range: Option<[f64; 2]>,
-    /// Whether `seconds` rests on the run's own first estimates rather than on a pilot before it.
-    pub refined: bool,
-    /// Tokens that one forward pass holds, chosen so that the limit is kept.
-    pub tokens_per_batch: usize,
-    /// The limit, where one was set.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<u64>,
-}
-
-/// A part of the memory.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
-    /// What it holds.
-    pub name: String,
-    /// Bytes.
-    pub bytes: u64,
-}
-
-impl Forecast {
-    /// One line: `about 48.1 MB and 5 s`.
-    #[must_use]
-    pub fn summary(&self) -> String {
-        let limit = self.limit.map_or(String::new(), |l| format!(" (limit {})", show(l)));
-        let time = match self.range.map(|r| r.map(seconds)) {
-            Some([least, most]) if least != most => format!("{least} to {most}"),
-            _ => seconds(self.seconds),
-        };
-        format!("about {}{limit} and {time}", show(self.bytes))
-    }
-}
-
-fn seconds(s: f64) -> String {
-    match s {
-        s if s < 0.95 => format!("{:.1} s", s.max(0.1)),
-        s if s < 90.0 => format!("{s:.0} s"),
-        s if s < 5400.0 => format!("{:.0} min", s / 60.0),
-        s => format!("{:.1} h", s / 3600.0),
-    }
-}
 
 /// Counts that memory depends on.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -106,7 +50,7 @@ impl Counts {
     /// matrix with a row per stimulus, what goes to the cache), training on it (that matrix and the labelled copy), and
     /// judging (test vectors at both layers, changed vectors, resampling counts).
     #[must_use]
-    pub fn parts(&self, pass: usize) -> Vec<Part> {
+    pub fn parts(&self, pass: usize) -> Vec<MemoryPart> {
         let row = 4 * self.width;
         let (all, some) = (self.stimuli * row, self.part * row);
         let reading = 2 * some + (some + 24 * self.part).min(CACHE_FILE);
@@ -118,10 +62,10 @@ impl Counts {
         let test = 2 * self.test * row + self.continued * row;
         let judging = some + test + table + 3 * self.test.min(4096) * row + 96 * self.test;
         let phase = (reading.max(placing).max(training).max(judging) as f64 * HELD) as usize;
-        let mut parts: Vec<Part> =
+        let mut parts: Vec<MemoryPart> =
             [("forward pass", pass), ("hidden states and probes", phase), ("rest", REST)]
                 .into_iter()
-                .map(|(name, bytes)| Part { name: name.into(), bytes: bytes as u64 })
+                .map(|(name, bytes)| MemoryPart { name: name.into(), bytes: bytes as u64 })
                 .collect();
         parts.sort_by_key(|p| std::cmp::Reverse(p.bytes));
         parts
@@ -137,7 +81,7 @@ impl Counts {
         resident: u64,
         limit: Option<u64>,
         pass: impl Fn(usize) -> usize,
-    ) -> Result<(usize, Vec<Part>, u64), Problem> {
+    ) -> Result<(usize, Vec<MemoryPart>, u64), Problem> {
         let peak = |tokens: usize| {
             let parts = self.parts(pass(tokens));
             let sum = resident + parts.iter().map(|p| p.bytes).sum::<u64>();
@@ -250,21 +194,5 @@ mod tests {
                 prop_assert!(sum <= limit && tokens >= 20);
             }
         }
-    }
-
-    #[test]
-    fn a_forecast_is_one_line() {
-        let forecast = Forecast {
-            model: "m".into(),
-            bytes: 3 << 30,
-            parts: Vec::new(),
-            seconds: 61.7,
-            range: None,
-            refined: false,
-            tokens_per_batch: 4096,
-            limit: Some(4 << 30),
-        };
-        assert_eq!(forecast.summary(), "about 3.0 GB (limit 4.0 GB) and 62 s");
-        assert_eq!([seconds(0.04), seconds(300.0), seconds(7200.0)], ["0.1 s", "5 min", "2.0 h"]);
     }
 }

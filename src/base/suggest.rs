@@ -1,5 +1,16 @@
 //! "Did you mean …?" for names that are not known.
 
+use strsim::osa_distance;
+
+use super::text::shortened;
+
+/// What a spec says of a value that is none of `known`: `is `x`: known are a, b; did you mean `a`?`.
+#[must_use]
+pub fn is_unknown(name: &str, known: &[&str]) -> String {
+    let near = closest(name, known).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+    format!("is `{}`: known are {}{near}", shortened(name, 40), known.join(", "))
+}
+
 /// A sentence for a name that is none of `known`: the closest one where it is close, and all of them.
 pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     let listed = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
@@ -15,32 +26,9 @@ pub fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     if name.len() > 64 {
         return None;
     }
-    let scored = known.iter().map(|k| (distance(&name.to_lowercase(), &k.to_lowercase()), *k));
+    let scored = known.iter().map(|k| (osa_distance(&name.to_lowercase(), &k.to_lowercase()), *k));
     let (d, near) = scored.min_by_key(|(d, _)| *d)?;
     (d <= (near.chars().count() / 3).clamp(1, 3)).then_some(near)
-}
-
-/// Edit distance with swaps of neighbours (optimal string alignment).
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut rows = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for (i, row) in rows.iter_mut().enumerate() {
-        row[0] = i;
-    }
-    for (j, cell) in rows[0].iter_mut().enumerate() {
-        *cell = j;
-    }
-    for i in 1..=a.len() {
-        for j in 1..=b.len() {
-            let substitute = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = substitute.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            rows[i][j] = best;
-        }
-    }
-    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]
@@ -63,12 +51,5 @@ mod tests {
         assert_eq!(closest(&"pgd".repeat(100_000), &methods), None);
         assert!(unknown("method", "pdg", &methods).contains("did you mean `pgd`?"));
         assert!(unknown("method", "x", &[]).contains("Known: none"));
-    }
-
-    #[test]
-    fn the_distance_counts_edits_and_swaps() {
-        for (a, b, d) in [("", "abc", 3), ("kitten", "sitting", 3), ("ab", "ba", 1), ("same", "same", 0)] {
-            assert_eq!((distance(a, b), distance(b, a)), (d, d), "{a} {b}");
-        }
     }
 }

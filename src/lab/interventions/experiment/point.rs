@@ -1,65 +1,67 @@
 //! Answers to the slider: one strength on the subsample, then one example in full.
 
-use super::cache::Cache;
-use super::fault::{Fault, problem};
-use super::host::Host;
 use super::prepare::{Bench, Fit};
-use super::sweep::bodies;
+use super::sweep::kinds;
 use crate::base::Problem;
-use crate::engine::finding::{Body, ExampleFinding, Finding, Shift};
-use crate::engine::message::{Event, NoticeLevel, PointRequest};
+use crate::lab::Question;
+use crate::lab::fault::{Fault, problem};
+use crate::lab::finding::Finding;
+use crate::lab::host::{Host, NoticeLevel, Share};
 use crate::lab::interventions::bench::{Chunk, Court, Outcome};
 use crate::lab::interventions::find;
+use crate::lab::interventions::finding::{ExampleFinding, Kind, Shift};
+use crate::lab::interventions::key::MethodKey;
 use crate::lab::interventions::options::Options;
-use crate::lab::interventions::plan::Roles;
+use crate::lab::interventions::question::{self, PointQuestion};
+use crate::lab::plan::Roles;
 
-/// Answers the latest request that waits, if it is about this bench's model. A request that cannot be answered becomes a
-/// notice: it must not end the run beneath it.
+/// Answers the latest question that waits, if it is about this bench's model. One that cannot be answered becomes a notice:
+/// it must not end the run beneath it.
 ///
 /// # Errors
 /// [`Fault::Cancelled`] where the run is to stop.
-pub fn serve(bench: &mut Bench, cache: &Cache, host: &mut Host<'_>) -> Result<(), Fault> {
+pub fn serve(bench: &mut Bench, host: &mut dyn Host) -> Result<(), Fault> {
     host.poll()?;
-    let Some(request) = host.point() else { return Ok(()) };
-    match answer(bench, &request, 1, cache, host) {
-        Ok(findings) => {
-            let (generation, ticket) = (request.generation, request.ticket);
-            host.outbox.send(Event::Point { generation, ticket, findings })?;
-            Ok(())
-        }
+    let Some(waiting) = host.waiting() else { return Ok(()) };
+    #[allow(irrefutable_let_patterns, reason = "with one lab there is no other case")]
+    let Question::Interventions(question::Question::Point(point)) = &waiting.question else { return Ok(()) };
+    match answer(bench, point, Share::Quick, host) {
+        Ok(findings) => Ok(host.reply(waiting.ticket, findings, false)?),
         Err(Fault::Cancelled) => Err(Fault::Cancelled),
-        Err(Fault::Failed(problem)) => Ok(host.outbox.notice(NoticeLevel::Error, problem)?),
+        Err(Fault::Failed(problem)) => Ok(host.notice(NoticeLevel::Error, problem)?),
     }
 }
 
-/// The findings that answer a request, from the first `chunks` chunks of test examples.
+/// The findings that answer a question, from the first chunk of test examples or from all that have been read. They carry
+/// the hash of the spec that would make them: with other options than the run's, that is another spec.
 ///
 /// # Errors
 /// [`Fault`].
 pub fn answer(
     bench: &mut Bench,
-    request: &PointRequest,
-    chunks: usize,
-    cache: &Cache,
-    host: &mut Host<'_>,
+    request: &PointQuestion,
+    share: Share,
+    host: &mut dyn Host,
 ) -> Result<Vec<Finding>, Fault> {
     if request.model != bench.model.name() {
         let what = format!("model `{}` is not part of this run", request.model);
-        return Err(
-            Problem { what, r#where: "point".into(), hint: "run the experiment with it".into() }.into()
-        );
+        let hint = "run the experiment with it".into();
+        return Err(Problem { what, r#where: "point".into(), hint }.into());
     }
     let method = find(&request.method).ok_or_else(|| {
         problem(&format!("there is no method `{}`", request.method), "point", "pick one of the list")
     })?;
     let options = Options::new(method, request.options.iter().map(|(k, v)| (k.as_str(), *v)))?;
-    let fit = bench.fit(method, &options, cache, host)?;
+    let fit = bench.fit(method, &options, host)?;
+    let chunks = if share == Share::Quick { 1 } else { bench.chunks.len() };
     let outcome = judge(bench, &fit, request.value, chunks, host)?;
-    let mut list = bodies(bench, &fit, &outcome, request.value);
+    let mut list = kinds(bench, &fit, &outcome, request.value);
     list.push((example(bench, &fit, request, host)?, 1));
-    let t = host.meter.elapsed();
-    let full = chunks >= bench.chunks.len() && outcome.len() == bench.test.len();
-    Ok(list.into_iter().map(|(body, n)| bench.label.finding(n, full, t, body)).collect())
+    let t = host.elapsed();
+    let full = outcome.len() == bench.test.len();
+    let label =
+        bench.label.under(bench.spec.with_method(&MethodKey::new(&request.method, &request.options)).hash());
+    Ok(list.into_iter().map(|(kind, n)| label.finding(n, full, t, kind)).collect())
 }
 
 fn judge(
@@ -67,7 +69,7 @@ fn judge(
     fit: &Fit,
     value: f64,
     chunks: usize,
-    host: &mut Host<'_>,
+    host: &mut dyn Host,
 ) -> Result<Outcome, Fault> {
     let (model, oracles) = (bench.model.clone(), bench.oracles.clone());
     let classes = bench.labels.target_classes;
@@ -88,7 +90,7 @@ fn judge(
 }
 
 /// One test example before and after.
-fn example(bench: &Bench, fit: &Fit, request: &PointRequest, host: &mut Host<'_>) -> Result<Body, Fault> {
+fn example(bench: &Bench, fit: &Fit, request: &PointQuestion, host: &mut dyn Host) -> Result<Kind, Fault> {
     let index = request.example.min(bench.test.len() - 1);
     let row = bench.test[index];
     let model = &bench.model;
@@ -120,11 +122,12 @@ fn example(bench: &Bench, fit: &Fit, request: &PointRequest, host: &mut Host<'_>
     } else {
         Vec::new()
     };
-    Ok(Body::Example(ExampleFinding {
+    Ok(Kind::Example(ExampleFinding {
         index,
         of: bench.test.len(),
         text: source.text.clone(),
-        method: fit.method.id().to_owned(),
+        method: fit.key.name.clone(),
+        options: fit.key.options.clone(),
         parameter: fit.method.parameter().name.to_owned(),
         value: request.value,
         oracle,

@@ -1,6 +1,7 @@
 //! Which property is changed, which should stay, and what their values are in the data.
 
 use crate::corpus::task::{Example, Task};
+use crate::probe::OracleSplit;
 
 /// The two roles of a property in an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,5 +93,22 @@ impl PropertyLabels {
             .map(|r| r[..self.other_classes].iter().map(|c| *c as u64).collect())
             .collect();
         crate::probe::decorrelate::association(&table)
+    }
+}
+
+/// The part of the oracle data on which the probe for the property of this role is trained: the largest subset in which
+/// it does not correlate with the other one.
+///
+/// # Errors
+/// Where no such subset exists.
+pub fn training_part(
+    part: &OracleSplit,
+    labels: &PropertyLabels,
+    role: Roles,
+    seed: u64,
+) -> Result<OracleSplit, crate::probe::split::SplitError> {
+    match role {
+        Roles::Target => part.uncorrelated(&labels.target, &labels.other, seed),
+        Roles::Other => part.uncorrelated(&labels.other, &labels.target, seed),
     }
 }

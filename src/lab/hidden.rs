@@ -1,12 +1,11 @@
 //! Hidden states of stimuli, from the cache where it has them and from the model where it has not.
 
-use super::embeddings::{Embeddings, Key, Space, key};
 use super::fault::Fault;
-use super::host::Host;
+use super::host::{Host, NoticeLevel};
+use super::stimuli::Stimuli;
+use super::store::{Key, Space, Store, key};
 use crate::base::Problem;
 use crate::base::matrix::Matrix;
-use crate::engine::message::NoticeLevel;
-use crate::lab::interventions::stimuli::Stimuli;
 use crate::model::{Model, Readout};
 
 /// Hidden states at the verb's position after block `layer` (from 1), for the stimuli `rows`: `rows.len()` x D. Only what
@@ -19,10 +18,10 @@ pub fn hidden(
     stimuli: &Stimuli,
     layer: usize,
     rows: &[usize],
-    cache: &Embeddings,
-    host: &mut Host<'_>,
+    host: &mut dyn Host,
 ) -> Result<Matrix, Fault> {
     let (space, keys) = names(model, stimuli, layer, rows);
+    let cache = host.store();
     let mut out = Matrix::zeros(rows.len(), model.arch().hidden);
     let found = cache.fetch(&space, &keys, &mut out);
     if found.missing.is_empty() {
@@ -31,7 +30,7 @@ pub fn hidden(
     }
     if found.damaged > 0 {
         let what = format!("{} cached hidden states are damaged and are computed again", found.damaged);
-        say(host, NoticeLevel::Info, what, cache, "")?;
+        say(host, NoticeLevel::Info, what, cache.as_ref(), "")?;
     }
     let which: Vec<usize> = found.missing.iter().map(|i| rows[*i]).collect();
     let fresh = stimuli.hidden(model, layer, &which, host)?;
@@ -43,7 +42,7 @@ pub fn hidden(
             host,
             NoticeLevel::Warning,
             what,
-            cache,
+            cache.as_ref(),
             "free space, or set PROBITY_CACHE_DIR to another folder",
         )?;
     }
@@ -56,7 +55,7 @@ pub fn absent(
     stimuli: &Stimuli,
     layer: usize,
     rows: &[usize],
-    cache: &Embeddings,
+    cache: &dyn Store,
 ) -> Vec<usize> {
     let (space, keys) = names(model, stimuli, layer, rows);
     cache.absent(&space, &keys).into_iter().map(|i| rows[i]).collect()
@@ -70,12 +69,12 @@ fn names(model: &Model, stimuli: &Stimuli, layer: usize, rows: &[usize]) -> (Spa
 }
 
 fn say(
-    host: &Host<'_>,
+    host: &mut dyn Host,
     level: NoticeLevel,
     what: String,
-    cache: &Embeddings,
+    cache: &dyn Store,
     hint: &str,
 ) -> Result<(), Fault> {
-    let place = cache.contents().dir.map_or_else(String::new, |d| d.display().to_string());
-    Ok(host.outbox.notice(level, Problem { what, r#where: place, hint: hint.into() })?)
+    let place = cache.place().map_or_else(String::new, |d| d.display().to_string());
+    Ok(host.notice(level, Problem { what, r#where: place, hint: hint.into() })?)
 }

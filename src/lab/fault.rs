@@ -7,10 +7,7 @@ use crate::base::Problem;
 use crate::corpus::micro::frequencies::FrequencyError;
 use crate::corpus::own::OwnError;
 use crate::corpus::task::TaskError;
-use crate::lab::interventions::bench::BenchError;
-use crate::lab::interventions::method::InterventionError;
-use crate::lab::interventions::options::OptionError;
-use crate::lab::interventions::stimuli::StimuliError;
+use crate::lab::stimuli::StimuliError;
 use crate::model::ModelError;
 use crate::probe::ProbeError;
 use crate::probe::data::DataError;
@@ -33,15 +30,6 @@ impl From<Cancelled> for Fault {
     }
 }
 
-impl From<InterventionError> for Fault {
-    fn from(e: InterventionError) -> Self {
-        match e {
-            InterventionError::Cancelled(_) => Fault::Cancelled,
-            e => Fault::Failed(problem(&e, "intervention", "change the method or its values in the setup")),
-        }
-    }
-}
-
 impl From<StimuliError> for Fault {
     fn from(e: StimuliError) -> Self {
         match e {
@@ -56,15 +44,6 @@ impl From<OwnError> for Fault {
         match e {
             OwnError::Cancelled(_) => Fault::Cancelled,
             e => Fault::Failed(problem(&e, "task.data", "`probity data list` names what can be read")),
-        }
-    }
-}
-
-impl From<BenchError> for Fault {
-    fn from(e: BenchError) -> Self {
-        match e {
-            BenchError::Stimuli(e) => e.into(),
-            BenchError::Intervention(e) => e.into(),
         }
     }
 }
@@ -106,7 +85,6 @@ told! {
     FrequencyError: "task.phi", "leave phi out for the natural frequencies";
     SplitError: "split", "raise task.examples";
     DataError: "data", "raise task.examples";
-    OptionError: "method options", "see the method's options in the help";
 }
 
 /// A problem from an error, a place and a hint.

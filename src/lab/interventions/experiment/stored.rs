@@ -1,11 +1,11 @@
 //! What the cache may hold of a bench: probes and fits, under names that tell everything that shaped them.
 
-use super::cache::Cache;
 use super::prepare::Bench;
 use crate::lab::interventions::method::{Fitted, Method};
 use crate::lab::interventions::options::Options;
 use crate::lab::interventions::oracle::OracleKind;
-use crate::lab::interventions::plan::Roles;
+use crate::lab::plan::Roles;
+use crate::lab::store::Store;
 use crate::probe::split::Oracle;
 use crate::probe::{Intervention, Probe};
 
@@ -32,9 +32,9 @@ impl Bench {
         &self,
         kind: OracleKind,
         role: Roles,
-        cache: &Cache,
+        store: &dyn Store,
     ) -> Option<Probe<Oracle>> {
-        cache.get(&self.oracle_key(kind, role)).and_then(|b| Probe::from_bytes(&b).ok())
+        store.trained(&self.oracle_key(kind, role)).and_then(|b| Probe::from_bytes(&b).ok())
     }
 
     /// Name of the interventional perceptron on screens.
@@ -48,8 +48,8 @@ impl Bench {
     }
 
     /// The interventional perceptron, if it is there.
-    pub(super) fn stored_mlp(&self, cache: &Cache) -> Option<Probe<Intervention>> {
-        cache.get(&self.mlp_key()).and_then(|b| Probe::from_bytes(&b).ok())
+    pub(super) fn stored_mlp(&self, store: &dyn Store) -> Option<Probe<Intervention>> {
+        store.trained(&self.mlp_key()).and_then(|b| Probe::from_bytes(&b).ok())
     }
 
     /// Key of a fit; methods of one family share it.
@@ -71,8 +71,8 @@ impl Bench {
         &self,
         method: &dyn Method,
         options: &Options,
-        cache: &Cache,
+        store: &dyn Store,
     ) -> Option<Box<dyn Fitted>> {
-        cache.get(&self.fit_key(method, options)).and_then(|b| method.load(&b, options).ok())
+        store.trained(&self.fit_key(method, options)).and_then(|b| method.load(&b, options).ok())
     }
 }

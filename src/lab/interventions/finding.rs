@@ -1,41 +1,18 @@
-//! A finding: one typed result with its provenance, as it stands in JSON lines, sessions and on the screen.
+//! What the lab finds: one struct a kind.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::spec::{LabId, OracleKind};
-use crate::base::Problem;
+use super::key::{CurveKey, MethodKey, Place};
+use super::oracle::OracleKind;
 use crate::corpus::own::Provenance;
 use crate::stats::estimate::Estimate;
 
-/// One result. Serialises to one flat JSON object with `kind` and the keys of that kind.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Finding {
-    /// The instrument that produced it.
-    pub lab: LabId,
-    /// Hash of the spec that asked for it.
-    pub spec: String,
-    /// Name of the model.
-    pub model: String,
-    /// Seed of the run.
-    pub seed: u64,
-    /// Number of examples behind it.
-    pub n: usize,
-    /// False while the estimate is still being refined.
-    pub r#final: bool,
-    /// Seconds since the run began.
-    pub t: f64,
-    /// Level of the intervals, where the finding has any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub level: Option<f64>,
-    /// The result itself.
-    #[serde(flatten)]
-    pub body: Body,
-}
-
-/// The kinds of result.
+/// The kinds of finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Body {
+pub enum Kind {
     /// The data behind the run and how it was split.
     Data(DataFinding),
     /// A trained probe and its audit.
@@ -48,10 +25,20 @@ pub enum Body {
     Behaviour(BehaviourFinding),
     /// One example before and after the intervention.
     Example(ExampleFinding),
-    /// The end of a run.
-    Summary(SummaryFinding),
-    /// Something went wrong.
-    Error(Problem),
+}
+
+/// Names of the kinds, by which a reader tells what a newer program wrote from what is damaged.
+pub const KINDS: [&str; 6] = ["data", "probe", "reliability", "optimum", "behaviour", "example"];
+
+impl Kind {
+    /// Whether it has intervals.
+    #[must_use]
+    pub fn has_interval(&self) -> bool {
+        match self {
+            Kind::Probe(_) | Kind::Reliability(_) | Kind::Optimum(_) | Kind::Behaviour(_) => true,
+            Kind::Data(_) | Kind::Example(_) => false,
+        }
+    }
 }
 
 /// What data the run used.
@@ -133,6 +120,9 @@ pub enum ProbeRole {
 pub struct ReliabilityFinding {
     /// Method in the registry.
     pub method: String,
+    /// Hyperparameters that differ from the method's defaults.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, f64>,
     /// Layer of the intervention.
     pub layer: usize,
     /// Which oracle judges.
@@ -165,10 +155,16 @@ pub struct ReliabilityFinding {
 pub struct OptimumFinding {
     /// Method in the registry.
     pub method: String,
+    /// Hyperparameters that differ from the method's defaults.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, f64>,
     /// Layer of the intervention.
     pub layer: usize,
     /// Which oracle judges.
     pub oracle: OracleKind,
+    /// Layer of the oracle; findings of older programs do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oracle_layer: Option<usize>,
     /// Name of the swept hyperparameter.
     pub parameter: String,
     /// Its value at the highest reliability.
@@ -186,6 +182,9 @@ pub struct OptimumFinding {
 pub struct BehaviourFinding {
     /// Method in the registry.
     pub method: String,
+    /// Hyperparameters that differ from the method's defaults.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, f64>,
     /// Layer of the intervention.
     pub layer: usize,
     /// Name of the swept hyperparameter.
@@ -222,6 +221,9 @@ pub struct ExampleFinding {
     pub text: String,
     /// Method in the registry.
     pub method: String,
+    /// Hyperparameters that differ from the method's defaults.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, f64>,
     /// Name of the swept hyperparameter.
     pub parameter: String,
     /// Its value.
@@ -234,17 +236,33 @@ pub struct ExampleFinding {
     pub correct: usize,
 }
 
-/// The end of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SummaryFinding {
-    /// Wall time.
-    pub seconds: f64,
-    /// The device that computed.
-    pub device: String,
-    /// Version of the program.
-    pub version: String,
-    /// True where the user stopped the run.
-    pub cancelled: bool,
+impl ReliabilityFinding {
+    /// The curve that the point belongs to.
+    #[must_use]
+    pub fn key(&self, model: &str) -> CurveKey {
+        CurveKey {
+            model: model.to_owned(),
+            place: Place { layer: self.layer, oracle_layer: Some(self.oracle_layer) },
+            method: MethodKey { name: self.method.clone(), options: self.options.clone() },
+            oracle: self.oracle,
+        }
+    }
+}
+
+impl OptimumFinding {
+    /// The method that it is the optimum of.
+    #[must_use]
+    pub fn method_key(&self) -> MethodKey {
+        MethodKey { name: self.method.clone(), options: self.options.clone() }
+    }
+}
+
+impl BehaviourFinding {
+    /// The method after which the model behaves so.
+    #[must_use]
+    pub fn method_key(&self) -> MethodKey {
+        MethodKey { name: self.method.clone(), options: self.options.clone() }
+    }
 }
 
 #[cfg(test)]

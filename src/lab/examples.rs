@@ -1,0 +1,161 @@
+//! The examples of a run: generated, or read from the file that the spec names; and what of them a model can be asked.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::fault::Fault;
+use super::host::Host;
+use super::spec::{Refuse, SpecError};
+use super::stimuli::Stimuli;
+use crate::base::Problem;
+use crate::base::suggest::is_unknown;
+use crate::corpus::micro::frequencies::Frequencies;
+use crate::corpus::own::{self, Provenance};
+use crate::corpus::readers::Reading;
+use crate::corpus::task::{ExampleSet, TASKS, Task};
+use crate::model::Model;
+
+/// Lower bound of `task.examples`: with fewer, a part of the split holds too few of the rarer property to train on.
+pub const FEWEST_EXAMPLES: usize = 400;
+/// Upper bound of `task.examples`; above it a typing slip would fill the memory.
+pub const MAX_EXAMPLES: usize = 2_000_000;
+
+/// The probing task.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TaskSpec {
+    /// Name in the task registry.
+    pub name: String,
+    /// A file whose sentences are the examples in place of generated ones; a relative path is relative to the spec's file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    /// Folder of the spec's file; not part of what is asked, so that a spec has one hash wherever it lies.
+    #[serde(skip)]
+    pub base: PathBuf,
+    /// Number of examples before the 40/40/20 split; with `data`, the most that are taken.
+    pub examples: usize,
+    /// Correlation (phi) of target and environment among examples that have both; none keeps the natural table.
+    pub phi: Option<f64>,
+    /// The property that is intervened on: index into the task's properties by name.
+    pub target: String,
+}
+
+impl Default for TaskSpec {
+    fn default() -> Self {
+        Self {
+            name: "agreement".into(),
+            data: None,
+            base: PathBuf::new(),
+            examples: 12_000,
+            phi: None,
+            target: "subject_number".into(),
+        }
+    }
+}
+
+impl TaskSpec {
+    /// Checks that the file of examples, if there is one, is there and of a kind that can be read.
+    ///
+    /// # Errors
+    /// [`SpecError::Value`].
+    pub fn reach(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
+        let Some(file) = self.data_path() else { return Ok(()) };
+        if file.is_dir() {
+            return refuse.because(
+                "task.data",
+                format!(": {}: it is a folder; name one of its files", file.display()),
+            );
+        }
+        match Reading::open(&file) {
+            Ok(_) => Ok(()),
+            Err(e) => refuse.because("task.data", format!(": {e}")),
+        }
+    }
+
+    /// Checks names and ranges.
+    ///
+    /// # Errors
+    /// [`SpecError::Value`].
+    pub fn check(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
+        let Some(task) = TASKS.iter().find(|t| t.id == self.name) else {
+            let known: Vec<&str> = TASKS.iter().map(|t| t.id).collect();
+            return refuse.because("task.name", is_unknown(&self.name, &known));
+        };
+        if task.property(&self.target).is_none() {
+            let known: Vec<&str> = task.properties.iter().map(|p| p.id).collect();
+            return refuse.because("task.target", is_unknown(&self.target, &known));
+        }
+        let n = self.examples;
+        if !(FEWEST_EXAMPLES..=MAX_EXAMPLES).contains(&n) {
+            let problem = format!("is {n}: allowed are {FEWEST_EXAMPLES} to {MAX_EXAMPLES}");
+            return refuse.because("task.examples", problem);
+        }
+        if let Some(phi) = self.phi.filter(|phi| !(-0.95..=0.95).contains(phi)) {
+            return refuse.because("task.phi", format!("is {phi}: allowed are -0.95 to 0.95"));
+        }
+        let Some(data) = &self.data else { return Ok(()) };
+        if data.trim().is_empty() {
+            return refuse.because("task.data", "is empty: name a file, or leave the key out".into());
+        }
+        if self.phi.is_some() {
+            let problem = "cannot be set where `task.data` names a file: its rows decide".to_owned();
+            return refuse.because("task.phi", problem);
+        }
+        Ok(())
+    }
+
+    /// Where the file of examples is, if there is one.
+    #[must_use]
+    pub fn data_path(&self) -> Option<PathBuf> {
+        self.data.as_ref().map(|data| self.base.join(data))
+    }
+}
+
+/// Examples from the spec's file with where they are from, or else generated ones.
+///
+/// # Errors
+/// [`Fault`].
+pub fn of(
+    task: &'static Task,
+    spec: &TaskSpec,
+    seed: u64,
+    host: &mut dyn Host,
+) -> Result<(ExampleSet, Option<Provenance>), Fault> {
+    if let (Some(file), Some(named)) = (spec.data_path(), &spec.data) {
+        if spec.phi.is_some() {
+            let what = "the correlation cannot be set where a file has the examples".to_owned();
+            let hint = "set it to natural".to_owned();
+            return Err(Problem { what, r#where: "task.phi".into(), hint }.into());
+        }
+        let (set, source) = own::examples(task, &file, named, (spec.examples, seed), host)?;
+        return Ok((set, Some(source)));
+    }
+    let frequencies = match spec.phi {
+        Some(phi) => Frequencies::with_phi(phi)?,
+        None => Frequencies::natural(),
+    };
+    Ok((task.examples(spec.examples, seed, &frequencies)?, None))
+}
+
+/// The examples as the model sees them; of the user's own, enough must be left.
+///
+/// # Errors
+/// [`Fault`].
+pub fn stimuli(task: &Task, model: &Model, set: &ExampleSet, own: bool) -> Result<Stimuli, Fault> {
+    if !own {
+        return Ok(Stimuli::new(model, &set.examples)?);
+    }
+    let stimuli = Stimuli::at_least(model, &set.examples, own::FEWEST)?;
+    own::enough(task, stimuli.list.iter().map(|s| &set.examples[s.example])).map_err(|e| Problem {
+        what: format!(
+            "{e}; {} of {} examples have verb forms that are no single tokens of `{}`",
+            stimuli.dropped_forms,
+            set.examples.len(),
+            model.name()
+        ),
+        r#where: "task.data".into(),
+        hint: "choose another model, or a file with more sentences".into(),
+    })?;
+    Ok(stimuli)
+}

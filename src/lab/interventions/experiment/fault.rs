@@ -1,0 +1,30 @@
+//! How the errors of the lab end a run.
+
+use crate::lab::fault::{Fault, problem};
+use crate::lab::interventions::bench::BenchError;
+use crate::lab::interventions::method::InterventionError;
+use crate::lab::interventions::options::OptionError;
+
+impl From<InterventionError> for Fault {
+    fn from(e: InterventionError) -> Self {
+        match e {
+            InterventionError::Cancelled(_) => Fault::Cancelled,
+            e => Fault::Failed(problem(&e, "intervention", "change the method or its values in the setup")),
+        }
+    }
+}
+
+impl From<BenchError> for Fault {
+    fn from(e: BenchError) -> Self {
+        match e {
+            BenchError::Stimuli(e) => e.into(),
+            BenchError::Intervention(e) => e.into(),
+        }
+    }
+}
+
+impl From<OptionError> for Fault {
+    fn from(e: OptionError) -> Self {
+        Fault::Failed(problem(&e, "method options", "see the method's options in the help"))
+    }
+}

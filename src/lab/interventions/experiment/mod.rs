@@ -1,0 +1,183 @@
+//! The procedure: for each model, data and split, probes, every method over its grid, first on a subsample and then on all
+//! test examples, with questions answered in between.
+
+mod fault;
+mod forecast;
+mod memory;
+mod point;
+mod prepare;
+mod scale;
+mod stored;
+mod sweep;
+mod tables;
+
+use self::prepare::Bench;
+use self::sweep::Sweep;
+use super::method::Method;
+use super::question;
+use super::registry::find;
+use super::spec::{AGREEMENT_TOML, Spec};
+use crate::base::Problem;
+use crate::figure::Figure;
+use crate::lab::demand::Forecast;
+use crate::lab::fault::{Fault, problem};
+use crate::lab::finding::Finding;
+use crate::lab::host::{Host, Share};
+use crate::lab::spec::LabSpec;
+use crate::lab::{self, Details, EngineInfo, Experiment, Lab, LabId, LabResults, Question, Results};
+
+/// Weights of the stages of one model, in seconds of the default experiment on two cores.
+const PREPARE_WEIGHT: f64 = 0.5 + 2.0 * 3.0 + 5.0;
+const REST_WEIGHT: f64 = 1.0;
+const METHOD_WEIGHT: f64 = 1.5;
+/// Expected cost of a method over all test examples, until the first pass has measured it.
+const GUESS: f64 = 2.0;
+
+/// The lab.
+pub static LAB: Interventions = Interventions;
+
+/// How completely and how selectively interventions change what a model encodes.
+#[derive(Debug, Clone, Copy)]
+pub struct Interventions;
+
+impl Lab for Interventions {
+    fn id(&self) -> LabId {
+        LabId::Interventions
+    }
+
+    fn title(&self) -> &'static str {
+        "Interventions"
+    }
+
+    fn question(&self) -> &'static str {
+        "How completely, and how selectively, does an intervention change what a model encodes?"
+    }
+
+    fn default_spec(&self) -> &'static str {
+        AGREEMENT_TOML
+    }
+
+    fn open(&self, spec: &lab::Spec) -> Result<Box<dyn Experiment>, Fault> {
+        #[allow(irrefutable_let_patterns, reason = "with one lab there is no other case")]
+        let lab::Spec::Interventions(spec) = spec else {
+            return Err(problem(&"this spec is for another lab", "lab", "correct `lab` in the spec").into());
+        };
+        spec.check("spec").map_err(|e| problem(&e, "spec", "correct the setup"))?;
+        let methods = spec.methods.iter().filter_map(|m| find(&m.name)).collect();
+        Ok(Box::new(Run { spec: (**spec).clone(), methods, benches: Vec::new() }))
+    }
+
+    fn summary(&self, results: &Results, spec: &lab::Spec) -> Vec<String> {
+        #[allow(irrefutable_let_patterns, reason = "with one lab there is no other case")]
+        let lab::Spec::Interventions(spec) = spec else { return Vec::new() };
+        super::Results::within(results).map_or_else(Vec::new, |r| tables::summary(r, spec))
+    }
+
+    fn figures(&self, results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
+        super::Results::within(results).map_or_else(Vec::new, |r| super::figures::all(r, engine))
+    }
+
+    fn figure(
+        &self,
+        name: &str,
+        details: &Details<'_>,
+        results: &Results,
+        engine: Option<&EngineInfo>,
+    ) -> Result<Figure, String> {
+        let results = super::Results::within(results).unwrap_or(super::Results::none());
+        super::pick::pick(name, details, results, engine)
+    }
+}
+
+/// A spec at work.
+struct Run {
+    spec: Spec,
+    methods: Vec<&'static dyn Method>,
+    /// One bench a model whose oracles are trained: what questions are answered from.
+    benches: Vec<Bench>,
+}
+
+impl Experiment for Run {
+    fn run(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
+        self.benches.clear();
+        let each = PREPARE_WEIGHT + REST_WEIGHT + (METHOD_WEIGHT + GUESS) * self.methods.len() as f64;
+        host.plan(each * self.spec.models.len() as f64);
+        for name in self.spec.models.clone() {
+            let model = host.model(&name)?;
+            let mut bench = Bench::open(&self.spec, model, host)?;
+            let result = self.investigate(&mut bench, host);
+            // Whatever was computed can be asked about, also after a cancellation.
+            if !bench.oracles.is_empty() {
+                self.benches.push(bench);
+            }
+            result?;
+        }
+        Ok(())
+    }
+
+    fn forecast(&mut self, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
+        let mut list = Vec::new();
+        for name in self.spec.models.clone() {
+            let model = host.model(&name)?;
+            let mut bench = Bench::open(&self.spec, model, host)?;
+            list.push(forecast::of(&mut bench, host)?);
+        }
+        Ok(list)
+    }
+
+    fn answer(
+        &mut self,
+        question: &Question,
+        share: Share,
+        host: &mut dyn Host,
+    ) -> Result<Vec<Finding>, Fault> {
+        #[allow(irrefutable_let_patterns, reason = "with one lab there is no other case")]
+        let Question::Interventions(question::Question::Point(point)) = question else {
+            return Err(problem(&"this question is for another lab", "question", "").into());
+        };
+        let bench =
+            self.benches.iter_mut().find(|b| b.model.name() == point.model).ok_or_else(|| Problem {
+                what: format!("nothing has been computed for `{}` yet", point.model),
+                r#where: "point".into(),
+                hint: "run the experiment with it".into(),
+            })?;
+        point::answer(bench, point, share, host)
+    }
+
+    fn examined(&self) -> usize {
+        self.benches.iter().map(|b| b.test.len()).sum()
+    }
+}
+
+impl Run {
+    /// One model: oracles, first estimates of every method, all test examples, final points.
+    fn investigate(&self, bench: &mut Bench, host: &mut dyn Host) -> Result<(), Fault> {
+        bench.begin(host)?;
+        let forecast = forecast::of(bench, host)?;
+        bench.stimuli.tokens_per_batch = forecast.tokens_per_batch;
+        host.foretell(forecast.clone())?;
+        bench.train_oracles(&self.spec.probe.oracles, host)?;
+        sweep::audit_probes(bench, false, host)?;
+        let mut sweeps: Vec<(Sweep, f64)> = Vec::new();
+        for (m, method) in self.spec.methods.iter().zip(&self.methods) {
+            let then = host.elapsed();
+            let sweep = sweep::begin(bench, m, *method, host)?;
+            sweeps.push((sweep, host.elapsed() - then));
+        }
+        host.stage(format!("{}: all test examples", bench.model.name()), "ex", REST_WEIGHT);
+        bench.read_rest(host)?;
+        sweep::audit_probes(bench, true, host)?;
+        let spent: f64 = sweeps.iter().map(|s| s.1).sum();
+        // The methods' share of the time grows with the examples; their fits are done.
+        let applied: f64 = sweeps.iter().map(|s| s.0.first_seconds()).sum();
+        let first = bench.chunks[0].len();
+        let rest = applied * (bench.test.len() - first) as f64 / first as f64;
+        host.foretell(Forecast { seconds: host.elapsed() + rest, range: None, refined: true, ..forecast })?;
+        for (sweep, seconds) in &mut sweeps {
+            // The first pass has measured how the methods share the work.
+            let weight = GUESS * self.methods.len() as f64 * *seconds / spent.max(f64::MIN_POSITIVE);
+            sweep.finish(bench, host, weight)?;
+        }
+        Ok(())
+    }
+}

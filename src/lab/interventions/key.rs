@@ -1,0 +1,90 @@
+//! What a result is a result of: model, place in the model, method with its options, oracle.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::oracle::OracleKind;
+use super::registry::find;
+use crate::base::numbers::short;
+
+/// A method with its hyperparameters. Two settings of one method are two things.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct MethodKey {
+    /// Method in the registry.
+    pub name: String,
+    /// Hyperparameters that differ from the method's defaults.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, f64>,
+}
+
+impl MethodKey {
+    /// The method with these options; those that say what is the default anyway are left out, so that equal settings have
+    /// equal keys however they were written.
+    #[must_use]
+    pub fn new(name: &str, options: &BTreeMap<String, f64>) -> Self {
+        let settings = find(name).map_or(&[][..], |m| m.settings());
+        let is_default = |key: &str, value: f64| settings.iter().any(|s| s.name == key && s.default == value);
+        let options = options.iter().filter(|(k, v)| !is_default(k, **v)).map(|(k, v)| (k.clone(), *v));
+        Self { name: name.to_owned(), options: options.collect() }
+    }
+
+    /// The method with its defaults.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self { name: name.to_owned(), options: BTreeMap::new() }
+    }
+
+    /// The method with its options as a part of a file's name: `pgd`, `pgd-steps10`.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        let options: String = self.options.iter().map(|(k, v)| format!("-{k}{v}")).collect();
+        format!("{}{options}", self.name)
+    }
+
+    /// The title of the method with its options, as legends and tables say it: `PGD, steps 10`.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let title = find(&self.name).map_or(self.name.as_str(), |m| m.title());
+        let options: String = self.options.iter().map(|(k, v)| format!(", {k} {}", short(*v))).collect();
+        format!("{title}{options}")
+    }
+}
+
+/// Where an intervention writes and an oracle reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+pub struct Place {
+    /// Layer of the intervention, from 1.
+    pub layer: usize,
+    /// Layer of the oracle.
+    #[serde(default)]
+    pub oracle_layer: Option<usize>,
+}
+
+/// What a curve is a curve of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CurveKey {
+    /// Name of the model.
+    pub model: String,
+    /// Where the intervention writes and the oracle reads.
+    pub place: Place,
+    /// Method and options.
+    pub method: MethodKey,
+    /// Which oracle judges.
+    pub oracle: OracleKind,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_that_are_the_default_make_no_difference() {
+        let options = |list: &[(&str, f64)]| list.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect();
+        let steps = find("pgd").unwrap().settings().iter().find(|s| s.name == "steps").unwrap().default;
+        assert_eq!(MethodKey::new("pgd", &options(&[("steps", steps)])), MethodKey::named("pgd"));
+        let other = MethodKey::new("pgd", &options(&[("steps", 10.0)]));
+        assert_ne!(other, MethodKey::named("pgd"));
+        assert_eq!(other.title(), "PGD, steps 10");
+    }
+}

@@ -1,0 +1,76 @@
+//! The figure that a command line asks for, by name, model, methods and oracle.
+
+use super::figures::{curves, pareto};
+use super::key::MethodKey;
+use super::results::{Curve, Results};
+use crate::base::suggest::unknown;
+use crate::figure::Figure;
+use crate::lab::{Details, EngineInfo};
+
+/// The figures that have names.
+const FIGURES: [&str; 2] = ["reliability", "pareto"];
+
+/// Picks and draws a figure; what is not said is the first there is.
+///
+/// # Errors
+/// A sentence that says what there is.
+pub fn pick(
+    name: &str,
+    details: &Details<'_>,
+    results: &Results,
+    engine: Option<&EngineInfo>,
+) -> Result<Figure, String> {
+    if !FIGURES.contains(&name) {
+        return Err(unknown("figure", name, &FIGURES));
+    }
+    let detail = |key: &str| details.more.iter().find(|(k, _)| *k == key).map(|(_, v)| *v);
+    let all: Vec<&Curve> = results.curves.iter().collect();
+    let of_model = narrowed("model", details.model, &all, |c| c.key.model.clone())?;
+    let judged = narrowed("oracle", detail("oracle"), &of_model, |c| c.key.oracle.to_string())?;
+    let Some(first) = judged.first() else { return Err("the session has no points to draw".into()) };
+    let (model, oracle) = (first.key.model.clone(), first.key.oracle);
+    let none = || format!("no points of model {model} with the {oracle} oracle");
+    if name == "pareto" {
+        return pareto(results, engine, &model, oracle).ok_or_else(none);
+    }
+    let mut methods: Vec<MethodKey> = Vec::new();
+    let mut parameters: Vec<&str> = Vec::new();
+    let wanted = detail("method").map_or(vec![None], |list| list.split(',').map(Some).collect());
+    for method in wanted {
+        // All settings of a method that is named, or the first of all methods.
+        let mut found = narrowed("method", method, &judged, |c| c.key.method.name.clone())?;
+        if method.is_none() {
+            found.truncate(1);
+        }
+        methods.extend(found.iter().map(|c| c.key.method.clone()));
+        parameters.extend(found.iter().map(|c| c.parameter.as_str()));
+    }
+    if let Some(other) = parameters.iter().position(|p| *p != parameters[0]) {
+        return Err(format!(
+            "{} and {} sweep different hyperparameters and cannot share an axis; export them one by one",
+            methods[other].name, methods[0].name
+        ));
+    }
+    curves(results, engine, &model, &methods, oracle, details.marker).ok_or_else(none)
+}
+
+/// The curves of the wanted name, or of the first one's where none is wanted for a model or an oracle.
+fn narrowed<'a>(
+    what: &str,
+    wanted: Option<&str>,
+    curves: &[&'a Curve],
+    key: impl Fn(&Curve) -> String,
+) -> Result<Vec<&'a Curve>, String> {
+    let Some(name) = wanted.map(str::to_owned).or_else(|| curves.first().map(|c| key(c))) else {
+        return Ok(Vec::new());
+    };
+    let found: Vec<&Curve> = curves.iter().copied().filter(|c| key(c) == name).collect();
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let mut known: Vec<String> = curves.iter().map(|c| key(c)).collect();
+    known.sort();
+    known.dedup();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    Err(unknown(&format!("{what} of this session"), &name, &known))
+}

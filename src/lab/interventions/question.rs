@@ -1,0 +1,38 @@
+//! What can be asked while an experiment runs, and afterwards.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::key::MethodKey;
+
+/// A question to the lab.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "question", rename_all = "snake_case")]
+pub enum Question {
+    /// What does one strength of one method do, and to one example?
+    Point(PointQuestion),
+}
+
+/// One strength of one method of the experiment, and one example.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PointQuestion {
+    /// The model, one of the experiment's.
+    pub model: String,
+    /// Method in the registry.
+    pub method: String,
+    /// Hyperparameters other than the swept one.
+    pub options: BTreeMap<String, f64>,
+    /// Value of the swept hyperparameter.
+    pub value: f64,
+    /// Test example to show.
+    pub example: usize,
+}
+
+impl PointQuestion {
+    /// The method with its options.
+    #[must_use]
+    pub fn key(&self) -> MethodKey {
+        MethodKey::new(&self.method, &self.options)
+    }
+}

@@ -1,0 +1,149 @@
+//! What a run has found so far: the fold of its findings, side by side under typed keys.
+
+use serde::{Deserialize, Serialize};
+
+use super::finding::{
+    BehaviourFinding, DataFinding, ExampleFinding, Kind, OptimumFinding, ProbeFinding, ReliabilityFinding,
+};
+use super::key::{CurveKey, MethodKey};
+use super::oracle::OracleKind;
+use crate::lab::Kinds;
+use crate::lab::finding::{Body, Finding};
+use crate::lab::results::{Tagged, replace};
+
+/// Results of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// Data per model.
+    pub data: Vec<Tagged<DataFinding>>,
+    /// Probes in the order of their training.
+    pub probes: Vec<Tagged<ProbeFinding>>,
+    /// One curve for each key.
+    pub curves: Vec<Curve>,
+    /// Model behaviour per model and method, by rising strength.
+    pub behaviour: Vec<Tagged<BehaviourFinding>>,
+    /// Best strengths.
+    pub optima: Vec<Tagged<OptimumFinding>>,
+    /// The latest answer to a slider.
+    pub point: Option<Point>,
+}
+
+/// Completeness, selectivity and reliability against strength.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// What it is a curve of.
+    pub key: CurveKey,
+    /// Name of the swept hyperparameter.
+    pub parameter: String,
+    /// Points by rising strength; a later estimate of the same strength replaces an earlier one.
+    pub points: Vec<Tagged<ReliabilityFinding>>,
+}
+
+/// The answer to a slider.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Point {
+    /// Number of the question.
+    pub ticket: u64,
+    /// Reliability under each oracle.
+    pub reliability: Vec<Tagged<ReliabilityFinding>>,
+    /// What the model does.
+    pub behaviour: Option<Tagged<BehaviourFinding>>,
+    /// One example.
+    pub example: Option<Tagged<ExampleFinding>>,
+}
+
+impl Results {
+    /// Takes in a finding of the run.
+    pub fn take(&mut self, finding: &Finding, kind: &Kind) {
+        match kind {
+            Kind::Data(x) => {
+                replace(&mut self.data, Tagged::new(finding, x), |a, b| a.model == b.model);
+            }
+            Kind::Probe(x) => replace(&mut self.probes, Tagged::new(finding, x), |a, b| {
+                let key = |t: &Tagged<ProbeFinding>| {
+                    let x = &t.value;
+                    (t.model.clone(), x.role as u8, x.property.clone(), x.oracle, x.layer)
+                };
+                key(a) == key(b)
+            }),
+            Kind::Reliability(x) => self.add_point(Tagged::new(finding, x)),
+            Kind::Optimum(x) => replace(&mut self.optima, Tagged::new(finding, x), |a, b| {
+                let key = |t: &Tagged<OptimumFinding>| {
+                    let x = &t.value;
+                    (t.model.clone(), x.method_key(), x.oracle, x.layer, x.oracle_layer)
+                };
+                key(a) == key(b)
+            }),
+            Kind::Behaviour(x) => self.add_behaviour(Tagged::new(finding, x)),
+            Kind::Example(_) => {}
+        }
+    }
+
+    /// Takes in the answer to the question of this number. False where it is older than the one that is there.
+    pub fn answer(&mut self, ticket: u64, findings: &[Finding]) -> bool {
+        if self.point.as_ref().is_some_and(|p| ticket < p.ticket) {
+            return false;
+        }
+        let mut point = Point { ticket, ..Point::default() };
+        for finding in findings {
+            let Body::Lab(Kinds::Interventions(kind)) = &finding.body else { continue };
+            match kind {
+                Kind::Reliability(x) => point.reliability.push(Tagged::new(finding, x)),
+                Kind::Behaviour(x) => point.behaviour = Some(Tagged::new(finding, x)),
+                Kind::Example(x) => point.example = Some(Tagged::new(finding, x)),
+                Kind::Data(_) | Kind::Probe(_) | Kind::Optimum(_) => {}
+            }
+        }
+        self.point = Some(point);
+        true
+    }
+
+    /// The curve of a model, method and oracle. A run has one place in each model.
+    #[must_use]
+    pub fn curve(&self, model: &str, method: &MethodKey, oracle: OracleKind) -> Option<&Curve> {
+        self.curves.iter().find(|c| {
+            let key = &c.key;
+            key.model == model && key.method == *method && key.oracle == oracle
+        })
+    }
+
+    /// The best strength of a model, method and oracle.
+    #[must_use]
+    pub fn optimum(
+        &self,
+        model: &str,
+        method: &MethodKey,
+        oracle: OracleKind,
+    ) -> Option<&Tagged<OptimumFinding>> {
+        self.optima
+            .iter()
+            .find(|o| o.model == model && o.value.method_key() == *method && o.value.oracle == oracle)
+    }
+
+    fn add_point(&mut self, new: Tagged<ReliabilityFinding>) {
+        let key = new.value.key(&new.model);
+        let at = self.curves.iter().position(|c| c.key == key).unwrap_or_else(|| {
+            self.curves.push(Curve { key, parameter: new.value.parameter.clone(), points: Vec::new() });
+            self.curves.len() - 1
+        });
+        let points = &mut self.curves[at].points;
+        match points.binary_search_by(|p| p.value.value.total_cmp(&new.value.value)) {
+            Ok(i) => points[i] = new,
+            Err(i) => points.insert(i, new),
+        }
+    }
+
+    fn add_behaviour(&mut self, new: Tagged<BehaviourFinding>) {
+        replace(&mut self.behaviour, new, |a, b| {
+            let key = |t: &Tagged<BehaviourFinding>| {
+                (t.model.clone(), t.value.method_key(), t.value.layer, t.value.value)
+            };
+            key(a) == key(b)
+        });
+        self.behaviour.sort_by(|a, b| {
+            (&a.model, &a.value.method)
+                .cmp(&(&b.model, &b.value.method))
+                .then(a.value.value.total_cmp(&b.value.value))
+        });
+    }
+}

@@ -1,0 +1,327 @@
+//! The spec of the lab: everything that says what to compute, and its checks.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::key::MethodKey;
+use super::options::Options;
+use super::oracle::OracleKind;
+use super::registry::{find, registry};
+use crate::base::suggest::is_unknown;
+use crate::lab::examples::TaskSpec;
+use crate::lab::layer::LayerRef;
+use crate::lab::spec::{LabSpec, Refuse, SpecError};
+use crate::lab::{self, LabId};
+
+/// What to compute, completely: the same spec with the same program gives the same findings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// Which instrument runs.
+    pub lab: LabId,
+    /// Names of the models, built in or on disk, in the order in which they run.
+    pub models: Vec<String>,
+    /// The seed from which every random stream of the run is derived.
+    #[serde(default)]
+    pub seed: u64,
+    /// The probing task and how much of it.
+    #[serde(default)]
+    pub task: TaskSpec,
+    /// Where in the model the intervention and the oracle read and write.
+    #[serde(default)]
+    pub site: SiteSpec,
+    /// How probes and oracles are trained.
+    #[serde(default)]
+    pub probe: ProbeSpec,
+    /// How uncertainty is stated.
+    #[serde(default)]
+    pub interval: IntervalSpec,
+    /// The interventions, in the order in which they run.
+    #[serde(rename = "method", default)]
+    pub methods: Vec<MethodSpec>,
+}
+
+/// Where interventions write and oracles read.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SiteSpec {
+    /// Layer of the intervention.
+    pub layer: LayerRef,
+    /// Layer of the oracle, the same or a later one; none means the same.
+    pub oracle_layer: Option<LayerRef>,
+}
+
+/// How probes are trained.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ProbeSpec {
+    /// Name of the hyperparameter grid: `small` or `paper` (36 points).
+    pub grid: String,
+    /// Which oracles judge, the first one being the one drawn by default.
+    pub oracles: Vec<OracleKind>,
+}
+
+impl Default for ProbeSpec {
+    fn default() -> Self {
+        Self { grid: "small".into(), oracles: vec![OracleKind::Mlp, OracleKind::Linear] }
+    }
+}
+
+/// How uncertainty is stated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct IntervalSpec {
+    /// Level of the intervals.
+    pub level: f64,
+    /// Bootstrap resamples.
+    pub resamples: usize,
+}
+
+impl Default for IntervalSpec {
+    fn default() -> Self {
+        Self { level: 0.95, resamples: 1000 }
+    }
+}
+
+/// One intervention and its hyperparameters.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MethodSpec {
+    /// Identifier in the method registry (`inlp`, `alterrep`, `fgsm`, `pgd`, …).
+    pub name: String,
+    /// Values of the swept hyperparameter; empty means the grid of the paper.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<f64>,
+    /// Further hyperparameters by name (`steps`, `rank`, …); missing ones take their defaults.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, f64>,
+}
+
+impl MethodSpec {
+    /// Method and options, as results are kept under.
+    #[must_use]
+    pub fn key(&self) -> MethodKey {
+        MethodKey::new(&self.name, &self.options)
+    }
+
+    /// The method with the paper's grid and default hyperparameters.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self { name: name.into(), values: Vec::new(), options: BTreeMap::new() }
+    }
+}
+
+/// Grids that perceptrons can be chosen from.
+pub const GRIDS: [&str; 2] = ["small", "paper"];
+
+impl Spec {
+    /// The default experiment of the lab, the shipped `assets/specs/agreement.toml`.
+    #[must_use]
+    pub fn agreement() -> Self {
+        match lab::Spec::parse(AGREEMENT_TOML, "assets/specs/agreement.toml") {
+            Ok(lab::Spec::Interventions(spec)) => *spec,
+            other => unreachable!("the shipped spec is checked by a test: {other:?}"),
+        }
+    }
+
+    /// The hash of the spec; see [`lab::Spec::hash`].
+    #[must_use]
+    pub fn hash(&self) -> String {
+        lab::Spec::from(self.clone()).hash()
+    }
+
+    /// The same experiment with other options of one method: what a slider's answer is a result of. A method that the spec
+    /// does not run is added.
+    #[must_use]
+    pub fn with_method(&self, key: &MethodKey) -> Self {
+        let mut spec = self.clone();
+        if spec.methods.iter().any(|m| m.key() == *key) {
+            return spec;
+        }
+        match spec.methods.iter_mut().find(|m| m.name == key.name) {
+            Some(method) => method.options = key.options.clone(),
+            None => {
+                spec.methods.push(MethodSpec { options: key.options.clone(), ..MethodSpec::named(&key.name) })
+            }
+        }
+        spec
+    }
+
+    fn check_methods(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
+        let mut seen: Vec<MethodKey> = Vec::new();
+        for m in &self.methods {
+            let Some(method) = find(&m.name) else {
+                let known: Vec<&str> = registry().iter().map(|m| m.id()).collect();
+                return refuse.because("method.name", is_unknown(&m.name, &known));
+            };
+            if let Err(e) = Options::new(method, m.options.iter().map(|(k, v)| (k.as_str(), *v))) {
+                return refuse.because("method.options", format!("cannot be used: {e}"));
+            }
+            let p = method.parameter();
+            if let Some(bad) = m.values.iter().find(|v| !p.allows(**v)) {
+                return refuse.because(
+                    "method.values",
+                    format!("of {} holds {} = {bad}: allowed are {} to {}", m.name, p.name, p.min, p.max),
+                );
+            }
+            refuse.twice("method.values", &m.values)?;
+            let key = m.key();
+            if seen.contains(&key) {
+                return refuse
+                    .because("method", format!("names {} twice with the same options", key.title()));
+            }
+            seen.push(key);
+        }
+        Ok(())
+    }
+
+    fn check_interval(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
+        let IntervalSpec { level, resamples } = self.interval;
+        if !(0.5..1.0).contains(&level) {
+            return refuse.because("interval.level", format!("is {level}: allowed are 0.5 to below 1"));
+        }
+        if !(100..=100_000).contains(&resamples) {
+            return refuse
+                .because("interval.resamples", format!("is {resamples}: allowed are 100 to 100000"));
+        }
+        // An end of an interval is a quantile of the resamples; with fewer than two beyond it, it is their extreme.
+        let needed = (4.0 / (1.0 - level) - 1e-9).ceil();
+        if (resamples as f64) < needed {
+            return refuse.because(
+                "interval.resamples",
+                format!("is {resamples}: a level of {level} needs at least {needed}"),
+            );
+        }
+        Ok(())
+    }
+}
+
+impl LabSpec for Spec {
+    fn models(&self) -> &[String] {
+        &self.models
+    }
+
+    fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    fn level(&self) -> f64 {
+        self.interval.level
+    }
+
+    fn subject(&self) -> &str {
+        &self.task.name
+    }
+
+    fn set_models(&mut self, models: Vec<String>) {
+        self.models = models;
+    }
+
+    fn set_seed(&mut self, seed: u64) {
+        self.seed = seed;
+    }
+
+    fn reach(&self, origin: &str) -> Result<(), SpecError> {
+        let refuse = Refuse::new(origin);
+        refuse.models(&self.models)?;
+        self.task.reach(&refuse)
+    }
+
+    fn lies_in(&mut self, folder: PathBuf) {
+        self.task.base = folder;
+    }
+
+    fn check(&self, origin: &str) -> Result<(), SpecError> {
+        let refuse = Refuse::new(origin);
+        if self.models.is_empty() {
+            return refuse
+                .because("models", "is empty: name at least one model, for example [\"bert-mini\"]".into());
+        }
+        refuse.twice("models", &self.models)?;
+        if self.methods.is_empty() {
+            return refuse.because("method", "is missing: add at least one [[method]] with a name".into());
+        }
+        self.task.check(&refuse)?;
+        if !GRIDS.contains(&self.probe.grid.as_str()) {
+            return refuse.because("probe.grid", is_unknown(&self.probe.grid, &GRIDS));
+        }
+        if self.probe.oracles.is_empty() {
+            return refuse.because("probe.oracles", "is empty: known are mlp, linear".into());
+        }
+        refuse.twice("probe.oracles", &self.probe.oracles)?;
+        self.check_interval(&refuse)?;
+        self.check_methods(&refuse)
+    }
+}
+
+/// The shipped default spec.
+pub const AGREEMENT_TOML: &str = include_str!("../../../assets/specs/agreement.toml");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shipped_spec_parses_to_the_defaults() {
+        let spec = Spec::parse(AGREEMENT_TOML, "shipped").unwrap();
+        assert_eq!(spec.task, TaskSpec::default());
+        assert_eq!(spec.probe, ProbeSpec::default());
+        assert_eq!(spec.interval, IntervalSpec::default());
+        assert_eq!(spec.site, SiteSpec::default());
+        let names: Vec<_> = spec.methods.iter().map(|m| m.name.as_str()).collect();
+        assert_eq!(names, ["alterrep", "fgsm", "pgd", "inlp"]);
+    }
+
+    #[test]
+    fn round_trips_through_toml_and_keeps_its_hash() {
+        let mut spec = Spec::agreement();
+        spec.site.layer = LayerRef::At(2);
+        spec.site.oracle_layer = Some(LayerRef::Last);
+        spec.methods[2].options.insert("steps".into(), 12.0);
+        let again = Spec::parse(&spec.to_toml(), "test").unwrap();
+        assert_eq!(spec, again);
+        assert_eq!(spec.hash(), again.hash());
+        assert_ne!(spec.hash(), Spec::agreement().hash());
+    }
+
+    #[test]
+    fn own_data_lies_beside_the_spec_and_its_place_is_not_in_the_hash() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = AGREEMENT_TOML.replace("examples = 12000", "data = \"own.tsv\"\nexamples = 12000");
+        let file = folder.path().join("own.toml");
+        std::fs::write(&file, &text).unwrap();
+        let (read, parsed) = (Spec::read(&file).unwrap(), Spec::parse(&text, "x").unwrap());
+        assert_eq!(read.task.data_path(), Some(folder.path().join("own.tsv")));
+        assert_eq!(parsed.task.data_path(), Some("own.tsv".into()));
+        assert_eq!(read.hash(), parsed.hash());
+        assert!(read.to_toml().contains("data = \"own.tsv\"") && !read.to_toml().contains("base"));
+        assert_ne!(read.hash(), Spec::agreement().hash());
+        let absolute = TaskSpec { data: Some("/data/x.tsv".into()), ..read.task };
+        assert_eq!(absolute.data_path(), Some("/data/x.tsv".into()));
+    }
+
+    #[test]
+    fn unknown_key_names_the_line() {
+        let text = AGREEMENT_TOML.replace("[interval]", "[interval]\nlevle = 0.9");
+        let message = Spec::parse(&text, "x.toml").unwrap_err().to_string();
+        assert!(message.contains("x.toml, line") && message.contains("levle"), "{message}");
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused() {
+        for (from, to, key) in [
+            ("level = 0.95", "level = 1.5", "interval.level"),
+            ("examples = 12000", "examples = 3", "task.examples"),
+            ("grid = \"small\"", "grid = \"huge\"", "probe.grid"),
+            ("[\"bert-mini\"]", "[]", "models"),
+            ("examples = 12000", "data = \" \"", "task.data"),
+            ("examples = 12000", "data = \"x.tsv\"\nphi = 0.2", "task.phi"),
+        ] {
+            assert!(AGREEMENT_TOML.contains(from), "{from}");
+            let message = Spec::parse(&AGREEMENT_TOML.replace(from, to), "x").unwrap_err().to_string();
+            assert!(message.contains(key), "{message}");
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! Layers as specs name them.
+
+use serde::{Deserialize, Serialize};
+
+/// A layer, counted from 1 as in the papers: layer `l` is the output of block `l` (`blocks.{l-1}.hook_resid_post`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LayerRef {
+    /// The last block of the model, whatever its depth.
+    #[default]
+    Last,
+    /// The output of this block, from 1.
+    #[serde(untagged)]
+    At(usize),
+}
+
+impl LayerRef {
+    /// The layer's number in a model with `layers` blocks.
+    pub fn resolve(self, layers: usize) -> Result<usize, String> {
+        match self {
+            _ if layers == 0 => {
+                Err("the model has no blocks: word vectors have nothing to intervene on".into())
+            }
+            LayerRef::Last => Ok(layers),
+            LayerRef::At(l) if (1..=layers).contains(&l) => Ok(l),
+            LayerRef::At(l) => Err(format!("layer {l} does not exist: the model has layers 1 to {layers}")),
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! The spec: everything that says what to compute, in TOML and JSON. Which lab it is for is read first; the lab's own type
+//! reads the rest, so that an error keeps its line.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+use super::{LabId, Spec};
+use crate::base::files::hex;
+use crate::base::suggest;
+use crate::model::ModelSource;
+use crate::model::builtin::BUILTINS;
+
+/// What the specs of all labs have in common.
+pub trait LabSpec {
+    /// Names of the models, in the order in which they run.
+    fn models(&self) -> &[String];
+    /// The seed from which the random streams of the run are derived.
+    fn seed(&self) -> u64;
+    /// Level of the intervals.
+    fn level(&self) -> f64;
+    /// What the experiment is about in a word, for names of sessions.
+    fn subject(&self) -> &str;
+    /// Runs these models.
+    fn set_models(&mut self, models: Vec<String>);
+    /// Takes another seed.
+    fn set_seed(&mut self, seed: u64);
+    /// Notes the folder that relative paths start from; no part of what is asked.
+    fn lies_in(&mut self, folder: PathBuf);
+    /// Checks every value and every name. This is the only check: the command line, the screen and the engine call it.
+    ///
+    /// # Errors
+    /// [`SpecError::Value`], with `origin` as the place, the key and what is allowed.
+    fn check(&self, origin: &str) -> Result<(), SpecError>;
+    /// Checks what only the disk can say: that models and files are there. Nothing is loaded.
+    ///
+    /// # Errors
+    /// [`SpecError::Value`].
+    fn reach(&self, origin: &str) -> Result<(), SpecError>;
+}
+
+/// Why a spec cannot be used. `origin` is the file, or a word for where the text came from.
+#[derive(Debug, Error)]
+pub enum SpecError {
+    /// The file could not be read.
+    #[error("{}: cannot read the spec: {source}. Check the path and its permissions.", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+    /// The text is not a spec: broken TOML, an unknown key, or a value of the wrong type.
+    #[error("{origin}: {message}")]
+    Parse {
+        /// Where the text came from, with the line.
+        origin: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// A value is out of its range, or a name unknown.
+    #[error("{origin}: `{key}` {problem}")]
+    Value {
+        /// Where the text came from.
+        origin: String,
+        /// The key in TOML notation.
+        key: String,
+        /// What is wrong and what is allowed.
+        problem: String,
+    },
+}
+
+/// Refuses values of a spec, with the place that the spec is from.
+#[derive(Debug, Clone, Copy)]
+pub struct Refuse<'a> {
+    origin: &'a str,
+}
+
+impl<'a> Refuse<'a> {
+    /// For a spec from `origin`.
+    #[must_use]
+    pub fn new(origin: &'a str) -> Self {
+        Self { origin }
+    }
+
+    /// Refuses `key`, a problem being what is wrong and what is allowed.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn because(&self, key: &str, problem: String) -> Result<(), SpecError> {
+        Err(SpecError::Value { origin: self.origin.to_owned(), key: key.to_owned(), problem })
+    }
+
+    /// Refuses a model that cannot be: a folder must exist, and a word that is nearly a built-in name is taken for a slip
+    /// rather than for a hub id.
+    ///
+    /// # Errors
+    /// [`SpecError::Value`].
+    pub fn models(&self, list: &[String]) -> Result<(), SpecError> {
+        let builtin: Vec<&str> = BUILTINS.iter().map(|b| b.name).collect();
+        for name in list {
+            let problem = match name.parse::<ModelSource>() {
+                Err(e) => e.to_string(),
+                Ok(ModelSource::Dir(path)) if !path.is_dir() => format!("{}: no such folder", path.display()),
+                Ok(ModelSource::Builtin(id)) if !builtin.contains(&id.as_str()) => {
+                    suggest::unknown("built-in model", &id, &builtin)
+                }
+                Ok(ModelSource::Hub { .. })
+                    if !name.contains(['/', ':']) && suggest::closest(name, &builtin).is_some() =>
+                {
+                    suggest::unknown("built-in model", name, &builtin)
+                }
+                Ok(_) => continue,
+            };
+            return self.because("models", format!(": {problem}"));
+        }
+        Ok(())
+    }
+
+    /// Refuses a list that names something twice: the second would only repeat the first.
+    ///
+    /// # Errors
+    /// [`SpecError::Value`].
+    pub fn twice<T: PartialEq + std::fmt::Display>(&self, key: &str, list: &[T]) -> Result<(), SpecError> {
+        match list.iter().enumerate().find(|(i, item)| list[..*i].contains(item)) {
+            Some((_, item)) => {
+                let shown = crate::base::text::shortened(&item.to_string(), 80);
+                self.because(key, format!("names `{shown}` twice: leave one of them out"))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// Largest spec file that is read.
+const MAX_SPEC_BYTES: u64 = 1 << 20;
+
+/// What is read first.
+#[derive(Deserialize)]
+struct Head {
+    lab: String,
+}
+
+impl Spec {
+    /// Reads and checks a spec file.
+    ///
+    /// # Errors
+    /// [`SpecError`].
+    pub fn read(path: &Path) -> Result<Self, SpecError> {
+        let fail = |source| SpecError::Read { path: path.to_owned(), source };
+        let size = std::fs::metadata(path).map_err(fail)?.len();
+        if size > MAX_SPEC_BYTES {
+            let source = std::io::Error::other(format!("{size} bytes is no spec (at most 1 MiB)"));
+            return Err(fail(source));
+        }
+        let text = std::fs::read_to_string(path).map_err(fail)?;
+        let origin = path.display().to_string();
+        let mut spec = Self::decode(&text, &origin)?;
+        // What comes from a pipe or from the standard input lies in no folder of the user's.
+        if !path.starts_with("/dev") {
+            spec.common_mut().lies_in(path.parent().map(Path::to_owned).unwrap_or_default());
+        }
+        spec.check(&origin)?;
+        Ok(spec)
+    }
+
+    /// Parses and checks TOML. `origin` names the text in errors.
+    ///
+    /// # Errors
+    /// [`SpecError::Parse`] with the line, [`SpecError::Value`].
+    pub fn parse(text: &str, origin: &str) -> Result<Self, SpecError> {
+        let spec = Self::decode(text, origin)?;
+        spec.check(origin)?;
+        Ok(spec)
+    }
+
+    fn decode(text: &str, origin: &str) -> Result<Self, SpecError> {
+        let fail = |e: toml::de::Error| {
+            let line = e.span().map(|s| 1 + text[..s.start.min(text.len())].matches('\n').count());
+            let origin = line.map_or(origin.to_owned(), |l| format!("{origin}, line {l}"));
+            SpecError::Parse { origin, message: e.message().trim().replace('\n', "; ") }
+        };
+        let head: Head = toml::from_str(text).map_err(fail)?;
+        let lab = LabId::named(&head.lab).ok_or_else(|| SpecError::Value {
+            origin: origin.to_owned(),
+            key: "lab".into(),
+            problem: unknown_lab(&head.lab),
+        })?;
+        Self::of_toml(lab, text).map_err(fail)
+    }
+
+    /// See [`LabSpec::check`].
+    ///
+    /// # Errors
+    /// [`SpecError::Value`].
+    pub fn check(&self, origin: &str) -> Result<(), SpecError> {
+        self.common().check(origin)
+    }
+
+    /// Names of the models, in the order in which they run.
+    #[must_use]
+    pub fn models(&self) -> &[String] {
+        self.common().models()
+    }
+
+    /// The seed from which the random streams of the run are derived.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.common().seed()
+    }
+
+    /// The spec as TOML, in the form in which it is stored and shown.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).unwrap_or_else(|e| unreachable!("a spec is plain data: {e}"))
+    }
+
+    /// The first twelve hexadecimal digits of the SHA-256 of the spec's canonical JSON: its name in findings. Fields that
+    /// the spec was written without take no part, so that a recorded spec keeps the hash that it was recorded under.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let json = serde_json::to_vec(self).unwrap_or_else(|e| unreachable!("a spec is plain data: {e}"));
+        hex(&Sha256::digest(&json)[..6])
+    }
+}
+
+fn unknown_lab(name: &str) -> String {
+    let known: Vec<&str> = super::LABS.iter().map(|lab| lab.id().name()).collect();
+    let shown = crate::base::text::shortened(name, 40);
+    format!("is `{shown}`: known are {}", known.join(", "))
+}
+
+impl<'de> Deserialize<'de> for Spec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        use serde::de::Error;
+        let value = Value::deserialize(deserializer)?;
+        let name = value.get("lab").and_then(Value::as_str).ok_or_else(|| D::Error::missing_field("lab"))?;
+        let lab =
+            LabId::named(name).ok_or_else(|| D::Error::custom(format!("`lab` {}", unknown_lab(name))))?;
+        Self::of_json(lab, value).map_err(D::Error::custom)
+    }
+}
