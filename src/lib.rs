@@ -5,7 +5,7 @@
 //! # One loop, three sources
 //!
 //! ```text
-//!  keys ─┐                                        ┌─► terminal (tui::panes)
+//!  keys ─┐                                        ┌─► terminal (tui)
 //!  clock ├─► Action ─► reduce(State) ─► Effects ──┤
 //!  engine┘      ▲                          │      ├─► PNG, SVG, CSV (figure: the same Figure)
 //!               │                          ▼      └─► session file (session::record, append-only)
@@ -17,38 +17,50 @@
 //!   above can tell its implementations apart.
 //! - [`engine::board::Board`] is what has been measured: a fold over commands and events, with no clock, no I/O and no
 //!   randomness. The terminal program, the headless run and the replay of a session all build their numbers through this
-//!   one fold, so a replay shows exactly what the live run showed. What the user looks at (focus, theme, zoom) is kept
-//!   apart, in [`tui::state`].
-//! - A [`engine::spec::Spec`] says completely what to compute; a [`engine::finding::Finding`] is one typed result. Every
-//!   number traces to (spec hash, model hash, data hash, seed, program version, n).
+//!   one fold, so a replay shows exactly what the live run showed. It keeps the latest run of every lab side by side. What
+//!   the user looks at (focus, theme, zoom) is kept apart, in [`tui::state`].
+//! - A [`lab::Spec`] says completely what to compute; a [`lab::Finding`] is one typed result. Every number traces to (spec
+//!   hash, model hash, data hash, seed, program version, n).
 //! - Findings are anytime: each point of a curve comes first from a subsample and then from all test examples, always
-//!   with its n and its interval. Cancellation is polled between batches; of the slider's requests only the latest
-//!   survives ([`engine::local::inbox`]).
-//! - Questions about data sets go to a desk of their own beside the worker, so that neither waits for the other; the command line
-//!   asks the same functions ([`engine::data`]).
+//!   with its n and its interval. Cancellation is polled between batches and never queues behind work.
+//! - Whatever can be asked is one [`engine::message::Question`] with a number, and has one [`engine::message::Answer`]: points
+//!   of an experiment (only the latest survives), models (each waits its turn), data sets (answered at a desk of their own
+//!   beside the worker, so that neither waits for the other).
 //! - What was computed once is found by content: hidden states ([`engine::local::embeddings`]) and trained probes
-//!   ([`engine::local::cache`]), each file with checksums, so that a damaged one is computed again.
-//! - A run says what it will need before it begins ([`engine::forecast::Forecast`]) and keeps a memory limit by making its
-//!   batches smaller.
+//!   ([`engine::local::cache`]), each file with checksums, so that a damaged one is computed again. Labs see both as a
+//!   [`lab::Store`].
+//! - A run says what it will need before it begins ([`lab::demand`]): memory by arithmetic over counts, time by counted work and
+//!   the rate of each kind of work, measured on a slice of it. A memory limit is kept by smaller batches.
 //!
 //! # The rooms, each of which knows only those above it
 //!
 //! | room | what is in it |
 //! | --- | --- |
-//! | [`stats`] | pure numbers: random streams, bootstrap, intervals |
+//! | [`base`] | what every room uses and none owns: being told to stop, problems, text made printable, files that appear whole, numbers in and out, matrices |
+//! | [`stats`] | pure numbers: random streams, bootstrap, intervals, corrections for many tests |
 //! | [`corpus`] | the built-in micro-world, facts and rationales, the probing tasks; readers of data on disk, what a set holds, and the data doctor |
-//! | [`model`] | architectures as data, loading and fetching, tokenizers, plans and hooks, executors, the check against other implementations, the gallery's training |
+//! | [`model`] | architectures as data, loading and fetching, tokenizers, plans and hooks, executors, the check against other implementations |
 //! | [`probe`] | classifiers on embeddings, splits enforced by type, grid search, audit |
+//! | [`gallery`] | how the built-in models are trained and judged |
+//! | [`figure`] | figures without a renderer, and their renderers |
 //! | [`lab`] | the instruments; science with no terminal, no threads, no files |
-//! | [`engine`] | commands, events, specs, findings, the worker and its cache, the desk for questions about data |
-//! | [`session`], [`figure`] | recordings; figures without a renderer, and their renderers |
-//! | [`tui`], [`cli`] | the terminal program (labs: interventions, models, data); the command line |
+//! | [`engine`] | commands, events, the board, the worker of any lab and its cache, the desk for questions about data |
+//! | [`session`] | recordings and their replay |
+//! | [`tui`], [`cli`] | the terminal program; the command line |
 //!
-//! `stats`, `corpus`, `model`, `probe` and `lab` import neither ratatui, crossterm nor tokio; `tests/layers.rs` enforces
-//! this and the order of the rooms.
+//! All rooms down to `lab` import neither ratatui, crossterm nor tokio; `tests/layers.rs` enforces this, the order of the rooms,
+//! and that no room but its own knows a lab by name.
+//!
+//! # How a lab lives here
+//!
+//! A lab is a folder in `lab/` (its spec, its kinds of finding, the questions it answers, the fold of its findings, its figures,
+//! its procedure), a folder in `tui/screens/`, and a line in each registry: `labs!` in [`lab`], the screens in [`tui`]. The macro
+//! makes the types that have a case a lab ([`lab::Spec`], [`lab::Kinds`], [`lab::Question`], [`lab::Results`]); the traits
+//! [`lab::Lab`] and [`lab::Experiment`] are what the rest of the program speaks to; [`lab::Host`] is what an experiment speaks to.
 //!
 //! # Where to add things
 //!
+//! - **A lab**: the two folders and two lines above, and `assets/specs/<lab>.toml`.
 //! - **A method of intervention**: a file in `lab/interventions/methods/` and a line in [`lab::interventions::registry`].
 //!   It then appears in the picker, the command line, the sweep and the help.
 //! - **A family of models**: a file in `model/families/` that turns `config.json` into a [`model::Arch`] and names its
@@ -59,11 +71,30 @@
 //! - **A format of data on disk**: a file in `corpus/readers/` and a line in its registry.
 //! - **Another layout for the built-in sets as files**: a variant of [`corpus::make::Layout`] and the sets that have it.
 //! - **Examples of a task from files**: [`corpus::own`] reads them and counts what it drops; what makes a row an example is in
-//!   [`corpus::agreement`]. A spec names the file, the `data` finding says where each number's examples are from.
+//!   [`corpus::agreement`]. A spec names the file; the `data` finding says where each number's examples are from.
 //! - **A construction of Micro-English**: a file in `corpus/micro/` and a variant of [`corpus::micro::Construction`].
 //! - **A built-in model**: a folder in `assets/models`, a recipe, and its name in [`model::builtin`].
-//! - **A command of the terminal program**: a row in `tui/commands.rs`, which feeds keymap, footer, help, palette and README.
-//! - **A pane**: a file in `tui/panes/`; of a lab of its own, a [`tui::state::Lab`] and a context in `tui/commands.rs`.
+//! - **A command of the terminal program**: a row in the table of commands of its screen; it feeds keymap, footer, help, palette
+//!   and README.
+//!
+//! # Words of this house
+//!
+//! | word | what it means here |
+//! | --- | --- |
+//! | bench | one model with its data, split, probes and test examples, ready for any intervention |
+//! | board | everything measured in a session, folded from commands and events |
+//! | chunk | test examples that are changed and judged together |
+//! | court | everything that judges a changed hidden state: oracles, what they saw before, the model itself |
+//! | desk | the thread that answers questions about data sets |
+//! | dossier | what has been asked and found out about one model or one data set |
+//! | family | every comparison that was shown in a session, for corrections over all of them |
+//! | finding | one typed result with its provenance |
+//! | host | whatever runs an experiment, as the experiment sees it |
+//! | oracle | a probe that judges interventions, trained on data that no intervention saw |
+//! | place, site | where an intervention writes and an oracle reads |
+//! | pulse | what long work calls between batches, and is told to stop by |
+//! | sight | what an oracle sees in hidden states: probabilities of values |
+//! | ticket | the number of a question, by which its answer is known |
 
 pub mod base;
 pub mod cli;

@@ -1,5 +1,6 @@
 //! The command line: one file per subcommand.
 
+pub mod calc;
 pub mod data;
 pub mod doctor;
 pub mod drive;
@@ -13,7 +14,6 @@ pub mod output;
 pub mod progress;
 pub mod replay;
 pub mod run;
-pub mod score;
 pub mod shell;
 pub mod signals;
 pub mod table;
@@ -53,8 +53,8 @@ enum Command {
     #[command(subcommand)]
     Data(data::DataCommand),
     Gallery(gallery::GalleryArgs),
-    Score(score::ScoreArgs),
-    Reliability(score::ReliabilityArgs),
+    #[command(flatten)]
+    Calculate(calc::Calculator),
     /// Check device, terminal, folders and fonts.
     Doctor,
     /// Print completions for a shell.
@@ -136,8 +136,7 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), CliError> {
         Command::Run(args) => run::run(&args, out),
         Command::Export(args) => export::export(&args),
         Command::Models(command) => models::models(&command, out),
-        Command::Score(args) => score::score(&args, out),
-        Command::Reliability(args) => score::reliability(&args, out),
+        Command::Calculate(calculator) => calc::answer(&calculator, out),
         Command::Data(command) => data::data(&command, out),
         Command::Gallery(args) => gallery::run(&args, out),
         Command::Doctor => doctor::doctor(out),

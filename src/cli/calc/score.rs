@@ -5,8 +5,8 @@ use std::io::Write;
 use clap::Args;
 use serde::Serialize;
 
-use super::error::CliError;
-use super::output;
+use crate::cli::error::CliError;
+use crate::cli::output;
 use crate::base::matrix::Dense;
 use crate::base::numbers::probability_of as probability;
 use crate::lab::interventions::score;

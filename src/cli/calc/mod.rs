@@ -1,0 +1,28 @@
+//! Calculators: one question, one answer, no model. With `--json` one object on one line, else a readable line; the numbers come
+//! from the same code as the labs'. A further calculator is a file here and a line in the two lists below.
+
+pub mod score;
+
+use std::io::Write;
+
+use clap::Subcommand;
+
+use super::error::CliError;
+
+/// The calculators.
+#[derive(Debug, Subcommand)]
+pub enum Calculator {
+    Score(score::ScoreArgs),
+    Reliability(score::ReliabilityArgs),
+}
+
+/// Answers.
+///
+/// # Errors
+/// [`CliError::Usage`] for numbers that make no sense, and the failures of writing.
+pub fn answer(calculator: &Calculator, out: &mut dyn Write) -> Result<(), CliError> {
+    match calculator {
+        Calculator::Score(args) => score::score(args, out),
+        Calculator::Reliability(args) => score::reliability(args, out),
+    }
+}

@@ -1,0 +1,80 @@
+//! The measure of the house: no room but its own knows a lab by name, and functions stay short enough to read.
+
+use std::path::{Path, PathBuf};
+
+fn sources(folder: &str) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("readable").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                let text = std::fs::read_to_string(&path).expect("utf-8");
+                found.push((path, text));
+            }
+        }
+    }
+    found
+}
+
+/// Lines of code, without comments and without the tests at the end of a file.
+fn code(text: &str) -> impl Iterator<Item = &str> {
+    let end = text.find("#[cfg(test)]\nmod ").unwrap_or(text.len());
+    text[..end].lines().map(str::trim).filter(|l| !l.starts_with("//"))
+}
+
+/// Files outside a lab's own folders that may name it, and the most lines of each: a further lab adds a line or two there.
+const MOST_FILES: usize = 6;
+const MOST_LINES: usize = 3;
+
+#[test]
+fn a_lab_is_named_in_few_places_outside_its_own_folders() {
+    for lab in probity::lab::LABS {
+        let name = lab.id().name();
+        let title: String = name.split('_').map(|w| format!("{}{}", w[..1].to_uppercase(), &w[1..])).collect();
+        let own = [format!("src/lab/{name}/"), format!("src/tui/screens/{name}/")];
+        let mut named: Vec<(String, usize)> = Vec::new();
+        for (path, text) in sources("src") {
+            let shown = path.display().to_string();
+            if own.iter().any(|o| shown.contains(o.as_str())) || shown.contains("src/cli/calc/") {
+                continue;
+            }
+            let uses = |line: &&str| line.contains(name) || line.contains(&title);
+            let lines = code(&text).filter(uses).count();
+            if lines > 0 {
+                named.push((shown, lines));
+            }
+        }
+        let told = named.iter().map(|(path, lines)| format!("  {path}: {lines}")).collect::<Vec<_>>().join("\n");
+        assert!(named.len() <= MOST_FILES, "{name} is named in {} files:\n{told}", named.len());
+        assert!(named.iter().all(|(_, lines)| *lines <= MOST_LINES), "{name} is named too often:\n{told}");
+    }
+}
+
+/// Most lines of a function.
+const MOST_OF_A_FUNCTION: usize = 80;
+
+#[test]
+fn functions_are_short_enough_to_read() {
+    let mut long = Vec::new();
+    for (path, text) in sources("src").into_iter().chain(sources("tests")) {
+        let lines: Vec<&str> = text.lines().collect();
+        for (i, line) in lines.iter().enumerate() {
+            let words: Vec<&str> = line.split_whitespace().take_while(|w| !w.contains('(')).collect();
+            let begins = line.trim_start();
+            let is_function = words.contains(&"fn") || begins.starts_with("fn ");
+            if !is_function || begins.starts_with("//") || line.trim_end().ends_with(';') {
+                continue;
+            }
+            let indent = line.len() - begins.len();
+            let close = format!("{:indent$}}}", "");
+            let end = lines[i..].iter().position(|l| *l == close);
+            if let Some(n) = end.map(|n| n + 1).filter(|n| *n > MOST_OF_A_FUNCTION) {
+                long.push(format!("{}:{}: {n} lines", path.display(), i + 1));
+            }
+        }
+    }
+    assert!(long.is_empty(), "functions above {MOST_OF_A_FUNCTION} lines:\n{}", long.join("\n"));
+}
