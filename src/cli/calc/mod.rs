@@ -12,7 +12,9 @@ use super::error::CliError;
 /// The calculators.
 #[derive(Debug, Subcommand)]
 pub enum Calculator {
+    /// Score one intervention from an oracle's probabilities before and after it (Canby et al., equations 1 to 4).
     Score(score::ScoreArgs),
+    /// Combine a completeness and a selectivity to a reliability (Canby et al., equation 4).
     Reliability(score::ReliabilityArgs),
 }
 
