@@ -24,6 +24,8 @@ pub trait Real:
     fn exp(self) -> Self;
     /// The natural logarithm.
     fn ln(self) -> Self;
+    /// ln(1 + x), exact also for small x.
+    fn ln_1p(self) -> Self;
 }
 
 macro_rules! real {
@@ -40,6 +42,9 @@ macro_rules! real {
             }
             fn ln(self) -> Self {
                 <$t>::ln(self)
+            }
+            fn ln_1p(self) -> Self {
+                <$t>::ln_1p(self)
             }
         }
     };

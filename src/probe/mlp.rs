@@ -175,32 +175,35 @@ impl<T: Real> Mlp<T> {
         out
     }
 
-    /// For each row of `x` (n x D): the gradient of its cross entropy towards class `targets[i]` with respect to the row
-    /// (n x D, not averaged over rows), and the cross entropies in nats.
+    /// For each row of `x` (n x D): the gradient of its cross entropy towards class `targets[i]` with respect to the row,
+    /// **divided by the probability that the class does not have** (n x D, not averaged over rows), and the cross
+    /// entropies in nats. The divisor is positive, so the signs, which are all that attacks use, are those of the gradient;
+    /// but they survive where the probability rounds to 1 and the gradient itself would vanish. Multiplied by
+    /// `1 - exp(-loss)` it is the gradient.
     ///
     /// # Panics
     /// If the shapes do not fit or a target is no class.
     #[must_use]
-    pub fn input_gradient(&self, x: &Dense<T>, targets: &[usize]) -> (Dense<T>, Vec<T>) {
+    pub fn input_direction(&self, x: &Dense<T>, targets: &[usize]) -> (Dense<T>, Vec<T>) {
         assert_eq!(x.cols(), self.inputs(), "embeddings of another size than the probe's");
         assert_eq!(x.rows(), targets.len(), "not one target per row");
-        let mut gradient = Dense::zeros(x.rows(), x.cols());
+        let mut direction = Dense::zeros(x.rows(), x.cols());
         let mut losses = vec![T::ZERO; x.rows()];
         let width = CHUNK * self.inputs();
-        gradient
+        direction
             .data_mut()
             .par_chunks_mut(width)
             .zip(x.data().par_chunks(width))
             .zip(targets.par_chunks(CHUNK).zip(losses.par_chunks_mut(CHUNK)))
             .for_each_init(
                 || Pass::new(self),
-                |pass, ((gradient, x), (targets, losses))| {
+                |pass, ((direction, x), (targets, losses))| {
                     pass.forward(self, x);
-                    pass.cross_entropy(targets, Some(losses));
-                    pass.back_to_input(self, gradient);
+                    pass.attack_residuals(targets, Some(losses));
+                    pass.back_to_input(self, direction);
                 },
             );
-        (gradient, losses)
+        (direction, losses)
     }
 }
 
@@ -250,13 +253,21 @@ impl<T: Real> Pass<T> {
         self.outputs.last().map_or(&[], Vec::as_slice)
     }
 
-    /// Replaces the logits by the gradient of each row's cross entropy with respect to them: p - onehot(target). With
-    /// `losses`, also writes the cross entropies.
-    pub(crate) fn cross_entropy(&mut self, targets: &[usize], mut losses: Option<&mut [T]>) {
+    /// Replaces the logits by the gradient of each row's cross entropy with respect to them: p - onehot(target).
+    pub(crate) fn cross_entropy(&mut self, targets: &[usize]) {
+        let classes = self.classes;
+        let Some(logits) = self.outputs.last_mut() else { return };
+        for (row, target) in logits.chunks_exact_mut(classes).zip(targets) {
+            cross_entropy_row(row, *target);
+        }
+    }
+
+    /// Replaces the logits by the residuals of an attack, see [`attack_row`]. With `losses`, also writes the cross entropies.
+    pub(crate) fn attack_residuals(&mut self, targets: &[usize], mut losses: Option<&mut [T]>) {
         let classes = self.classes;
         let Some(logits) = self.outputs.last_mut() else { return };
         for (i, (row, target)) in logits.chunks_exact_mut(classes).zip(targets).enumerate() {
-            let loss = cross_entropy_row(row, *target);
+            let loss = attack_row(row, *target);
             if let Some(losses) = losses.as_deref_mut() {
                 losses[i] = loss;
             }
@@ -304,11 +315,10 @@ impl<T: Real> Pass<T> {
     }
 }
 
-/// Replaces a row of logits by softmax minus onehot(target) and returns the cross entropy. The target's entry is minus
-/// the sum of the others: `p - 1` would round to 0 for a target reached with certainty and lose the gradient's signs.
-fn cross_entropy_row<T: Real>(row: &mut [T], target: usize) -> T {
+/// Replaces a row of logits by softmax minus onehot(target). The target's entry is minus the sum of the others, since
+/// `p - 1` would round to 0 for a target reached with near certainty.
+fn cross_entropy_row<T: Real>(row: &mut [T], target: usize) {
     let top = row.iter().copied().fold(row[0], |a, b| if b > a { b } else { a });
-    let target_logit = row[target];
     let mut sum = T::ZERO;
     for z in row.iter_mut() {
         *z = (*z - top).exp();
@@ -322,7 +332,32 @@ fn cross_entropy_row<T: Real>(row: &mut [T], target: usize) -> T {
         }
     }
     row[target] = -others;
-    sum.ln() - (target_logit - top)
+}
+
+/// Replaces a row of logits by the residuals of an attack on class y, and returns the cross entropy of y in nats.
+///
+/// The residual is -1 for y and `q_j` for the others, where q is the softmax over the logits without `l_y`. That is
+/// `(p - onehot) / (1 - p_y)`, but never computed from p: beyond a margin of 17 in single precision `1 - p_y` rounds to 0,
+/// and a gradient made from it would lose its signs just where a probe is surest. Likewise the loss is
+/// `softplus(logsumexp_{j != y} l_j - l_y)`, which keeps its digits when p is near 1 and stays finite when p is 0.
+fn attack_row<T: Real>(row: &mut [T], y: usize) -> T {
+    let label = row[y];
+    let mut top = None;
+    for (j, z) in row.iter().enumerate() {
+        if j != y && top.is_none_or(|t| *z > t) {
+            top = Some(*z);
+        }
+    }
+    let Some(top) = top else { return T::ZERO };
+    let mut sum = T::ZERO;
+    for (j, z) in row.iter_mut().enumerate() {
+        *z = if j == y { T::ZERO } else { (*z - top).exp() };
+        sum += *z;
+    }
+    row.iter_mut().for_each(|z| *z = *z / sum);
+    row[y] = -T::ONE;
+    let gap = (top - label) + sum.ln();
+    if gap > T::ZERO { gap + (-gap).exp().ln_1p() } else { gap.exp().ln_1p() }
 }
 
 #[cfg(test)]
@@ -341,32 +376,47 @@ mod tests {
     }
 
     #[test]
-    fn input_gradient_is_the_slope_of_the_loss() {
+    fn input_direction_is_the_slope_of_the_loss_but_for_its_size() {
         for (hidden, classes) in [(vec![], 2), (vec![9], 3), (vec![7, 5, 4], 2)] {
             let (mlp, x) = (network(&hidden, classes), embeddings(5));
             let targets: Vec<usize> = (0..5).map(|i| i % classes).collect();
-            let (gradient, _) = mlp.input_gradient(&x, &targets);
+            let (direction, losses) = mlp.input_direction(&x, &targets);
             let h = 1e-6;
             for i in 0..5 {
                 for j in 0..6 {
                     let loss = |step: f64| {
                         let mut moved = x.clone();
                         moved.row_mut(i)[j] += step;
-                        mlp.input_gradient(&moved, &targets).1[i]
+                        mlp.input_direction(&moved, &targets).1[i]
                     };
                     let slope = (loss(h) - loss(-h)) / (2.0 * h);
-                    assert!((slope - gradient.row(i)[j]).abs() < 1e-8, "{slope} {}", gradient.row(i)[j]);
+                    let gradient = -(-losses[i]).exp_m1() * direction.row(i)[j];
+                    assert!((slope - gradient).abs() < 1e-8, "{slope} {gradient}");
                 }
             }
         }
     }
 
-    /// A target reached with certainty: softmax minus one is 0 in single precision, the gradient is not.
+    /// A target reached with certainty: softmax minus one is 0 in single precision, and from a margin of 104 on so are the
+    /// other classes' probabilities. Residuals and losses of the attack do not care.
     #[test]
-    fn certainty_keeps_the_signs() {
-        let mut row = [30.0f32, -30.0];
-        let loss = cross_entropy_row(&mut row, 0);
-        assert!(row[0] < 0.0 && row[1] > 0.0 && row[0] == -row[1] && loss >= 0.0);
+    fn certainty_keeps_the_residuals() {
+        for margin in [1.0f32, 30.0, 104.0, 500.0] {
+            let mut row = [margin, 0.0];
+            let loss = attack_row(&mut row, 0);
+            assert_eq!(row, [-1.0, 1.0]);
+            let exact = (-f64::from(margin)).exp().ln_1p();
+            assert!((f64::from(loss) - exact).abs() <= 1e-6 * exact, "{margin}: {loss} {exact}");
+            let mut row = [margin, 0.0];
+            let loss = attack_row(&mut row, 1);
+            assert_eq!(row, [1.0, -1.0]);
+            assert!((f64::from(loss) - exact - f64::from(margin)).abs() < 1e-4, "{margin}: {loss}");
+        }
+        let mut three = [400.0f64, 2.0, 1.0];
+        let loss = attack_row(&mut three, 0);
+        let q = 1.0 / (1.0 + (-1.0f64).exp());
+        assert!((three[1] - q).abs() < 1e-15 && (three[2] - (1.0 - q)).abs() < 1e-15 && three[0] == -1.0);
+        assert!(loss > 0.0 && loss < 1e-170);
     }
 
     #[test]

@@ -171,7 +171,7 @@ impl Trainer {
             self.y.push(data.y()[*i]);
         }
         self.pass.forward(mlp, &self.x);
-        self.pass.cross_entropy(&self.y, None);
+        self.pass.cross_entropy(&self.y);
         self.pass.back_to(mlp, 0);
         self.step += 1;
         let adam = Adam::at(self.learning_rate, self.step);
@@ -282,7 +282,7 @@ mod tests {
         trainer.step(&mut mlp.clone(), &data, &all);
         let reference: Mlp<f64> = mlp.cast();
         let x = data.x().cast();
-        let loss = |m: &Mlp<f64>| m.input_gradient(&x, data.y()).1.iter().sum::<f64>() / 40.0;
+        let loss = |m: &Mlp<f64>| m.input_direction(&x, data.y()).1.iter().sum::<f64>() / 40.0;
         for layer in 0..3 {
             for k in 0..reference.layers()[layer].weight.data().len() {
                 let moved = |step: f64| {

@@ -2,6 +2,7 @@
 //! definitions in NumPy and, for INLP, the authors' code.
 
 mod attacks;
+mod saturated;
 mod scores;
 
 use crate::common::{Report, Tensors, json, reference};

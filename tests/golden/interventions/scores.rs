@@ -127,7 +127,8 @@ fn exact_pgd(set: &Set, goal: &Goals, epsilon: f64) -> Matrix {
 
 /// Where the reference's single-precision run parts from the exact one (the target is reached with certainty, `p - 1` rounds
 /// to 0 and its gradient vanishes), its scores are those of an attack that stopped early. Mean completeness still has to
-/// agree with it to 1e-5; every example has to agree with our own exact run, which is checked above against theirs.
+/// agree with it to 1e-5; all else has to agree with our own exact run, which is checked above against theirs, but for one
+/// example, of which single precision cannot tell the sign of one coordinate.
 fn compare_parted(
     report: &mut Report,
     name: &str,
@@ -146,13 +147,11 @@ fn compare_parted(
         [("C", scored.completeness.clone(), exact.completeness.clone()), ("S", s(scored), s(exact))]
     {
         let off = ours.iter().zip(&precise).filter(|(a, b)| (*a - *b).abs() > 1e-5).count();
-        let off = off as f64 / ours.len() as f64;
         let (mine, right) = (mean(&ours), mean(&precise));
         let theirs = number(&want[format!("mean_{letter}")]);
-        let said = format!(
-            "{off:.4} of the examples off the exact run; mean {mine:.6}, exact {right:.6}, theirs {theirs:.6}"
-        );
-        report.holds(&format!("{name} {letter}"), off <= 0.01, said);
+        let said =
+            format!("{off} examples off the exact run; mean {mine:.6}, exact {right:.6}, theirs {theirs:.6}");
+        report.holds(&format!("{name} {letter}"), off <= 1 && (mine - right).abs() < 1e-5, said);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Gradient attacks on a perceptron within a maximum-norm ball.
 //!
-//! Embeddings are not images: nothing is clamped to a range of values, only to the ball.
+//! Embeddings are not images: nothing is clamped to a range of values, only to the ball. Only the signs of the gradient are
+//! used, so its size is divided out before the pass back: a probe that is certain of its answer is attacked like any other.
 
 use crate::base::matrix::Real;
 use crate::base::{Cancelled, Pulse, SharedPulse};
@@ -34,7 +35,7 @@ fn sign<T: Real>(x: T) -> T {
 /// If the shapes do not fit or a class is not the perceptron's.
 #[must_use]
 pub fn signs<T: Real>(mlp: &Mlp<T>, h: &Dense<T>, classes: &[usize], aim: Aim) -> Dense<T> {
-    let (mut gradient, _) = mlp.input_gradient(h, classes);
+    let (mut gradient, _) = mlp.input_direction(h, classes);
     let factor = if aim == Aim::Towards { -T::ONE } else { T::ONE };
     gradient.data_mut().iter_mut().for_each(|g| *g = factor * sign(*g));
     gradient
@@ -153,7 +154,7 @@ impl<T: Real> Walkers<T> {
             pulse.beat()?;
             if step > 0 {
                 self.pass.forward(mlp, &self.x);
-                self.pass.cross_entropy(&self.classes, None);
+                self.pass.attack_residuals(&self.classes, None);
                 self.pass.back_to_input(mlp, &mut self.gradient);
                 along = if aim == Aim::Towards { -schedule.step } else { schedule.step };
             }
@@ -221,7 +222,7 @@ fn walk<T: Real>(x: &mut [T], before: &mut [T], h: &[T], g: &[T], (step, epsilon
 /// If the shapes do not fit or a class is not the perceptron's.
 #[must_use]
 pub fn losses<T: Real>(mlp: &Mlp<T>, h: &Dense<T>, classes: &[usize]) -> Vec<T> {
-    mlp.input_gradient(h, classes).1
+    mlp.input_direction(h, classes).1
 }
 
 #[cfg(test)]
@@ -281,6 +282,38 @@ mod tests {
             let again =
                 alone.install(|| pgd(&mlp, &h, (&classes, aim), &first, schedule, &mut NoPulse).unwrap());
             assert_eq!(again, got);
+        }
+    }
+
+    /// A perceptron with margins of several hundred: its softmax minus one is 0 in single precision, rows stopped where they
+    /// were and counted as arrived. They have to walk exactly as those of the same probe with margins near 1.
+    #[test]
+    fn certainty_does_not_freeze_the_walk() {
+        let (n, d) = (40, 6);
+        let mut rng = stream(2, "saturated");
+        let mut values =
+            |count: usize| -> Vec<f32> { (0..count).map(|_| (2.0 * unit(&mut rng) - 1.0) as f32).collect() };
+        let mut layers = [(d, 16), (16, 2)]
+            .map(|(i, o)| Layer { weight: Dense::from_vec(i, o, values(i * o)).unwrap(), bias: values(o) });
+        let h = Dense::from_vec(n, d, values(n * d)).unwrap();
+        let classes: Vec<usize> = (0..n).map(|i| i % 2).collect();
+        let mild = Mlp::from_layers(layers.to_vec()).unwrap();
+        // A power of two scales the margins and nothing else.
+        layers[1].weight.data_mut().iter_mut().for_each(|w| *w *= 1024.0);
+        layers[1].bias.iter_mut().for_each(|b| *b *= 1024.0);
+        let sure = Mlp::from_layers(layers.to_vec()).unwrap();
+        let margin = sure.logits(&h).iter_rows().map(|r| (r[0] - r[1]).abs()).fold(0.0, f32::max);
+        assert!(margin > 300.0, "{margin}");
+        for aim in [Aim::Towards, Aim::AwayFrom] {
+            for epsilon in [0.05f32, 1.0, 3.5] {
+                let walk = |mlp: &Mlp| {
+                    let first = signs(mlp, &h, &classes, aim);
+                    let schedule = Schedule { epsilon, step: epsilon / 10.0, steps: 40 };
+                    pgd(mlp, &h, (&classes, aim), &first, schedule, &mut NoPulse).unwrap()
+                };
+                assert_eq!(signs(&sure, &h, &classes, aim), signs(&mild, &h, &classes, aim));
+                assert_eq!(walk(&sure), walk(&mild), "epsilon {epsilon}, {aim:?}");
+            }
         }
     }
 }

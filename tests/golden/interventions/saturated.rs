@@ -1,0 +1,163 @@
+//! `reference/interventions/saturated`: attacks on probes that are very sure of themselves, in both precisions against the
+//! truth in f64.
+
+use super::{matrix, number, numbers};
+use crate::common::{Golden, Report, Tensors, json, reference};
+use probity::base::NoPulse;
+use probity::base::matrix::Real;
+use probity::lab::interventions::methods::attack::{Aim, Schedule, fgsm, losses, pgd, signs};
+use probity::probe::mlp::Layer;
+use probity::probe::{Dense, Mlp};
+use serde_json::Value;
+
+struct Saturated {
+    stored: Tensors,
+    info: Value,
+}
+
+/// One attack: a probe at one scale, the labels of the loss, and where it goes.
+struct Case {
+    key: String,
+    /// Where the truth is stored, and whether its signs are turned: for two classes, away from the true label is towards
+    /// the other one.
+    truth: (String, bool),
+    probe: Mlp<f64>,
+    labels: Vec<usize>,
+    aim: Aim,
+}
+
+impl Saturated {
+    fn open() -> Option<Self> {
+        let dir = reference("interventions/saturated")?;
+        let stored = Tensors::load(&dir.join("saturated.safetensors"));
+        Some(Self { stored, info: json(&dir.join("saturated.json")) })
+    }
+
+    /// The stored probe, its output layer multiplied by `scale`; PyTorch keeps weights as outputs x inputs.
+    fn probe(&self, name: &str, scale: f64) -> Mlp<f64> {
+        let layer = |w: &str, b: &str| Layer {
+            weight: matrix::<f64>(&self.stored, &format!("{name}.{w}")).transposed(),
+            bias: self.stored.get(&format!("{name}.{b}")).data.clone(),
+        };
+        let mut layers = match self.stored.find(&format!("{name}.w1")) {
+            Some(_) => vec![layer("w1", "b1"), layer("w2", "b2")],
+            None => vec![layer("weight", "bias")],
+        };
+        if let Some(last) = layers.last_mut() {
+            last.weight.data_mut().iter_mut().chain(&mut last.bias).for_each(|w| *w *= scale);
+        }
+        Mlp::from_layers(layers).unwrap()
+    }
+
+    fn cases(&self) -> Vec<Case> {
+        let mut all = Vec::new();
+        for (name, probe) in self.info["probes"].as_object().unwrap() {
+            let property = name.split_once('.').unwrap().1;
+            let truth = self.stored.get(&format!("{property}_test")).indices();
+            let k = number(&probe["classes"]) as usize;
+            for scale in numbers(&probe["scales"]) {
+                let key = |goal: &str| format!("{name}.s{scale}.{goal}");
+                for j in 1..k {
+                    let goal = format!("target_plus{j}");
+                    all.push(Case {
+                        truth: (key(&goal), false),
+                        key: key(&goal),
+                        probe: self.probe(name, scale),
+                        labels: truth.iter().map(|y| (y + j) % k).collect(),
+                        aim: Aim::Towards,
+                    });
+                }
+                let stored = if k == 2 { "target_plus1" } else { "untargeted" };
+                all.push(Case {
+                    key: key("untargeted"),
+                    truth: (key(stored), k == 2),
+                    probe: self.probe(name, scale),
+                    labels: truth.clone(),
+                    aim: Aim::AwayFrom,
+                });
+            }
+        }
+        all
+    }
+
+    /// `eps x rows` numbers of the truth. Of a case whose truth is the other label's, margins change their sign.
+    fn grid(&self, case: &Case, what: &str) -> (Golden, f64) {
+        let (key, turned) = &case.truth;
+        (self.stored.get(&format!("{key}.{what}")).clone(), if *turned { -1.0 } else { 1.0 })
+    }
+}
+
+/// `l_y` less the largest other logit, in f64 whatever the attack was computed in.
+fn margins(probe: &Mlp<f64>, h: &Dense<f64>, labels: &[usize]) -> Vec<f64> {
+    let logits = probe.logits(h);
+    let one = |(row, y): (&[f64], &usize)| {
+        let others = row.iter().enumerate().filter(|(j, _)| j != y).map(|(_, z)| *z);
+        row[*y] - others.fold(f64::NEG_INFINITY, f64::max)
+    };
+    logits.iter_rows().zip(labels).map(one).collect()
+}
+
+/// Deviations relative to the value, or to `scale` where the value is smaller (margins cross 0).
+fn relative(got: &[f64], want: &[f64], scale: f64) -> Vec<f64> {
+    got.iter().zip(want).map(|(g, w)| (g - w) / w.abs().max(scale)).collect()
+}
+
+/// Every radius: FGSM and PGD in the precision `T`; points and margins to `tolerance` (margins relative).
+fn attack<T: Real>(set: &Saturated, report: &mut Report, case: &Case, tolerance: f64) {
+    let probe: Mlp<T> = case.probe.cast();
+    let x: Dense<f64> = matrix(&set.stored, "x_test");
+    let h: Dense<T> = x.cast();
+    let steps = number(&set.info["T"]) as usize;
+    let first = signs(&probe, &h, &case.labels, case.aim);
+    let (stored, turned) = set.grid(case, "sign");
+    // Stored is the sign of the gradient of the label's loss; ours is the step, which goes down it when towards.
+    let down = if case.aim == Aim::Towards { -turned } else { turned };
+    let steps_there: Vec<f64> = stored.data.iter().map(|s| down * s).collect();
+    report.close64(&format!("{} signs", case.key), first.cast::<f64>().data(), &steps_there, 0.0);
+    let clean: Vec<f64> = losses(&probe, &h, &case.labels).iter().map(|l| l.to_f64()).collect();
+    let want = &set.stored.get(&format!("{}.clean_loss", case.key)).data;
+    let apart = relative(&clean, want, 1.0);
+    report.close64(&format!("{} losses", case.key), &apart, &vec![0.0; apart.len()], tolerance);
+    let (fgsm_margin, turned) = set.grid(case, "fgsm.margin");
+    let (pgd_margin, _) = set.grid(case, "pgd.margin");
+    let (rows, mut got, mut want) = (h.rows(), Vec::new(), Vec::new());
+    for (i, epsilon) in numbers(&set.info["eps"]).into_iter().enumerate() {
+        let schedule = Schedule { epsilon: T::from_f64(epsilon), step: T::from_f64(epsilon / 10.0), steps };
+        let walked = pgd(&probe, &h, (&case.labels, case.aim), &first, schedule, &mut NoPulse).unwrap();
+        let stepped = fgsm(&h, &first, schedule.epsilon);
+        for (points, margin) in [(&stepped, &fgsm_margin), (&walked, &pgd_margin)] {
+            got.extend(margins(&case.probe, &points.cast(), &case.labels));
+            want.extend(margin.data[i * rows..(i + 1) * rows].iter().map(|m| turned * m));
+        }
+        if let Some(points) = set.stored.find(&format!("{}.pgd.{epsilon:?}", case.truth.0)) {
+            let name = format!("{} PGD points, eps {epsilon}", case.key);
+            report.close64(&name, walked.cast::<f64>().data(), &points.data, tolerance);
+        }
+    }
+    let clean = &set.stored.get(&format!("{}.clean_margin", case.key)).data;
+    let usual = clean.iter().map(|m| m.abs()).sum::<f64>() / rows as f64;
+    let apart = relative(&got, &want, usual);
+    let name = format!("{} margins at {} radii", case.key, got.len() / rows / 2);
+    report.close64(&name, &apart, &vec![0.0; apart.len()], tolerance);
+}
+
+#[test]
+fn saturated_in_double_precision() {
+    let Some(set) = Saturated::open() else { return };
+    let mut report = Report::new("interventions/saturated, f64");
+    for case in set.cases() {
+        attack::<f64>(&set, &mut report, &case, 1e-9);
+    }
+    report.finish();
+}
+
+/// Single precision ends at the points of double precision, at every radius and scale.
+#[test]
+fn saturated_in_single_precision() {
+    let Some(set) = Saturated::open() else { return };
+    let mut report = Report::new("interventions/saturated, f32");
+    for case in set.cases() {
+        attack::<f32>(&set, &mut report, &case, 1e-5);
+    }
+    report.finish();
+}
