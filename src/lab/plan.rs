@@ -2,6 +2,8 @@
 
 use crate::corpus::task::{Example, Task};
 use crate::probe::OracleSplit;
+use crate::stats::Purpose;
+use serde::{Deserialize, Serialize};
 
 /// The two roles of a property in an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,8 +98,23 @@ impl PropertyLabels {
     }
 }
 
+/// The address of the streams that probes for the property of this role draw from; `classifier` is the kind of probe.
+#[must_use]
+pub fn purpose(labels: &PropertyLabels, role: Roles, classifier: &str, seed: u64) -> Purpose {
+    Purpose::new(seed, &property(labels, role), classifier)
+}
+
+/// Properties are told apart by their place in the task, whichever of them is the target.
+fn property(labels: &PropertyLabels, role: Roles) -> String {
+    let index = match role {
+        Roles::Target => labels.target_property,
+        Roles::Other => 1 - labels.target_property,
+    };
+    format!("property {index}")
+}
+
 /// The part of the oracle data on which the probe for the property of this role is trained: the largest subset in which
-/// it does not correlate with the other one.
+/// it does not correlate with the other one. `seed` is that of the data.
 ///
 /// # Errors
 /// Where no such subset exists.
@@ -107,8 +124,32 @@ pub fn training_part(
     role: Roles,
     seed: u64,
 ) -> Result<OracleSplit, crate::probe::split::SplitError> {
-    match role {
-        Roles::Target => part.uncorrelated(&labels.target, &labels.other, seed),
-        Roles::Other => part.uncorrelated(&labels.other, &labels.target, seed),
-    }
+    let (target, other) = match role {
+        Roles::Target => (&labels.target, &labels.other),
+        Roles::Other => (&labels.other, &labels.target),
+    };
+    part.uncorrelated(target, other, seed, &property(labels, role))
+}
+
+/// What an oracle probe was trained and validated on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Material {
+    /// Examples that weights are fitted to.
+    pub train: usize,
+    /// Examples that the recipe is chosen by.
+    pub validation: usize,
+    /// Kept examples by value of the target (rows) and of the other property (columns, the last for none).
+    pub kept: Vec<Vec<usize>>,
+    /// Association of the two properties that is left, "none" counted as a value.
+    pub phi: f64,
+}
+
+/// What [`training_part`] has kept.
+#[must_use]
+pub fn material(part: &OracleSplit, labels: &PropertyLabels) -> Material {
+    let rows = [part.train(), part.validation()].concat();
+    let kept = labels.table(&rows);
+    let counts: Vec<Vec<u64>> = kept.iter().map(|r| r.iter().map(|c| *c as u64).collect()).collect();
+    let phi = crate::probe::decorrelate::association(&counts);
+    Material { train: part.train().len(), validation: part.validation().len(), kept, phi }
 }

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 const MAGIC: &[u8; 8] = b"probity\0";
 /// Raised whenever the layout of any kind changes.
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 const DIGEST: usize = 32;
 
 /// Bytes that are not what they should be.

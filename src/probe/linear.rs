@@ -1,8 +1,8 @@
 //! The linear oracle: one layer with softmax, trained like the perceptrons.
 //!
 //! Canby et al. train it over learning rates 1e-4, 1e-3, 1e-2, 1e-1. Their text keeps the one with the "lowest" validation
-//! accuracy, surely a slip for the highest, which is what the search does. For a regularised optimum instead of eight
-//! epochs of Adam see [`super::logistic`].
+//! accuracy, surely a slip for the highest, which is where the search starts from. For a regularised optimum instead of so
+//! many steps of Adam see [`super::logistic`].
 
 use super::grid::Grid;
 use super::train::Recipe;
@@ -13,6 +13,6 @@ pub const LEARNING_RATES: [f64; 4] = [1e-4, 1e-3, 1e-2, 1e-1];
 /// The grid of the linear oracle.
 #[must_use]
 pub fn grid() -> Grid {
-    let recipe = |learning_rate| Recipe { hidden: Vec::new(), learning_rate, epochs: 8, batch: 64 };
+    let recipe = |learning_rate| Recipe { hidden: Vec::new(), learning_rate, batch: 64 };
     Grid { name: "linear".to_owned(), recipes: LEARNING_RATES.map(recipe).to_vec() }
 }

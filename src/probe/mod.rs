@@ -1,14 +1,16 @@
-//! Classifiers on embeddings: matrices, splits, logistic regression, multilayer perceptrons, grid search, audit.
+//! Classifiers on embeddings: matrices, splits, logistic regression, multilayer perceptrons, grid search, replicates, audit.
 
 pub mod audit;
 pub mod bytes;
 pub mod data;
 pub mod decorrelate;
 pub mod grid;
+pub mod jobs;
 mod lbfgs;
 pub mod linear;
 pub mod logistic;
 pub mod mlp;
+pub mod selection;
 pub mod split;
 pub mod subspace;
 pub mod train;
@@ -16,6 +18,7 @@ pub mod train;
 pub use crate::base::matrix::{Dense, Matrix};
 pub use data::{Labelled, TestData, TrainingData};
 pub use grid::{Grid, Probe};
+pub use jobs::{Job, train_all};
 pub use logistic::Logistic;
 pub use mlp::Mlp;
 pub use split::{Intervention, InterventionSplit, Oracle, OracleSplit, Split, TestSplit};
@@ -49,5 +52,13 @@ pub enum ProbeError {
         grid: String,
         /// What is wrong with it.
         reason: String,
+    },
+    /// A probe taken for what it was not trained as.
+    #[error("a probe trained as {found} cannot serve as {wanted}")]
+    Role {
+        /// The role it was trained in.
+        found: &'static str,
+        /// The role asked for.
+        wanted: &'static str,
     },
 }

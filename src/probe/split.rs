@@ -1,7 +1,8 @@
 //! Which examples train oracles, which train interventions, and which test.
 //!
 //! Canby et al. (2024), section 4: 40 % oracle, 40 % intervention, 20 % test, and 5 % of each of the first two for
-//! validation. An oracle that shares examples with the intervention it judges would judge itself, so the parts are types:
+//! validation. Their data are a hundred times larger; 5 % of ours would be too few to tell recipes apart, so at least 200
+//! are taken (but never more than a third). An oracle that shares examples with the intervention it judges would judge itself, so the parts are types:
 //! training functions take data of one role, and only a [`Split`] makes parts, after checking that they are disjoint.
 
 use super::decorrelate::{DecorrelateError, decorrelate};
@@ -109,7 +110,7 @@ const LEAST: usize = 5;
 
 impl Split {
     /// Splits `n` examples at random: 40 % oracle, 40 % intervention, 20 % test (shares rounded to whole examples), and
-    /// of each of the first two 5 %, at least one example, for validation.
+    /// of each of the first two 5 % for validation, at least [`VALIDATION`] where that is not more than a third.
     ///
     /// # Errors
     /// [`SplitError::TooFew`] below 5 examples.
@@ -187,10 +188,15 @@ impl Split {
     }
 }
 
-/// Takes the last 5 % (at least one) of rows in random order for validation; both lists ascending.
+/// Examples for validation where there are enough: with fewer, one answer more or less decides between recipes.
+pub const VALIDATION: usize = 200;
+
+/// Takes rows in random order for validation from the end: 5 %, or [`VALIDATION`] if that is more, but at most a third and
+/// at least one. Both lists ascending.
 fn validated(mut rows: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
-    let share = ((rows.len() + 10) / 20).max(1).min(rows.len());
-    let mut validation = rows.split_off(rows.len() - share);
+    let n = rows.len();
+    let share = ((n + 10) / 20).max(VALIDATION.min(n / 3)).max(1).min(n);
+    let mut validation = rows.split_off(n - share);
     rows.sort_unstable();
     validation.sort_unstable();
     (rows, validation)
@@ -214,10 +220,32 @@ impl<R: Role> Part<R> {
     }
 }
 
+impl Part<Intervention> {
+    /// The examples of this part whose `target` (one value per example of the whole data set) is defined, with validation
+    /// examples drawn anew among them: of a rare property, those of the whole part would hold too few.
+    ///
+    /// # Errors
+    /// [`SplitError::TooFew`] below two.
+    ///
+    /// # Panics
+    /// If the list is shorter than the data set that was split.
+    pub fn defined(&self, target: &[Option<usize>], seed: u64) -> Result<Self, SplitError> {
+        let all = self.train.iter().chain(&self.validation).copied();
+        let mut rows: Vec<usize> = all.filter(|r| target[*r].is_some()).collect();
+        if rows.len() < 2 {
+            return Err(SplitError::TooFew { n: rows.len(), least: 2 });
+        }
+        rows.sort_unstable();
+        shuffle(&mut stream(seed, "labelled intervention examples"), &mut rows);
+        Ok(Self::of(validated(rows)))
+    }
+}
+
 impl Part<Oracle> {
     /// The largest subset of this part in which `target` and `other` (one value per example of the whole data set) are
-    /// uncorrelated, see [`decorrelate`]; its 5 % validation examples are drawn anew, so they are uncorrelated as well.
-    /// Examples whose target is undefined are left out; an undefined `other` counts as a value of its own.
+    /// uncorrelated, see [`decorrelate`]; its validation examples are drawn anew, so they are uncorrelated as well.
+    /// Examples whose target is undefined are left out; an undefined `other` counts as a value of its own. `property` names
+    /// the target: subsets for different targets draw from different streams.
     ///
     /// # Errors
     /// [`SplitError`] if no such subset exists or it is too small to validate on.
@@ -229,11 +257,12 @@ impl Part<Oracle> {
         target: &[Option<usize>],
         other: &[Option<usize>],
         seed: u64,
+        property: &str,
     ) -> Result<Self, SplitError> {
         let mut rows: Vec<usize> = self.train.iter().chain(&self.validation).copied().collect();
         rows.sort_unstable();
         let (t, o): (Vec<_>, Vec<_>) = rows.iter().map(|r| (target[*r], other[*r])).unzip();
-        let mut rng: ChaCha8Rng = stream(seed, "uncorrelated oracle examples");
+        let mut rng: ChaCha8Rng = stream(seed, &format!("uncorrelated oracle examples for {property}"));
         let kept = decorrelate(&t, &o, &mut rng)?;
         let mut rows: Vec<usize> = kept.rows.iter().map(|i| rows[*i]).collect();
         if rows.len() < 2 {
@@ -279,7 +308,10 @@ mod tests {
             let o = s.oracle.train.len() + s.oracle.validation.len();
             let i = s.intervention.train.len() + s.intervention.validation.len();
             prop_assert!(share(o, n, 0.4) && share(i, n, 0.4) && share(s.test.rows.len(), n, 0.2));
-            prop_assert!(share(s.oracle.validation.len(), o, 0.05) && share(s.intervention.validation.len(), i, 0.05));
+            for (part, validation) in [(o, &s.oracle.validation), (i, &s.intervention.validation)] {
+                let least = (part / 3).clamp(1, VALIDATION);
+                prop_assert!(validation.len() >= least && validation.len() <= least.max(part / 20 + 1));
+            }
             prop_assert_eq!(Split::new(n, seed).unwrap(), s);
         }
 
@@ -288,7 +320,7 @@ mod tests {
             let s = Split::new(n, seed).unwrap();
             let target: Vec<_> = (0..n).map(|i| Some(usize::from(i % 3 == 0))).collect();
             let other: Vec<_> = (0..n).map(|i| (i % 4 != 3).then_some(usize::from(i % 7 < 2))).collect();
-            let u = s.oracle().uncorrelated(&target, &other, seed).unwrap();
+            let u = s.oracle().uncorrelated(&target, &other, seed, "target").unwrap();
             let original: Vec<usize> = s.oracle.train.iter().chain(&s.oracle.validation).copied().collect();
             prop_assert!(u.train.iter().chain(&u.validation).all(|r| original.contains(r)));
             prop_assert!(u.train.iter().all(|r| !u.validation.contains(r)));

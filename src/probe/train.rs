@@ -1,16 +1,28 @@
-//! Training a multilayer perceptron with Adam.
+//! Training a multilayer perceptron with Adam, counted in steps.
 //!
-//! Cross entropy averaged over batches of 64 in an order drawn anew each epoch; the weights of the epoch with the best
-//! validation accuracy are kept (of several the one with the lowest validation loss, then the earliest). Canby et al.
-//! give epochs (8) and the grid; optimiser, batch and activation are not given: Adam, 64 and ReLU are ours.
+//! Cross entropy averaged over batches of 64 in an order drawn anew for each pass over the data. Canby et al. train for eight
+//! passes, which on data sets a hundred times larger are a hundred times more steps; hence the count is of steps. Every 50
+//! steps (an *epoch* here) the network is validated, and training ends when the validation accuracy has not risen for 500
+//! steps, or at a cap. Optimiser, batch and activation are not given in the paper: Adam, 64 and ReLU are ours.
 
 use super::data::Labelled;
-use super::mlp::{Mlp, Pass};
+use super::mlp::{CHUNK, Mlp, Pass};
+use super::selection::within_one_standard_error;
 use crate::base::Cancelled;
 use crate::base::matmul::{View, matmul};
 use crate::base::matrix::argmax;
-use crate::stats::rng::{shuffle, stream};
+use crate::stats::Purpose;
+use crate::stats::rng::shuffle;
 use serde::{Deserialize, Serialize};
+
+/// Steps between two validations.
+pub const EPOCH: usize = 50;
+/// Training ends after so many steps without a rise of validation accuracy; so it never ends before that many.
+pub const PATIENCE: usize = 500;
+/// Most steps while recipes are compared.
+pub const SEARCH_STEPS: usize = 2_000;
+/// Most steps of a replicate whose recipe was still rising when the search cut it off.
+pub const MOST_STEPS: usize = 10_000;
 
 /// One point of a grid: what network, trained how.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -19,17 +31,22 @@ pub struct Recipe {
     pub hidden: Vec<usize>,
     /// Adam's learning rate.
     pub learning_rate: f64,
-    /// Passes over the training data.
-    pub epochs: usize,
     /// Examples per step.
     pub batch: usize,
 }
 
 impl Recipe {
-    /// Adam steps over the training of `n` examples.
+    /// Most Adam steps of its training in a search, whatever the number `_n` of examples.
     #[must_use]
-    pub fn steps(&self, n: usize) -> usize {
-        self.epochs * n.div_ceil(self.batch.max(1))
+    pub fn steps(&self, _n: usize) -> usize {
+        SEARCH_STEPS
+    }
+
+    /// Weights and biases of the network for embeddings of size `inputs`.
+    #[must_use]
+    pub fn parameters(&self, inputs: usize, classes: usize) -> usize {
+        let sizes = [&[inputs][..], &self.hidden, &[classes]].concat();
+        sizes.windows(2).map(|pair| (pair[0] + 1) * pair[1]).sum()
     }
 
     /// "2x256 lr 1e-3", "linear lr 1e-2".
@@ -57,38 +74,67 @@ impl Score {
     /// Scores `mlp` on `data`.
     #[must_use]
     pub fn of(mlp: &Mlp, data: &Labelled) -> Self {
-        let logits = mlp.logits(data.x());
-        let (mut correct, mut loss) = (0usize, 0.0f64);
-        for (row, label) in logits.iter_rows().zip(data.y()) {
+        let (correct, loss) = count(&mut Pass::new(mlp), mlp, data);
+        Self { accuracy: correct as f64 / data.len() as f64, loss }
+    }
+}
+
+/// Correct answers on `data` and the mean cross entropy. On the calling thread: other networks train on the others.
+fn count(pass: &mut Pass<f32>, mlp: &Mlp, data: &Labelled) -> (usize, f64) {
+    let (mut correct, mut loss) = (0usize, 0.0f64);
+    let width = CHUNK * mlp.inputs();
+    for (x, y) in data.x().data().chunks(width).zip(data.y().chunks(CHUNK)) {
+        pass.forward(mlp, x);
+        for (row, label) in pass.logits().chunks_exact(mlp.classes()).zip(y) {
             correct += usize::from(argmax(row) == *label);
             let top = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
             let sum: f64 = row.iter().map(|z| f64::from(z - top).exp()).sum();
             loss += sum.ln() - f64::from(row[*label] - top);
         }
-        let n = data.len() as f64;
-        Self { accuracy: correct as f64 / n, loss: loss / n }
+    }
+    (correct, loss / data.len() as f64)
+}
+
+/// The course of one training: what each validation said.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Run {
+    /// Validation examples.
+    pub examples: usize,
+    /// Correct answers at each validation, [`EPOCH`] steps apart.
+    pub correct: Vec<usize>,
+    /// Mean cross entropy at each validation, in nats.
+    pub losses: Vec<f64>,
+    /// Whether the cap was reached while the accuracy was still rising.
+    pub rising: bool,
+}
+
+impl Run {
+    /// The score at a validation, from 0.
+    #[must_use]
+    pub fn score(&self, epoch: usize) -> Option<Score> {
+        let (correct, loss) = (self.correct.get(epoch)?, self.losses.get(epoch)?);
+        Some(Score { accuracy: *correct as f64 / self.examples.max(1) as f64, loss: *loss })
     }
 
-    /// Whether this is better: higher accuracy, then lower loss.
+    /// Steps taken.
     #[must_use]
-    pub fn beats(&self, other: &Self) -> bool {
-        self.accuracy > other.accuracy || (self.accuracy == other.accuracy && self.loss < other.loss)
+    pub fn steps(&self) -> usize {
+        self.correct.len() * EPOCH
     }
 }
 
-/// A trained network.
+/// A training that went well, with the weights that a choice may fall on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trained {
-    /// The weights of the kept epoch.
-    pub mlp: Mlp,
-    /// The kept epoch, from 1.
-    pub epoch: usize,
-    /// Its validation score.
-    pub score: Score,
+    /// Its course.
+    pub run: Run,
+    /// Weights at the validations (from 0) that were better than all before and within one standard error of the best. The
+    /// earliest validation above any threshold is such a rise, so the rule never asks for others.
+    pub kept: Vec<(usize, Mlp)>,
 }
 
-/// Trains one network. `beat` is called before every step and may stop the training. `None` if no epoch ended with finite
-/// weights and loss.
+/// Trains one network for at most `most` steps. `beat` is called before every step and may stop the training. `None` if no
+/// validation came before the weights or the loss stopped being numbers.
 ///
 /// # Errors
 /// [`Cancelled`] if `beat` says so.
@@ -96,33 +142,75 @@ pub fn train(
     data: &Labelled,
     validation: &Labelled,
     recipe: &Recipe,
-    seed: u64,
+    most: usize,
+    purpose: &Purpose,
     beat: &mut dyn FnMut() -> Result<(), Cancelled>,
 ) -> Result<Option<Trained>, Cancelled> {
-    let purpose = recipe.describe();
-    let mut mlp = Mlp::fresh(
-        data.x().cols(),
-        &recipe.hidden,
-        data.classes(),
-        &mut stream(seed, &format!("weights {purpose}")),
-    );
-    let mut order_rng = stream(seed, &format!("batches {purpose}"));
+    let mut weights = purpose.stream("weights");
+    let mut mlp = Mlp::fresh(data.x().cols(), &recipe.hidden, data.classes(), &mut weights);
+    let mut batches = purpose.stream("batches");
     let mut order: Vec<usize> = (0..data.len()).collect();
     let mut trainer = Trainer::new(&mlp, recipe.learning_rate);
-    let mut best: Option<Trained> = None;
-    for epoch in 1..=recipe.epochs {
-        shuffle(&mut order_rng, &mut order);
+    let mut course = Course::new(validation);
+    let mut step = 0usize;
+    'training: loop {
+        shuffle(&mut batches, &mut order);
         for batch in order.chunks(recipe.batch.max(1)) {
             beat()?;
             trainer.step(&mut mlp, data, batch);
-        }
-        let score = Score::of(&mlp, validation);
-        let sound = score.loss.is_finite() && mlp.is_finite();
-        if sound && best.as_ref().is_none_or(|b| score.beats(&b.score)) {
-            best = Some(Trained { mlp: mlp.clone(), epoch, score });
+            step += 1;
+            let goes_on = !step.is_multiple_of(EPOCH) || course.validate(&mut trainer.pass, &mlp, step);
+            if !goes_on || step >= most {
+                break 'training;
+            }
         }
     }
-    Ok(best)
+    // A cap below the first validation still has to give a network.
+    if course.run.correct.is_empty() {
+        course.validate(&mut trainer.pass, &mlp, step);
+    }
+    course.run.rising = step >= most && !course.settled(step) && course.sound;
+    Ok((!course.kept.is_empty()).then_some(Trained { run: course.run, kept: course.kept }))
+}
+
+/// What validations have said so far.
+struct Course<'a> {
+    validation: &'a Labelled,
+    run: Run,
+    kept: Vec<(usize, Mlp)>,
+    /// The most correct answers yet, and the step of that validation.
+    best: Option<(usize, usize)>,
+    /// Whether weights and losses are still numbers.
+    sound: bool,
+}
+
+impl<'a> Course<'a> {
+    fn new(validation: &'a Labelled) -> Self {
+        let run = Run { examples: validation.len(), ..Run::default() };
+        Self { validation, run, kept: Vec::new(), best: None, sound: true }
+    }
+
+    /// Validates the network after `step` steps; whether training goes on.
+    fn validate(&mut self, pass: &mut Pass<f32>, mlp: &Mlp, step: usize) -> bool {
+        let (correct, loss) = count(pass, mlp, self.validation);
+        self.sound = loss.is_finite() && mlp.is_finite();
+        if !self.sound {
+            return false;
+        }
+        self.run.correct.push(correct);
+        self.run.losses.push(loss);
+        if self.best.is_none_or(|(most, _)| correct > most) {
+            self.best = Some((correct, step));
+            let (run, n) = (&self.run, self.validation.len());
+            self.kept.retain(|(epoch, _)| within_one_standard_error(run.correct[*epoch], correct, n));
+            self.kept.push((run.correct.len() - 1, mlp.clone()));
+        }
+        !self.settled(step)
+    }
+
+    fn settled(&self, step: usize) -> bool {
+        self.best.is_some_and(|(_, since)| step - since >= PATIENCE)
+    }
 }
 
 /// Adam's moments and the buffers of a step.
@@ -224,7 +312,7 @@ impl Adam {
 mod tests {
     use super::*;
     use crate::probe::Matrix;
-    use crate::stats::rng::unit;
+    use crate::stats::rng::{stream, unit};
 
     /// Points in a square, labelled by the sign of x0 x1: no linear classifier can see it.
     fn quadrants(n: usize, seed: u64) -> Labelled {
@@ -234,34 +322,67 @@ mod tests {
         Labelled::new(Matrix::from_vec(n, 3, v).unwrap(), y, 2).unwrap()
     }
 
-    fn run(hidden: &[usize], learning_rate: f64) -> Option<Trained> {
-        let recipe = Recipe { hidden: hidden.to_vec(), learning_rate, epochs: 8, batch: 64 };
-        train(&quadrants(2_000, 1), &quadrants(500, 2), &recipe, 3, &mut || Ok(())).unwrap()
+    fn recipe(hidden: &[usize], learning_rate: f64) -> Recipe {
+        Recipe { hidden: hidden.to_vec(), learning_rate, batch: 64 }
+    }
+
+    fn run(hidden: &[usize], learning_rate: f64, most: usize) -> Option<Trained> {
+        let purpose = Purpose::new(3, "quadrant", "mlp");
+        let (data, validation) = (quadrants(2_000, 1), quadrants(500, 2));
+        train(&data, &validation, &recipe(hidden, learning_rate), most, &purpose, &mut || Ok(())).unwrap()
     }
 
     #[test]
     fn a_hidden_layer_learns_what_a_linear_one_cannot() {
-        let (deep, linear) = (run(&[64], 1e-2).unwrap(), run(&[], 1e-2).unwrap());
-        assert!(deep.score.accuracy > 0.95, "{:?}", deep.score);
-        assert!(linear.score.accuracy < 0.65, "{:?}", linear.score);
-        assert_eq!(run(&[64], 1e-2).unwrap(), deep);
+        let best = |t: &Trained| *t.run.correct.iter().max().unwrap() as f64 / 500.0;
+        let (deep, linear) = (run(&[64], 1e-2, 2_000).unwrap(), run(&[], 1e-2, 2_000).unwrap());
+        assert!(best(&deep) > 0.95, "{:?}", deep.run);
+        assert!(best(&linear) < 0.65, "{:?}", linear.run);
+        assert_eq!(run(&[64], 1e-2, 2_000).unwrap(), deep);
+    }
+
+    /// The end is 500 steps after the last rise; nothing ends before; a cap that cuts a rise short says so.
+    #[test]
+    fn training_ends_when_nothing_rises() {
+        let whole = run(&[16], 1e-2, MOST_STEPS).unwrap().run;
+        let best = *whole.correct.iter().max().unwrap();
+        let last_rise = EPOCH * (1 + whole.correct.iter().position(|c| *c == best).unwrap());
+        assert_eq!(whole.steps(), last_rise + PATIENCE);
+        assert!(!whole.rising && whole.steps() > PATIENCE);
+        let cut = run(&[16], 1e-2, last_rise).unwrap().run;
+        assert!(cut.rising && cut.correct == whole.correct[..cut.correct.len()]);
+    }
+
+    /// Weights are kept for every validation that the rule can choose, and only for those.
+    #[test]
+    fn kept_weights_are_the_earliest_of_equals() {
+        let data = quadrants(500, 2);
+        let trained = run(&[16], 3e-3, 2_000).unwrap();
+        let (run, n) = (&trained.run, 500);
+        let best = *run.correct.iter().max().unwrap();
+        let earliest = run.correct.iter().position(|c| within_one_standard_error(*c, best, n)).unwrap();
+        assert_eq!(trained.kept.first().map(|k| k.0), Some(earliest));
+        for (epoch, mlp) in &trained.kept {
+            assert!(within_one_standard_error(run.correct[*epoch], best, n));
+            assert_eq!(Score::of(mlp, &data), run.score(*epoch).unwrap());
+        }
     }
 
     #[test]
     fn divergence_is_no_result() {
-        assert!(run(&[64, 64], 1e30).is_none());
+        assert!(run(&[64, 64], 1e30, 2_000).is_none());
     }
 
     #[test]
     fn it_can_be_stopped() {
-        let recipe = Recipe { hidden: vec![8], learning_rate: 1e-3, epochs: 8, batch: 64 };
         let mut left = 5;
         let mut beat = || {
             left -= 1;
             if left == 0 { Err(Cancelled) } else { Ok(()) }
         };
         let data = quadrants(1_000, 1);
-        assert_eq!(train(&data, &data, &recipe, 3, &mut beat), Err(Cancelled));
+        let stopped = train(&data, &data, &recipe(&[8], 1e-3), 100, &Purpose::from(3), &mut beat);
+        assert_eq!(stopped, Err(Cancelled));
     }
 
     /// Adam's first step moves every weight by the learning rate against the gradient's sign, whatever its size.

@@ -5,7 +5,9 @@ pub mod corrections;
 pub mod distance;
 pub mod estimate;
 pub mod intervals;
+pub mod purpose;
 pub mod rng;
 pub mod special;
 
 pub use estimate::Estimate;
+pub use purpose::Purpose;

@@ -4,6 +4,7 @@
 mod attacks;
 mod saturated;
 mod scores;
+mod selection;
 
 use crate::common::{Report, Tensors, json, reference};
 use probity::base::NoPulse;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::base::Pulse;
 use crate::base::matrix::{Dense, Matrix};
-use crate::lab::plan::{PropertyLabels, Roles};
+use crate::lab::plan::{PropertyLabels, Roles, purpose};
 use crate::probe::grid::search;
 use crate::probe::split::Oracle as OracleRole;
 use crate::probe::{Grid, OracleSplit, Probe, ProbeError, TrainingData};
@@ -67,7 +67,7 @@ impl Oracle {
     }
 }
 
-/// Trains the oracle probe of one kind for the property of one role.
+/// Trains the oracle probe of one kind for the property of one role. `seed` is that of training.
 ///
 /// # Errors
 /// [`ProbeError`].
@@ -82,5 +82,7 @@ pub fn train(
 ) -> Result<Probe<OracleRole>, ProbeError> {
     let (y, classes) = labels.of(role);
     let data = TrainingData::new(part, x, y, classes)?;
-    search(&data, grid, seed, pulse, &mut |_| {})
+    let linear = grid.recipes.iter().all(|r| r.hidden.is_empty());
+    let kind = if linear { OracleKind::Linear } else { OracleKind::Mlp };
+    search(&data, grid, purpose(labels, role, &kind.to_string(), seed), pulse, &mut |_| {})
 }

@@ -38,7 +38,7 @@ pub(crate) fn sample(classes: usize) -> Sample {
     let split = Split::new(n, 1).unwrap();
     let some: Vec<Option<usize>> = labels.iter().copied().map(Some).collect();
     let data = TrainingData::new(split.intervention(), &x, &some, classes).unwrap();
-    let recipe = Recipe { hidden: vec![16], learning_rate: 1e-2, epochs: 8, batch: 64 };
+    let recipe = Recipe { hidden: vec![16], learning_rate: 1e-2, batch: 64 };
     let grid = Grid { name: "one".to_owned(), recipes: vec![recipe] };
     let probe = crate::probe::grid::search(&data, &grid, 1, &mut NoPulse, &mut |_| {}).unwrap();
     let rows = split.test().rows();

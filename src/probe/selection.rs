@@ -1,0 +1,118 @@
+//! Which of many trained probes is taken: the one-standard-error rule.
+//!
+//! The best validation accuracy of a grid is itself an estimate. Recipes within one binomial standard error of it are equals
+//! as far as the validation examples can tell, and of equals the simplest is taken: fewest parameters, then the lowest
+//! learning rate, then the earliest validation (after Breiman et al. 1984, section 3.4.3). Breaking ties by the lowest loss,
+//! as is common, takes the most saturated probe instead, and every score then depends on its overconfidence.
+
+/// What the rule knows of one recipe.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Entry<'a> {
+    /// Weights and biases of the network.
+    pub parameters: usize,
+    /// Its learning rate.
+    pub learning_rate: f64,
+    /// Validation examples answered correctly, at each validation in turn. None for a training that diverged.
+    pub correct: &'a [usize],
+}
+
+/// What the rule chose.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// The most correct answers of any recipe at any validation.
+    pub best: usize,
+    /// The chosen recipe.
+    pub recipe: usize,
+    /// The chosen validation of it, from 0.
+    pub epoch: usize,
+    /// All equals, as (recipe, validation), in this order.
+    pub candidates: Vec<(usize, usize)>,
+}
+
+/// Whether `correct` of `n` answers are within one standard error `sqrt(p (1 - p)/n)` of the `best` share p. Compared in
+/// whole numbers, so that recipes exactly on the threshold are in.
+#[must_use]
+pub fn within_one_standard_error(correct: usize, best: usize, n: usize) -> bool {
+    let [short, best, n] = [best.saturating_sub(correct), best, n].map(|v| v as u128);
+    short * short * n <= best * n.saturating_sub(best)
+}
+
+/// Chooses among `entries`, all validated on the same `n` examples. `None` if none was ever validated.
+#[must_use]
+pub fn choose(entries: &[Entry<'_>], n: usize) -> Option<Choice> {
+    let best = entries.iter().flat_map(|e| e.correct).copied().max()?;
+    let mut candidates = Vec::new();
+    for (i, entry) in entries.iter().enumerate() {
+        let equal = |c: &usize| within_one_standard_error(*c, best, n);
+        candidates.extend((0..entry.correct.len()).filter(|e| equal(&entry.correct[*e])).map(|e| (i, e)));
+    }
+    let (recipe, epoch) = candidates.iter().copied().min_by(|a, b| order(entries, *a, *b))?;
+    Some(Choice { best, recipe, epoch, candidates })
+}
+
+/// The simpler first.
+fn order(entries: &[Entry<'_>], a: (usize, usize), b: (usize, usize)) -> std::cmp::Ordering {
+    let (x, y) = (&entries[a.0], &entries[b.0]);
+    let size = x.parameters.cmp(&y.parameters);
+    size.then(x.learning_rate.total_cmp(&y.learning_rate)).then(a.1.cmp(&b.1)).then(a.0.cmp(&b.0))
+}
+
+impl Choice {
+    /// The other recipes among the equals, each at its earliest validation that is one, the simplest first.
+    #[must_use]
+    pub fn rivals(&self, entries: &[Entry<'_>]) -> Vec<(usize, usize)> {
+        let mut earliest: Vec<(usize, usize)> = Vec::new();
+        for candidate in self.candidates.iter().filter(|c| c.0 != self.recipe) {
+            if earliest.last().is_none_or(|last| last.0 != candidate.0) {
+                earliest.push(*candidate);
+            }
+        }
+        earliest.sort_by(|a, b| order(entries, *a, *b));
+        earliest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn entry(parameters: usize, learning_rate: f64, correct: &[usize]) -> Entry<'_> {
+        Entry { parameters, learning_rate, correct }
+    }
+
+    #[test]
+    fn the_simplest_of_equals_and_its_rivals() {
+        // 80 of 100: the standard error is 4, so 76 is an equal and 75 is not.
+        let all = [
+            entry(9, 1e-2, &[80, 70]),
+            entry(5, 1e-2, &[10, 76]),
+            entry(5, 1e-3, &[75, 77, 80]),
+            entry(1, 1e-3, &[75]),
+        ];
+        let choice = choose(&all, 100).unwrap();
+        assert_eq!((choice.best, choice.recipe, choice.epoch), (80, 2, 1));
+        assert_eq!(choice.candidates, [(0, 0), (1, 1), (2, 1), (2, 2)]);
+        assert_eq!(choice.rivals(&all), [(1, 1), (0, 0)]);
+    }
+
+    #[test]
+    fn diverged_recipes_are_never_chosen() {
+        assert_eq!(choose(&[entry(1, 0.1, &[]), entry(2, 0.1, &[0])], 5).unwrap().recipe, 1);
+        assert_eq!(choose(&[entry(1, 0.1, &[])], 5), None);
+    }
+
+    proptest! {
+        /// What is chosen does not depend on the order of the table, and is always an equal of the best.
+        #[test]
+        fn order_does_not_matter(counts in proptest::collection::vec(0usize..=50, 1..12), turn in 0usize..12) {
+            let lists: Vec<[usize; 1]> = counts.iter().map(|c| [*c]).collect();
+            let table: Vec<Entry> = lists.iter().enumerate().map(|(i, c)| entry(100 - i, 0.1, c)).collect();
+            let mut turned = table.clone();
+            turned.rotate_left(turn % table.len());
+            let (a, b) = (choose(&table, 50).unwrap(), choose(&turned, 50).unwrap());
+            prop_assert_eq!(table[a.recipe], turned[b.recipe]);
+            prop_assert!(within_one_standard_error(counts[a.recipe], a.best, 50));
+        }
+    }
+}
