@@ -152,10 +152,9 @@ impl Experiment for Run {
 impl Run {
     /// One model: oracles, first estimates of every method, all test examples, final points.
     fn investigate(&self, bench: &mut Bench, host: &mut dyn Host) -> Result<(), Fault> {
-        bench.begin(host)?;
         let forecast = forecast::of(bench, host)?;
-        bench.stimuli.tokens_per_batch = forecast.tokens_per_batch;
         host.foretell(forecast.clone())?;
+        bench.report_data(host)?;
         bench.train_oracles(&self.spec.probe.oracles, host)?;
         sweep::audit_probes(bench, false, host)?;
         let mut sweeps: Vec<(Sweep, f64)> = Vec::new();

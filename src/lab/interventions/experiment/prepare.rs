@@ -171,13 +171,12 @@ impl Bench {
         Ok(bench)
     }
 
-    /// Reads the first test chunk and reports on the data.
+    /// Reads the first test chunk.
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn begin(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
-        self.read_chunk(0..FIRST_CHUNK.min(self.test.len()), host)?;
-        self.report_data(host)
+    pub fn read_first(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
+        self.read_chunk(0..FIRST_CHUNK.min(self.test.len()), host)
     }
 
     /// The grid from which perceptrons are chosen.
@@ -208,7 +207,11 @@ impl Bench {
         Ok(())
     }
 
-    fn report_data(&self, host: &mut dyn Host) -> Result<(), Fault> {
+    /// Reports on the data.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn report_data(&self, host: &mut dyn Host) -> Result<(), Fault> {
         let part = self.split.oracle();
         let before: Vec<usize> = part.train().iter().chain(part.validation()).copied().collect();
         let kept = training_part(part, &self.labels, Roles::Target, self.seed)?;
