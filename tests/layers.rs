@@ -3,16 +3,17 @@
 use std::path::{Path, PathBuf};
 
 /// Rooms from the top down; each may use those before it. Rooms in one entry may use each other.
-const ROOMS: [&[&str]; 10] = [
+const ROOMS: [&[&str]; 11] = [
     &["base"],
     &["stats"],
     &["corpus"],
     &["model"],
     &["probe"],
     &["gallery"],
+    &["figure"],
     &["lab"],
     &["engine"],
-    &["session", "figure"],
+    &["session"],
     &["tui", "cli"],
 ];
 /// Rooms of science.

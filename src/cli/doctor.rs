@@ -6,7 +6,7 @@ use std::path::Path;
 use super::error::CliError;
 use super::output;
 use crate::base::text::printable_label;
-use crate::figure::{Axis, Figure, Provenance, Scale, render};
+use crate::figure::{Axis, Figure, Provenance, render};
 use crate::model::builtin::BUILTINS;
 use crate::model::exec::cpu::kernels::bf16::Unit;
 use crate::model::exec::cpu::kernels::simd::Level;
@@ -162,7 +162,7 @@ fn hub() -> Check {
 
 /// Draws an empty figure: the embedded font and the encoder.
 fn figures() -> Check {
-    let axis = || Axis { label: "x".into(), scale: Scale::Linear, range: Some((0.0, 1.0)) };
+    let axis = || Axis::linear("x").from_to(0.0, 1.0);
     let figure = Figure {
         name: "doctor".into(),
         title: "doctor".into(),

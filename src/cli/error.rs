@@ -97,6 +97,7 @@ impl From<FigureError> for CliError {
     fn from(error: FigureError) -> Self {
         match error {
             FigureError::Extension { .. } => CliError::Usage(error.to_string()),
+            FigureError::There(path) => FileError::There(path).into(),
             FigureError::Write { .. } | FigureError::Draw(_) => CliError::Failed(error.to_string()),
         }
     }

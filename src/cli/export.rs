@@ -38,6 +38,9 @@ pub struct ExportArgs {
     /// Strength at which a rule is drawn.
     #[arg(long, value_parser = |t: &str| number(t).map_err(|e| e.to_string()))]
     pub marker: Option<f64>,
+    /// Replace the file if it is there already.
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// Draws the figure and writes it.
@@ -49,8 +52,8 @@ pub fn export(args: &ExportArgs) -> Result<(), CliError> {
     let session = replay::open(&args.session)?;
     let mut figure = pick(&session.board(), args)?;
     figure.provenance.entries.push(("session".into(), args.session.clone()));
-    figure::export(&figure, &args.out)?;
-    output::say(&crate::base::text::printable_label(&format!("wrote {}", args.out.display())));
+    let written = figure::export(&figure, &args.out, args.force)?;
+    output::say(&crate::base::text::printable_label(&format!("wrote {}", written.display())));
     Ok(())
 }
 

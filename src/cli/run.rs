@@ -246,7 +246,8 @@ impl Report {
                 name = format!("{name}-{}", taken + 1);
             }
             for extension in ["png", "svg", "csv"] {
-                figure::export(figure, &folder.join(format!("{name}.{extension}")))?;
+                // As `findings.jsonl`: a run replaces what an earlier one left in its folder.
+                figure::export(figure, &folder.join(format!("{name}.{extension}")), true)?;
             }
         }
         if !self.quiet {

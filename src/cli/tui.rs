@@ -215,7 +215,7 @@ fn export(figure: &Figure, folder: &Path) -> Result<Vec<PathBuf>, Problem> {
         .iter()
         .map(|extension| {
             let path = folder.join(format!("{stem}.{extension}"));
-            figure::export(figure, &path).map(|()| path.clone()).map_err(|e| Problem {
+            figure::export(figure, &path, false).map_err(|e| Problem {
                 what: e.to_string(),
                 r#where: path.display().to_string(),
                 hint: "start the program in a folder that can be written".into(),

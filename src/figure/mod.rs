@@ -1,12 +1,21 @@
 //! Figures without a renderer: what is drawn, in data units, with its provenance. Terminal, PNG, SVG and CSV read the same.
 //!
-//! [`reliability`] builds figures from a [`Board`](crate::engine::board::Board); [`export`] writes one to a file.
+//! A lab builds a [`Figure`] from [`layers`]; its series carry a [`role::Role`] that each renderer turns into a colour, a dash
+//! and a marker. [`export`] writes a figure to a file; the terminal draws the same figure as a widget.
+//!
+//! On paper there is one drawing path: `paper` lays a figure out as a list of strokes, fills and texts (`scene`), and that list
+//! is written as SVG or painted as PNG.
 
-mod canvas;
+pub mod axis;
 mod csv;
-mod draw;
+mod font;
+pub mod layers;
+pub mod palette;
+mod paper;
 mod png;
-pub mod scale;
+pub mod role;
+pub mod route;
+mod scene;
 mod svg;
 
 use std::io::Write;
@@ -14,16 +23,20 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::base::files;
+pub use axis::{Axis, Scale};
+pub use layers::Layer;
+pub use role::{Dash, Emphasis, Marker, Role};
+
+use crate::base::files::{FileError, Whole};
 
 /// A figure.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Figure {
     /// Short name, used in file names and by `probity export --figure`.
     pub name: String,
     /// Title above the figure.
     pub title: String,
-    /// Horizontal axis.
+    /// Horizontal axis; not drawn where the layers need none (tokens, a graph).
     pub x: Axis,
     /// Vertical axis.
     pub y: Axis,
@@ -33,108 +46,12 @@ pub struct Figure {
     pub provenance: Provenance,
 }
 
-/// An axis.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Axis {
-    /// Label with unit.
-    pub label: String,
-    /// How values become positions.
-    pub scale: Scale,
-    /// Range in data units; none fits the data.
-    pub range: Option<(f64, f64)>,
-}
-
-/// How values become positions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scale {
-    /// Proportional.
-    Linear,
-    /// Logarithmic; values of zero stand at the left edge with a gap.
-    Log,
-}
-
-/// Something drawn.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Layer {
-    /// A line with an optional band.
-    Series(Series),
-    /// A rule at an x value, for example the slider's marker.
-    VRule {
-        /// Position in data units.
-        x: f64,
-        /// Label beside it.
-        label: String,
-    },
-    /// A rule at a y value.
-    HRule {
-        /// Position in data units.
-        y: f64,
-        /// Label beside it.
-        label: String,
-    },
-    /// A thin line that helps reading, for example of equal reliability. It is no data: no legend, no CSV.
-    Guide {
-        /// Points in data units.
-        points: Vec<(f64, f64)>,
-        /// Label at its last point.
-        label: String,
-    },
-}
-
-/// A line or a set of points. Lines differ by dash and marker, not by colour alone.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Series {
-    /// Name in the legend.
-    pub label: String,
-    /// Number of the colour in the palette.
-    pub colour: usize,
-    /// How the line is drawn; none draws markers alone.
-    pub dash: Option<Dash>,
-    /// Marker at each point.
-    pub marker: Option<Marker>,
-    /// Points by rising x.
-    pub points: Vec<Datum>,
-}
-
-/// A point of a series.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Datum {
-    /// Horizontal value in data units.
-    pub x: f64,
-    /// Vertical value.
-    pub y: f64,
-    /// Ends of the interval of y.
-    pub band: Option<(f64, f64)>,
-    /// Examples behind the point.
-    pub n: usize,
-}
-
-/// Dash of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dash {
-    /// Unbroken (reliability, as in the paper).
-    Solid,
-    /// Long strokes (completeness).
-    Dashed,
-    /// Dots (selectivity).
-    Dotted,
-}
-
-/// Marker of a point.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Marker {
-    /// A ring.
-    Circle,
-    /// A cross.
-    Cross,
-    /// A plus sign.
-    Plus,
-    /// A triangle.
-    Triangle,
-    /// A square.
-    Square,
-    /// A star.
-    Star,
+impl Figure {
+    /// Whether its layers are drawn on axes; a figure of tokens or of a graph has none.
+    pub fn has_axes(&self) -> bool {
+        let free = |l: &Layer| matches!(l, Layer::Tokens(_) | Layer::Graph(_));
+        self.layers.is_empty() || !self.layers.iter().all(free)
+    }
 }
 
 /// Where the numbers of a figure come from; written into every export.
@@ -153,6 +70,9 @@ pub enum FigureError {
         /// The file.
         path: PathBuf,
     },
+    /// Something stands there already and was not to be replaced.
+    #[error("{} is there already; nothing was written", .0.display())]
+    There(PathBuf),
     /// The file could not be written.
     #[error("{}: cannot write the figure: {source}", path.display())]
     Write {
@@ -179,20 +99,29 @@ pub fn render(figure: &Figure, extension: &str) -> Result<Option<Vec<u8>>, Figur
     }))
 }
 
-/// Writes a figure to `path`, in the format that its extension names. The file appears whole or not at all: it is written
-/// beside and then moved.
+/// Writes a figure to `path`, in the format that its extension names, and gives the full path of the file. The file appears
+/// whole or not at all: it is written beside and then moved. What stands there already is replaced only by `force`.
 ///
 /// # Errors
-/// [`FigureError::Extension`] for other extensions than `.png`, `.svg` and `.csv`, [`FigureError::Write`] where the file
-/// cannot be written.
-pub fn export(figure: &Figure, path: &Path) -> Result<(), FigureError> {
+/// [`FigureError::Extension`] for other extensions than `.png`, `.svg` and `.csv`, [`FigureError::There`] where a file stands
+/// in the way, [`FigureError::Write`] where the file cannot be written.
+pub fn export(figure: &Figure, path: &Path, force: bool) -> Result<PathBuf, FigureError> {
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
-    let bytes = render(figure, extension)?.ok_or_else(|| FigureError::Extension { path: path.to_owned() })?;
+    let known = ["png", "svg", "csv"].iter().any(|e| extension.eq_ignore_ascii_case(e));
+    if !known {
+        return Err(FigureError::Extension { path: path.to_owned() });
+    }
+    let refused = |error| match error {
+        FileError::There(path) => FigureError::There(path),
+        FileError::Write { path, source } => FigureError::Write { path, source },
+    };
     let fail = |source| FigureError::Write { path: path.to_owned(), source };
-    let mut file = files::beside(path).map_err(fail)?;
-    file.write_all(&bytes).map_err(fail)?;
-    file.persist(path).map_err(|e| fail(e.error))?;
-    Ok(())
+    // Asked for before drawing, which takes a moment.
+    let mut whole = Whole::new(path, force).map_err(refused)?;
+    let bytes = render(figure, extension)?.unwrap_or_default();
+    whole.file.write_all(&bytes).map_err(fail)?;
+    whole.place().map_err(refused)?;
+    std::path::absolute(path).map_err(fail)
 }
 
 #[cfg(test)]
@@ -208,13 +137,26 @@ mod tests {
         let figure = samples::curves();
         for name in ["a.png", "a.svg", "a.CSV"] {
             let path = folder.path().join(name);
-            export(&figure, &path).unwrap();
+            export(&figure, &path, false).unwrap();
             assert!(std::fs::metadata(&path).unwrap().len() > 100, "{name}");
         }
-        let error = export(&figure, &folder.path().join("a.pdf")).unwrap_err();
+        let error = export(&figure, &folder.path().join("a.pdf"), true).unwrap_err();
         assert!(matches!(error, FigureError::Extension { .. }), "{error}");
-        let error = export(&figure, &folder.path().join("missing/a.csv")).unwrap_err();
+        let error = export(&figure, &folder.path().join("missing/a.csv"), true).unwrap_err();
         assert!(error.to_string().contains("a.csv"), "{error}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn export_replaces_a_file_only_when_told_and_says_where_it_wrote() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        std::fs::write(&path, "mine").unwrap();
+        let error = export(&samples::curves(), &path, false).unwrap_err();
+        assert!(matches!(&error, FigureError::There(p) if *p == path), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), b"mine");
+        let written = export(&samples::curves(), &path, true).unwrap();
+        assert!(written.is_absolute() && written == path);
+        assert!(std::fs::read_to_string(&path).unwrap().starts_with("# figure"));
     }
 }

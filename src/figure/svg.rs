@@ -1,48 +1,123 @@
-//! SVG: the same drawing as the PNG, with the provenance in its metadata.
+//! SVG: the drawing as text, with the provenance in its metadata.
 
 use std::fmt::Write;
 
-use plotters::backend::SVGBackend;
-use plotters::drawing::IntoDrawingArea;
-
-use super::{Figure, FigureError, canvas, draw};
+use super::palette::Rgb;
+use super::scene::{At, Item, Pen, Scene, Side, Type};
+use super::{Figure, FigureError, font, paper};
 use crate::base::text::printable_label;
+use crate::figure::role::Dash;
 
-/// Units of the view box per logical pixel: plotters writes whole numbers only.
-const FACTOR: u32 = 20;
-
-/// The figure as an SVG file. The same figure gives the same text.
+/// The figure as an SVG file. The same figure gives the same text. Letters are those of the viewer's font, squeezed to the widths
+/// that the embedded font has, so that no label grows into another.
 ///
 /// # Errors
-/// [`FigureError::Draw`] where the renderer fails.
+/// [`FigureError::Draw`] where the figure cannot be written.
 pub fn to_svg(figure: &Figure) -> Result<String, FigureError> {
-    canvas::register_fonts()?;
-    let (width, height) = draw::size(figure);
-    let mut text = String::new();
-    {
-        let size = (width * FACTOR, height * FACTOR);
-        let area = SVGBackend::with_string(&mut text, size).into_drawing_area();
-        draw::draw(&area, (f64::from(FACTOR), canvas::Medium::Vector), figure)?;
-        area.present().map_err(|e| FigureError::Draw(e.to_string()))?;
-    }
-    // Plotters' own opening tag would make the figure FACTOR times too large.
-    let body = text.split_once('>').map_or("", |(_, body)| body);
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {} {}\">\n",
-        width * FACTOR,
-        height * FACTOR
-    );
-    let _ = writeln!(out, "<title>{}</title>", escape(&figure.title));
-    let lines =
-        figure.provenance.entries.iter().map(|(key, value)| format!("{}: {}", escape(key), escape(value)));
-    let lines: Vec<String> = lines.collect();
-    let _ = writeln!(out, "<desc>Probity {}\n{}</desc>", env!("CARGO_PKG_VERSION"), lines.join("\n"));
-    out.push_str(body.trim_start());
+    let scene = paper::lay_out(figure);
+    let mut out = String::new();
+    write(&mut out, figure, &scene).map_err(|e| FigureError::Draw(e.to_string()))?;
     Ok(out)
 }
 
+fn write(out: &mut String, figure: &Figure, scene: &Scene) -> std::fmt::Result {
+    let (width, height) = (scene.width, scene.height);
+    writeln!(
+        out,
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
+         font-family=\"'Ubuntu Light', Ubuntu, 'Helvetica Neue', Arial, sans-serif\" fill=\"none\" stroke-linejoin=\"round\">"
+    )?;
+    writeln!(out, "<title>{}</title>", escape(&printable_label(&figure.title)))?;
+    writeln!(out, "<desc>Probity {}", env!("CARGO_PKG_VERSION"))?;
+    for (key, value) in &figure.provenance.entries {
+        writeln!(out, "{}: {}", escape(&printable_label(key)), escape(&printable_label(value)))?;
+    }
+    out.push_str("</desc>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n");
+    scene.items.iter().try_for_each(|item| element(out, item))?;
+    out.push_str("</svg>\n");
+    Ok(())
+}
+
+fn element(out: &mut String, item: &Item) -> std::fmt::Result {
+    match item {
+        Item::Line { points, pen } => {
+            writeln!(out, "<polyline points=\"{}\"{}/>", places(points), strokes(pen))
+        }
+        Item::Fill { points, colour, alpha } => writeln!(
+            out,
+            "<polygon points=\"{}\" fill=\"{}\"{}/>",
+            places(points),
+            hex(*colour),
+            opacity("fill", *alpha)
+        ),
+        Item::Disc { at, radius, colour } => {
+            let (x, y) = (short(at.0), short(at.1));
+            writeln!(
+                out,
+                "<circle cx=\"{x}\" cy=\"{y}\" r=\"{}\" fill=\"{}\"/>",
+                short(*radius),
+                hex(*colour)
+            )
+        }
+        Item::Text { text, at, kind } => words(out, text, *at, kind),
+    }
+}
+
+fn words(out: &mut String, text: &str, at: At, kind: &Type) -> std::fmt::Result {
+    let (x, y) = (short(at.0), short(at.1));
+    let anchor = match kind.along {
+        Side::Start => "",
+        Side::Middle => " text-anchor=\"middle\"",
+        Side::End => " text-anchor=\"end\"",
+    };
+    let turn = if kind.upwards { format!(" transform=\"rotate(-90 {x} {y})\"") } else { String::new() };
+    // Of characters that the embedded font lacks, only the viewer knows the width.
+    let length = if text.chars().all(font::has) {
+        format!(" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"", short(font::width(text, kind.size)))
+    } else {
+        String::new()
+    };
+    // Each label is isolated: right-to-left text in one cannot reorder another.
+    writeln!(
+        out,
+        "<text x=\"{x}\" y=\"{y}\" font-size=\"{}\" fill=\"{}\" unicode-bidi=\"isolate\"{anchor}{turn}{length}>{}</text>",
+        short(kind.size),
+        hex(kind.colour),
+        escape(text)
+    )
+}
+
+fn strokes(pen: &Pen) -> String {
+    let mut out = format!(" stroke=\"{}\" stroke-width=\"{}\"", hex(pen.colour), short(pen.width));
+    out += &opacity("stroke", pen.alpha);
+    if let Some([on, off]) = pen.pattern() {
+        let cap = if pen.dash == Dash::Dotted { " stroke-linecap=\"round\"" } else { "" };
+        out += &format!(" stroke-dasharray=\"{} {}\"{cap}", short(on), short(off));
+    }
+    out
+}
+
+fn opacity(what: &str, alpha: f64) -> String {
+    if alpha < 1.0 { format!(" {what}-opacity=\"{}\"", short(alpha)) } else { String::new() }
+}
+
+fn places(points: &[At]) -> String {
+    let each: Vec<String> = points.iter().map(|(x, y)| format!("{},{}", short(*x), short(*y))).collect();
+    each.join(" ")
+}
+
+fn hex(colour: Rgb) -> String {
+    format!("#{:02x}{:02x}{:02x}", colour.0, colour.1, colour.2)
+}
+
+/// A length with at most two decimals.
+fn short(x: f64) -> String {
+    let text = format!("{x:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 fn escape(text: &str) -> String {
-    printable_label(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 #[cfg(test)]
@@ -60,11 +135,24 @@ mod tests {
         for (key, value) in &figure.provenance.entries {
             assert!(svg.contains(&format!("{key}: {value}")), "{key}");
         }
+        assert!(svg.contains("stroke-dasharray") && svg.contains("textLength"));
     }
 
     #[test]
     fn hostile_text_stays_text() {
-        let svg = to_svg(&samples::hostile()).unwrap();
-        assert!(!svg.contains("<script") && !svg.contains('\u{1b}'));
+        for figure in [samples::hostile(), samples::hostile_tokens()] {
+            let svg = to_svg(&figure).unwrap();
+            assert!(!svg.contains("<script") && !svg.contains('\u{1b}') && !svg.contains("NaN"));
+        }
+    }
+
+    #[test]
+    fn every_kind_of_layer_is_well_formed() {
+        for figure in samples::all() {
+            let svg = to_svg(&figure).unwrap();
+            let opened = svg.matches("<text").count();
+            assert!(opened > 4 && opened == svg.matches("</text>").count(), "{}", figure.name);
+            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{}", figure.name);
+        }
     }
 }

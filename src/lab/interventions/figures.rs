@@ -2,32 +2,17 @@
 //!
 //! Both follow the paper (Canby et al.): reliability solid, completeness dashed, selectivity dotted, one colour a method.
 
-use super::find;
 use super::finding::ReliabilityFinding;
 use super::key::{CurveKey, MethodKey};
 use super::oracle::OracleKind;
 use super::results::{Curve, Results};
-use crate::figure::{Axis, Dash, Datum, Figure, Layer, Marker, Provenance, Scale, Series};
+use super::{find, looks};
+use crate::figure::layers::{Count, Datum, Guide, Line, Points, Rule, Spot, grouped};
+use crate::figure::role::{BLACK, MARKERS};
+use crate::figure::{Axis, Dash, Figure, Layer, Marker, Provenance, Role, Scale};
 use crate::lab::{EngineInfo, Tagged};
 use crate::stats::estimate::Estimate;
 
-/// Methods in the order that gives colours and markers: a method looks the same in every figure, whichever others are
-/// drawn with it and wherever the registry lists it. New ones are added at the end.
-const LOOKS: [&str; 10] = [
-    "alterrep",
-    "fgsm",
-    "pgd",
-    "inlp",
-    "rlace",
-    "autoattack",
-    "leace",
-    "mean_difference",
-    "identity",
-    "random_subspace",
-];
-const MARKERS: [Marker; 5] = [Marker::Circle, Marker::Triangle, Marker::Square, Marker::Cross, Marker::Plus];
-/// The palette's black, for what belongs to no method.
-const BLACK: usize = 6;
 /// Reliabilities whose lines of equal value are drawn into the plane.
 const LEVELS: [f64; 4] = [0.2, 0.4, 0.6, 0.8];
 
@@ -43,12 +28,10 @@ pub fn model_title(model: &str) -> &str {
     last.filter(|name| is_path && !name.is_empty()).unwrap_or(model)
 }
 
-/// Number of the method's colour, and its marker.
-pub fn look(method: &str) -> (usize, Marker) {
-    // Unknown methods get a look by name, so that it is at least the same everywhere.
-    let hash = || LOOKS.len() + method.bytes().fold(0usize, |h, b| (h * 31 + usize::from(b)) % 997);
-    let i = LOOKS.iter().position(|id| *id == method).unwrap_or_else(hash);
-    (i, MARKERS[i % MARKERS.len()])
+/// The look of a method: its hue and its marker, from the table beside the registry of methods.
+pub fn look(method: &str) -> Role {
+    let i = looks::number(method);
+    Role::points(i, MARKERS[i % MARKERS.len()])
 }
 
 /// Completeness, selectivity and reliability against strength, for one model and oracle and one or several methods that
@@ -70,28 +53,24 @@ pub fn curves(
     let mut layers = Vec::new();
     for curve in &drawn {
         let name = if drawn.len() > 1 { format!("{} ", curve.key.method.title()) } else { String::new() };
-        let line = |quantity: &str,
-                    dash,
-                    n: fn(&ReliabilityFinding) -> usize,
-                    of: fn(&ReliabilityFinding) -> Estimate| {
-            let (colour, look) = look(&curve.key.method.name);
-            let marker = (dash == Dash::Solid).then_some(look);
-            let points =
-                curve.points.iter().map(|p| datum(p.value.value, of(&p.value), n(&p.value))).collect();
-            Layer::Series(Series {
-                label: format!("{name}{quantity}"),
-                colour,
-                dash: Some(dash),
-                marker,
-                points,
-            })
+        let line = |quantity: &str, accent, dash, value: Quantity| {
+            let look = look(&curve.key.method.name);
+            // Only one of the three lines has room for markers.
+            let marker = look.marker.filter(|_| dash == Dash::Solid);
+            let role = Role { marker, ..look.dash(dash).accent(accent) };
+            let points = curve.points.iter().map(|p| value(&p.value));
+            Layer::Line(Line { label: format!("{name}{quantity}"), role, points: points.collect() })
         };
-        layers.push(line("completeness C", Dash::Dashed, |f| f.n_c, |f| f.completeness));
-        layers.push(line("selectivity S", Dash::Dotted, |f| f.n_s, |f| f.selectivity));
-        layers.push(line("reliability R", Dash::Solid, |f| f.n_c, |f| f.reliability));
+        let c: Quantity = |f| datum(f.value, f.completeness, f.n_c.into());
+        let s: Quantity = |f| datum(f.value, f.selectivity, f.n_s.into());
+        // Both samples go into R: its n is that of C and that of S.
+        let r: Quantity = |f| datum(f.value, f.reliability, (f.n_c, f.n_s).into());
+        layers.push(line("completeness C", 0, Dash::Dashed, c));
+        layers.push(line("selectivity S", 1, Dash::Dotted, s));
+        layers.push(line("reliability R", 2, Dash::Solid, r));
     }
-    if let Some(x) = marker {
-        layers.push(Layer::VRule { x, label: format!("{symbol} = {x}") });
+    if let Some(at) = marker {
+        layers.push(Layer::Rule(Rule { at, upright: true, label: format!("{symbol} = {at}") }));
     }
     let names: Vec<String> = drawn.iter().map(|c| c.key.method.title()).collect();
     let ids: Vec<String> = drawn.iter().map(|c| c.key.method.file_name()).collect();
@@ -104,12 +83,8 @@ pub fn curves(
             first.points[0].value.layer,
             judge(oracle)
         ),
-        x: Axis { label, scale: scale(&first.key.method.name), range: None },
-        y: Axis {
-            label: "completeness, selectivity, reliability".into(),
-            scale: Scale::Linear,
-            range: Some((0.0, 1.0)),
-        },
+        x: Axis { scale: scale(&first.key.method.name), ..Axis::linear(label) },
+        y: Axis::linear("completeness, selectivity, reliability").from_to(0.0, 1.0),
         layers,
         provenance: provenance(results, engine, model, points),
     })
@@ -128,33 +103,34 @@ pub fn pareto(
     let first = *drawn.first()?;
     let mut layers: Vec<Layer> = LEVELS.iter().map(|&r| equal_reliability(r)).collect();
     for curve in &drawn {
-        let (colour, marker) = look(&curve.key.method.name);
         let point = |p: &Tagged<ReliabilityFinding>| {
-            datum(p.value.completeness.mean, p.value.selectivity, p.value.n_s)
+            let f = &p.value;
+            datum(f.completeness.mean, f.selectivity, (f.n_c, f.n_s).into())
         };
-        layers.push(Layer::Series(Series {
+        layers.push(Layer::Line(Line {
             label: curve.key.method.title(),
-            colour,
-            dash: Some(Dash::Solid),
-            marker: Some(marker),
+            role: look(&curve.key.method.name).dash(Dash::Solid),
             points: curve.points.iter().map(point).collect(),
         }));
     }
     let optima = results.optima.iter().filter(|o| o.model == model && o.value.oracle == oracle);
-    let mut best: Vec<Datum> =
-        optima.map(|o| datum(o.value.completeness.mean, o.value.selectivity, o.n)).collect();
+    let best = optima.map(|o| {
+        let s = o.value.selectivity;
+        // An optimum stands on a point of its curve, whose counts it has.
+        let curve = drawn.iter().find(|c| c.key.method == o.value.method_key());
+        let point = curve.and_then(|c| c.points.iter().find(|p| p.value.value == o.value.value));
+        let n = point.map_or(Count::from(o.n), |p| (p.value.n_c, p.value.n_s).into());
+        let (x, y) = (o.value.completeness.mean, s.mean);
+        Spot { x, y, y_band: Some((s.lo, s.hi)), n, ..Spot::default() }
+    });
+    let mut best: Vec<Spot> = best.collect();
     best.sort_by(|a, b| a.x.total_cmp(&b.x));
     if !best.is_empty() {
-        layers.push(Layer::Series(Series {
-            label: "highest reliability".into(),
-            colour: BLACK,
-            dash: None,
-            marker: Some(Marker::Star),
-            points: best,
-        }));
+        let role = Role::points(BLACK, Marker::Star);
+        layers.push(Layer::Points(Points { label: "highest reliability".into(), role, points: best }));
     }
     let short = model_title(model);
-    let axis = |label: &str| Axis { label: label.into(), scale: Scale::Linear, range: Some((0.0, 1.0)) };
+    let axis = |label: &str| Axis::linear(label).from_to(0.0, 1.0);
     Some(Figure {
         name: format!("pareto-{short}-{oracle}"),
         title: format!(
@@ -182,8 +158,11 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     out
 }
 
-fn datum(x: f64, estimate: Estimate, n: usize) -> Datum {
-    Datum { x, y: estimate.mean, band: Some((estimate.lo, estimate.hi)), n }
+/// A quantity of a finding as a point over its strength.
+type Quantity = fn(&ReliabilityFinding) -> Datum;
+
+fn datum(x: f64, estimate: Estimate, n: Count) -> Datum {
+    Datum { x, y: estimate.mean, band: Some((estimate.lo, estimate.hi)), inner: None, n }
 }
 
 fn judge(oracle: OracleKind) -> &'static str {
@@ -220,7 +199,7 @@ fn equal_reliability(r: f64) -> Layer {
         let inverse = largest + (1.0 - largest) * f64::from(k) / f64::from(STEPS);
         (1.0 / inverse, 1.0 / (2.0 / r - inverse))
     });
-    Layer::Guide { points: points.collect(), label: format!("R = {r}") }
+    Layer::Guide(Guide { points: points.collect(), label: format!("R = {r}"), ticks: Vec::new() })
 }
 
 fn provenance<'a>(
@@ -234,9 +213,9 @@ fn provenance<'a>(
     let span = |pick: fn(&ReliabilityFinding) -> usize| {
         let n = || points.clone().map(|p| pick(&p.value));
         let (lo, hi) = (n().min().unwrap_or(0), n().max().unwrap_or(0));
-        if lo == hi { lo.to_string() } else { format!("{lo}-{hi}") }
+        if lo == hi { grouped(lo) } else { format!("{}-{}", grouped(lo), grouped(hi)) }
     };
-    add("n", format!("{} (C), {} (S)", span(|f| f.n_c), span(|f| f.n_s)));
+    add("n", format!("{} (C) / {} (S)", span(|f| f.n_c), span(|f| f.n_s)));
     let first = points.clone().next();
     if let Some(level) = first.and_then(|p| p.level) {
         add("intervals", format!("{} %, bootstrap paired over examples", (level * 1e6).round() / 1e4));
@@ -268,23 +247,21 @@ fn provenance<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figure::{render, samples};
+    use crate::figure::render;
+    use crate::lab::interventions::sample;
 
     #[test]
     fn curves_follow_the_paper() {
-        let board = samples::board();
-        let figure = curves(&board, "bert-mini", &["pgd"], OracleKind::Mlp, Some(0.112)).unwrap();
-        let dashes: Vec<_> = figure
-            .layers
-            .iter()
-            .filter_map(|l| match l {
-                Layer::Series(s) => Some((s.label.clone(), s.dash.unwrap(), s.colour, s.points.len())),
-                _ => None,
-            })
-            .collect();
-        let of = |label: &str, dash| (label.to_owned(), dash, 2, 29);
+        let results = sample::results();
+        let figure =
+            curves(&results, None, "bert-mini", &keys(&["pgd"]), OracleKind::Mlp, Some(0.112)).unwrap();
+        let lines: Vec<&Line> = lines(&figure);
+        let of = |label: &str, dash| (label.to_owned(), Some(dash), 2, 29);
         assert_eq!(
-            dashes,
+            lines
+                .iter()
+                .map(|l| (l.label.clone(), l.role.dash, l.role.hue, l.points.len()))
+                .collect::<Vec<_>>(),
             [
                 of("completeness C", Dash::Dashed),
                 of("selectivity S", Dash::Dotted),
@@ -292,23 +269,58 @@ mod tests {
             ]
         );
         assert_eq!(figure.x.scale, Scale::Log);
-        assert_eq!(figure.layers[3], Layer::VRule { x: 0.112, label: "ε = 0.112".into() });
-        assert!(figure.provenance.entries.contains(&("n".into(), "2400 (C), 410 (S)".into())));
-        let both = curves(&board, "bert-mini", &["fgsm", "pgd", "inlp"], OracleKind::Mlp, None).unwrap();
+        let rule = Rule { at: 0.112, upright: true, label: "ε = 0.112".into() };
+        assert_eq!(figure.layers[3], Layer::Rule(rule));
+        assert!(figure.provenance.entries.contains(&("n".into(), "2,400 (C) / 410 (S)".into())));
+        let both =
+            curves(&results, None, "bert-mini", &keys(&["fgsm", "pgd", "inlp"]), OracleKind::Mlp, None)
+                .unwrap();
         assert_eq!(both.layers.len(), 6, "INLP sweeps another hyperparameter");
         assert_eq!(
-            curves(&board, "bert-mini", &["inlp"], OracleKind::Mlp, None).unwrap().x.scale,
+            curves(&results, None, "bert-mini", &keys(&["inlp"]), OracleKind::Mlp, None).unwrap().x.scale,
             Scale::Linear
         );
-        assert_eq!(curves(&board, "gpt2-mini", &["pgd"], OracleKind::Mlp, None), None);
+        assert_eq!(curves(&results, None, "gpt2-mini", &keys(&["pgd"]), OracleKind::Mlp, None), None);
+    }
+
+    fn keys(names: &[&str]) -> Vec<MethodKey> {
+        names.iter().map(|n| MethodKey::named(n)).collect()
+    }
+
+    fn lines(figure: &Figure) -> Vec<&Line> {
+        let each = figure.layers.iter();
+        each.filter_map(|l| if let Layer::Line(line) = l { Some(line) } else { None }).collect()
+    }
+
+    /// R was printed with the n of C alone.
+    #[test]
+    fn reliability_is_printed_with_the_n_of_c_and_of_s() {
+        let results = sample::results();
+        let figure = curves(&results, None, "bert-mini", &keys(&["pgd"]), OracleKind::Mlp, None).unwrap();
+        let counts: Vec<String> = lines(&figure).iter().map(|l| l.points[0].n.to_string()).collect();
+        assert_eq!(counts, ["2,400", "410", "2,400 / 410"]);
+        let csv = String::from_utf8(render(&figure, "csv").unwrap().unwrap()).unwrap();
+        let row = csv.lines().find(|l| l.starts_with("reliability R")).unwrap();
+        assert!(row.ends_with(",2400,410"), "{row}");
+        let plane = pareto(&results, None, "bert-mini", OracleKind::Mlp).unwrap();
+        assert_eq!(lines(&plane)[0].points[0].n, Count::from((2400, 410)));
+        let Some(Layer::Points(best)) = plane.layers.last() else { unreachable!() };
+        assert!(best.points.iter().all(|p| p.n == Count::from((2400, 410))));
+    }
+
+    /// `random` once had no look of its own and took that meant for RLACE.
+    #[test]
+    fn the_random_control_has_the_look_meant_for_it() {
+        assert_ne!(look("random"), look("rlace"));
+        assert_eq!(look("random"), Role::points(9, MARKERS[4]));
     }
 
     #[test]
     fn the_plane_has_every_method_its_optima_and_equal_reliability() {
-        let figure = pareto(&samples::board(), "bert-mini", OracleKind::Mlp).unwrap();
-        let guides = figure.layers.iter().filter(|l| matches!(l, Layer::Guide { .. })).count();
+        let figure = pareto(&sample::results(), None, "bert-mini", OracleKind::Mlp).unwrap();
+        let guides = figure.layers.iter().filter(|l| matches!(l, Layer::Guide(_))).count();
         assert_eq!((guides, figure.layers.len()), (4, 4 + 4 + 1));
-        let Layer::Guide { points, .. } = equal_reliability(0.4) else { unreachable!() };
+        let Layer::Guide(Guide { points, .. }) = equal_reliability(0.4) else { unreachable!() };
         assert!(points.iter().all(|(c, s)| (2.0 * c * s / (c + s) - 0.4).abs() < 1e-12));
         assert!(
             points.iter().all(|(c, s)| (0.0..=1.0 + 1e-12).contains(c) && (0.0..=1.0 + 1e-12).contains(s))
@@ -331,8 +343,8 @@ mod tests {
 
     #[test]
     fn an_empty_board_has_no_figures_and_a_full_one_all() {
-        assert!(all(&Board::default()).is_empty());
-        let figures = all(&samples::board());
+        assert!(all(&Results::default(), None).is_empty());
+        let figures = all(&sample::results(), None);
         assert_eq!(figures.len(), 5);
         for figure in &figures {
             assert!(render(figure, "svg").unwrap().is_some(), "{}", figure.name);

@@ -10,6 +10,7 @@ pub mod experiment;
 pub mod figures;
 pub mod finding;
 pub mod key;
+pub mod looks;
 pub mod method;
 pub mod methods;
 pub mod options;
@@ -19,6 +20,8 @@ pub mod pick;
 pub mod question;
 pub mod registry;
 pub mod results;
+#[cfg(test)]
+pub(crate) mod sample;
 pub mod score;
 pub mod spec;
 

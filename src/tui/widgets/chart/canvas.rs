@@ -13,6 +13,8 @@ struct Cell {
     dots: u8,
     /// Dots of bands; drawn only where no line runs.
     shade: u8,
+    /// Whether the narrow of two bands runs here.
+    dense: bool,
     style: Style,
     ascii: Option<char>,
 }
@@ -99,14 +101,19 @@ impl Canvas {
         }
     }
 
-    /// Sparse dots in a column, from the upper to the lower row.
-    pub fn shade(&mut self, x: i64, upper: i64, lower: i64, style: Style) {
+    /// Dots in a column, from the upper to the lower row: sparse ones, or `dense` ones for the narrow of two bands.
+    pub fn shade(&mut self, x: i64, upper: i64, lower: i64, style: Style, dense: bool) {
         for y in upper.max(0)..=lower.min(self.dots().1 - 1) {
-            let sparse = self.glyphs != Glyphs::Braille || (y % 2 == 0 && (x + y).rem_euclid(4) == 0);
+            let drawn = match self.glyphs {
+                Glyphs::Braille if dense => (x + y).rem_euclid(2) == 0,
+                Glyphs::Braille => y % 2 == 0 && (x + y).rem_euclid(4) == 0,
+                Glyphs::Blocks | Glyphs::Ascii => true,
+            };
             if let Some((cell, bit)) = self.cell(x, y)
-                && sparse
+                && drawn
             {
                 cell.shade |= bit;
+                cell.dense |= dense;
                 if cell.dots == 0 {
                     cell.style = style;
                 }
@@ -122,9 +129,21 @@ impl Canvas {
             let bits = if shaded { cell.shade } else { cell.dots };
             let glyph = match self.glyphs {
                 Glyphs::Braille => char::from_u32(0x2800 + u32::from(bits)).unwrap_or(' '),
-                Glyphs::Blocks if shaded => '░',
+                Glyphs::Blocks if shaded => {
+                    if cell.dense {
+                        '▒'
+                    } else {
+                        '░'
+                    }
+                }
                 Glyphs::Blocks => [' ', '▀', '▄', '█'][usize::from(bits & 3)],
-                Glyphs::Ascii if shaded => ':',
+                Glyphs::Ascii if shaded => {
+                    if cell.dense {
+                        '%'
+                    } else {
+                        ':'
+                    }
+                }
                 Glyphs::Ascii => cell.ascii.unwrap_or('*'),
             };
             if let Some(target) = buffer.cell_mut(position) {
@@ -162,7 +181,7 @@ mod tests {
     fn dots_outside_are_dropped() {
         let mut canvas = Canvas::new(Rect::new(0, 0, 2, 2), Glyphs::Braille);
         canvas.line((-50, -50), (50, 50), Style::new(), Dash::Solid, &mut 0);
-        canvas.shade(99, -5, 99, Style::new());
+        canvas.shade(99, -5, 99, Style::new(), false);
         assert_eq!(canvas.cells.iter().filter(|c| c.dots != 0).count(), 2);
     }
 }

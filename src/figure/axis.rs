@@ -1,0 +1,521 @@
+//! Axes: how data values become positions, and where the ticks stand. One fitter serves the terminal and paper.
+
+use super::{Figure, Layer};
+use crate::base::text::printable_label;
+
+/// An axis.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Axis {
+    /// Label with unit.
+    pub label: String,
+    /// How values become positions.
+    pub scale: Scale,
+    /// Range in data units; none fits the data.
+    pub range: Option<(f64, f64)>,
+    /// Names of the categories of [`Scale::Categories`]; the k-th stands at the value k, from 0.
+    pub categories: Vec<String>,
+    /// Whether it runs from its largest value to its smallest.
+    pub reversed: bool,
+}
+
+impl Axis {
+    /// A proportional axis.
+    pub fn linear(label: impl Into<String>) -> Self {
+        Self { label: label.into(), ..Self::default() }
+    }
+
+    /// A logarithmic axis.
+    pub fn log(label: impl Into<String>) -> Self {
+        Self { label: label.into(), scale: Scale::Log, ..Self::default() }
+    }
+
+    /// A logarithmic axis with a tick at each doubling of its smallest value.
+    pub fn doubling(label: impl Into<String>) -> Self {
+        Self { label: label.into(), scale: Scale::Doubling, ..Self::default() }
+    }
+
+    /// An axis of categories. On a vertical axis the first stands on top.
+    pub fn of(label: impl Into<String>, categories: impl IntoIterator<Item = String>) -> Self {
+        let categories = categories.into_iter().collect();
+        Self { label: label.into(), scale: Scale::Categories, categories, ..Self::default() }
+    }
+
+    /// The vertical axis of rank lines: the best, 1, on top.
+    pub fn ranks(label: impl Into<String>, worst: usize) -> Self {
+        let range = Some((1.0, worst.max(2) as f64));
+        Self { label: label.into(), range, reversed: true, ..Self::default() }
+    }
+
+    /// The axis with a fixed range.
+    #[must_use]
+    pub fn from_to(self, lo: f64, hi: f64) -> Self {
+        Self { range: Some((lo, hi)), ..self }
+    }
+}
+
+/// How values become positions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Scale {
+    /// Proportional.
+    #[default]
+    Linear,
+    /// Logarithmic; values of zero stand at the left edge with a gap.
+    Log,
+    /// Logarithmic, with a tick at each doubling.
+    Doubling,
+    /// Categories side by side.
+    Categories,
+}
+
+impl Scale {
+    fn is_log(self) -> bool {
+        matches!(self, Scale::Log | Scale::Doubling)
+    }
+}
+
+/// Share of a logarithmic axis that is set aside, at its beginning, for values of zero.
+const ZERO_STUB: f64 = 0.07;
+/// Steps between labels that are aimed at, at most.
+const STEPS: f64 = 6.0;
+/// Most ticks of any axis but one of categories.
+const MOST: usize = 100;
+
+/// An axis fitted to its data: maps values to 0..1.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fitted {
+    scale: Scale,
+    lo: f64,
+    hi: f64,
+    /// Whether zero has a place of its own at the beginning of a logarithmic axis.
+    zero: bool,
+    flipped: bool,
+    categories: Vec<String>,
+}
+
+/// A tick.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tick {
+    /// Position, 0 to 1.
+    pub at: f64,
+    /// Text beside it; empty at minor ticks.
+    pub label: String,
+}
+
+/// The room that labels have along an axis, in the unit of the medium (pixels, columns, rows).
+#[derive(Clone, Copy)]
+pub struct Room<'a> {
+    /// Length of the axis.
+    pub length: f64,
+    /// Least gap between labels.
+    pub gap: f64,
+    /// Whether every character counts: `.2` for `0.2`, `20k` for `20,000`.
+    pub terse: bool,
+    /// What a label takes along the axis.
+    pub measure: &'a dyn Fn(&str) -> f64,
+}
+
+impl Fitted {
+    /// The horizontal axis of a figure.
+    pub fn horizontal(figure: &Figure) -> Self {
+        Self::new(&figure.x, figure.layers.iter().flat_map(|l| extent(l).0), false)
+    }
+
+    /// The vertical axis of a figure.
+    pub fn vertical(figure: &Figure) -> Self {
+        Self::new(&figure.y, figure.layers.iter().flat_map(|l| extent(l).1), true)
+    }
+
+    /// Fits an axis to the values that will be drawn on it; its own range wins where it has one. Without any usable value
+    /// the axis runs from 0 to 1 (.01 to 1 if logarithmic).
+    pub fn new(axis: &Axis, values: impl IntoIterator<Item = f64>, upright: bool) -> Self {
+        let (scale, log) = (axis.scale, axis.scale.is_log());
+        let categories: Vec<String> = axis.categories.iter().map(|c| printable_label(c)).collect();
+        let flipped = axis.reversed != (upright && scale == Scale::Categories);
+        if scale == Scale::Categories {
+            let hi = categories.len().max(1) as f64 - 0.5;
+            return Self { scale, lo: -0.5, hi, zero: false, flipped, categories };
+        }
+        let usable = |v: f64| v.is_finite() && (!log || v > 0.0);
+        let (mut lo, mut hi, mut zero) = (f64::INFINITY, f64::NEG_INFINITY, false);
+        for v in values {
+            zero |= log && v == 0.0;
+            if usable(v) {
+                lo = lo.min(v);
+                hi = hi.max(v);
+            }
+        }
+        let fixed = axis.range.filter(|(a, b)| usable(*a) && usable(*b) && a < b);
+        let (lo, hi) = match fixed {
+            Some(range) => range,
+            None if lo > hi => (if log { 0.01 } else { 0.0 }, 1.0),
+            None => widened(log, lo, hi),
+        };
+        Self { scale, lo, hi, zero, flipped, categories: Vec::new() }
+    }
+
+    /// Position of a value, clamped to the axis; none for values that the axis cannot show.
+    pub fn place(&self, value: f64) -> Option<f64> {
+        let log = self.scale.is_log();
+        if !value.is_finite() || (log && value < 0.0) {
+            return None;
+        }
+        if log && value == 0.0 {
+            return self.zero.then(|| self.turned(ZERO_STUB / 3.0));
+        }
+        let share = if log {
+            (value.ln() - self.lo.ln()) / (self.hi.ln() - self.lo.ln())
+        } else {
+            // Halved, so that the widest possible range does not overflow.
+            (value / 2.0 - self.lo / 2.0) / (self.hi / 2.0 - self.lo / 2.0)
+        };
+        // A range too small for floating point has no inside.
+        let share = if share.is_nan() { 0.5 } else { share };
+        Some(self.turned(self.stub() + share.clamp(0.0, 1.0) * (1.0 - self.stub())))
+    }
+
+    fn turned(&self, share: f64) -> f64 {
+        if self.flipped { 1.0 - share } else { share }
+    }
+
+    fn stub(&self) -> f64 {
+        if self.zero { ZERO_STUB } else { 0.0 }
+    }
+
+    /// Whether a value lies on the axis, and not beyond its ends.
+    pub fn shows(&self, value: f64) -> bool {
+        let (lo, hi) = (self.lo - self.lo.abs() * 1e-9, self.hi + self.hi.abs() * 1e-9);
+        (lo..=hi).contains(&value) || (self.zero && value == 0.0)
+    }
+
+    /// The value at a position, clamped to the axis.
+    pub fn value(&self, position: f64) -> f64 {
+        let share = (self.turned(position) - self.stub()) / (1.0 - self.stub());
+        if self.zero && share < -0.4 * ZERO_STUB {
+            return 0.0;
+        }
+        let share = share.clamp(0.0, 1.0);
+        if self.scale.is_log() {
+            self.lo * (self.hi / self.lo).powf(share)
+        } else {
+            self.lo * (1.0 - share) + self.hi * share
+        }
+    }
+
+    /// Whether a line may be drawn between two values: the gap before zero stays open.
+    pub fn connects(&self, a: f64, b: f64) -> bool {
+        !self.scale.is_log() || (a > 0.0) == (b > 0.0)
+    }
+
+    /// Position of the gap between zero and the logarithmic axis, where there is one.
+    pub fn gap(&self) -> Option<f64> {
+        self.zero.then(|| self.turned(ZERO_STUB * 2.0 / 3.0))
+    }
+
+    /// The names of the categories, where the axis has them.
+    pub fn categories(&self) -> Option<&[String]> {
+        (self.scale == Scale::Categories).then_some(self.categories.as_slice())
+    }
+
+    /// The ticks, by rising value: as many as find room without their labels touching.
+    pub fn ticks(&self, room: &Room<'_>) -> Vec<Tick> {
+        let mut last = Vec::new();
+        for candidate in self.candidates(room.terse) {
+            let ticks: Vec<Tick> = candidate
+                .into_iter()
+                .filter(|(v, _)| self.shows(*v))
+                .filter_map(|(v, label)| Some(Tick { at: self.place(v)?, label }))
+                .collect();
+            if fits(&ticks, room) {
+                return ticks;
+            }
+            last = ticks;
+        }
+        // Not even the coarsest finds room: its first label alone, the rest as bare ticks.
+        last.truncate(MOST);
+        for tick in last.iter_mut().skip_while(|t| t.label.is_empty()).skip(1) {
+            tick.label.clear();
+        }
+        last
+    }
+
+    /// Sets of ticks from dense to sparse.
+    fn candidates(&self, terse: bool) -> Vec<Vec<(f64, String)>> {
+        let (lo, hi) = (self.lo, self.hi);
+        match self.scale {
+            Scale::Linear => linear(lo, hi, terse),
+            Scale::Log => {
+                let mut sets = logarithmic(lo, hi, terse);
+                if self.zero {
+                    sets.iter_mut().for_each(|set| set.insert(0, (0.0, "0".to_owned())));
+                }
+                sets
+            }
+            Scale::Doubling => {
+                let doublings = ((hi / lo).log2() + 1e-9).floor().clamp(0.0, 64.0) as usize;
+                let stride = |s: usize| {
+                    let values = (0..=doublings).step_by(s).map(|k| lo * 2f64.powi(k as i32));
+                    let zero = self.zero.then_some(0.0);
+                    zero.into_iter().chain(values).map(|v| (v, text(v, fine(v), terse))).collect()
+                };
+                (1..=doublings.max(1)).map(stride).collect()
+            }
+            Scale::Categories => {
+                let count = self.categories.len();
+                let named = |s: usize| {
+                    let all = self.categories.iter().enumerate();
+                    all.step_by(s).map(|(k, c)| (k as f64, c.clone())).collect()
+                };
+                (1..=count.max(1)).map(named).collect()
+            }
+        }
+    }
+}
+
+/// Whether no labels touch each other.
+fn fits(ticks: &[Tick], room: &Room<'_>) -> bool {
+    let mut labelled: Vec<(f64, f64)> = ticks
+        .iter()
+        .filter(|t| !t.label.is_empty())
+        .map(|t| (t.at * room.length, (room.measure)(&t.label)))
+        .collect();
+    labelled.sort_by(|a, b| a.0.total_cmp(&b.0));
+    labelled.windows(2).all(|w| w[1].0 - w[0].0 >= (w[0].1 + w[1].1) / 2.0 + room.gap)
+}
+
+/// The values of a layer on the horizontal and on the vertical axis.
+fn extent(layer: &Layer) -> (Vec<f64>, Vec<f64>) {
+    let ends = |band: Option<(f64, f64)>| band.into_iter().flat_map(|(lo, hi)| [lo, hi]);
+    let (mut xs, mut ys) = (Vec::new(), Vec::new());
+    match layer {
+        Layer::Line(line) => {
+            for p in &line.points {
+                xs.push(p.x);
+                ys.extend([p.y].into_iter().chain(ends(p.band)).chain(ends(p.inner)));
+            }
+        }
+        Layer::Points(points) => {
+            for p in &points.points {
+                xs.extend([p.x].into_iter().chain(ends(p.x_band)));
+                ys.extend([p.y].into_iter().chain(ends(p.y_band)));
+            }
+        }
+        Layer::Bars(bars) => {
+            for b in &bars.bars {
+                xs.extend([b.from, b.to]);
+                ys.extend([0.0, b.y].into_iter().chain(ends(b.band)));
+            }
+        }
+        Layer::Ranges(ranges) => {
+            for r in &ranges.ranges {
+                xs.push(r.category as f64);
+                ys.extend(ends(Some(r.ends)).chain(r.mean).chain(r.dots.iter().copied()));
+            }
+        }
+        Layer::Ranks(ranks) => {
+            for line in &ranks.lines {
+                xs.extend((0..line.ranks.len()).map(|k| k as f64));
+                ys.extend(line.ranks.iter().flatten());
+            }
+        }
+        Layer::Cells(_) | Layer::Tokens(_) | Layer::Graph(_) | Layer::Rule(_) | Layer::Guide(_) => {}
+    }
+    (xs, ys)
+}
+
+/// A single value gets an axis around it.
+fn widened(log: bool, lo: f64, hi: f64) -> (f64, f64) {
+    match lo == hi {
+        true if log => (lo / 2.0, hi * 2.0),
+        true => (lo - 0.5 * lo.abs().max(1.0), hi + 0.5 * hi.abs().max(1.0)),
+        false => (lo, hi),
+    }
+}
+
+/// Multiples of 1, 2 or 5 times a power of ten, from the finest step to the whole range.
+fn linear(lo: f64, hi: f64, terse: bool) -> Vec<Vec<(f64, String)>> {
+    let raw = hi / STEPS - lo / STEPS;
+    let power = 10f64.powf(raw.log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0].into_iter().map(|m| m * power);
+    let steps = steps.filter(|s| s.is_normal() && *s >= raw * 0.999);
+    steps
+        .map(|step| {
+            let first = (lo / step - 1e-9).ceil();
+            let count = ((hi / step + 1e-9).floor() - first).clamp(-1.0, 4.0 * STEPS) as i32;
+            let decimals = (-step.log10().floor()).clamp(0.0, 12.0) as usize;
+            // Adding zero makes a negative zero positive.
+            let value = |k: i32| (first + f64::from(k)) * step + 0.0;
+            (0..=count).map(|k| (value(k), text(value(k), decimals, terse))).collect()
+        })
+        .collect()
+}
+
+/// Powers of ten with 2 and 5 between them where there is room; other multiples as minor ticks without a label. A range
+/// within less than a decade has the ticks of a linear axis.
+fn logarithmic(lo: f64, hi: f64, terse: bool) -> Vec<Vec<(f64, String)>> {
+    let decades = hi.log10() - lo.log10();
+    if decades < 0.8 {
+        return linear(lo, hi, terse);
+    }
+    let (first, last) = (lo.log10().floor() as i32, hi.log10().ceil() as i32);
+    let sets: [(&[i32], i32); 6] =
+        [(&[1, 2, 5], 1), (&[1, 5], 1), (&[1], 1), (&[1], 2), (&[1], 4), (&[1], 8)];
+    let further = (1..6).map(|k| (&[1][..], 8 << k));
+    sets.into_iter()
+        .chain(further)
+        .map(|(named, stride)| {
+            let mut set = Vec::new();
+            for exponent in first..=last {
+                for m in 1..=9 {
+                    let value = f64::from(m) * 10f64.powi(exponent);
+                    let major = named.contains(&m) && exponent.rem_euclid(stride) == 0;
+                    if value.is_normal() && (major || decades <= 5.0) {
+                        let decimals = (-exponent).clamp(0, 12) as usize;
+                        set.push((value, if major { text(value, decimals, terse) } else { String::new() }));
+                    }
+                }
+            }
+            set
+        })
+        .collect()
+}
+
+/// Decimals that a value on a doubling axis needs.
+fn fine(value: f64) -> usize {
+    if value >= 10.0 || value.fract() == 0.0 { 0 } else { 3 }
+}
+
+/// A number beside a tick.
+fn text(value: f64, decimals: usize, terse: bool) -> String {
+    let size = value.abs();
+    if size != 0.0 && !(1e-4..1e7).contains(&size) {
+        return format!("{value:.1e}").replace(".0e", "e");
+    }
+    if size >= 1e4 {
+        let (unit, letter) = if size >= 1e6 { (1e6, "M") } else { (1e3, "k") };
+        let sign = if value < 0.0 { "-" } else { "" };
+        return match terse {
+            true => format!("{sign}{}{letter}", (size / unit * 100.0).round() / 100.0),
+            false => format!("{sign}{}", super::layers::grouped(size.round() as usize)),
+        };
+    }
+    let text = format!("{value:.decimals$}");
+    if !terse {
+        return text;
+    }
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    match text.split_once("0.") {
+        Some(("", rest)) => format!(".{rest}"),
+        Some(("-", rest)) => format!("-.{rest}"),
+        _ => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn axis(scale: Scale, range: Option<(f64, f64)>) -> Axis {
+        Axis { scale, range, ..Axis::default() }
+    }
+
+    fn fitted(scale: Scale, range: Option<(f64, f64)>, values: &[f64]) -> Fitted {
+        Fitted::new(&axis(scale, range), values.iter().copied(), false)
+    }
+
+    fn paper(text: &str) -> f64 {
+        6.0 * text.len() as f64
+    }
+
+    fn columns(text: &str) -> f64 {
+        text.len() as f64
+    }
+
+    fn labels(fitted: &Fitted, length: f64) -> Vec<String> {
+        let room = Room { length, gap: 8.0, terse: false, measure: &paper };
+        fitted.ticks(&room).into_iter().map(|t| t.label).filter(|l| !l.is_empty()).collect()
+    }
+
+    fn terse(fitted: &Fitted, length: f64) -> Vec<String> {
+        let room = Room { length, gap: 2.0, terse: true, measure: &columns };
+        fitted.ticks(&room).into_iter().map(|t| t.label).filter(|l| !l.is_empty()).collect()
+    }
+
+    #[test]
+    fn ticks_are_round_numbers() {
+        let unit = fitted(Scale::Linear, Some((0.0, 1.0)), &[]);
+        assert_eq!(labels(&unit, 700.0), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
+        assert_eq!(labels(&unit, 60.0), ["0.0", "0.5", "1.0"]);
+        assert_eq!(terse(&unit, 70.0), ["0", ".2", ".4", ".6", ".8", "1"]);
+        let rank = fitted(Scale::Linear, None, &[1.0, 40.0]);
+        assert_eq!(labels(&rank, 700.0), ["10", "20", "30", "40"]);
+        let epsilon = fitted(Scale::Log, None, &[0.005, 5.0]);
+        let all = ["0.005", "0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1", "2", "5"];
+        assert_eq!(labels(&epsilon, 700.0), all);
+        assert_eq!(terse(&epsilon, 30.0), [".01", ".1", "1"]);
+    }
+
+    #[test]
+    fn doublings_and_categories_have_ticks_of_their_own() {
+        let n = fitted(Scale::Doubling, None, &[100.0, 800.0, 25_600.0]);
+        assert_eq!(
+            labels(&n, 700.0),
+            ["100", "200", "400", "800", "1600", "3200", "6400", "12,800", "25,600"]
+        );
+        assert_eq!(terse(&n, 30.0), ["100", "400", "1600", "6400", "25.6k"]);
+        let of = |upright| Fitted::new(&Axis::of("", ["a", "b"].map(String::from)), [], upright);
+        assert_eq!((of(false).place(0.0), of(false).place(1.0)), (Some(0.25), Some(0.75)));
+        assert_eq!(of(true).place(0.0), Some(0.75), "the first category is on top");
+        let ranks = Fitted::new(&Axis::ranks("rank", 5), [], true);
+        assert_eq!((ranks.place(1.0), ranks.place(5.0)), (Some(1.0), Some(0.0)));
+    }
+
+    #[test]
+    fn a_narrow_logarithmic_axis_still_has_labels() {
+        assert!(labels(&fitted(Scale::Log, None, &[0.3, 0.4]), 700.0).len() > 2);
+        assert!(labels(&fitted(Scale::Log, None, &[3.0]), 700.0).len() > 1);
+    }
+
+    #[test]
+    fn zero_has_a_place_left_of_a_logarithmic_axis() {
+        let alpha = fitted(Scale::Log, None, &[0.0, 0.01, 8.0]);
+        let (zero, gap) = (alpha.place(0.0).unwrap(), alpha.gap().unwrap());
+        assert!(0.0 < zero && zero < gap && gap < alpha.place(0.01).unwrap());
+        assert_eq!(labels(&alpha, 700.0)[0], "0");
+        assert_eq!((alpha.value(0.0), alpha.value(zero)), (0.0, 0.0));
+        assert!(!alpha.connects(0.0, 0.01) && alpha.connects(0.01, 8.0));
+        let without = fitted(Scale::Log, None, &[0.01, 8.0]);
+        assert_eq!((without.place(0.0), without.gap(), without.place(-1.0)), (None, None, None));
+    }
+
+    proptest! {
+        #[test]
+        fn every_axis_places_its_values_in_order_and_no_labels_touch(
+            values in prop::collection::vec(prop::num::f64::ANY, 0..6), kind in 0usize..3,
+            a in prop::num::f64::ANY, b in prop::num::f64::ANY, length in 0.0f64..900.0, short: bool
+        ) {
+            let scale = [Scale::Linear, Scale::Log, Scale::Doubling][kind];
+            for range in [None, Some((a, b))] {
+                let fitted = fitted(scale, range, &values);
+                let room = Room { length, gap: 2.0, terse: short, measure: &paper };
+                let ticks = fitted.ticks(&room);
+                prop_assert!(ticks.len() <= MOST + 1, "{}", ticks.len());
+                prop_assert!(ticks.iter().all(|t| (0.0..=1.0).contains(&t.at)));
+                prop_assert!(fits(&ticks, &room), "{ticks:?}");
+                let mut sorted: Vec<f64> = values.iter().copied().filter(|v| !v.is_nan()).collect();
+                sorted.sort_by(f64::total_cmp);
+                let places: Vec<f64> = sorted.iter().filter_map(|&v| fitted.place(v)).collect();
+                prop_assert!(places.iter().all(|p| (0.0..=1.0).contains(p)), "{places:?}");
+                prop_assert!(places.is_sorted(), "{sorted:?} {places:?}");
+            }
+        }
+
+        #[test]
+        fn values_come_back_from_their_positions(a in 1e-4f64..1e3, b in 1e-4f64..1e3, log: bool, reversed: bool) {
+            prop_assume!((a - b).abs() > 1e-6);
+            let axis = Axis { reversed, ..axis(if log { Scale::Log } else { Scale::Linear }, None) };
+            let fitted = Fitted::new(&axis, [a, b], false);
+            prop_assert!((fitted.value(fitted.place(a).unwrap()) / a - 1.0).abs() < 1e-6);
+        }
+    }
+}

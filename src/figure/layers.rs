@@ -1,0 +1,416 @@
+//! What a figure can be made of: one type a kind of layer, in data units.
+
+use std::fmt;
+
+use super::role::Role;
+
+/// Something drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Layer {
+    /// A line, with one band or two nested ones.
+    Line(Line),
+    /// Single points with labels.
+    Points(Points),
+    /// Bars or a histogram.
+    Bars(Bars),
+    /// Ranges with a mean and single dots.
+    Ranges(Ranges),
+    /// Ranks that change from category to category.
+    Ranks(Ranks),
+    /// A table of coloured cells.
+    Cells(Cells),
+    /// Sentences whose tokens carry scores. Takes the whole figure: no axes.
+    Tokens(Tokens),
+    /// A small directed graph. Takes the whole figure: no axes.
+    Graph(Graph),
+    /// A straight rule across the figure, for example the slider's marker.
+    Rule(Rule),
+    /// A thin line that helps reading. It is no data: no legend, no CSV.
+    Guide(Guide),
+}
+
+/// How many examples are behind a number: of one kind, or of two where two samples go into it (reliability).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Count {
+    /// Examples of the first, or only, sample.
+    pub first: usize,
+    /// Examples of the second sample.
+    pub second: Option<usize>,
+}
+
+impl From<usize> for Count {
+    fn from(first: usize) -> Self {
+        Self { first, second: None }
+    }
+}
+
+impl From<(usize, usize)> for Count {
+    fn from((first, second): (usize, usize)) -> Self {
+        Self { first, second: Some(second) }
+    }
+}
+
+impl fmt::Display for Count {
+    /// As `2,400` or `2,400 / 408`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&grouped(self.first))?;
+        self.second.map_or(Ok(()), |n| write!(f, " / {}", grouped(n)))
+    }
+}
+
+/// A whole number with a comma between thousands.
+pub fn grouped(n: usize) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (k, c) in digits.chars().enumerate() {
+        if k > 0 && (digits.len() - k).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// A line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// Name in the legend.
+    pub label: String,
+    /// Its look.
+    pub role: Role,
+    /// Points by rising x.
+    pub points: Vec<Datum>,
+}
+
+/// A point of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Datum {
+    /// Horizontal value.
+    pub x: f64,
+    /// Vertical value.
+    pub y: f64,
+    /// Ends of the (wide) interval of y.
+    pub band: Option<(f64, f64)>,
+    /// Ends of a narrow interval inside the wide one.
+    pub inner: Option<(f64, f64)>,
+    /// Examples behind the point.
+    pub n: Count,
+}
+
+/// Single points.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Points {
+    /// Name in the legend.
+    pub label: String,
+    /// Its look; a role without a marker gets a circle.
+    pub role: Role,
+    /// The points, in any order.
+    pub points: Vec<Spot>,
+}
+
+/// A point that can carry a label and an interval on either axis.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Spot {
+    /// Horizontal value.
+    pub x: f64,
+    /// Vertical value.
+    pub y: f64,
+    /// Ends of the interval of x.
+    pub x_band: Option<(f64, f64)>,
+    /// Ends of the interval of y.
+    pub y_band: Option<(f64, f64)>,
+    /// Text beside the point; empty for none. A label that finds no room is left out of the drawing, not of the CSV.
+    pub label: String,
+    /// Examples behind the point.
+    pub n: Count,
+}
+
+/// Bars. Several layers of bars in one figure stand side by side at each category or bin.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bars {
+    /// Name in the legend.
+    pub label: String,
+    /// Its look; the marker tells series apart where there is no colour.
+    pub role: Role,
+    /// The bars.
+    pub bars: Vec<Bar>,
+}
+
+/// A bar, from zero to its value.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Bar {
+    /// Left edge of the room it stands in.
+    pub from: f64,
+    /// Right edge of that room.
+    pub to: f64,
+    /// Height.
+    pub y: f64,
+    /// Ends of the interval of y: an error bar.
+    pub band: Option<(f64, f64)>,
+    /// Examples behind the bar.
+    pub n: Count,
+    /// Whether it is a bin of a histogram: bins touch, bars of categories do not.
+    pub bin: bool,
+}
+
+impl Bar {
+    /// The bar of a category of the horizontal axis.
+    pub fn of(category: usize, y: f64) -> Self {
+        let x = category as f64;
+        Self { from: x - 0.4, to: x + 0.4, y, ..Self::default() }
+    }
+
+    /// A bin of a histogram.
+    pub fn bin(from: f64, to: f64, count: f64) -> Self {
+        Self { from, to, y: count, bin: true, ..Self::default() }
+    }
+}
+
+/// Ranges over categories. Several layers of ranges stand side by side at each category.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranges {
+    /// Name in the legend.
+    pub label: String,
+    /// Its look; the marker is that of the mean.
+    pub role: Role,
+    /// The ranges.
+    pub ranges: Vec<Range>,
+}
+
+/// A range with a mean and single values.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Range {
+    /// Category of the horizontal axis, from 0.
+    pub category: usize,
+    /// Lower and upper end.
+    pub ends: (f64, f64),
+    /// Mean.
+    pub mean: Option<f64>,
+    /// Single values, drawn as dots.
+    pub dots: Vec<f64>,
+    /// Examples behind it.
+    pub n: Count,
+}
+
+/// Rank lines (a bump chart): the horizontal axis has categories, the vertical one is [`super::Axis::ranks`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranks {
+    /// One line for each thing that is ranked.
+    pub lines: Vec<RankLine>,
+}
+
+/// The ranks of one thing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RankLine {
+    /// Its name, at the end of its line.
+    pub label: String,
+    /// Its look.
+    pub role: Role,
+    /// Its rank in each category, 1 the best; halves for ties; none where it has no rank.
+    pub ranks: Vec<Option<f64>>,
+}
+
+/// A table of cells: columns are the categories of the horizontal axis, rows those of the vertical one, the first on top.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cells {
+    /// What the colours mean, beside their scale.
+    pub label: String,
+    /// Colours.
+    pub shades: Shades,
+    /// Value of the first and of the last colour.
+    pub range: (f64, f64),
+    /// Whether the values are printed in the cells, where they find room.
+    pub numbers: bool,
+    /// Rows of cells, as many as the vertical axis has categories.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+/// How values become colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shades {
+    /// Pale to dark, for values from low to high.
+    Rising,
+    /// Blue over pale to orange, for signed values; the range should have zero in its middle.
+    Diverging,
+}
+
+/// A cell.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Cell {
+    /// Its value; none (or no finite number) is drawn as missing, hatched on blank.
+    pub value: Option<f64>,
+    /// Whether the value deserves doubt: hatched over its colour.
+    pub doubtful: bool,
+}
+
+impl From<f64> for Cell {
+    fn from(value: f64) -> Self {
+        Self { value: Some(value), doubtful: false }
+    }
+}
+
+/// Sentences whose tokens carry signed scores. Strips stand under each other, aligned token to token.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Tokens {
+    /// The sentences.
+    pub strips: Vec<Strip>,
+    /// Pairs of tokens (place in a strip at an even position, place in one at an odd position) that stand under each
+    /// other, as original and perturbed input. None: token under token.
+    pub pairs: Vec<(usize, usize)>,
+    /// Score of the fullest colour, either sign; none takes the largest score drawn.
+    pub bound: Option<f64>,
+    /// What the scores are, beside the colour scale.
+    pub label: String,
+}
+
+/// A sentence.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Strip {
+    /// Its name, before its first token.
+    pub label: String,
+    /// Its tokens.
+    pub tokens: Vec<Token>,
+}
+
+/// A token with its score.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Token {
+    /// Its text.
+    pub text: String,
+    /// Its signed score; none is drawn without a colour.
+    pub score: Option<f64>,
+    /// Whether it belongs to the gold rationale: underlined.
+    pub gold: bool,
+    /// Whether it is among the K highest scores: marked.
+    pub top: bool,
+}
+
+impl Tokens {
+    /// The columns in which tokens stand: for each column, the place of its token in every strip. A pair that would
+    /// cross an earlier one is left out, so that the order of each sentence stays.
+    pub fn columns(&self) -> Vec<Vec<Option<usize>>> {
+        let length = |odd: usize| {
+            let strips = self.strips.iter().enumerate().filter(|(k, _)| k % 2 == odd);
+            strips.map(|(_, s)| s.tokens.len()).max().unwrap_or(0)
+        };
+        let (even, odd) = (length(0), length(1));
+        let mut pairs = self.pairs.clone();
+        if pairs.is_empty() {
+            pairs = (0..even.min(odd)).map(|k| (k, k)).collect();
+        }
+        pairs.sort_unstable();
+        let mut columns: Vec<(Option<usize>, Option<usize>)> = Vec::new();
+        let (mut a, mut b) = (0, 0);
+        for (i, j) in pairs.into_iter().chain([(even, odd)]) {
+            if i < a || j < b || i > even || j > odd {
+                continue;
+            }
+            columns.extend((a..i).map(|k| (Some(k), None)));
+            columns.extend((b..j).map(|k| (None, Some(k))));
+            if i < even && j < odd {
+                columns.push((Some(i), Some(j)));
+            }
+            (a, b) = (i + 1, j + 1);
+        }
+        let place = |k: usize, (even, odd): (Option<usize>, Option<usize>)| {
+            let at = if k.is_multiple_of(2) { even } else { odd };
+            at.filter(|at| *at < self.strips[k].tokens.len())
+        };
+        columns.into_iter().map(|c| (0..self.strips.len()).map(|k| place(k, c)).collect()).collect()
+    }
+
+    /// The score of the fullest colour: above zero, finite.
+    pub fn largest(&self) -> f64 {
+        let scores = self.strips.iter().flat_map(|s| &s.tokens).filter_map(|t| t.score);
+        let found = scores.map(f64::abs).filter(|s| s.is_finite()).fold(0.0, f64::max);
+        let bound = self.bound.filter(|b| b.is_finite() && *b > 0.0).unwrap_or(found);
+        if bound > 0.0 { bound } else { 1.0 }
+    }
+}
+
+/// A small directed graph.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Graph {
+    /// The nodes.
+    pub nodes: Vec<Node>,
+    /// The arrows.
+    pub edges: Vec<Edge>,
+}
+
+/// A node.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Node {
+    /// Its name.
+    pub label: String,
+    /// Column and row on a grid of the lab's choice, from the upper left; the drawing is scaled to the room.
+    pub at: (f64, f64),
+    /// Whether it lies on the highlighted path.
+    pub lit: bool,
+}
+
+/// An arrow.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Edge {
+    /// Number of the node where it begins.
+    pub from: usize,
+    /// Number of the node that it points to.
+    pub to: usize,
+    /// Text at its middle; empty for none.
+    pub label: String,
+    /// Whether it lies on the highlighted path.
+    pub lit: bool,
+}
+
+/// A straight rule.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rule {
+    /// Value of the axis that it crosses.
+    pub at: f64,
+    /// Whether it stands upright, at an x value; otherwise it lies at a y value.
+    pub upright: bool,
+    /// Label beside it.
+    pub label: String,
+}
+
+/// A thin line that helps reading, for example of equal reliability.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Guide {
+    /// Points.
+    pub points: Vec<(f64, f64)>,
+    /// Label at its last point.
+    pub label: String,
+    /// Ticks on the line: a place and what stands there, for example the required n.
+    pub ticks: Vec<(f64, f64, String)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reliability_says_both_of_its_counts() {
+        assert_eq!(Count::from((2400, 408)).to_string(), "2,400 / 408");
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    fn tokens(lengths: &[usize], pairs: &[(usize, usize)]) -> Tokens {
+        let strip = |n: &usize| Strip { tokens: vec![Token::default(); *n], ..Strip::default() };
+        Tokens { strips: lengths.iter().map(strip).collect(), pairs: pairs.to_vec(), ..Tokens::default() }
+    }
+
+    #[test]
+    fn tokens_stand_under_their_partners_and_keep_their_order() {
+        assert_eq!(
+            tokens(&[2, 3], &[(0, 0), (1, 2)]).columns(),
+            [vec![Some(0), Some(0)], vec![None, Some(1)], vec![Some(1), Some(2)]]
+        );
+        assert_eq!(tokens(&[2], &[]).columns(), [vec![Some(0)], vec![Some(1)]]);
+        assert_eq!(tokens(&[1, 2], &[]).columns(), [vec![Some(0), Some(0)], vec![None, Some(1)]]);
+        // A crossing pair, a repeated one and one that is not there.
+        let columns = tokens(&[3, 3], &[(0, 2), (1, 0), (1, 0), (9, 1), (2, 2)]).columns();
+        for k in 0..2 {
+            let seen: Vec<usize> = columns.iter().filter_map(|c| c[k]).collect();
+            assert_eq!(seen, [0, 1, 2], "{columns:?}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Small directed graphs on paper.
+
+use super::super::font;
+use super::super::layers::Graph;
+use super::super::palette::Rgb;
+use super::super::route::{Room, course};
+use super::super::scene::{At, Pen, Scene, Side, WHITE};
+use super::{GREY, INK, LABEL, SMALL, type_of};
+use crate::base::text::printable_label;
+
+/// What lies on the highlighted path.
+pub const LIT: Rgb = Rgb(0xd5, 0x5e, 0x00);
+/// Height of a node.
+const NODE: f64 = 30.0;
+/// Height of a step on the grid of rows.
+const ROW: f64 = 110.0;
+/// Widest name of a node.
+const LONGEST: f64 = 170.0;
+
+/// A node's box and its name.
+struct Placed {
+    room: Room,
+    label: String,
+}
+
+/// Draws the graph between two edges from `top`, and gives where it ends.
+pub fn draw(scene: &mut Scene, graph: &Graph, (left, right): (f64, f64), top: f64) -> f64 {
+    let span = |pick: fn(At) -> f64| {
+        let each = || graph.nodes.iter().map(|n| pick(n.at)).filter(|v| v.is_finite());
+        (each().fold(f64::INFINITY, f64::min), each().fold(f64::NEG_INFINITY, f64::max))
+    };
+    let ((x0, x1), (y0, y1)) = (span(|p| p.0), span(|p| p.1));
+    let rows = if y1 > y0 { (y1 - y0).min(5.0) } else { 0.0 };
+    let height = rows * ROW + NODE + 80.0;
+    let share = |v: f64, lo: f64, hi: f64| {
+        if v.is_finite() && hi > lo { (v - lo) / (hi - lo) } else { 0.5 }
+    };
+    let nodes: Vec<Placed> = graph
+        .nodes
+        .iter()
+        .map(|n| {
+            let label = font::cut(&printable_label(&n.label), LABEL, LONGEST);
+            let half = font::width(&label, LABEL) / 2.0 + 12.0;
+            let room = LONGEST / 2.0 + 12.0;
+            let x = left + room + share(n.at.0, x0, x1) * (right - left - 2.0 * room);
+            let y = top + 40.0 + NODE / 2.0 + share(n.at.1, y0, y1) * rows * ROW;
+            Placed { room: Room { at: (x, y), half: (half, NODE / 2.0) }, label }
+        })
+        .collect();
+    // The highlighted path lies over the rest.
+    for lit in [false, true] {
+        for edge in graph.edges.iter().filter(|e| e.lit == lit && e.from != e.to) {
+            if let (Some(from), Some(to)) = (nodes.get(edge.from), nodes.get(edge.to)) {
+                let others = nodes.iter().enumerate().filter(|(k, _)| *k != edge.from && *k != edge.to);
+                let others: Vec<Room> = others.map(|(_, n)| n.room).collect();
+                let line = course(&from.room, &to.room, &others, 6.0);
+                arrow(scene, &line, (&printable_label(&edge.label), lit));
+            }
+        }
+    }
+    for (node, placed) in graph.nodes.iter().zip(&nodes) {
+        let Room { at: (x, y), half } = placed.room;
+        let (a, b) = ((x - half.0, y - half.1), (x + half.0, y + half.1));
+        scene.rectangle(a, b, WHITE, 1.0);
+        let pen = if node.lit { Pen::new(LIT, 2.4) } else { Pen::new(INK, 1.1) };
+        scene.frame(a, b, pen);
+        scene.text(&placed.label, (x, y), type_of(LABEL, INK, Side::Middle, Side::Middle));
+    }
+    top + height
+}
+
+fn arrow(scene: &mut Scene, line: &[At], (label, lit): (&str, bool)) {
+    let colour = if lit { LIT } else { GREY };
+    let (Some(&tip), true) = (line.last(), line.len() > 3) else { return };
+    let before = line[line.len() - 3];
+    scene.line(&line[..line.len() - 1], Pen::new(colour, if lit { 2.8 } else { 1.4 }));
+    let length = (tip.0 - before.0).hypot(tip.1 - before.1).max(1e-9);
+    let (ux, uy) = ((tip.0 - before.0) / length, (tip.1 - before.1) / length);
+    let (long, half) = if lit { (11.0, 5.5) } else { (9.0, 4.5) };
+    let wing = |side: f64| (tip.0 - ux * long - uy * half * side, tip.1 - uy * long + ux * half * side);
+    scene.fill(&[tip, wing(1.0), wing(-1.0)], colour, 1.0);
+    if !label.is_empty() {
+        let middle = line[line.len() / 2];
+        let label = font::cut(label, SMALL, 140.0);
+        let half = font::width(&label, SMALL) / 2.0 + 3.0;
+        scene.rectangle((middle.0 - half, middle.1 - 8.0), (middle.0 + half, middle.1 + 8.0), WHITE, 1.0);
+        scene.text(&label, middle, type_of(SMALL, colour, Side::Middle, Side::Middle));
+    }
+}

@@ -1,0 +1,194 @@
+//! Lines with bands, points with labels, rank lines, rules and guides on paper.
+
+use super::super::font;
+use super::super::layers::{Guide, Line, Points, Ranks, Rule};
+use super::super::palette;
+use super::super::role::Marker;
+use super::super::scene::{At, Pen, Scene, Side};
+use super::frame::Frame;
+use super::{FINE, GREY, INK, PALE, SMALL, pen, type_of, weight};
+use crate::base::text::printable_label;
+
+/// Opacity of a wide band; a narrow one inside it lies over it.
+const BAND: f64 = 0.15;
+
+/// Consecutive points that a line may join: none is joined across the gap between zero and a logarithmic axis.
+fn runs<T: Copy>(frame: &Frame, points: &[(f64, T)]) -> Vec<Vec<T>> {
+    let mut out: Vec<Vec<T>> = Vec::new();
+    let mut before = None;
+    for &(x, what) in points {
+        match (before, out.last_mut()) {
+            (Some(b), Some(last)) if frame.x.connects(b, x) => last.push(what),
+            _ => out.push(vec![what]),
+        }
+        before = Some(x);
+    }
+    out
+}
+
+/// The intervals, behind all lines: the wide ones, then the narrow ones.
+pub fn bands(scene: &mut Scene, frame: &Frame, line: &Line) {
+    let colour = palette::series(line.role.hue);
+    let pen = Pen { alpha: 0.6, ..Pen::new(colour, 1.1) };
+    for inner in [false, true] {
+        let ends: Vec<(f64, (f64, f64, f64))> = line
+            .points
+            .iter()
+            .filter_map(|p| {
+                let (lo, hi) = if inner { p.inner } else { p.band }?;
+                let (x, lo) = frame.at(p.x, lo)?;
+                Some((p.x, (x, lo, frame.at(p.x, hi)?.1)))
+            })
+            .collect();
+        for run in runs(frame, &ends) {
+            if line.role.dash.is_none() || run.len() == 1 {
+                // Single points have whiskers.
+                run.iter().for_each(|&(x, lo, hi)| scene.line(&[(x, lo), (x, hi)], pen));
+                continue;
+            }
+            let upper = run.iter().map(|&(x, _, hi)| (x, hi));
+            let lower = run.iter().rev().map(|&(x, lo, _)| (x, lo));
+            scene.fill(&upper.chain(lower).collect::<Vec<_>>(), colour, BAND);
+        }
+    }
+}
+
+/// The line and its markers.
+pub fn line(scene: &mut Scene, frame: &Frame, line: &Line) {
+    let at: Vec<(f64, At)> = line.points.iter().filter_map(|p| Some((p.x, frame.at(p.x, p.y)?))).collect();
+    let colour = palette::series(line.role.hue);
+    if line.role.dash.is_some() {
+        for run in runs(frame, &at) {
+            // A line of one point would be invisible.
+            if run.len() == 1 && line.role.marker.is_none() {
+                scene.disc(run[0], 1.8, colour);
+            }
+            scene.line(&run, pen(line.role));
+        }
+    }
+    if let Some(marker) = line.role.marker {
+        at.iter().for_each(|&(_, p)| scene.marker(p, marker, weight(line.role).0 + 1.1, colour));
+    }
+}
+
+/// A rectangle: its upper left and its lower right.
+type Rectangle = (At, At);
+
+fn touches(a: &Rectangle, b: &Rectangle) -> bool {
+    a.0.0 < b.1.0 && b.0.0 < a.1.0 && a.0.1 < b.1.1 && b.0.1 < a.1.1
+}
+
+/// Single points with their intervals; labels where they touch neither a point nor each other.
+pub fn points(scene: &mut Scene, frame: &Frame, points: &Points) {
+    const R: f64 = 3.6;
+    let colour = palette::series(points.role.hue);
+    let marker = points.role.marker.unwrap_or(Marker::Circle);
+    let thin = Pen { alpha: 0.6, ..Pen::new(colour, 1.1) };
+    let mut taken: Vec<Rectangle> = Vec::new();
+    for p in &points.points {
+        let Some((x, y)) = frame.at(p.x, p.y) else { continue };
+        let across = p.x_band.and_then(|(lo, hi)| frame.at(lo, p.y).zip(frame.at(hi, p.y)));
+        let along = p.y_band.and_then(|(lo, hi)| frame.at(p.x, lo).zip(frame.at(p.x, hi)));
+        for (a, b) in [across, along].into_iter().flatten() {
+            scene.line(&[a, b], thin);
+        }
+        scene.marker((x, y), marker, R, colour);
+        taken.push(((x - R, y - R), (x + R, y + R)));
+    }
+    for p in points.points.iter().filter(|p| !p.label.is_empty()) {
+        let Some((x, y)) = frame.at(p.x, p.y) else { continue };
+        let label = font::cut(&printable_label(&p.label), SMALL, 160.0);
+        let (w, h) = (font::width(&label, SMALL), SMALL);
+        let off = R + 4.0;
+        let choices = [
+            (x + off, y - h / 2.0),
+            (x - off - w, y - h / 2.0),
+            (x - w / 2.0, y - off - h),
+            (x - w / 2.0, y + off),
+            (x + off, y - off - h),
+            (x + off, y + off),
+        ];
+        let free = choices.into_iter().map(|(l, t)| ((l, t), (l + w, t + h))).find(|r| {
+            let inside =
+                r.0.0 >= frame.left && r.1.0 <= frame.right && r.0.1 >= frame.top && r.1.1 <= frame.bottom;
+            inside && !taken.iter().any(|t| touches(t, r))
+        });
+        if let Some(r) = free {
+            scene.text(
+                &label,
+                (r.0.0, (r.0.1 + r.1.1) / 2.0),
+                type_of(SMALL, INK, Side::Start, Side::Middle),
+            );
+            taken.push(r);
+        }
+    }
+}
+
+/// Rank lines, each with its name at its end.
+pub fn ranks(scene: &mut Scene, frame: &Frame, ranks: &Ranks) {
+    let mut ends: Vec<(f64, f64, String)> = Vec::new();
+    for line in &ranks.lines {
+        let colour = palette::series(line.role.hue);
+        let at: Vec<Option<At>> =
+            line.ranks.iter().enumerate().map(|(k, r)| frame.at(k as f64, (*r)?)).collect();
+        for run in at.split(|p| p.is_none()) {
+            scene.line(&run.iter().flatten().copied().collect::<Vec<_>>(), pen(line.role));
+        }
+        let r = weight(line.role).0 + 1.9;
+        let marker = line.role.marker.unwrap_or(Marker::Circle);
+        at.iter().flatten().for_each(|&p| scene.marker(p, marker, r, colour));
+        if let Some(&(x, y)) = at.iter().flatten().last() {
+            ends.push((x, y, font::cut(&printable_label(&line.label), SMALL, 150.0)));
+        }
+    }
+    // Names of ties move down until they touch no other.
+    ends.sort_by(|a, b| a.1.total_cmp(&b.1));
+    let mut free = f64::NEG_INFINITY;
+    for (x, y, label) in ends {
+        let y = y.max(free);
+        free = y + SMALL + 2.0;
+        scene.text(
+            &label,
+            (x.max(frame.right - 8.0) + 12.0, y),
+            type_of(SMALL, INK, Side::Start, Side::Middle),
+        );
+    }
+}
+
+/// A rule with its label: above the frame where it stands upright, on it at the right where it lies.
+pub fn rule(scene: &mut Scene, frame: &Frame, rule: &Rule) {
+    let axis = if rule.upright { &frame.x } else { &frame.y };
+    let Some(share) = axis.place(rule.at).filter(|_| axis.shows(rule.at)) else { return };
+    let label = printable_label(&rule.label);
+    let pen = Pen::new(GREY, 1.1);
+    if rule.upright {
+        let x = frame.px(share);
+        scene.line(&[(x, frame.top - 3.0), (x, frame.bottom)], pen);
+        let half = font::width(&label, SMALL) / 2.0;
+        let x = x.clamp(frame.left + half, (frame.right - half).max(frame.left + half));
+        scene.text(&label, (x, frame.top - 4.0), type_of(SMALL, INK, Side::Middle, Side::End));
+    } else {
+        let y = frame.py(share);
+        scene.line(&[(frame.left, y), (frame.right, y)], pen);
+        // Below the rule where there is no room above it.
+        let (y, across) = if y - frame.top < 16.0 { (y + 3.0, Side::Start) } else { (y - 3.0, Side::End) };
+        scene.text(&label, (frame.right - 4.0, y), type_of(SMALL, GREY, Side::End, across));
+    }
+}
+
+/// A guide with its ticks; its label stands right of its last point.
+pub fn guide(scene: &mut Scene, frame: &Frame, guide: &Guide) {
+    let at: Vec<At> = guide.points.iter().filter_map(|&(x, y)| frame.at(x, y)).collect();
+    scene.line(&at, Pen::new(PALE, 1.1));
+    for (x, y, label) in &guide.ticks {
+        let Some((x, y)) = frame.at(*x, *y) else { continue };
+        scene.line(&[(x, y - 5.0), (x, y + 5.0)], Pen::new(INK, 1.3));
+        let label = font::cut(&printable_label(label), SMALL, 160.0);
+        let half = font::width(&label, SMALL) / 2.0;
+        let x = x.clamp(frame.left + half, (frame.right - half).max(frame.left + half));
+        scene.text(&label, (x, y + 8.0), type_of(SMALL, INK, Side::Middle, Side::Start));
+    }
+    let Some(&(x, y)) = at.last() else { return };
+    let label = font::cut(&printable_label(&guide.label), FINE, 150.0);
+    scene.text(&label, (x + 11.0, y), type_of(FINE, GREY, Side::Start, Side::Middle));
+}

@@ -1,0 +1,91 @@
+//! Sentences with scored tokens on paper.
+
+use super::super::font;
+use super::super::layers::Tokens;
+use super::super::palette;
+use super::super::scene::{At, Pen, Scene, Side, WHITE};
+use super::{FINE, GREY, INK, SMALL, type_of};
+use crate::base::numbers::short;
+use crate::base::text::printable_label;
+
+/// Size of tokens.
+const WORD: f64 = 13.0;
+/// Height of a strip: box, underline, score.
+const STRIP: f64 = 48.0;
+/// Height of the box of a token.
+const BOX: f64 = 24.0;
+/// Between two lines of strips.
+const BETWEEN: f64 = 10.0;
+/// Longest token and longest name of a strip.
+const LONGEST: f64 = 170.0;
+
+/// A score in few characters.
+pub fn number(score: f64) -> String {
+    short((score * 100.0).round() / 100.0)
+}
+
+/// A small triangle that points up at `tip`: among the highest K.
+pub fn mark(scene: &mut Scene, (x, y): At) {
+    scene.fill(&[(x, y), (x + 4.0, y + 7.0), (x - 4.0, y + 7.0)], INK, 1.0);
+}
+
+/// Draws the strips between two edges from `top`, broken into as many lines as they need, and gives where they end.
+pub fn draw(scene: &mut Scene, tokens: &Tokens, (left, right): (f64, f64), top: f64) -> f64 {
+    let names: Vec<String> =
+        tokens.strips.iter().map(|s| font::cut(&printable_label(&s.label), SMALL, LONGEST)).collect();
+    let start = left + names.iter().map(|n| font::width(n, SMALL)).fold(0.0, f64::max) + 12.0;
+    let columns = tokens.columns();
+    let text = |strip: usize, at: usize| {
+        font::cut(&printable_label(&tokens.strips[strip].tokens[at].text), WORD, LONGEST)
+    };
+    let wide = |column: &Vec<Option<usize>>| {
+        let each = column.iter().enumerate().filter_map(|(k, at)| Some(font::width(&text(k, (*at)?), WORD)));
+        each.fold(22.0, f64::max) + 10.0
+    };
+    let (mut x, mut y) = (start, top);
+    let head = |scene: &mut Scene, y: f64| {
+        for (k, name) in names.iter().enumerate() {
+            let at = (left, y + k as f64 * STRIP + BOX / 2.0);
+            scene.text(name, at, type_of(SMALL, INK, Side::Start, Side::Middle));
+        }
+    };
+    let lines = tokens.strips.len() as f64 * STRIP + BETWEEN;
+    head(scene, y);
+    for column in &columns {
+        let width = wide(column);
+        if x > start && x + width > right {
+            (x, y) = (start, y + lines);
+            head(scene, y);
+        }
+        for (k, at) in column.iter().enumerate() {
+            let Some(at) = *at else { continue };
+            let upper = y + k as f64 * STRIP;
+            token(scene, tokens, (k, at), &text(k, at), ((x, upper), (x + width - 4.0, upper + BOX)));
+        }
+        x += width;
+    }
+    y + lines - BETWEEN
+}
+
+fn token(scene: &mut Scene, tokens: &Tokens, (k, at): (usize, usize), text: &str, (a, b): (At, At)) {
+    let token = &tokens.strips[k].tokens[at];
+    let middle = (a.0 + b.0) / 2.0;
+    let score = token.score.filter(|s| s.is_finite());
+    let colour = score.map_or(WHITE, |s| palette::diverging(s / tokens.largest()));
+    scene.rectangle(a, b, colour, 1.0);
+    scene.frame(a, b, Pen { alpha: 0.35, ..Pen::new(GREY, 0.7) });
+    let ink = if colour.is_light() { INK } else { WHITE };
+    scene.text(text, (middle, (a.1 + b.1) / 2.0), type_of(WORD, ink, Side::Middle, Side::Middle));
+    if token.gold {
+        scene.line(&[(a.0, b.1 + 3.0), (b.0, b.1 + 3.0)], Pen::new(INK, 2.4));
+    }
+    let shift = if token.top { 6.0 } else { 0.0 };
+    if let Some(score) = score {
+        let kind = type_of(FINE, GREY, Side::Middle, Side::Start);
+        scene.text(&number(score), (middle + shift, b.1 + 7.0), kind);
+    }
+    if token.top {
+        let half = score.map_or(0.0, |s| font::width(&number(s), FINE) / 2.0);
+        mark(scene, (middle + shift - half - 6.0, b.1 + 7.0));
+    }
+}

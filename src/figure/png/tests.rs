@@ -1,0 +1,160 @@
+//! Pictures: they decode, say where they come from, and show each layer where it must be.
+
+use super::*;
+use crate::figure::palette::{self, SERIES};
+use crate::figure::samples;
+
+struct Picture {
+    width: u32,
+    height: u32,
+    pixels: Vec<u8>,
+    texts: Vec<(String, String)>,
+}
+
+fn decoded(figure: &Figure) -> Picture {
+    let bytes = to_png(figure).unwrap();
+    // For eyes: PROBITY_PICTURES names a folder that gets every picture.
+    if let Some(folder) = std::env::var_os("PROBITY_PICTURES") {
+        let _ = std::fs::write(std::path::Path::new(&folder).join(format!("{}.png", figure.name)), &bytes);
+    }
+    let mut reader = png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().unwrap();
+    let (width, height) = (reader.info().width, reader.info().height);
+    let texts = reader.info().utf8_text.iter().map(|c| (c.keyword.clone(), c.get_text().unwrap())).collect();
+    let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+    reader.next_frame(&mut pixels).unwrap();
+    Picture { width, height, pixels, texts }
+}
+
+impl Picture {
+    /// Pixels of exactly this colour inside a part of the picture, in shares of its width and height.
+    fn count(&self, Rgb(r, g, b): Rgb, x: (f64, f64), y: (f64, f64)) -> usize {
+        let part = |size: u32, (from, to): (f64, f64)| {
+            (f64::from(size) * from) as usize..(f64::from(size) * to) as usize
+        };
+        let wide = self.width as usize * 3;
+        let rows = part(self.height, y).map(|row| &self.pixels[row * wide..(row + 1) * wide]);
+        rows.flat_map(|row| part(self.width, x).map(move |c| &row[c * 3..c * 3 + 3]))
+            .filter(|p| *p == [r, g, b])
+            .count()
+    }
+
+    fn anywhere(&self, colour: Rgb) -> usize {
+        self.count(colour, (0.0, 1.0), (0.0, 1.0))
+    }
+}
+
+#[test]
+fn the_same_figure_gives_the_same_bytes() {
+    let figure = samples::curves();
+    assert_eq!(to_png(&figure).unwrap(), to_png(&figure).unwrap());
+}
+
+#[test]
+fn every_picture_decodes_and_says_where_it_comes_from() {
+    for figure in samples::all() {
+        let picture = decoded(&figure);
+        assert!((1280..=1600).contains(&picture.width) && picture.height >= 300, "{}", figure.name);
+        for (key, value) in &figure.provenance.entries {
+            let found = picture.texts.iter().find(|(k, _)| *k == keyword(key)).unwrap();
+            assert_eq!(&found.1, value, "{}", figure.name);
+        }
+        // Title above, provenance below.
+        let ink = |from, to| {
+            let wide = picture.width as usize * 3;
+            let rows = (f64::from(picture.height) * from) as usize..(f64::from(picture.height) * to) as usize;
+            picture.pixels[rows.start * wide..rows.end * wide].iter().any(|v| *v < 128)
+        };
+        assert!(ink(0.0, 0.09) && ink(0.93, 1.0), "{}", figure.name);
+    }
+    let picture = decoded(&samples::curves());
+    assert_eq!((picture.width, picture.height), (1600, 1040));
+}
+
+#[test]
+fn lines_and_points_have_the_colours_of_their_roles() {
+    let curves = decoded(&samples::curves());
+    assert!(curves.anywhere(SERIES[1]) > 2000 && curves.anywhere(SERIES[0]) == 0);
+    let power = decoded(&samples::power());
+    for hue in 0..3 {
+        assert!(power.anywhere(SERIES[hue]) > 300, "line {hue}");
+    }
+    let scatter = decoded(&samples::scatter());
+    assert!(scatter.anywhere(SERIES[0]) > 200 && scatter.anywhere(SERIES[1]) > 200);
+}
+
+#[test]
+fn two_nested_bands_are_darker_inside() {
+    let figure = samples::power();
+    let mut plain = figure.clone();
+    plain.name = "power-plain".into();
+    for layer in &mut plain.layers {
+        if let crate::figure::Layer::Line(line) = layer {
+            line.points.iter_mut().for_each(|p| p.inner = None);
+        }
+    }
+    let light = |figure: &Figure| decoded(figure).pixels.iter().map(|v| u64::from(*v)).sum::<u64>();
+    assert!(light(&figure) < light(&plain));
+}
+
+#[test]
+fn bars_stand_on_the_axis_and_differ_without_colour() {
+    let picture = decoded(&samples::bars());
+    // Full bars of the first series, pale ones of the second.
+    let full = |hue: usize| picture.count(SERIES[hue], (0.1, 1.0), (0.15, 0.8));
+    assert!(full(0) > 500, "{}", full(0));
+    let histogram = decoded(&samples::histogram());
+    for hue in 0..3 {
+        assert!(histogram.anywhere(SERIES[hue]) > 300, "series {hue}");
+    }
+}
+
+#[test]
+fn ranges_and_ranks_are_where_their_categories_are() {
+    let picture = decoded(&samples::ranges());
+    for k in 0..6 {
+        let slot = (0.12 + 0.14 * f64::from(k), 0.12 + 0.14 * f64::from(k + 1));
+        for hue in [0, 1] {
+            assert!(picture.count(SERIES[hue], slot, (0.12, 0.85)) > 20, "category {k}, model {hue}");
+        }
+    }
+    let ranks = decoded(&samples::ranks());
+    for hue in 0..5 {
+        assert!(ranks.anywhere(SERIES[hue]) > 500, "line {hue}");
+    }
+}
+
+#[test]
+fn cells_and_tokens_have_the_colours_of_their_values() {
+    let cells = decoded(&samples::cells());
+    assert!(cells.count(palette::diverging(-1.0), (0.1, 0.3), (0.05, 0.3)) > 2000, "upper left");
+    assert!(cells.count(palette::diverging(1.0), (0.6, 0.95), (0.6, 0.9)) > 2000, "lower right");
+    let tokens = decoded(&samples::tokens());
+    for score in [0.9, -0.7, 0.65, -0.5] {
+        assert!(tokens.anywhere(palette::diverging(score)) > 500, "{score}");
+    }
+}
+
+#[test]
+fn the_highlighted_path_of_a_graph_is_lit() {
+    let mut figure = samples::graph();
+    let lit = Rgb(0xd5, 0x5e, 0x00);
+    assert!(decoded(&figure).anywhere(lit) > 2000);
+    figure.name = "causal-plain".into();
+    for layer in &mut figure.layers {
+        if let crate::figure::Layer::Graph(graph) = layer {
+            graph.edges.iter_mut().for_each(|e| e.lit = false);
+            graph.nodes.iter_mut().for_each(|n| n.lit = false);
+        }
+    }
+    assert_eq!(decoded(&figure).anywhere(lit), 0);
+}
+
+#[test]
+fn hostile_text_and_numbers_are_drawn_without_harm() {
+    for figure in [samples::hostile(), samples::hostile_tokens()] {
+        let bytes = to_png(&figure).unwrap();
+        let reader = png::Decoder::new(std::io::Cursor::new(&bytes)).read_info().unwrap();
+        let texts: Vec<String> = reader.info().utf8_text.iter().map(|c| c.get_text().unwrap()).collect();
+        assert!(texts.len() >= 3 && texts.iter().all(|t| !t.contains('\u{1b}')), "{texts:?}");
+    }
+}

@@ -1,0 +1,112 @@
+//! What a series looks like, said without a colour: renderers turn a role into a colour of their palette or theme, a dash and
+//! a marker. Which role means what is the lab's business.
+
+/// The look of a series. A lab gives the same thing the same role in all of its figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Role {
+    /// Number of the hue; palettes have eight and begin again after the last. [`BLACK`] belongs to nothing in particular.
+    pub hue: usize,
+    /// Number of the accent (0, 1 or 2) that a terminal shows in place of the hue: cells are too coarse for three dashes of one hue.
+    pub accent: Option<usize>,
+    /// How lines are drawn; none draws markers alone.
+    pub dash: Option<Dash>,
+    /// Marker at each point.
+    pub marker: Option<Marker>,
+    /// How much it stands out.
+    pub emphasis: Emphasis,
+}
+
+/// The hue for what belongs to no series in particular: black on paper.
+pub const BLACK: usize = 6;
+
+impl Role {
+    /// A solid line of this hue without markers.
+    pub fn line(hue: usize) -> Self {
+        Self { hue, dash: Some(Dash::Solid), ..Self::default() }
+    }
+
+    /// Markers of this hue without a line.
+    pub fn points(hue: usize, marker: Marker) -> Self {
+        Self { hue, marker: Some(marker), ..Self::default() }
+    }
+
+    /// The k-th of several series that have no look of their own: hues in order, markers and dashes that differ as well.
+    pub fn nth(k: usize) -> Self {
+        let dash = [Dash::Solid, Dash::Dashed, Dash::Dotted][k % 3];
+        Self { hue: k, dash: Some(dash), marker: Some(MARKERS[k % MARKERS.len()]), ..Self::default() }
+    }
+
+    /// The role with this dash.
+    #[must_use]
+    pub fn dash(self, dash: Dash) -> Self {
+        Self { dash: Some(dash), ..self }
+    }
+
+    /// The role with this marker.
+    #[must_use]
+    pub fn marker(self, marker: Marker) -> Self {
+        Self { marker: Some(marker), ..self }
+    }
+
+    /// The role with this accent.
+    #[must_use]
+    pub fn accent(self, accent: usize) -> Self {
+        Self { accent: Some(accent), ..self }
+    }
+
+    /// The role drawn heavier.
+    #[must_use]
+    pub fn strong(self) -> Self {
+        Self { emphasis: Emphasis::Strong, ..self }
+    }
+
+    /// The role drawn fainter.
+    #[must_use]
+    pub fn faint(self) -> Self {
+        Self { emphasis: Emphasis::Faint, ..self }
+    }
+}
+
+/// How much a series stands out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Emphasis {
+    /// As the others.
+    #[default]
+    Normal,
+    /// Heavier: the one that the figure is about.
+    Strong,
+    /// Fainter: there for comparison.
+    Faint,
+}
+
+/// Dash of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dash {
+    /// Unbroken.
+    Solid,
+    /// Long strokes.
+    Dashed,
+    /// Dots.
+    Dotted,
+}
+
+/// Marker of a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Marker {
+    /// A ring.
+    Circle,
+    /// A cross.
+    Cross,
+    /// A plus sign.
+    Plus,
+    /// A triangle.
+    Triangle,
+    /// A square.
+    Square,
+    /// A star.
+    Star,
+}
+
+/// Markers in the order in which series get them; the star is kept for the best of something.
+pub const MARKERS: [Marker; 5] =
+    [Marker::Circle, Marker::Triangle, Marker::Square, Marker::Cross, Marker::Plus];

@@ -1,0 +1,83 @@
+//! Results for tests: a finished experiment with four methods on one model.
+
+use std::collections::BTreeMap;
+
+use super::finding::{OptimumFinding, ReliabilityFinding};
+use super::key::{CurveKey, MethodKey, Place};
+use super::oracle::OracleKind;
+use super::results::{Curve, Results};
+use crate::lab::results::Tagged;
+use crate::stats::estimate::Estimate;
+
+fn tagged<T>(value: T) -> Tagged<T> {
+    let (spec, model) = ("0123456789ab".into(), "bert-mini".into());
+    Tagged { spec, model, seed: 0, n: 2400, is_final: true, t: 1.0, level: Some(0.95), value }
+}
+
+/// The results.
+pub fn results() -> Results {
+    let mut results = Results::default();
+    let epsilon = |k: u32| 0.005 * 1000f64.powf(f64::from(k) / 28.0);
+    let alphas = [0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0, 4.0, 8.0];
+    for (method, parameter, count, reach, harm) in [
+        ("alterrep", "alpha", 9, 0.99, 0.15),
+        ("fgsm", "epsilon", 29, 0.9, 0.75),
+        ("pgd", "epsilon", 29, 1.0, 0.6),
+        ("inlp", "rank", 41, 0.45, 0.5),
+    ] {
+        let mut best: Option<OptimumFinding> = None;
+        let mut points = Vec::new();
+        for k in 0..count {
+            let value = match parameter {
+                "epsilon" => epsilon(k),
+                "alpha" => alphas[k as usize],
+                _ => f64::from(k),
+            };
+            let share = f64::from(k) / f64::from(count - 1);
+            let c = reach / (1.0 + (-12.0 * (share - 0.45)).exp());
+            let s = 1.0 - harm / (1.0 + (-12.0 * (share - 0.6)).exp());
+            let around = |m: f64, w: f64| Estimate { mean: m, lo: (m - w).max(0.0), hi: (m + w).min(1.0) };
+            let [completeness, selectivity, reliability] =
+                [around(c, 0.012), around(s, 0.03), around(2.0 * c * s / (c + s), 0.02)];
+            let (method, parameter, options) = (method.to_owned(), parameter.to_owned(), BTreeMap::new());
+            if best.as_ref().is_none_or(|b| b.reliability.mean < reliability.mean) {
+                let (method, parameter) = (method.clone(), parameter.clone());
+                let oracle = OracleKind::Mlp;
+                best = Some(OptimumFinding {
+                    method,
+                    options: BTreeMap::new(),
+                    layer: 4,
+                    oracle,
+                    oracle_layer: Some(4),
+                    parameter,
+                    value,
+                    completeness,
+                    selectivity,
+                    reliability,
+                });
+            }
+            points.push(tagged(ReliabilityFinding {
+                method,
+                options,
+                layer: 4,
+                oracle: OracleKind::Mlp,
+                oracle_layer: 4,
+                parameter,
+                value,
+                completeness,
+                selectivity,
+                reliability,
+                n_c: 2400,
+                n_s: 410,
+                mean_harmonic: reliability.mean,
+                completeness_prior: None,
+            }));
+        }
+        let (model, oracle) = ("bert-mini".into(), OracleKind::Mlp);
+        let place = Place { layer: 4, oracle_layer: Some(4) };
+        let key = CurveKey { model, place, method: MethodKey::named(method), oracle };
+        results.curves.push(Curve { key, parameter: parameter.into(), points });
+        results.optima.push(tagged(best.unwrap()));
+    }
+    results
+}

@@ -1,0 +1,58 @@
+//! Values as density where there is no colour: fuller glyphs for larger values, other glyphs below zero.
+
+use crate::figure::layers::{Cells, Shades};
+use crate::figure::palette::{self, Rgb};
+
+/// From empty to full, for values that rise from nothing and for those above zero.
+const RISING: [[char; 5]; 2] = [[' ', '░', '▒', '▓', '█'], [' ', '.', ':', '*', '#']];
+/// From empty to full below zero.
+const FALLING: [[char; 5]; 2] = [[' ', '-', '=', '≡', '■'], [' ', '-', '=', 'o', 'O']];
+
+/// The glyph of a signed share of -1 to 1.
+pub fn signed(share: f64, ascii: bool) -> char {
+    let set = if share < 0.0 { &FALLING } else { &RISING };
+    set[usize::from(ascii)][level(share.abs())]
+}
+
+/// The glyph of a share of 0 to 1.
+pub fn rising(share: f64, ascii: bool) -> char {
+    RISING[usize::from(ascii)][level(share)]
+}
+
+fn level(share: f64) -> usize {
+    // A cast makes no number of NaN: zero.
+    (share.clamp(0.0, 1.0) * 4.0).round() as usize
+}
+
+/// Position of a value between the ends of the cells' range: 0 to 1, or -1 to 1 where signed.
+pub fn share(cells: &Cells, value: f64) -> f64 {
+    let (lo, hi) = cells.range;
+    let share = if hi > lo { ((value - lo) / (hi - lo)).clamp(0.0, 1.0) } else { 0.5 };
+    if cells.shades == Shades::Diverging { 2.0 * share - 1.0 } else { share }
+}
+
+/// The colour of such a position.
+pub fn colour(cells: &Cells, share: f64) -> Rgb {
+    if cells.shades == Shades::Diverging { palette::diverging(share) } else { palette::rising(share) }
+}
+
+/// The glyph of such a position.
+pub fn glyph(cells: &Cells, share: f64, ascii: bool) -> char {
+    if cells.shades == Shades::Diverging { signed(share, ascii) } else { rising(share, ascii) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sign_and_size_can_be_read_without_colour() {
+        for ascii in [false, true] {
+            let all: std::collections::BTreeSet<char> =
+                (-4..=4).map(|k| signed(f64::from(k) / 4.0, ascii)).collect();
+            assert_eq!(all.len(), 9);
+            assert!(!ascii || all.iter().all(char::is_ascii));
+        }
+        assert_eq!((signed(f64::NAN, true), rising(7.0, true)), (' ', '#'));
+    }
+}

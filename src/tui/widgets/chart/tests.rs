@@ -1,0 +1,120 @@
+//! What each kind of layer looks like on cells.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::widgets::Widget;
+
+use super::*;
+use crate::figure::samples;
+use crate::tui::theme::Surroundings;
+
+fn theme(no_color: bool) -> Theme {
+    Theme::choose(None, &Surroundings { no_color, light: false }).unwrap().remove(0)
+}
+
+fn buffer(figure: &Figure, (columns, rows): (u16, u16), glyphs: Glyphs, no_color: bool) -> Buffer {
+    let area = Rect::new(0, 0, columns, rows);
+    let mut buffer = Buffer::empty(area);
+    let form = Form::Lines;
+    Chart { figure, theme: &theme(no_color), glyphs, form }.render(area, &mut buffer);
+    buffer
+}
+
+fn text(buffer: &Buffer) -> String {
+    let wide = usize::from(buffer.area.width);
+    let mut out = String::new();
+    for row in buffer.content().chunks(wide) {
+        let mut skip = 0;
+        let mut line = String::new();
+        for cell in row {
+            if skip > 0 {
+                skip -= 1;
+                continue;
+            }
+            line.push_str(cell.symbol());
+            skip = width(cell.symbol()).saturating_sub(1);
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// Rooms of the chart on screens of 120×40 and 80×24.
+const SIZES: [(u16, u16); 2] = [(86, 20), (56, 12)];
+
+#[test]
+fn every_layer_looks_right_in_braille() {
+    for figure in samples::all() {
+        for size in SIZES {
+            let drawn = text(&buffer(&figure, size, Glyphs::Braille, false));
+            insta::assert_snapshot!(format!("{}_{}x{}", figure.name, size.0, size.1), drawn);
+        }
+    }
+}
+
+#[test]
+fn every_layer_looks_right_without_colour_and_in_ascii() {
+    for figure in samples::all() {
+        let drawn = text(&buffer(&figure, (86, 20), Glyphs::Ascii, true));
+        insta::assert_snapshot!(format!("{}_ascii_no_colour", figure.name), drawn);
+    }
+    for figure in [samples::curves(), samples::cells(), samples::tokens()] {
+        let drawn = text(&buffer(&figure, (86, 20), Glyphs::Blocks, true));
+        insta::assert_snapshot!(format!("{}_blocks_no_colour", figure.name), drawn);
+    }
+}
+
+#[test]
+fn ascii_is_ascii_and_no_colour_has_none() {
+    for figure in samples::all() {
+        let plain = buffer(&figure, (86, 20), Glyphs::Ascii, true);
+        for cell in plain.content() {
+            let ours = !matches!(cell.symbol(), "中" | "文" | "ε" | "א" | "ר" | "ו" | "ן" | "∞" | "…");
+            assert!(!ours || cell.symbol().is_ascii(), "{}: {}", figure.name, cell.symbol());
+            assert!(cell.fg == Color::Reset && cell.bg == Color::Reset, "{}", figure.name);
+        }
+    }
+    let coloured = buffer(&samples::tokens(), (86, 20), Glyphs::Braille, false);
+    assert!(coloured.content().iter().any(|c| matches!(c.bg, Color::Indexed(_))));
+}
+
+#[test]
+fn every_size_and_every_content_is_drawn_without_harm() {
+    let mut figures = samples::all();
+    figures.extend([samples::hostile(), samples::hostile_tokens(), Figure::default()]);
+    for figure in &figures {
+        for size in [(0, 0), (1, 1), (5, 2), (9, 4), (12, 6), (20, 5), (31, 9), (200, 60)] {
+            for glyphs in [Glyphs::Braille, Glyphs::Blocks, Glyphs::Ascii] {
+                let drawn = text(&buffer(figure, size, glyphs, size.0 % 2 == 0));
+                assert!(!drawn.chars().any(|c| c.is_control() && c != '\n'));
+            }
+            let _ = value_at(figure, Rect::new(3, 3, size.0, size.1), 7);
+        }
+    }
+}
+
+#[test]
+fn a_column_gives_the_value_that_is_drawn_there() {
+    let figure = samples::curves();
+    let area = Rect::new(0, 0, 86, 20);
+    let stage = Stage::new(&figure, area).unwrap();
+    let column = stage.column(0.1).unwrap();
+    let value = value_at(&figure, area, column).unwrap();
+    assert!((value / 0.1).ln().abs() < 0.1, "{value}");
+    assert_eq!(value_at(&samples::tokens(), area, 3), None);
+}
+
+#[test]
+fn aligned_tokens_stand_in_the_same_column_whatever_their_script() {
+    let drawn = text(&buffer(&samples::tokens(), (120, 20), Glyphs::Braille, false));
+    let column = |row: usize, word: &str| {
+        let line = drawn.lines().nth(row).unwrap();
+        line.find(word).map(|at| width(&line[..at]))
+    };
+    for word in ["keys", "the", "中文", "[MASK]"] {
+        assert_eq!(column(1, word), column(3, word), "{word}\n{drawn}");
+        assert!(column(1, word).is_some());
+    }
+    assert_eq!(column(1, "cabinet"), column(3, "ארון"));
+}
