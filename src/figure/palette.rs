@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn colours_have_near_numbers_on_a_terminal() {
         assert_eq!(Rgb(255, 0, 0).indexed(), 196);
-        assert_eq!(Rgb(247, 247, 247).indexed(), 255);
+        assert_eq!(Rgb(120, 120, 120).indexed(), 243);
         assert_eq!(Rgb(0, 0, 0).indexed(), 16);
     }
 

@@ -47,17 +47,20 @@ pub fn draw(scene: &mut Scene, graph: &Graph, (left, right): (f64, f64), top: f6
             Placed { room: Room { at: (x, y), half: (half, NODE / 2.0) }, label }
         })
         .collect();
-    // The highlighted path lies over the rest.
+    // The highlighted path lies over the rest, and labels over all arrows.
+    let mut named = Vec::new();
     for lit in [false, true] {
         for edge in graph.edges.iter().filter(|e| e.lit == lit && e.from != e.to) {
             if let (Some(from), Some(to)) = (nodes.get(edge.from), nodes.get(edge.to)) {
                 let others = nodes.iter().enumerate().filter(|(k, _)| *k != edge.from && *k != edge.to);
                 let others: Vec<Room> = others.map(|(_, n)| n.room).collect();
                 let line = course(&from.room, &to.room, &others, 6.0);
-                arrow(scene, &line, (&printable_label(&edge.label), lit));
+                arrow(scene, &line, lit);
+                named.push((line, printable_label(&edge.label), lit));
             }
         }
     }
+    named.iter().for_each(|(line, label, lit)| name(scene, line, (label, *lit)));
     for (node, placed) in graph.nodes.iter().zip(&nodes) {
         let Room { at: (x, y), half } = placed.room;
         let (a, b) = ((x - half.0, y - half.1), (x + half.0, y + half.1));
@@ -69,7 +72,7 @@ pub fn draw(scene: &mut Scene, graph: &Graph, (left, right): (f64, f64), top: f6
     top + height
 }
 
-fn arrow(scene: &mut Scene, line: &[At], (label, lit): (&str, bool)) {
+fn arrow(scene: &mut Scene, line: &[At], lit: bool) {
     let colour = if lit { LIT } else { GREY };
     let (Some(&tip), true) = (line.last(), line.len() > 3) else { return };
     let before = line[line.len() - 3];
@@ -79,11 +82,14 @@ fn arrow(scene: &mut Scene, line: &[At], (label, lit): (&str, bool)) {
     let (long, half) = if lit { (11.0, 5.5) } else { (9.0, 4.5) };
     let wing = |side: f64| (tip.0 - ux * long - uy * half * side, tip.1 - uy * long + ux * half * side);
     scene.fill(&[tip, wing(1.0), wing(-1.0)], colour, 1.0);
-    if !label.is_empty() {
-        let middle = line[line.len() / 2];
-        let label = font::cut(label, SMALL, 140.0);
-        let half = font::width(&label, SMALL) / 2.0 + 3.0;
-        scene.rectangle((middle.0 - half, middle.1 - 8.0), (middle.0 + half, middle.1 + 8.0), WHITE, 1.0);
-        scene.text(&label, middle, type_of(SMALL, colour, Side::Middle, Side::Middle));
-    }
+}
+
+/// A label on its arrow, before the middle, where arrows are less likely to cross.
+fn name(scene: &mut Scene, line: &[At], (label, lit): (&str, bool)) {
+    let Some(&at) = line.get(line.len() * 2 / 5).filter(|_| !label.is_empty()) else { return };
+    let colour = if lit { LIT } else { GREY };
+    let label = font::cut(label, SMALL, 140.0);
+    let half = font::width(&label, SMALL) / 2.0 + 3.0;
+    scene.rectangle((at.0 - half, at.1 - 8.0), (at.0 + half, at.1 + 8.0), WHITE, 1.0);
+    scene.text(&label, at, type_of(SMALL, colour, Side::Middle, Side::Middle));
 }

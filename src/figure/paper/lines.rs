@@ -4,13 +4,15 @@ use super::super::font;
 use super::super::layers::{Guide, Line, Points, Ranks, Rule};
 use super::super::palette;
 use super::super::role::Marker;
-use super::super::scene::{At, Pen, Scene, Side};
+use super::super::scene::{At, Pen, Scene, Side, Type, WHITE};
 use super::frame::Frame;
 use super::{FINE, GREY, INK, PALE, SMALL, pen, type_of, weight};
 use crate::base::text::printable_label;
 
-/// Opacity of a wide band; a narrow one inside it lies over it.
-const BAND: f64 = 0.15;
+/// Opacity of a wide band.
+const BAND: f64 = 0.14;
+/// Opacity of a narrow one, over the wide one.
+const INNER: f64 = 0.26;
 
 /// Consecutive points that a line may join: none is joined across the gap between zero and a logarithmic axis.
 fn runs<T: Copy>(frame: &Frame, points: &[(f64, T)]) -> Vec<Vec<T>> {
@@ -48,7 +50,7 @@ pub fn bands(scene: &mut Scene, frame: &Frame, line: &Line) {
             }
             let upper = run.iter().map(|&(x, _, hi)| (x, hi));
             let lower = run.iter().rev().map(|&(x, lo, _)| (x, lo));
-            scene.fill(&upper.chain(lower).collect::<Vec<_>>(), colour, BAND);
+            scene.fill(&upper.chain(lower).collect::<Vec<_>>(), colour, if inner { INNER } else { BAND });
         }
     }
 }
@@ -91,6 +93,9 @@ pub fn points(scene: &mut Scene, frame: &Frame, points: &Points) {
         let along = p.y_band.and_then(|(lo, hi)| frame.at(p.x, lo).zip(frame.at(p.x, hi)));
         for (a, b) in [across, along].into_iter().flatten() {
             scene.line(&[a, b], thin);
+            let box_of = |p: f64, q: f64| (p.min(q) - 1.0, p.max(q) + 1.0);
+            let ((l, r), (t, u)) = (box_of(a.0, b.0), box_of(a.1, b.1));
+            taken.push(((l, t), (r, u)));
         }
         scene.marker((x, y), marker, R, colour);
         taken.push(((x - R, y - R), (x + R, y + R)));
@@ -155,6 +160,19 @@ pub fn ranks(scene: &mut Scene, frame: &Frame, ranks: &Ranks) {
     }
 }
 
+/// A label on the data, on a patch of paper that keeps it readable.
+fn label_on_data(scene: &mut Scene, text: &str, at: At, kind: Type) {
+    let wide = font::width(text, kind.size);
+    let left = match kind.along {
+        Side::Start => at.0,
+        Side::Middle => at.0 - wide / 2.0,
+        Side::End => at.0 - wide,
+    };
+    let top = if kind.across == Side::End { at.1 - kind.size } else { at.1 };
+    scene.rectangle((left - 2.0, top), (left + wide + 2.0, top + kind.size), WHITE, 0.8);
+    scene.text(text, at, kind);
+}
+
 /// A rule with its label: above the frame where it stands upright, on it at the right where it lies.
 pub fn rule(scene: &mut Scene, frame: &Frame, rule: &Rule) {
     let axis = if rule.upright { &frame.x } else { &frame.y };
@@ -172,7 +190,7 @@ pub fn rule(scene: &mut Scene, frame: &Frame, rule: &Rule) {
         scene.line(&[(frame.left, y), (frame.right, y)], pen);
         // Below the rule where there is no room above it.
         let (y, across) = if y - frame.top < 16.0 { (y + 3.0, Side::Start) } else { (y - 3.0, Side::End) };
-        scene.text(&label, (frame.right - 4.0, y), type_of(SMALL, GREY, Side::End, across));
+        label_on_data(scene, &label, (frame.right - 4.0, y), type_of(SMALL, INK, Side::End, across));
     }
 }
 
@@ -186,7 +204,7 @@ pub fn guide(scene: &mut Scene, frame: &Frame, guide: &Guide) {
         let label = font::cut(&printable_label(label), SMALL, 160.0);
         let half = font::width(&label, SMALL) / 2.0;
         let x = x.clamp(frame.left + half, (frame.right - half).max(frame.left + half));
-        scene.text(&label, (x, y + 8.0), type_of(SMALL, INK, Side::Middle, Side::Start));
+        label_on_data(scene, &label, (x, y + 8.0), type_of(SMALL, INK, Side::Middle, Side::Start));
     }
     let Some(&(x, y)) = at.last() else { return };
     let label = font::cut(&printable_label(&guide.label), FINE, 150.0);

@@ -38,13 +38,9 @@ impl Chart<'_> {
         let left = plot.x - 1;
         let room = left - buffer.area.x.min(left);
         for tick in y_ticks(&stage.y, plot.height).iter().filter(|t| !t.label.is_empty()) {
-            let share = 1.0 - tick.at;
-            let row = if stage.y.categories().is_some() {
-                (share * f64::from(plot.height)) as u16
-            } else {
-                (share * f64::from(plot.height - 1)).round() as u16
-            };
-            let row = plot.y + row.min(plot.height - 1);
+            let value = stage.y.value(tick.at);
+            let value = if stage.y.categories().is_some() { value.round() } else { value };
+            let Some(row) = stage.row(value) else { continue };
             let most = room.min(self.label_room(stage));
             let label = fit(&tick.label, most.into()).into_owned();
             buffer.set_string(left - (width(&label) as u16).min(most), row, label, style);

@@ -3,7 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::style::Style;
 
-use super::{Chart, Stage, background, ramp};
+use super::{Chart, Stage, background, ramp, slot};
 use crate::base::numbers::short;
 use crate::base::text::{printable, width};
 use crate::figure::layers::{Cell, Cells};
@@ -17,11 +17,10 @@ impl Chart<'_> {
         let columns = stage.x.categories().map_or(0, <[String]>::len);
         let rows = stage.y.categories().map_or(0, <[String]>::len);
         let plot = stage.plot;
-        let edge = |k: usize, count: usize, room: u16| (k * usize::from(room) / count.max(1)) as u16;
         for (r, row) in cells.rows.iter().take(rows).enumerate() {
             for (c, cell) in row.iter().take(columns).enumerate() {
-                let (left, right) = (edge(c, columns, plot.width), edge(c + 1, columns, plot.width));
-                let (top, bottom) = (edge(r, rows, plot.height), edge(r + 1, rows, plot.height));
+                let (left, right) = slot(c, columns, plot.width);
+                let (top, bottom) = slot(r, rows, plot.height);
                 if right > left && bottom > top {
                     let area = (plot.x + left..plot.x + right, plot.y + top..plot.y + bottom);
                     self.cell(cells, cell, area, buffer);

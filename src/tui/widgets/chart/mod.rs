@@ -96,8 +96,10 @@ impl Stage {
     /// The row of a value; none off the axis.
     fn row(&self, value: f64) -> Option<u16> {
         let share = 1.0 - self.y.place(value).filter(|_| self.y.shows(value))?;
-        Some(if self.y.categories().is_some() {
-            self.plot.y + ((share * f64::from(self.plot.height)) as u16).min(self.plot.height - 1)
+        Some(if let Some(names) = self.y.categories() {
+            // The middle of the rows that cells of this category take.
+            let (from, to) = slot(value.round().max(0.0) as usize, names.len(), self.plot.height);
+            self.plot.y + (from + to.max(from + 1) - 1) / 2
         } else {
             self.plot.y + (share * f64::from(self.plot.height - 1)).round() as u16
         })
@@ -113,6 +115,12 @@ impl Stage {
         let column = if self.x.categories().is_some() { wide(h) } else { place(h, columns) };
         Some((column, place(v, rows)))
     }
+}
+
+/// The first column or row of the k-th of several categories, and the one behind its last.
+fn slot(k: usize, count: usize, room: u16) -> (u16, u16) {
+    let edge = |k: usize| (k * usize::from(room) / count.max(1)).min(usize::from(room)) as u16;
+    (edge(k), edge(k + 1))
 }
 
 /// The value of the horizontal axis at a column of the screen, clamped to the axis; none where nothing is drawn.

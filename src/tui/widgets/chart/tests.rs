@@ -21,7 +21,7 @@ fn buffer(figure: &Figure, (columns, rows): (u16, u16), glyphs: Glyphs, no_color
 }
 
 fn text(buffer: &Buffer) -> String {
-    let wide = usize::from(buffer.area.width);
+    let wide = usize::from(buffer.area.width).max(1);
     let mut out = String::new();
     for row in buffer.content().chunks(wide) {
         let mut skip = 0;
