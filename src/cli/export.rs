@@ -1,14 +1,16 @@
 //! `probity export`: a figure of a recorded session as PNG, SVG or CSV.
 
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::error::CliError;
 use super::{output, replay};
+use crate::base::files::{FileError, Whole};
 use crate::base::numbers::number;
 use crate::engine::board::Board;
-use crate::figure::{self, Figure};
+use crate::figure::{self, Figure, FigureError};
 use crate::lab::Details;
 
 /// Write a figure of a recorded session to a file.
@@ -26,6 +28,9 @@ pub struct ExportArgs {
     /// File to write; its extension is the format.
     #[arg(long, short, value_name = "FILE.png|.svg|.csv")]
     pub out: PathBuf,
+    /// Replace a file that is there already.
+    #[arg(long)]
+    pub force: bool,
     /// Model to draw [default: the first].
     #[arg(long)]
     pub model: Option<String>,
@@ -43,15 +48,30 @@ pub struct ExportArgs {
 /// Draws the figure and writes it.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a session, figure, model, method or oracle that is not there, [`CliError::Failed`] where the file
-/// cannot be written.
+/// [`CliError::Usage`] for a session, figure, model, method or oracle that is not there and for a file that is,
+/// [`CliError::Failed`] where it cannot be written.
 pub fn export(args: &ExportArgs) -> Result<(), CliError> {
     let session = replay::open(&args.session)?;
     let mut figure = pick(&session.board(), args)?;
     figure.provenance.entries.push(("session".into(), args.session.clone()));
-    figure::export(&figure, &args.out)?;
-    output::say(&crate::base::text::printable_label(&format!("wrote {}", args.out.display())));
+    write(&figure, &args.out, args.force)?;
+    output::say(&format!("wrote {}", output::full(&args.out)));
     Ok(())
+}
+
+/// Writes a figure in the format that the extension of its file names. A file that is there already is replaced only by
+/// `force`.
+///
+/// # Errors
+/// [`CliError::Usage`] for another extension or a file that is there, [`CliError::Failed`] where drawing or writing fails.
+pub fn write(figure: &Figure, path: &Path, force: bool) -> Result<(), CliError> {
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+    let bytes =
+        figure::render(figure, extension)?.ok_or_else(|| FigureError::Extension { path: path.to_owned() })?;
+    let mut whole = Whole::new(path, force)?;
+    let written = whole.file().write_all(&bytes);
+    written.map_err(|source| FileError::Write { path: path.to_owned(), source })?;
+    Ok(whole.place()?)
 }
 
 fn pick(board: &Board, args: &ExportArgs) -> Result<Figure, CliError> {
