@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use crate::common::{LARGE, Probity, json_lines};
 
-/// Starts a long run through a shell, sends these signals once training has begun, and gives exit code, standard output
+/// Starts a long run through a shell, sends these signals once the engine is at work, and gives exit code, standard output
 /// and standard error.
 fn stopped(probity: &Probity, shell: &str, args: &[&str], signals: &[&str]) -> (i32, Vec<u8>, String) {
     let spec = probity.file("large.toml", LARGE);
@@ -15,8 +15,7 @@ fn stopped(probity: &Probity, shell: &str, args: &[&str], signals: &[&str]) -> (
     command.env("PROBITY_CACHE_DIR", probity.state.path()).env("HF_HUB_OFFLINE", "1");
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
-    // Training has begun: the attacked probe, before all others.
-    assert!(stderr.any(|line| line.unwrap().contains("interventional subject_number")));
+    assert!(stderr.any(|line| line.unwrap().contains("examples for bert-mini")));
     let rest = std::thread::spawn(move || stderr.map_while(Result::ok).collect::<Vec<_>>());
     let pid = child.id().to_string();
     for signal in signals {

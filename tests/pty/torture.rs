@@ -93,10 +93,13 @@ fn round(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
 
 /// Kills the program in the middle of its work: what was recorded replays, and nothing half-written stands around.
 fn killed(headless: bool, rng: &mut ChaCha8Rng) -> Option<f64> {
-    let args: &[&str] =
-        if headless { &["run", "spec.toml", "--out", "out"] } else { &["--spec", "spec.toml"] };
+    let (args, seen): (&[&str], &str) = if headless {
+        (&["run", "spec.toml", "--out", "out"], "examples for bert-mini")
+    } else {
+        (&["--spec", "spec.toml"], "Interventions")
+    };
     let mut screen = Screen::start(LARGE, args);
-    screen.sees("subject_number");
+    screen.sees(seen);
     pause(rng, 1500);
     send("KILL", screen.child.process_id().unwrap());
     screen.child.wait().unwrap();
@@ -114,11 +117,9 @@ fn torture() {
     let mut longest: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
     for k in 0..rounds {
         let blow = BLOWS[k % BLOWS.len()];
-        let begun = Instant::now();
         let seconds = round(blow, &mut ChaCha8Rng::seed_from_u64(k as u64));
         let entry = longest.entry(blow).or_default();
         *entry = (entry.0 + 1, entry.1.max(seconds.unwrap_or(0.0)));
-        println!("{k} {blow} {:.1} s", begun.elapsed().as_secs_f64());
     }
     for (blow, (count, seconds)) in longest {
         println!("{blow}: {count} rounds, longest {seconds:.2} s to the end");
