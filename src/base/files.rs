@@ -2,11 +2,15 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
-/// Names of files that are being written begin so; what a killed process left is found by it.
+/// Names of files that are being written begin so, and go on with the number of the process that writes them; what a
+/// killed process left is found by both.
 pub const UNFINISHED: &str = ".probity-";
+/// What nobody has written to for so long is removed where its process is no more.
+const STALE: Duration = Duration::from_secs(3600);
 
 /// Why a file could not be put in its place.
 #[derive(Debug, thiserror::Error)]
@@ -14,6 +18,14 @@ pub enum FileError {
     /// Something stands there and may not be replaced.
     #[error("{} is there already; --force replaces it", .0.display())]
     There(PathBuf),
+    /// What stands there is no file: a folder, a device, a pipe.
+    #[error("{} is {what}; name a file", path.display())]
+    NoFile {
+        /// What was named.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
     /// The system refused.
     #[error("cannot write {}: {source}", path.display())]
     Write {
@@ -25,16 +37,72 @@ pub enum FileError {
 }
 
 /// A new file beside `path`, to be renamed there when it is whole. It gets the permissions that a file made in the usual
-/// way would have.
+/// way would have. What killed processes left in the folder is removed.
 ///
 /// # Errors
 /// The system's reason.
 pub fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    sweep(folder);
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.prefix(UNFINISHED).tempfile_in(folder)
+    builder.prefix(&format!("{UNFINISHED}{}-", std::process::id())).tempfile_in(folder).map_err(bare)
+}
+
+/// An error without the name of the unfinished file, which nobody knows.
+fn bare(error: std::io::Error) -> std::io::Error {
+    let inner = error.get_ref().and_then(std::error::Error::source).and_then(|e| e.downcast_ref());
+    inner.and_then(std::io::Error::raw_os_error).map_or(error, std::io::Error::from_raw_os_error)
+}
+
+/// Removes unfinished files of processes that are no more. Best effort: whoever writes here next tries again.
+fn sweep(folder: &Path) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(rest) = name.to_str().and_then(|n| n.strip_prefix(UNFINISHED)) else { continue };
+        let old = entry.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
+        let owner = rest.split_once('-').and_then(|(pid, _)| pid.parse().ok());
+        if old.is_some_and(|age| age > STALE) && !owner.is_some_and(is_running) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Whether there is a process of this number.
+#[cfg(unix)]
+fn is_running(pid: i32) -> bool {
+    let Some(pid) = rustix::process::Pid::from_raw(pid) else { return false };
+    // Only "no such process" says that it is gone: somebody else's may not be asked.
+    !matches!(rustix::process::test_kill_process(pid), Err(e) if e == rustix::io::Errno::SRCH)
+}
+
+#[cfg(not(unix))]
+fn is_running(_: i32) -> bool {
+    false
+}
+
+/// What a path is that no file may be written to; none for a file, or where nothing is.
+fn obstacle(path: &Path) -> Option<&'static str> {
+    let kind = std::fs::metadata(path).ok()?.file_type();
+    if kind.is_file() {
+        return None;
+    }
+    if kind.is_dir() {
+        return Some("a folder");
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::FileTypeExt;
+        if kind.is_block_device() || kind.is_char_device() {
+            return Some("a device");
+        }
+        if kind.is_fifo() {
+            return Some("a pipe");
+        }
+    }
+    Some("no regular file")
 }
 
 /// Writes a file beside its place and renames it there, replacing what stands there.
@@ -43,7 +111,7 @@ pub fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
 /// The system's reason.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut file = beside(path)?;
-    file.write_all(bytes)?;
+    file.as_file_mut().write_all(bytes)?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|e| e.error)?;
     Ok(())
@@ -51,34 +119,73 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 
 /// A file that is written beside its place and put there when it is whole.
 #[derive(Debug)]
-pub struct Whole<'a> {
-    /// What is written to.
-    pub file: NamedTempFile,
-    path: &'a Path,
+pub struct Whole {
+    file: NamedTempFile,
+    path: PathBuf,
     force: bool,
 }
 
-impl<'a> Whole<'a> {
-    /// For `path`. What stands there already is replaced only by `force`.
+impl Whole {
+    /// For `path`. What stands there already is replaced only by `force`, and only where it is a file; behind a link, the
+    /// file that it leads to is replaced.
     ///
     /// # Errors
     /// [`FileError`].
-    pub fn new(path: &'a Path, force: bool) -> Result<Self, FileError> {
-        if !force && path.symlink_metadata().is_ok() {
+    pub fn new(path: &Path, force: bool) -> Result<Self, FileError> {
+        if let Some(what) = obstacle(path) {
+            return Err(FileError::NoFile { path: path.to_owned(), what });
+        }
+        let about = path.symlink_metadata();
+        if !force && about.is_ok() {
             return Err(FileError::There(path.to_owned()));
         }
-        let file = beside(path).map_err(|source| FileError::Write { path: path.to_owned(), source })?;
-        Ok(Self { file, path, force })
+        let fail = |source| FileError::Write { path: path.to_owned(), source };
+        let target = if about.is_ok_and(|m| m.is_symlink()) {
+            path.canonicalize().map_err(fail)?
+        } else {
+            path.to_owned()
+        };
+        let file = beside(&target).map_err(fail)?;
+        Ok(Self { file, path: target, force })
     }
 
-    /// Puts it in its place.
+    /// What is written to.
+    pub fn file(&mut self) -> &mut std::fs::File {
+        self.file.as_file_mut()
+    }
+
+    /// Another handle of the file.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn another(&self) -> std::io::Result<std::fs::File> {
+        self.file.as_file().try_clone()
+    }
+
+    /// Puts it at another place than it was meant for, whatever stands there.
+    ///
+    /// # Errors
+    /// [`FileError::Write`].
+    pub fn place_at(self, path: &Path) -> Result<(), FileError> {
+        Self { path: path.to_owned(), force: true, ..self }.place()
+    }
+
+    /// Puts it in its place, once it is on the disk.
     ///
     /// # Errors
     /// [`FileError`], also where something has come to stand there in the meantime.
     pub fn place(self) -> Result<(), FileError> {
         let Self { file, path, force } = self;
-        let placed = if force { file.persist(path) } else { file.persist_noclobber(path) };
-        placed.map(|_| ()).map_err(|e| FileError::Write { path: path.to_owned(), source: e.error })
+        // A full disk may show only here; what stands at the place stays.
+        if let Err(source) = file.as_file().sync_all() {
+            return Err(FileError::Write { path, source });
+        }
+        let placed = if force { file.persist(&path) } else { file.persist_noclobber(&path) };
+        match placed {
+            Ok(_) => Ok(()),
+            Err(e) if e.error.kind() == std::io::ErrorKind::AlreadyExists => Err(FileError::There(path)),
+            Err(e) => Err(FileError::Write { path, source: e.error }),
+        }
     }
 }
 
@@ -103,13 +210,70 @@ mod tests {
         write_whole(&path, b"one").unwrap();
         assert!(matches!(Whole::new(&path, false), Err(FileError::There(_))));
         let mut whole = Whole::new(&path, true).unwrap();
-        whole.file.write_all(b"two").unwrap();
+        whole.file().write_all(b"two").unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"one", "not before it is whole");
         whole.place().unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), b"two");
         let names: Vec<_> =
             std::fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(names, ["a.txt"], "nothing is left beside it");
+    }
+
+    #[test]
+    fn what_killed_processes_left_is_removed_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let old = std::time::SystemTime::now() - 2 * STALE;
+        let file = |name: String, aged: bool| {
+            let path = folder.path().join(name);
+            let file = std::fs::File::create(&path).unwrap();
+            if aged {
+                file.set_modified(old).unwrap();
+            }
+            path
+        };
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let (dead, own) = (ended.id(), std::process::id());
+        let gone = [format!("{UNFINISHED}{dead}-a"), format!("{UNFINISHED}Abc123")].map(|n| file(n, true));
+        let kept = [
+            file(format!("{UNFINISHED}{own}-a"), true),
+            file(format!("{UNFINISHED}{dead}-b"), false),
+            file("results.csv".into(), true),
+        ];
+        write_whole(&folder.path().join("new"), b"x").unwrap();
+        assert!(gone.iter().all(|p| !p.exists()), "left by processes that are no more");
+        assert!(kept.iter().all(|p| p.exists()), "being written, or not ours");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_files_are_replaced_and_links_stay_links() {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, what) in [(Path::new("/dev/null"), "a device"), (folder.path(), "a folder")] {
+            for force in [false, true] {
+                let error = Whole::new(path, force).unwrap_err().to_string();
+                assert!(error.contains(what), "{error}");
+            }
+        }
+        let (target, link) = (folder.path().join("target"), folder.path().join("link"));
+        std::fs::write(&target, b"one").unwrap();
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        assert!(matches!(Whole::new(&link, false), Err(FileError::There(_))));
+        let mut whole = Whole::new(&link, true).unwrap();
+        whole.file().write_all(b"two").unwrap();
+        whole.place().unwrap();
+        assert!(link.symlink_metadata().unwrap().is_symlink());
+        assert_eq!(std::fs::read(&target).unwrap(), b"two");
+    }
+
+    #[test]
+    fn what_came_to_stand_there_meanwhile_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let whole = Whole::new(&path, false).unwrap();
+        std::fs::write(&path, b"theirs").unwrap();
+        assert!(matches!(whole.place(), Err(FileError::There(_))));
+        assert_eq!(std::fs::read(&path).unwrap(), b"theirs");
     }
 
     #[test]

@@ -6,6 +6,7 @@ pub mod matrix;
 pub mod numbers;
 pub mod problem;
 pub mod pulse;
+pub mod signals;
 pub mod size;
 pub mod suggest;
 pub mod text;

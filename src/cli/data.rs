@@ -21,6 +21,9 @@ use crate::corpus::sets::{SetError, Source};
 use crate::engine::data::{self as engine, DataQuestion, DataRequest, Parts};
 use crate::lab::examples::TaskSpec;
 
+/// What errors call the output where no file is named.
+const STDOUT: &str = "to standard output";
+
 /// Subcommands of `data`.
 #[derive(Debug, Subcommand)]
 pub enum DataCommand {
@@ -43,7 +46,7 @@ label. Agreement sentences have the frequencies of the lab's own; `data = \"agre
     Make(make::MakeArgs),
     /// Say what a file or folder is, count its rows, and show the first ones.
     #[command(
-        after_help = "Examples:\n  probity data show facts.jsonl.gz\n  probity data show LAMA/data --limit 3\n  probity data show agreement"
+        after_help = "Examples:\n  probity data show facts.jsonl.gz\n  probity data show LAMA/data --limit 3\n  probity data show agreement facts"
     )]
     Show(ShowArgs),
     /// Say what is dropped and why: duplicates, objects of several tokens, N-M relations, skewed labels and more.
@@ -61,12 +64,13 @@ label. Agreement sentences have the frequencies of the lab's own; `data = \"agre
 /// What `show` takes.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
-    /// File or folder, or the name of a built-in set.
-    path: String,
+    /// Files or folders, or names of built-in sets.
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<String>,
     /// Rows that are shown.
     #[arg(long, default_value_t = 5)]
     limit: usize,
-    /// Print one object as JSON.
+    /// Print one object as JSON for each.
     #[arg(long)]
     json: bool,
 }
@@ -118,7 +122,12 @@ pub fn data(command: &DataCommand, out: &mut dyn Write) -> Result<(), CliError> 
     match command {
         DataCommand::List { json } => make::list(*json, out),
         DataCommand::Make(args) => make::make(args, out),
-        DataCommand::Show(args) => show(args, out),
+        DataCommand::Show(args) => args.paths.iter().enumerate().try_for_each(|(k, path)| {
+            if k > 0 && !args.json {
+                output::line(out, "")?;
+            }
+            show(path, args, out)
+        }),
         DataCommand::Doctor(args) => doctor(args, out),
         DataCommand::Convert(args) => convert(args, out),
     }
@@ -150,8 +159,8 @@ fn refused(error: SetError) -> CliError {
     CliError::Usage(error.to_string())
 }
 
-fn show(args: &ShowArgs, out: &mut dyn Write) -> Result<(), CliError> {
-    let (source, request) = open(&args.path)?;
+fn show(path: &str, args: &ShowArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let (source, request) = open(path)?;
     let overview =
         Overview::of(&source, args.limit, &watch(), &mut || ControlFlow::Continue(())).map_err(refused)?;
     let parts = match (source.built_in.and_then(|b| b.task()), source.examples().map_err(refused)?) {
@@ -233,10 +242,11 @@ fn convert(args: &ConvertArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let (source, _) = open(&args.path)?;
     let doctor =
         if args.clean { Some(Doctor::new(&source.set, vocabularies(&args.model)?, 0)) } else { None };
-    let converted = match to {
-        None => stream(&source, doctor, args.limit, out)?,
-        Some(mut to) => {
-            let converted = stream(&source, doctor, args.limit, &mut to.file)?;
+    let converted = match to.zip(args.out.as_deref()) {
+        None => stream(&source, doctor, args.limit, (out, STDOUT))?,
+        Some((mut to, path)) => {
+            let name = path.display().to_string();
+            let converted = stream(&source, doctor, args.limit, (to.file(), &name))?;
             to.place()?;
             converted
         }
@@ -267,7 +277,7 @@ fn stream(
     source: &Source,
     mut doctor: Option<Doctor<'_>>,
     limit: Option<u64>,
-    out: &mut dyn Write,
+    (out, place): (&mut dyn Write, &str),
 ) -> Result<Converted, CliError> {
     let mut out = BufWriter::new(out);
     let (mut written, mut unfit) = (0, 0);
@@ -295,6 +305,6 @@ fn stream(
     match failed.map_or_else(|| out.flush(), Err) {
         Ok(()) => Ok(Converted { written, unfit, reports }),
         Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Err(CliError::Closed),
-        Err(e) => Err(CliError::Failed(format!("cannot write the rows: {e}"))),
+        Err(e) => Err(CliError::Failed(format!("cannot write {place}: {e}"))),
     }
 }

@@ -1,6 +1,8 @@
 //! The loop of a headless run: one job, its events, the user's interrupts.
 
+use std::collections::HashSet;
 use std::io::Write;
+use std::path::PathBuf;
 use std::time::Instant;
 
 use tokio::sync::mpsc::Receiver;
@@ -36,8 +38,8 @@ pub struct Sinks<'a> {
     pub recorder: Option<Recorder>,
     /// Findings as JSON lines for the user, where asked for.
     pub json: Option<&'a mut dyn Write>,
-    /// Findings as JSON lines for a file.
-    pub file: Option<Box<dyn Write>>,
+    /// Findings as JSON lines for a file, and the place that it will have.
+    pub file: Option<(Box<dyn Write>, PathBuf)>,
     /// Progress.
     pub meter: Meter,
 }
@@ -49,6 +51,8 @@ struct Run<'s, 'a> {
     job: JobId,
     start: Instant,
     errors: Vec<Problem>,
+    /// Warnings that have been said; the same one again says nothing new.
+    said: HashSet<String>,
     /// Held back until the end, because it closes the list of findings.
     summary: Option<Finding>,
 }
@@ -65,7 +69,8 @@ pub async fn drive(
     sinks: &mut Sinks<'_>,
 ) -> Result<End, CliError> {
     let start = Instant::now();
-    let mut run = Run { sinks, spec, job, start, errors: Vec::new(), summary: None };
+    let errors = Vec::new();
+    let mut run = Run { sinks, spec, job, start, errors, said: HashSet::new(), summary: None };
     run.command(engine, &Command::Run { job, generation: job, spec: Box::new(spec.clone()) });
     let mut cancelling = false;
     let outcome = loop {
@@ -138,7 +143,10 @@ impl Run<'_, '_> {
             }
             Event::Notice(notice) if notice.level != NoticeLevel::Info => {
                 let level = if notice.level == NoticeLevel::Error { "error" } else { "warning" };
-                self.sinks.meter.say(&format!("{level}: {}", printable_label(&notice.problem.to_string())));
+                let text = format!("{level}: {}", printable_label(&notice.problem.to_string()));
+                if self.said.insert(text.clone()) {
+                    self.sinks.meter.say(&text);
+                }
             }
             Event::Finished { job, outcome, .. } if *job == self.job => return Ok(Some(outcome.clone())),
             _ => {}
@@ -165,8 +173,8 @@ impl Run<'_, '_> {
         if let Some(json) = &mut self.sinks.json {
             output::json(*json, finding)?;
         }
-        if let Some(file) = &mut self.sinks.file {
-            output::json(file, finding)?;
+        if let Some((file, path)) = &mut self.sinks.file {
+            output::json_to_file(file, path, finding)?;
         }
         Ok(())
     }

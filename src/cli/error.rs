@@ -4,6 +4,7 @@ use thiserror::Error;
 
 use crate::base::files::FileError;
 use crate::base::numbers::NumberError;
+use crate::base::signals;
 use crate::base::text::printable_label;
 use crate::figure::FigureError;
 use crate::lab::SpecError;
@@ -15,8 +16,8 @@ pub const DONE: u8 = 0;
 pub const FAILED: u8 = 1;
 /// The command line or an input is wrong.
 pub const USAGE: u8 = 2;
-/// The user stopped it (128 + SIGINT).
-pub const CANCELLED: u8 = 130;
+/// A signal stopped it: this and the number of the signal, as shells count (130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP).
+pub const SIGNALLED: u8 = 128;
 
 /// Why a command did not end well.
 #[derive(Debug, Error)]
@@ -27,7 +28,7 @@ pub enum CliError {
     /// Something failed.
     #[error("{0}")]
     Failed(String),
-    /// The user stopped it.
+    /// The user or a signal stopped it.
     #[error("cancelled")]
     Cancelled,
     /// It failed, and why has been said already.
@@ -44,7 +45,7 @@ impl CliError {
         match self {
             CliError::Usage(_) => USAGE,
             CliError::Failed(_) | CliError::Told | CliError::Closed => FAILED,
-            CliError::Cancelled => CANCELLED,
+            CliError::Cancelled => SIGNALLED.saturating_add(signals::first().unwrap_or(signals::INTERRUPT)),
         }
     }
 
@@ -69,7 +70,7 @@ impl From<NumberError> for CliError {
 impl From<FileError> for CliError {
     fn from(error: FileError) -> Self {
         match error {
-            FileError::There(_) => CliError::Usage(error.to_string()),
+            FileError::There(_) | FileError::NoFile { .. } => CliError::Usage(error.to_string()),
             FileError::Write { .. } => CliError::Failed(error.to_string()),
         }
     }
@@ -97,8 +98,8 @@ impl From<FigureError> for CliError {
     fn from(error: FigureError) -> Self {
         match error {
             FigureError::Extension { .. } => CliError::Usage(error.to_string()),
-            FigureError::There(path) => FileError::There(path).into(),
-            FigureError::Write { .. } | FigureError::Draw(_) => CliError::Failed(error.to_string()),
+            FigureError::File(error) => error.into(),
+            FigureError::Draw(_) => CliError::Failed(error.to_string()),
         }
     }
 }

@@ -46,8 +46,8 @@ pub struct ExportArgs {
 /// Draws the figure and writes it.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a session, figure, model, method or oracle that is not there, [`CliError::Failed`] where the file
-/// cannot be written.
+/// [`CliError::Usage`] for a session, figure, model, method or oracle that is not there and for a file that is,
+/// [`CliError::Failed`] where it cannot be written.
 pub fn export(args: &ExportArgs) -> Result<(), CliError> {
     let session = replay::open(&args.session)?;
     let mut figure = pick(&session.board(), args)?;

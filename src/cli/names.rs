@@ -2,7 +2,10 @@
 
 use super::error::CliError;
 use crate::lab::Spec;
-use crate::model::{Device, Dtype, ModelError};
+use crate::model::arch::Network;
+use crate::model::families::ConfigFile;
+use crate::model::source::Files;
+use crate::model::{Device, Dtype, ModelError, ModelSource, Tokenizer};
 
 /// Checks a spec and what only the disk can say of it; `origin` names it in errors. Nothing is loaded.
 ///
@@ -11,6 +14,37 @@ use crate::model::{Device, Dtype, ModelError};
 pub fn check(spec: &Spec, origin: &str) -> Result<(), CliError> {
     spec.check(origin)?;
     Ok(spec.common().reach(origin)?)
+}
+
+/// Checks what stands in the folders of a spec's models: configuration, weights by their headers, tokenizer. A model that
+/// has to be fetched first is not asked for.
+///
+/// # Errors
+/// [`CliError::Usage`] with the file, as for any other use of a broken model.
+pub fn readable(spec: &Spec, origin: &str) -> Result<(), CliError> {
+    for name in spec.models() {
+        let files = match name.parse() {
+            Ok(source @ (ModelSource::Dir(_) | ModelSource::Hub { .. })) => Files::at_hand(&source),
+            _ => continue,
+        };
+        let Ok(files) = files else { continue };
+        sound(&files).map_err(|e| CliError::Usage(format!("{origin}: `models`: {e}")))?;
+    }
+    Ok(())
+}
+
+fn sound(files: &Files) -> Result<(), ModelError> {
+    let hint = "a model folder holds config.json, model.safetensors and a tokenizer";
+    let text = files.text("config.json")?.ok_or_else(|| files.missing("config.json", hint))?;
+    let (_, arch) = ConfigFile::parse(&format!("{}/config.json", files.label()), &text)?.describe()?;
+    files.weights()?;
+    if arch.network != Network::BiLstm {
+        let read = |name: &str| Ok(files.read(name)?.map(std::borrow::Cow::into_owned));
+        if let Some(tokenizer) = Tokenizer::from_files(&files.label(), read)? {
+            tokenizer.check_fits(arch.vocab)?;
+        }
+    }
+    Ok(())
 }
 
 /// Reads the name of a device.

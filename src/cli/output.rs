@@ -1,4 +1,4 @@
-//! Standard output, line by line, with closed pipes told apart from failures; and files that appear whole.
+//! Standard output, line by line, with closed pipes told apart from failures; files and places.
 
 use std::io::Write;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::error::CliError;
-use crate::base::files;
+use crate::base::text::printable_label;
 
 /// Writes a line and flushes it, so that a reader at the other end of a pipe sees it at once.
 ///
@@ -29,15 +29,21 @@ pub fn json<T: Serialize>(out: &mut dyn Write, value: &T) -> Result<(), CliError
     line(out, &text)
 }
 
+/// Writes a value as one line of JSON to a file.
+///
+/// # Errors
+/// [`CliError::Failed`] with the path that the file will have.
+pub fn json_to_file<T: Serialize>(file: &mut dyn Write, path: &Path, value: &T) -> Result<(), CliError> {
+    let text = serde_json::to_string(value).map_err(|e| CliError::Failed(e.to_string()))?;
+    writeln!(file, "{text}").map_err(|e| CliError::Failed(format!("cannot write {}: {e}", path.display())))
+}
+
 /// Says something on stderr; a stderr that cannot be written is no reason to stop.
 pub fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// A new file beside `path`, to be renamed there when it is whole.
-///
-/// # Errors
-/// [`CliError::Failed`] with the path, where its folder cannot be written.
-pub fn beside(path: &Path) -> Result<tempfile::NamedTempFile, CliError> {
-    files::beside(path).map_err(|e| CliError::Failed(format!("cannot write {}: {e}", path.display())))
+/// A path as it is from the root, so that a message can be followed from anywhere.
+pub fn full(path: &Path) -> String {
+    printable_label(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string())
 }

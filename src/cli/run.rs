@@ -10,6 +10,7 @@ use super::drive::{End, Sinks, drive};
 use super::error::CliError;
 use super::progress::Meter;
 use super::{names, output, signals, table};
+use crate::base::files::{FileError, Whole};
 use crate::base::size;
 use crate::engine::Engine;
 use crate::engine::board::Board;
@@ -34,6 +35,9 @@ pub struct RunArgs {
     /// Write figures (PNG, SVG, CSV), findings.jsonl and the session to this folder (one folder a spec where there are several).
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Replace the results of an earlier run in that folder; one that was stopped or failed replaces none.
+    #[arg(long, requires = "out")]
+    pub force: bool,
     /// Write findings as JSON lines to standard output, and nothing else there.
     #[arg(long)]
     pub json: bool,
@@ -73,10 +77,10 @@ pub struct Task {
 }
 
 impl RunArgs {
-    /// Reads and checks every spec before anything runs.
+    /// Reads and checks every spec, and the folders of its models, before anything runs.
     ///
     /// # Errors
-    /// [`CliError::Usage`] for the first spec that cannot be used.
+    /// [`CliError::Usage`] for the first spec or model that cannot be used.
     pub fn tasks(&self) -> Result<Vec<Task>, CliError> {
         let mut tasks: Vec<Task> = Vec::new();
         for path in &self.specs {
@@ -85,6 +89,7 @@ impl RunArgs {
                 spec.common_mut().set_seed(seed);
             }
             names::check(&spec, &path.display().to_string())?;
+            names::readable(&spec, &path.display().to_string())?;
             let stem = path.file_stem().map_or("spec".into(), |s| s.to_string_lossy().into_owned());
             // Two files of one name in different folders get folders of their own.
             let taken = tasks.iter().filter(|t| t.stem == stem).count();
@@ -150,17 +155,13 @@ pub async fn execute(
     tasks: &[Task],
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
+    let folders = folders(args, tasks)?;
     let mut events =
         engine.take_events().ok_or_else(|| CliError::Failed("the engine gives no events".into()))?;
     let mut interrupts = signals::interrupts();
     let mut info = None;
     let mut failed = false;
-    for (k, task) in tasks.iter().enumerate() {
-        let folder = match (&args.out, tasks.len()) {
-            (Some(dir), 1) => Some(dir.clone()),
-            (Some(dir), _) => Some(dir.join(name::sanitise(&task.stem))),
-            (None, _) => None,
-        };
+    for (k, (task, folder)) in tasks.iter().zip(&folders).enumerate() {
         let mut report = Report::new(args, task, folder.as_deref(), info.as_ref())?;
         let mut sinks = Sinks {
             board: Board { engine: info.clone(), ..Board::default() },
@@ -173,7 +174,9 @@ pub async fn execute(
         let end = drive(engine, &mut events, &mut interrupts, (job, &task.spec), &mut sinks).await;
         info.clone_from(&sinks.board.engine);
         let (board, session) = (sinks.board, sinks.recorder.map(|r| r.path().to_owned()));
-        report.close(&board, end.as_ref().is_ok_and(|e| *e == End::Done))?;
+        if let Ok(end) = &end {
+            report.close(&board, *end)?;
+        }
         if let Some(path) = session.filter(|_| !args.quiet) {
             output::say(&format!(
                 "session {}",
@@ -193,11 +196,42 @@ pub async fn execute(
     if failed { Err(CliError::Told) } else { Ok(()) }
 }
 
+/// The folder of each run. Results that are there already are told of before anything is computed.
+fn folders(args: &RunArgs, tasks: &[Task]) -> Result<Vec<Option<PathBuf>>, CliError> {
+    let folder = |task: &Task| match (&args.out, tasks.len()) {
+        (Some(dir), 1) => Some(dir.clone()),
+        (Some(dir), _) => Some(dir.join(name::sanitise(&task.stem))),
+        (None, _) => None,
+    };
+    let folders: Vec<Option<PathBuf>> = tasks.iter().map(folder).collect();
+    let there = folders.iter().flatten().find_map(|folder| results_in(folder));
+    match there.filter(|_| !args.force) {
+        Some(path) => Err(FileError::There(path).into()),
+        None => Ok(folders),
+    }
+}
+
+/// The first result of an earlier run, findings before figures.
+fn results_in(folder: &Path) -> Option<PathBuf> {
+    let is_figure = |p: &PathBuf| p.extension().is_some_and(|e| FIGURES.iter().any(|f| e == *f));
+    let findings = folder.join(FINDINGS);
+    let figures = || std::fs::read_dir(folder).ok()?.flatten().map(|e| e.path()).filter(is_figure).min();
+    if findings.symlink_metadata().is_ok() { Some(findings) } else { figures() }
+}
+
+/// Where findings go.
+const FINDINGS: &str = "findings.jsonl";
+/// Where those of a run go that did not come to its end, where there are results already.
+const INCOMPLETE: &str = "findings-incomplete.jsonl";
+/// Formats of figures.
+const FIGURES: [&str; 3] = ["png", "svg", "csv"];
+
 /// The files of one run.
 struct Report {
     recorder: Option<Recorder>,
     folder: Option<PathBuf>,
-    findings: Option<tempfile::NamedTempFile>,
+    findings: Option<Whole>,
+    force: bool,
     quiet: bool,
 }
 
@@ -212,30 +246,41 @@ impl Report {
             std::fs::create_dir_all(folder).map_err(|e| cannot(folder, &e))?;
         }
         let findings = match folder {
-            Some(folder) => Some(output::beside(&folder.join("findings.jsonl"))?),
+            Some(folder) => Some(Whole::new(&folder.join(FINDINGS), args.force)?),
             None => None,
         };
         let recorder = if args.no_session { None } else { record(args, task, folder, info) };
-        Ok(Self { recorder, folder: folder.map(Path::to_owned), findings, quiet: args.quiet })
+        let (force, quiet) = (args.force, args.quiet);
+        Ok(Self { recorder, folder: folder.map(Path::to_owned), findings, force, quiet })
     }
 
-    fn writer(&self) -> Result<Option<Box<dyn Write>>, CliError> {
-        let Some(file) = &self.findings else { return Ok(None) };
-        let other = file.reopen().map_err(|e| cannot(file.path(), &e))?;
-        Ok(Some(Box::new(other)))
+    fn writer(&self) -> Result<Option<(Box<dyn Write>, PathBuf)>, CliError> {
+        let (Some(folder), Some(findings)) = (&self.folder, &self.findings) else { return Ok(None) };
+        let path = folder.join(FINDINGS);
+        let other = findings.another().map_err(|e| cannot(&path, &e))?;
+        Ok(Some((Box::new(other), path)))
     }
 
-    /// Puts the findings in place and, after a whole run, draws the figures.
-    fn close(self, board: &Board, figures: bool) -> Result<(), CliError> {
+    /// Puts the findings in place and, after a whole run, draws the figures. What an earlier run left is replaced only by
+    /// a run that came to its end.
+    fn close(self, board: &Board, end: End) -> Result<(), CliError> {
         let (Some(folder), Some(findings)) = (self.folder, self.findings) else { return Ok(()) };
-        let path = folder.join("findings.jsonl");
-        findings.persist(&path).map_err(|e| cannot(&path, &e.error))?;
-        let mut figures_of_runs = Vec::new();
-        for run in board.runs.iter().filter(|_| figures) {
-            let lab = run.job.spec.lab().lab();
-            figures_of_runs.extend(lab.figures(&run.results, board.engine.as_ref()));
+        let incomplete = end != End::Done && folder.join(FINDINGS).symlink_metadata().is_ok();
+        if incomplete {
+            let path = folder.join(INCOMPLETE);
+            findings.place_at(&path)?;
+            output::say(&format!(
+                "the run did not come to its end: {FINDINGS} stays as it was, and what was found is in {}",
+                output::full(&path)
+            ));
+            return Ok(());
         }
-        let figures = figures_of_runs;
+        findings.place()?;
+        let mut figures = Vec::new();
+        for run in board.runs.iter().filter(|_| end == End::Done) {
+            let lab = run.job.spec.lab().lab();
+            figures.extend(lab.figures(&run.results, board.engine.as_ref()));
+        }
         let mut names: Vec<String> = Vec::new();
         for figure in &figures {
             // Two folders may have the same last part.
@@ -245,14 +290,12 @@ impl Report {
             if taken > 0 {
                 name = format!("{name}-{}", taken + 1);
             }
-            for extension in ["png", "svg", "csv"] {
-                // As `findings.jsonl`: a run replaces what an earlier one left in its folder.
-                figure::export(figure, &folder.join(format!("{name}.{extension}")), true)?;
+            for extension in FIGURES {
+                figure::export(figure, &folder.join(format!("{name}.{extension}")), self.force)?;
             }
         }
         if !self.quiet {
-            let shown = crate::base::text::printable_label(&folder.display().to_string());
-            output::say(&format!("{} figures and findings.jsonl in {shown}", figures.len()));
+            output::say(&format!("{} figures and {FINDINGS} in {}", figures.len(), output::full(&folder)));
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use clap::Args;
 use super::error::CliError;
 use super::names;
 use crate::base::Problem;
-use crate::base::size;
+use crate::base::{signals, size};
 use crate::engine::local::{Cache, LocalEngine, LocalOptions, MOST_MODELS};
 use crate::engine::message::{Notice, NoticeLevel};
 use crate::figure::{self, Figure};
@@ -22,7 +22,7 @@ use crate::session::replay::Recorded;
 use crate::tui;
 use crate::tui::catalog::Catalog;
 use crate::tui::keymap::Keymap;
-use crate::tui::run::{Options, Source};
+use crate::tui::run::{ExitReason, Options, Source};
 use crate::tui::state::{Glyphs, ReplayState, Start};
 use crate::tui::terminal;
 use crate::tui::theme::{Surroundings, Theme};
@@ -156,7 +156,13 @@ fn open(source: Source, start: Start, notices: Vec<Notice>, mouse: bool) -> Resu
         notices,
         stop: Box::pin(terminal::stop_signal()),
     };
-    terminal::launch(source, options, mouse).map(|_| ()).map_err(|e| CliError::Failed(e.to_string()))
+    match terminal::launch(source, options, mouse) {
+        Ok(report) if report.reason == ExitReason::User => Ok(()),
+        Ok(_) => Err(CliError::Cancelled),
+        // A terminal that has gone cannot be drawn on: the one is the reason, the other what it led to.
+        Err(_) if signals::first().is_some() => Err(CliError::Cancelled),
+        Err(e) => Err(CliError::Failed(e.to_string())),
+    }
 }
 
 fn look(args: &LookArgs, notices: &mut Vec<Notice>) -> Result<Start, CliError> {

@@ -70,17 +70,9 @@ pub enum FigureError {
         /// The file.
         path: PathBuf,
     },
-    /// Something stands there already and was not to be replaced.
-    #[error("{} is there already; nothing was written", .0.display())]
-    There(PathBuf),
-    /// The file could not be written.
-    #[error("{}: cannot write the figure: {source}", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: std::io::Error,
-    },
+    /// The file could not be put in its place.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// The renderer failed.
     #[error("cannot draw the figure: {0}")]
     Draw(String),
@@ -103,25 +95,21 @@ pub fn render(figure: &Figure, extension: &str) -> Result<Option<Vec<u8>>, Figur
 /// whole or not at all: it is written beside and then moved. What stands there already is replaced only by `force`.
 ///
 /// # Errors
-/// [`FigureError::Extension`] for other extensions than `.png`, `.svg` and `.csv`, [`FigureError::There`] where a file stands
-/// in the way, [`FigureError::Write`] where the file cannot be written.
+/// [`FigureError::Extension`] for other extensions than `.png`, `.svg` and `.csv`, [`FigureError::File`] where a file stands
+/// in the way or cannot be written.
 pub fn export(figure: &Figure, path: &Path, force: bool) -> Result<PathBuf, FigureError> {
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
     let known = ["png", "svg", "csv"].iter().any(|e| extension.eq_ignore_ascii_case(e));
     if !known {
         return Err(FigureError::Extension { path: path.to_owned() });
     }
-    let refused = |error| match error {
-        FileError::There(path) => FigureError::There(path),
-        FileError::Write { path, source } => FigureError::Write { path, source },
-    };
-    let fail = |source| FigureError::Write { path: path.to_owned(), source };
+    let fail = |source| FileError::Write { path: path.to_owned(), source };
     // Asked for before drawing, which takes a moment.
-    let mut whole = Whole::new(path, force).map_err(refused)?;
+    let mut whole = Whole::new(path, force)?;
     let bytes = render(figure, extension)?.unwrap_or_default();
-    whole.file.write_all(&bytes).map_err(fail)?;
-    whole.place().map_err(refused)?;
-    std::path::absolute(path).map_err(fail)
+    whole.file().write_all(&bytes).map_err(fail)?;
+    whole.place()?;
+    Ok(std::path::absolute(path).map_err(fail)?)
 }
 
 #[cfg(test)]
@@ -153,7 +141,7 @@ mod tests {
         let path = folder.path().join("a.csv");
         std::fs::write(&path, "mine").unwrap();
         let error = export(&samples::curves(), &path, false).unwrap_err();
-        assert!(matches!(&error, FigureError::There(p) if *p == path), "{error}");
+        assert!(matches!(&error, FigureError::File(FileError::There(p)) if *p == path), "{error}");
         assert_eq!(std::fs::read(&path).unwrap(), b"mine");
         let written = export(&samples::curves(), &path, true).unwrap();
         assert!(written.is_absolute() && written == path);

@@ -102,6 +102,8 @@ pub struct Losses {
     pub damaged_lines: Vec<usize>,
     /// Number of the last line, where it was cut: the program that wrote it was killed.
     pub cut: Option<usize>,
+    /// Those of the damaged lines that are over [`MAX_LINE`].
+    pub long: usize,
     /// Lines after the largest number of entries.
     pub beyond: usize,
 }
@@ -118,8 +120,12 @@ impl Losses {
         if self.damaged > 0 {
             let lines: Vec<_> = self.damaged_lines.iter().map(usize::to_string).collect();
             let more = if self.damaged > lines.len() { ", …" } else { "" };
+            let long = match self.long {
+                0 => String::new(),
+                n => format!("; {n} of them longer than {} MiB, which no session has", MAX_LINE >> 20),
+            };
             out.push(format!(
-                "{} damaged line(s) skipped (line {}{more}); the replay may lack what they held",
+                "{} damaged line(s) skipped (line {}{more}){long}; the replay may lack what they held",
                 self.damaged,
                 lines.join(", ")
             ));
@@ -183,7 +189,10 @@ impl Session {
             number += 1;
             match next_line(&mut source, &mut buffer).map_err(fail)? {
                 Line::End => return Ok(session),
-                Line::TooLong => session.losses.damage(number),
+                Line::TooLong => {
+                    session.losses.damage(number);
+                    session.losses.long += 1;
+                }
                 Line::Whole => session.take(&buffer, number, false),
                 Line::Cut => session.take(&buffer, number, true),
             }
@@ -490,7 +499,9 @@ mod tests {
         let source = BufReader::new(head.as_bytes().chain(long).chain(tail.as_bytes()));
         let session = Session::parse(source, Path::new("x")).unwrap();
         assert_eq!(session.entries, [ready()]);
-        assert_eq!(session.losses.damaged_lines, [2]);
+        assert_eq!((session.losses.damaged_lines.as_slice(), session.losses.long), (&[2][..], 1));
+        let said = session.losses.sentences().join(" ");
+        assert!(said.contains("line 2") && said.contains("longer than 4 MiB"), "{said}");
     }
 
     #[test]

@@ -21,8 +21,9 @@ pub fn folder() -> Result<PathBuf, SessionError> {
     Ok(own.or_else(state).ok_or(SessionError::NoFolder)?.join("sessions"))
 }
 
-/// The file of a session called `name` in `folder`.
+/// The file of a session called `name` in `folder`; a name may be given with its extension.
 pub fn file(folder: &Path, name: &str) -> PathBuf {
+    let name = name.strip_suffix(EXTENSION).unwrap_or(name);
     folder.join(format!("{}{EXTENSION}", sanitise(name)))
 }
 
@@ -35,7 +36,7 @@ pub fn find(folder: &Path, what: &str) -> Result<PathBuf, SessionError> {
     if path.is_file() {
         return Ok(path);
     }
-    let named = file(folder, what.strip_suffix(EXTENSION).unwrap_or(what));
+    let named = file(folder, what);
     if named.is_file() { Ok(named) } else { Err(SessionError::Missing { name: what.into(), path: named }) }
 }
 
@@ -117,5 +118,11 @@ mod tests {
             assert_eq!(file.parent(), Some(Path::new("/x")));
         }
         assert!(sanitise(&"é".repeat(1000)).len() <= MAX_NAME);
+    }
+
+    #[test]
+    fn a_name_with_its_extension_has_it_once() {
+        assert_eq!(file(Path::new("/x"), "a.probity.jsonl"), Path::new("/x/a.probity.jsonl"));
+        assert_eq!(file(Path::new("/x"), "a"), Path::new("/x/a.probity.jsonl"));
     }
 }

@@ -174,6 +174,7 @@ impl Drop for Recorder {
 
 /// Opens a new file of that name, or with a number after it.
 fn reserve(folder: &Path, name: &str) -> Result<(File, PathBuf), SessionError> {
+    let name = name.strip_suffix(name::EXTENSION).unwrap_or(name);
     let mut path = name::file(folder, name);
     for k in 2..MAX_TRIES {
         match OpenOptions::new().append(true).create_new(true).open(&path) {

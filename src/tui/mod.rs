@@ -7,6 +7,8 @@
 pub mod action;
 pub mod catalog;
 pub mod commands;
+#[cfg(unix)]
+mod guard;
 pub mod key;
 pub mod keymap;
 pub mod layout;

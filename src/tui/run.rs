@@ -119,6 +119,7 @@ where
         frame,
         results: results_in,
         started: Instant::now(),
+        repaint: false,
         quit: false,
     };
     for notice in notices {
@@ -134,18 +135,18 @@ where
         let animated = app.animated();
         tokio::select! {
             biased;
-            () = &mut stop => break ExitReason::Signal,
+            () = &mut stop => break Ok(ExitReason::Signal),
             event = input.next() => match event {
-                None => break ExitReason::InputClosed,
+                None => break Ok(ExitReason::InputClosed),
                 Some(event) => {
-                    let mut actions: Vec<Action> = translate(event?).into_iter().collect();
+                    let mut inputs = vec![event];
                     while let Some(Some(event)) = input.next().now_or_never() {
-                        add(&mut actions, translate(event?));
+                        inputs.push(event);
                     }
-                    for action in actions {
-                        app.dispatch(action);
-                        pace.want(INPUT_FRAME);
+                    if let Err(error) = app.input(inputs) {
+                        break Err(error.into());
                     }
+                    pace.want(INPUT_FRAME);
                 }
             },
             Some(action) = results.recv() => {
@@ -164,21 +165,24 @@ where
             () = tokio::time::sleep_until(due.unwrap_or(next_tick).into()), if due.is_some() => {}
         }
         if app.quit {
-            break ExitReason::User;
+            break Ok(ExitReason::User);
         }
         if pace.due().is_some_and(|due| due <= Instant::now()) {
-            app.draw(terminal)?;
+            if let Err(error) = app.draw(terminal) {
+                break Err(error);
+            }
             pace = Pace { drawn: Instant::now(), wanted: None };
         }
     };
 
-    if reason != ExitReason::User {
+    // A terminal that fails is no reason to lose the end of the recording.
+    if !matches!(reason, Ok(ExitReason::User)) {
         app.link.send(&Command::Shutdown, app.started);
     }
     if let Link::Live { recorder: Some(recorder), .. } = &mut app.link {
         recorder.finish();
     }
-    Ok(ExitReport { board: app.state.board, reason })
+    Ok(ExitReport { board: app.state.board, reason: reason? })
 }
 
 /// When the next frame is due.
@@ -285,6 +289,8 @@ struct App {
     frame: Box<dyn FnMut(bool)>,
     results: UnboundedSender<Action>,
     started: Instant,
+    /// The screen may hold anything: the next frame is drawn whole.
+    repaint: bool,
     quit: bool,
 }
 
@@ -299,6 +305,11 @@ impl App {
             self.dispatch(Action::Resize(size.width, size.height));
         }
         (self.frame)(true);
+        if std::mem::take(&mut self.repaint) {
+            // Not `Terminal::clear`, which asks where the cursor is.
+            terminal.backend_mut().clear().map_err(io::Error::other)?;
+            terminal.swap_buffers();
+        }
         let drawn = terminal.draw(|frame| panes::draw(frame, &self.state)).map(|_| ());
         (self.frame)(false);
         drawn.map_err(|e| TuiError::Terminal(io::Error::other(e)))
@@ -308,6 +319,23 @@ impl App {
     fn animated(&self) -> bool {
         let held = self.state.board.job().is_some_and(|job| job.held);
         self.state.busy() && !held || self.state.data_waiting().is_some()
+    }
+
+    /// Takes in what was typed, up to an error of the terminal.
+    fn input(&mut self, inputs: Vec<io::Result<Input>>) -> io::Result<()> {
+        let mut actions = Vec::new();
+        let mut failed = Ok(());
+        for input in inputs {
+            match input {
+                Ok(input) => {
+                    self.repaint |= matches!(input, Input::Resize(..));
+                    add(&mut actions, translate(input));
+                }
+                Err(error) => failed = Err(error),
+            }
+        }
+        actions.into_iter().for_each(|action| self.dispatch(action));
+        failed
     }
 
     fn dispatch(&mut self, action: Action) {
@@ -338,7 +366,7 @@ impl App {
                 let unrecorded = || Problem {
                     what: "the session is not recorded".into(),
                     r#where: "session".into(),
-                    hint: "start the program without --no-record".into(),
+                    hint: "start the program without --no-session".into(),
                 };
                 let result = match &mut self.link {
                     Link::Live { recorder: Some(recorder), .. } => recorder.rename(&name),

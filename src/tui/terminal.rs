@@ -1,52 +1,120 @@
 //! The terminal itself: set up, restored whatever happens, and the way to its clipboard.
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, Once, PoisonError};
+use std::task::Poll;
 use std::thread::ThreadId;
+use std::time::Duration;
 
 use crossterm::event::{
-    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, Event, EventStream,
+    DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture, Event, KeyCode,
+    KeyEvent, KeyEventKind, KeyModifiers,
 };
 use crossterm::execute;
 use crossterm::terminal::{
     BeginSynchronizedUpdate, Clear, ClearType, EndSynchronizedUpdate, EnterAlternateScreen,
     LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
-use futures::{Stream, StreamExt};
+use futures::Stream;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
-use tokio::sync::mpsc::channel;
+use tokio::sync::Notify;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, channel, unbounded_channel};
 
 use super::run::{ExitReport, Options, Source, TuiError, run};
+use crate::base::signals;
+
+#[cfg(unix)]
+use super::guard::{self, Guard};
 
 /// Longest text that is sent to the clipboard; terminals drop longer ones.
 const MAX_CLIPBOARD: usize = 74_000;
-
 /// Input events that wait for the loop.
 const INPUT_QUEUE: usize = 256;
+/// How often the watch looks whether the terminal is still there.
+const WATCH: Duration = Duration::from_millis(200);
+/// How long the loop may take to end after it was asked to, before the process is ended without it.
+const GRACE: Duration = Duration::from_millis(600);
 
 /// Whether the terminal is ours now.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 /// Messages of panics on other threads, held back until the screen is restored.
 static HELD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 static HOOK: Once = Once::new();
+/// Wakes the loop to end.
+static STOP: Notify = Notify::const_new();
+
+/// What job control asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Control {
+    /// Give the terminal back and stop.
+    Suspend,
+    /// Somebody had the process go on: set the terminal up again.
+    Resume,
+}
 
 /// The screen while the program owns it; dropping it gives the terminal back.
-struct Screen;
+struct Screen {
+    mouse: bool,
+    #[cfg(unix)]
+    guard: Option<Guard>,
+}
 
 impl Screen {
     fn enter(mouse: bool) -> io::Result<Self> {
-        enable_raw_mode()?;
-        ACTIVE.store(true, Ordering::SeqCst);
+        #[cfg(unix)]
+        let settings = guard::settings();
         // From here on, dropping restores whatever part of the set-up was done.
-        let screen = Self;
-        // Not `Terminal::clear`, which asks the terminal where its cursor is: over a slow line the answer comes too late.
-        execute!(io::stdout(), EnterAlternateScreen, Clear(ClearType::All), EnableBracketedPaste)?;
-        if mouse {
-            execute!(io::stdout(), EnableMouseCapture)?;
+        #[cfg_attr(not(unix), allow(unused_mut))]
+        let mut screen = Self {
+            mouse,
+            #[cfg(unix)]
+            guard: None,
+        };
+        screen.set_up()?;
+        #[cfg(unix)]
+        {
+            screen.guard = settings.and_then(|s| Guard::set(&s).ok());
         }
         Ok(screen)
+    }
+
+    fn set_up(&mut self) -> io::Result<()> {
+        enable_raw_mode()?;
+        ACTIVE.store(true, Ordering::SeqCst);
+        // Not `Terminal::clear`, which asks the terminal where its cursor is: over a slow line the answer comes too late.
+        execute!(io::stdout(), EnterAlternateScreen, Clear(ClearType::All), EnableBracketedPaste)?;
+        if self.mouse {
+            execute!(io::stdout(), EnableMouseCapture)?;
+        }
+        Ok(())
+    }
+
+    /// Obeys job control. Between two frames, on the thread that draws.
+    #[cfg(unix)]
+    fn obey(&mut self, control: Control) -> io::Result<()> {
+        if control == Control::Suspend {
+            if !guard::job_control() {
+                return Ok(());
+            }
+            self.guard.iter_mut().for_each(|g| g.tell(false));
+            restore();
+            guard::stop_here();
+        } else {
+            // A stop that could not be caught: whoever had the terminal meanwhile has set it as they like it. Without this,
+            // raw mode would be taken for granted.
+            disable_raw_mode()?;
+        }
+        self.set_up()?;
+        self.guard.iter_mut().for_each(|g| g.tell(true));
+        Ok(())
+    }
+
+    #[cfg(not(unix))]
+    fn obey(&mut self, _: Control) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -71,7 +139,8 @@ fn restore() {
     );
     let _ = disable_raw_mode();
     for message in HELD.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-        eprintln!("{message}");
+        // `eprintln!` would panic where standard error has gone.
+        let _ = writeln!(io::stderr(), "{message}");
     }
 }
 
@@ -106,32 +175,105 @@ pub fn launch(source: Source, options: Options, mouse: bool) -> Result<ExitRepor
     }
     install_hook(std::thread::current().id());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let _screen = Screen::enter(mouse)?;
-    let mut terminal: Terminal<CrosstermBackend<BufWriter<Stdout>>> =
-        Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(1 << 16, io::stdout())))?;
-    let report = runtime.block_on(async {
-        let input = forwarded(EventStream::new());
-        run(&mut terminal, input, source, options).await
-    });
+    let (controls, orders) = unbounded_channel();
+    attend(&controls)?;
+    let mut screen = Screen::enter(mouse)?;
+    // Not dropped: its destructor panics where a terminal that has gone takes no message; the screen shows the cursor again.
+    let mut terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>> = ManuallyDrop::new(
+        Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(1 << 16, io::stdout())))?,
+    );
+    let input = input(&mut screen, &controls, orders)?;
+    let report = runtime.block_on(run(&mut *terminal, input, source, options));
     // An export that still renders must not hold up the shell's prompt.
     runtime.shutdown_background();
+    #[cfg(unix)]
+    if guard::gone() {
+        signals::note(signals::HANGUP);
+    }
     report
 }
 
-/// The same stream, read by a task of its own. crossterm's stream remembers the first waker that it is polled with and
-/// forgets later ones, so a loop that looks whether more input waits, without waiting itself, would never be woken again.
-fn forwarded(
-    mut input: impl Stream<Item = io::Result<Event>> + Unpin + Send + 'static,
-) -> impl Stream<Item = io::Result<Event>> + Unpin {
-    let (sender, mut receiver) = channel(INPUT_QUEUE);
-    tokio::spawn(async move {
-        while let Some(event) = input.next().await {
-            if sender.send(event).await.is_err() {
+/// Listens to signals and watches the terminal, each on a thread of its own: whatever the loop, crossterm or a write to
+/// the terminal hangs in, the process ends soon after it was asked to.
+#[cfg(unix)]
+fn attend(controls: &UnboundedSender<Control>) -> io::Result<()> {
+    use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
+    let controls = controls.clone();
+    signals::listen(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGCONT], move |signal| match signal {
+        // A loop that has ended obeys no more.
+        SIGTSTP => drop(controls.send(Control::Suspend)),
+        SIGCONT => drop(controls.send(Control::Resume)),
+        signal => end(u8::try_from(signal).unwrap_or(signals::INTERRUPT)),
+    })?;
+    std::thread::Builder::new().name("watch".into()).spawn(|| {
+        while !guard::gone() {
+            std::thread::sleep(WATCH);
+        }
+        end(signals::HANGUP);
+    })?;
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn attend(_: &UnboundedSender<Control>) -> io::Result<()> {
+    Ok(())
+}
+
+/// Has the loop end, and after a time of grace the process. Does not return.
+#[cfg(unix)]
+fn end(signal: u8) {
+    signals::note(signal);
+    STOP.notify_one();
+    std::thread::sleep(GRACE);
+    // What was recorded is written already, and the guard gives the terminal back.
+    signal_hook::low_level::exit(128 + i32::from(signals::first().unwrap_or(signal)));
+}
+
+/// What is typed, in order, with job control among it. crossterm reads on a thread of its own: where the terminal has
+/// gone, its reader turns in a loop that never ends (a read of no bytes is no error to it).
+fn input<'s>(
+    screen: &'s mut Screen,
+    controls: &UnboundedSender<Control>,
+    mut orders: UnboundedReceiver<Control>,
+) -> io::Result<impl Stream<Item = io::Result<Event>> + Unpin + use<'s>> {
+    let (sender, mut events) = channel(INPUT_QUEUE);
+    std::thread::Builder::new().name("input".into()).spawn(move || {
+        loop {
+            let event = crossterm::event::read();
+            let failed = event.is_err();
+            if sender.blocking_send(event).is_err() || failed {
                 return;
             }
         }
-    });
-    futures::stream::poll_fn(move |context| receiver.poll_recv(context))
+    })?;
+    // Kept, so that the orders never end.
+    let controls = controls.clone();
+    Ok(futures::stream::poll_fn(move |context| {
+        if let Poll::Ready(Some(control)) = orders.poll_recv(context) {
+            let _ = &controls;
+            let obeyed = screen.obey(control).and_then(|()| crossterm::terminal::size());
+            // What the loop does for a new size is what a screen set up anew needs: everything is drawn.
+            return Poll::Ready(Some(obeyed.map(|(columns, rows)| Event::Resize(columns, rows))));
+        }
+        match events.poll_recv(context) {
+            #[cfg(unix)]
+            Poll::Ready(Some(Ok(event))) if suspends(&event) => {
+                if guard::job_control() {
+                    guard::stop_job();
+                }
+                // Polled again at once: other input may wait.
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+            other => other,
+        }
+    }))
+}
+
+/// Whether an event is Ctrl-Z, which a terminal in raw mode hands on as a key.
+fn suspends(event: &Event) -> bool {
+    let Event::Key(KeyEvent { code: KeyCode::Char('z'), modifiers, kind, .. }) = event else { return false };
+    *modifiers == KeyModifiers::CONTROL && *kind == KeyEventKind::Press
 }
 
 /// Marks the beginning (true) or the end of a frame, so that terminals which know how show it at once.
@@ -152,21 +294,9 @@ pub fn copy(text: &str) {
     let _ = write!(out, "\x1b]52;c;{}\x07", base64(&text.as_bytes()[..end])).and_then(|()| out.flush());
 }
 
-/// Resolves when the system asks the program to end.
+/// Resolves when the system asks the program to end, or the terminal has gone.
 pub async fn stop_signal() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let signals =
-            signal(SignalKind::terminate()).and_then(|t| signal(SignalKind::hangup()).map(|h| (t, h)));
-        if let Ok((mut terminate, mut hangup)) = signals {
-            tokio::select! {
-                _ = terminate.recv() => return,
-                _ = hangup.recv() => return,
-            }
-        }
-    }
-    std::future::pending().await
+    STOP.notified().await;
 }
 
 fn base64(bytes: &[u8]) -> String {
@@ -185,8 +315,6 @@ fn base64(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use futures::FutureExt;
-    use std::sync::Arc;
 
     #[test]
     fn base64_follows_rfc_4648() {
@@ -196,38 +324,11 @@ mod tests {
         }
     }
 
-    /// A stream like crossterm's: it keeps the first waker that it sees until something arrives.
-    struct Forgetful {
-        waker: Arc<Mutex<Option<std::task::Waker>>>,
-        ready: Arc<AtomicBool>,
-    }
-
-    impl Stream for Forgetful {
-        type Item = io::Result<Event>;
-
-        fn poll_next(
-            self: std::pin::Pin<&mut Self>,
-            context: &mut std::task::Context<'_>,
-        ) -> std::task::Poll<Option<Self::Item>> {
-            if self.ready.swap(false, Ordering::SeqCst) {
-                return std::task::Poll::Ready(Some(Ok(Event::FocusGained)));
-            }
-            self.waker.lock().unwrap().get_or_insert_with(|| context.waker().clone());
-            std::task::Poll::Pending
-        }
-    }
-
-    #[tokio::test]
-    async fn input_after_an_impatient_look_still_wakes_the_loop() {
-        let waker = Arc::new(Mutex::new(None));
-        let ready = Arc::new(AtomicBool::new(false));
-        let mut input = forwarded(Forgetful { waker: waker.clone(), ready: ready.clone() });
-        assert!(input.next().now_or_never().is_none());
-        tokio::task::yield_now().await;
-        ready.store(true, Ordering::SeqCst);
-        let kept: std::task::Waker = waker.lock().unwrap().take().unwrap();
-        kept.wake();
-        let event = tokio::time::timeout(std::time::Duration::from_secs(5), input.next()).await;
-        assert!(matches!(event, Ok(Some(Ok(Event::FocusGained)))), "{event:?}");
+    #[test]
+    fn only_ctrl_z_suspends() {
+        let key = |c, m| Event::Key(KeyEvent::new(KeyCode::Char(c), m));
+        assert!(suspends(&key('z', KeyModifiers::CONTROL)));
+        assert!(!suspends(&key('z', KeyModifiers::NONE)) && !suspends(&key('c', KeyModifiers::CONTROL)));
+        assert!(!suspends(&Event::FocusGained));
     }
 }

@@ -55,6 +55,19 @@ fn data_sets_are_shown_examined_and_converted() {
 }
 
 #[test]
+fn several_sets_are_shown_one_after_the_other() {
+    let probity = Probity::new();
+    let rows = root().join("tests/rows/lama.jsonl").display().to_string();
+    let output = probity.run(&["data", "show", &rows, "agreement", "--limit", "1", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let shown = json_lines(&output.stdout);
+    assert_eq!((shown.len(), &shown[0]["path"]), (2, &rows.as_str().into()));
+    let both = text(&probity.run(&["data", "show", &rows, "agreement"]).stdout);
+    assert!(both.contains("lama.jsonl") && both.contains("12000 sentence"), "{both}");
+    refused(&probity.run(&["data", "show"]), 2, &["PATH"]);
+}
+
+#[test]
 fn data_sets_that_cannot_be_read_exit_2_with_file_line_and_what_was_expected() {
     let probity = Probity::new();
     let file = |text: &str| probity.file("bad.txt", text);

@@ -2,10 +2,15 @@
 
 mod common;
 mod data;
+mod hints;
 mod make;
 mod models;
 mod own_data;
 mod running;
+#[cfg(unix)]
+mod stopping;
+#[cfg(unix)]
+mod writing;
 
 use serde_json::Value;
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{Probity, folder_of, refused, text};
+use crate::common::{Probity, SMALL, folder_of, refused, text};
 
 #[test]
 fn models_that_are_broken_are_refused_by_name() {
@@ -15,6 +15,36 @@ fn models_that_are_broken_are_refused_by_name() {
     refused(&probity.run(&["models", "show", &name]), 2, &["config.json"]);
     std::fs::write(Path::new(&folder).join("config.json"), "{\"model_type\":\"\u{7f}x\"}").unwrap();
     refused(&probity.run(&["models", "show", &name]), 2, &["config.json"]);
+}
+
+/// `run` used to say 1 where `models show` said 2.
+#[test]
+fn a_broken_folder_is_the_same_mistake_for_every_command() {
+    let probity = Probity::new();
+    let at = probity.state.path().join("m");
+    let name = at.display().to_string();
+    let spec = probity.file("spec.toml", &SMALL.replace("bert-mini", &name));
+    for (file, text) in [("config.json", "{}"), ("model.safetensors", "cut"), ("tokenizer.json", "[")] {
+        folder_of("bert-mini", &at);
+        std::fs::write(at.join(file), text).unwrap();
+        let place = at.join(file).display().to_string();
+        refused(&probity.run(&["models", "show", &name]), 2, &[&place]);
+        refused(&probity.run(&["run", &spec, "--json"]), 2, &["spec.toml", "`models`", &place]);
+    }
+    std::fs::remove_file(at.join("config.json")).unwrap();
+    refused(&probity.run(&["models", "show", &name]), 2, &["no config.json"]);
+    refused(&probity.run(&["run", &spec, "--json"]), 2, &["no config.json"]);
+}
+
+#[test]
+fn an_empty_cache_folder_is_none_given() {
+    let probity = Probity::new();
+    let mut command = probity.command(&["models", "cache"]);
+    command.env("PROBITY_CACHE_DIR", "").env("XDG_CACHE_HOME", probity.state.path());
+    let shown = text(&command.current_dir(probity.state.path()).output().unwrap().stdout);
+    let folders: Vec<&str> =
+        shown.lines().filter_map(|l| l.strip_prefix("  folder")).map(str::trim).collect();
+    assert!(folders.len() == 2 && folders.iter().all(|f| std::path::Path::new(f).is_absolute()), "{shown}");
 }
 
 #[test]

@@ -1,9 +1,8 @@
 //! `probity run`: findings, figures, sessions, interruption, failure.
 
 use std::path::Path;
-use std::process::Command;
 
-use crate::common::{LARGE, Probity, SMALL, json_lines, of_kind, refused, text};
+use crate::common::{Probity, SMALL, json_lines, of_kind, refused, text};
 
 #[test]
 fn a_run_prints_the_published_findings_and_leaves_figures_and_a_session() {
@@ -107,31 +106,6 @@ fn two_specs_get_a_folder_and_a_session_each_and_a_table() {
         let session = out.join(folder).join("session.probity.jsonl").display().to_string();
         assert_eq!(probity.run(&["replay", &session, "--json"]).status.code(), Some(0));
     }
-}
-
-#[cfg(unix)]
-#[test]
-fn an_interrupted_run_says_so_and_exits_130() {
-    use std::io::{BufRead, BufReader};
-    use std::process::Stdio;
-
-    let probity = Probity::new();
-    let spec = probity.file("large.toml", LARGE);
-    let mut command = probity.command(&["run", &spec, "--json"]);
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
-    // Training has begun: the attacked probe, before all others.
-    assert!(stderr.any(|line| line.unwrap().contains("interventional subject_number")));
-    let pid = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-    let rest = std::thread::spawn(move || stderr.map_while(Result::ok).collect::<Vec<_>>());
-    let output = child.wait_with_output().unwrap();
-    let stderr = rest.join().unwrap().join("\n");
-    assert_eq!(output.status.code(), Some(130), "{stderr}");
-    let findings = json_lines(&output.stdout);
-    let last = findings.last().unwrap();
-    assert_eq!((&last["kind"], &last["cancelled"]), (&"summary".into(), &true.into()));
-    assert!(stderr.contains("session "), "{stderr}");
 }
 
 #[test]

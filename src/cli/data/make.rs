@@ -68,8 +68,8 @@ pub fn make(args: &MakeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if args.clean {
         keep_fit(&set, &mut lines, &args.model)?;
     }
-    let Some((path, mut to)) = to else { return write(&lines, out) };
-    write(&lines, &mut to.file)?;
+    let Some((path, mut to)) = to else { return write(&lines, out, super::STDOUT) };
+    write(&lines, to.file(), &path.display().to_string())?;
     to.place()?;
     let unfit =
         if args.clean { format!(", {} unfit rows left out", all - lines.len()) } else { String::new() };
@@ -114,12 +114,12 @@ fn keep_fit(set: &BuiltIn, lines: &mut Vec<Line>, models: &[String]) -> Result<(
     Ok(())
 }
 
-fn write(lines: &[Line], out: &mut dyn Write) -> Result<(), CliError> {
+fn write(lines: &[Line], out: &mut dyn Write, place: &str) -> Result<(), CliError> {
     let mut out = BufWriter::new(out);
     let done = lines.iter().try_for_each(|l| writeln!(out, "{}", l.text)).and_then(|()| out.flush());
     done.map_err(|e| match e.kind() {
         std::io::ErrorKind::BrokenPipe => CliError::Closed,
-        _ => CliError::Failed(format!("cannot write the rows: {e}")),
+        _ => CliError::Failed(format!("cannot write {place}: {e}")),
     })
 }
 

@@ -91,6 +91,7 @@ pub struct RelationCount {
 
 impl RelationCount {
     pub(super) fn add_object(&mut self, object: &str, kept: bool) {
+        let object = &super::beginning(object, super::MAX_NAME);
         if kept && (self.frequencies.len() < MAX_OBJECTS || self.frequencies.contains_key(object)) {
             *self.frequencies.entry(object.to_owned()).or_default() += 1;
         }

@@ -95,6 +95,12 @@ const MAX_LABELS: usize = 1_000;
 const MAX_NAMES: usize = 10_000;
 /// Distinct words whose tokens are remembered.
 const MAX_WORDS: usize = 1_000_000;
+/// Bytes of a word, name or label beyond which it is none: it is not read into tokens, and is remembered by its beginning.
+const MAX_NAME: usize = 1_000;
+/// Bytes of a subject beyond which objects are not looked for in it.
+const MAX_SUBJECT: usize = 10_000;
+/// Bytes of what is said about a row.
+const MAX_SAID: usize = 1_000;
 
 /// Examines rows.
 pub struct Doctor<'v> {
@@ -166,7 +172,7 @@ impl<'v> Doctor<'v> {
                 file,
                 line,
                 findings: vec![*finding],
-                what: what.clone(),
+                what: beginning(what, MAX_SAID),
             });
         }
         // Notes alone would crowd out the rows that are dropped.
@@ -174,12 +180,13 @@ impl<'v> Doctor<'v> {
             let findings = found.iter().map(|f| f.0).collect();
             let what =
                 found.into_iter().filter(|(f, _)| f.drops()).map(|(_, w)| w).collect::<Vec<_>>().join("; ");
-            self.flagged.push(Example { file, line, findings, what });
+            self.flagged.push(Example { file, line, findings, what: beginning(&what, MAX_SAID) });
         }
         !drops
     }
 
     fn relation(&mut self, name: &str) -> &mut RelationCount {
+        let name = &beginning(name, MAX_NAME);
         let name = if self.relations.len() < MAX_NAMES || self.relations.contains_key(name) {
             name
         } else {
@@ -243,6 +250,13 @@ impl<'v> Doctor<'v> {
         }
         let counts = match self.words.get(word) {
             Some(counts) => counts.clone(),
+            // No vocabulary has an entry so long, and tokenizers may take quadratic time.
+            None if word.len() > MAX_NAME => {
+                self.model_counts.iter_mut().for_each(|model| model.several += 1);
+                let what = format!("`{}`: longer than any token", beginning(word, 40));
+                found.push((Finding::MultiToken, what));
+                return true;
+            }
             None => {
                 let counts: Vec<Option<usize>> = self.models.iter().map(|m| (m.tokens)(word)).collect();
                 if self.words.len() < MAX_WORDS {
@@ -310,14 +324,15 @@ impl<'v> Doctor<'v> {
 
     fn label(&mut self, file: Option<usize>, property: &str, label: &str) {
         let full = self.properties.len() >= MAX_NAMES;
-        let name = (file, property.to_owned());
+        let label = beginning(label, MAX_NAME);
+        let name = (file, beginning(property, MAX_NAME));
         let name =
             if full && !self.properties.contains_key(&name) { (None, "(further)".to_owned()) } else { name };
         let labels = self.properties.entry(name).or_default();
-        if let Some(count) = labels.get_mut(label) {
+        if let Some(count) = labels.get_mut(&label) {
             *count += 1;
         } else if labels.len() < MAX_LABELS {
-            labels.insert(label.to_owned(), 1);
+            labels.insert(label, 1);
         } else {
             *labels.entry("(further)".to_owned()).or_default() += 1;
         }
@@ -374,8 +389,20 @@ fn merged(found: Found) -> Found {
     out
 }
 
-/// Whether `inner` stands in `outer` as whole words, whatever the case.
+/// A text up to so many bytes, with an ellipsis where it goes on.
+fn beginning(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    format!("{}…", &text[..text.floor_char_boundary(bytes)])
+}
+
+/// Whether `inner` stands in `outer` as whole words, whatever the case. What is far too long for a name gives nothing away
+/// and is not searched, which could take quadratic time.
 fn contains_words(outer: &str, inner: &str) -> bool {
+    if outer.len() > MAX_SUBJECT {
+        return false;
+    }
     let (outer, inner) = (outer.to_lowercase(), inner.to_lowercase());
     let mut from = 0;
     while let Some(k) = outer[from..].find(&inner) {

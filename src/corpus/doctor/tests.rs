@@ -136,3 +136,29 @@ fn words_inside_words_are_no_overlap() {
     assert!(!contains_words("日本語", "x"));
     assert!(contains_words("日本 語", "語"));
 }
+
+/// Time and memory of a row grow with its length and no faster: what is found stays a matter of a thousand bytes.
+#[test]
+fn names_of_megabytes_are_examined_in_bounded_time_and_memory() {
+    let (subject, object) = ("a".repeat(4 << 20), "a".repeat(1 << 20));
+    let row = |relation: &str, subject: &str, object: &str| {
+        format!("{{\"relation\": \"{relation}\", \"subject\": \"{subject}\", \"object\": \"{object}\"}}\n")
+    };
+    let text = [
+        row("P1", &subject, &object),
+        row("P1", &subject, &object),
+        row(&subject, "Norland", "Oslo"),
+        row("P2", &"a b ".repeat(1 << 20), "b a b"),
+    ]
+    .concat();
+    let never = |word: &str| panic!("a word of {} bytes is read into tokens", word.len());
+    let strict = Vocabulary {
+        name: "m".into(),
+        tokens: Box::new(move |w| if w.len() > MAX_NAME { never(w) } else { Some(1) }),
+    };
+    let d = diagnose(&text, vec![strict]);
+    assert_eq!((d.rows, count(&d, Finding::Duplicate), count(&d, Finding::MultiToken)), (4, 1, 2));
+    assert_eq!(count(&d, Finding::Overlap), 0, "not searched");
+    let said = serde_json::to_string(&d).unwrap();
+    assert!(said.len() < 20_000, "{} bytes are said about four rows", said.len());
+}

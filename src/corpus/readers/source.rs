@@ -232,6 +232,8 @@ impl Frames {
             if let Some(k) = memchr(b'\n', &self.window()[scanned..]) {
                 let from = self.start;
                 let to = from + scanned + k;
+                // The window may have grown past the limit before the end of the line came into sight.
+                self.check_length(to - from, self.line + 1)?;
                 self.start = to + 1;
                 self.line += 1;
                 let to = if to > from && self.buffer[to - 1] == b'\r' { to - 1 } else { to };
@@ -242,6 +244,7 @@ impl Frames {
                 if scanned == 0 {
                     return Ok(None);
                 }
+                self.check_length(scanned, self.line + 1)?;
                 let range = self.start..self.end;
                 self.start = self.end;
                 self.line += 1;
@@ -274,6 +277,7 @@ impl Frames {
         loop {
             if let Some(k) = scan.end(&self.window()[scanned..]) {
                 let range = self.start..self.start + scanned + k + 1;
+                self.check_length(range.len(), line)?;
                 self.line += memchr_iter(b'\n', &self.buffer[range.clone()]).count() as u64;
                 self.start = range.end;
                 return Ok(Some((line, range)));

@@ -385,6 +385,23 @@ mod bad_input {
         assert!(error.what.contains("16 MiB"), "{error}");
     }
 
+    /// Buffers grow by doubling: between the limit and twice of it a line used to be taken or refused by chance.
+    #[test]
+    fn lines_of_16_to_31_megabytes_are_refused_as_longer_ones_are() {
+        for size in [17 << 20, 24 << 20, 31 << 20] {
+            let filler = "x".repeat(size);
+            for text in [
+                format!("{SENTEVAL}tr\tPAST\t{filler}\ntr\tPAST\tShe saw .\n"),
+                format!("{SENTEVAL}tr\tPAST\t{filler}"),
+                format!("[{{\"text\": \"a\"}},\n{{\"text\": \"{filler}\"}}]"),
+            ] {
+                let reading = Reading::stream(Box::new(std::io::Cursor::new(text)), Path::new("l")).unwrap();
+                let error = reading.rows(&mut |_, _| ControlFlow::Continue(())).unwrap_err();
+                assert!(error.what.contains("16 MiB"), "{} MiB: {error}", size >> 20);
+            }
+        }
+    }
+
     #[test]
     fn rows_of_another_format_are_dropped_and_counted() {
         dropped(b"{\"sentence_good\": \"a\", \"sentence_bad\": \"b\"}", DropKind::Fields, &["1 fields"]);

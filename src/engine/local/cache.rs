@@ -1,7 +1,9 @@
 //! Trained probes on disk, found by the content of everything that shaped them.
 //!
-//! A file is `magic, SHA-256 of the payload, payload`. It is written beside its place and renamed, so two processes can
-//! share the folder and a killed one leaves nothing half-written. A file that fails its checksum is as good as absent.
+//! A file is `magic, SHA-256 of key and payload, payload`. It is written beside its place and renamed, so two processes can
+//! share the folder and a killed one leaves nothing half-written. A file that fails its checksum is as good as absent, and so
+//! is one that lies under another key. Keys name the instruction set too: another one sums in another order, and folders may
+//! be shared by machines.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -10,11 +12,13 @@ use std::time::SystemTime;
 use sha2::{Digest, Sha256};
 
 use super::embeddings::Embeddings;
+use crate::base::files::{beside, hex};
 use crate::base::matrix::Matrix;
 use crate::lab::Store;
-use crate::lab::store::{Fetched, Key, Space};
+use crate::lab::store::{Fetched, Key, Space, instructions};
+use crate::model::dtype::Dtype;
 
-const MAGIC: &[u8; 8] = b"PROBITY1";
+const MAGIC: &[u8; 8] = b"PROBITY2";
 /// The folder is kept below this size; the files unused for longest go first.
 const CAP_BYTES: u64 = 512 << 20;
 /// No single entry is larger; a larger file is not ours.
@@ -31,6 +35,7 @@ impl Cache {
     /// The user's cache folder: `PROBITY_CACHE_DIR`, else `probity/probes` in the platform's cache folder.
     pub fn user() -> Self {
         let root = std::env::var_os("PROBITY_CACHE_DIR")
+            .filter(|v| !v.is_empty())
             .map(PathBuf::from)
             .or_else(|| dirs::cache_dir().map(|d| d.join("probity")));
         let embeddings =
@@ -81,7 +86,7 @@ impl Cache {
         let bytes = std::fs::read(&path).ok()?;
         let rest = bytes.strip_prefix(MAGIC)?;
         let (sum, payload) = rest.split_at_checked(32)?;
-        if Sha256::digest(payload).as_slice() != sum {
+        if checksum(&named(key), payload) != sum {
             return None;
         }
         // The time of the last use decides what is removed first; a folder that forbids it still serves.
@@ -98,18 +103,18 @@ impl Cache {
     pub fn put(&self, key: &str, payload: &[u8]) -> std::io::Result<()> {
         let (Some(dir), Some(path)) = (&self.dir, self.path(key)) else { return Ok(()) };
         std::fs::create_dir_all(dir)?;
-        let mut file = tempfile::NamedTempFile::new_in(dir)?;
+        let unfinished = beside(&path)?;
+        let mut file = unfinished.as_file();
         file.write_all(MAGIC)?;
-        file.write_all(&Sha256::digest(payload))?;
+        file.write_all(&checksum(&named(key), payload))?;
         file.write_all(payload)?;
-        file.persist(&path).map_err(|e| e.error)?;
+        unfinished.persist(&path).map_err(|e| e.error)?;
         self.prune();
         Ok(())
     }
 
     fn path(&self, key: &str) -> Option<PathBuf> {
-        let name: String =
-            Sha256::digest(key.as_bytes()).iter().take(16).map(|b| format!("{b:02x}")).collect();
+        let name = hex(&Sha256::digest(named(key))[..16]);
         self.dir.as_ref().map(|d| d.join(format!("{name}.probe")))
     }
 
@@ -169,6 +174,16 @@ impl Store for Cache {
     }
 }
 
+/// The key with what decides the order of sums on this machine. Those for bf16 name those for f32 as well.
+fn named(key: &str) -> String {
+    format!("{key}|{}", instructions(Dtype::Bf16))
+}
+
+fn checksum(key: &str, payload: &[u8]) -> [u8; 32] {
+    let length = (key.len() as u64).to_le_bytes();
+    Sha256::new().chain_update(length).chain_update(key).chain_update(payload).finalize().into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,6 +203,17 @@ mod tests {
         assert_eq!(cache.get("a"), None, "a damaged entry is not a probe");
         std::fs::write(&path, b"PRO").unwrap();
         assert_eq!(cache.get("a"), None, "a cut entry is not a probe");
+    }
+
+    #[test]
+    fn a_probe_under_another_key_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::at(dir.path());
+        cache.put("a", b"probe").unwrap();
+        std::fs::copy(cache.path("a").unwrap(), cache.path("b").unwrap()).unwrap();
+        assert_eq!(cache.get("b"), None, "the checksum covers the key");
+        assert!(named("a").contains(&instructions(Dtype::F32)), "{}", named("a"));
+        assert_ne!(checksum("ab", b"c"), checksum("a", b"bc"));
     }
 
     #[test]

@@ -10,11 +10,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use sha2::{Digest, Sha256};
 
-use crate::base::files::hex;
+use crate::base::files::{beside, hex, write_whole};
 use crate::base::matrix::Matrix;
 use crate::base::size;
 use crate::lab::store::{Fetched, KEY, Key, Space};
@@ -26,8 +26,6 @@ const DEFAULT_LIMIT: u64 = 2 << 30;
 const FILE_BYTES: usize = 32 << 20;
 /// Name of the file that holds the limit.
 const LIMIT: &str = "limit";
-/// What a killed process left half-written is removed after this time.
-const STALE: Duration = Duration::from_secs(3600);
 const HEAD: usize = 16;
 const SUM: usize = 8;
 
@@ -158,9 +156,10 @@ impl Embeddings {
             bytes.extend_from_slice(&vector);
             names.update(key);
         }
-        let mut file = tempfile::Builder::new().prefix(".new").tempfile_in(dir)?;
-        file.write_all(&bytes)?;
         let name = format!("{}-{}.vec", prefix(space), hex(&names.finalize()[..8]));
+        // Not synchronized: what a crash of the machine damages fails its checksum.
+        let mut file = beside(&dir.join(&name))?;
+        file.as_file_mut().write_all(&bytes)?;
         file.persist(dir.join(name)).map_err(|e| e.error)?;
         Ok(())
     }
@@ -181,9 +180,7 @@ impl Embeddings {
     pub fn set_limit(&self, bytes: u64) -> std::io::Result<()> {
         let Some(dir) = &self.dir else { return Ok(()) };
         std::fs::create_dir_all(dir)?;
-        let mut file = tempfile::Builder::new().prefix(".new").tempfile_in(dir)?;
-        writeln!(file, "{bytes}")?;
-        file.persist(dir.join(LIMIT)).map_err(|e| e.error)?;
+        write_whole(&dir.join(LIMIT), format!("{bytes}\n").as_bytes())?;
         self.prune(bytes);
         Ok(())
     }
@@ -229,7 +226,7 @@ impl Embeddings {
         list
     }
 
-    /// Removes the files unused for longest until at most `limit` bytes are left, and what killed processes left behind.
+    /// Removes the files unused for longest until at most `limit` bytes are left.
     fn prune(&self, limit: u64) {
         let about = |path: PathBuf| {
             let m = std::fs::metadata(&path).ok()?;
@@ -244,14 +241,6 @@ impl Embeddings {
             }
             if std::fs::remove_file(path).is_ok() {
                 total -= bytes;
-            }
-        }
-        let Some(entries) = self.dir.as_ref().and_then(|d| std::fs::read_dir(d).ok()) else { return };
-        for entry in entries.flatten().filter(|e| e.file_name().to_string_lossy().starts_with(".new")) {
-            let age = entry.metadata().ok().and_then(|m| m.modified().ok()?.elapsed().ok());
-            if age.is_some_and(|age| age > STALE) {
-                // Best effort: the next one tries again.
-                let _ = std::fs::remove_file(entry.path());
             }
         }
     }

@@ -1,5 +1,7 @@
 //! The cache gives back the bits it was given, or nothing.
 
+use std::time::Duration;
+
 use super::*;
 use crate::model::{Device, PoolOver, Pooling};
 

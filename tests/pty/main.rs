@@ -2,13 +2,20 @@
 
 #![cfg(unix)]
 
+mod jobs;
+mod torture;
+
 use std::io::{Read, Write};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
-use probity::session::format::{Item, Session};
+use probity::engine::spec::Spec;
+use probity::session::format::{Header, Item, Session};
+use probity::session::record::Recorder;
 
 /// Longest wait for a text; generous, because the machine may be slow and busy.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -44,7 +51,34 @@ struct Screen {
     child: Box<dyn Child + Send + Sync>,
     keys: Box<dyn Write + Send>,
     screen: Arc<Mutex<vt100::Parser>>,
+    closed: Arc<AtomicBool>,
+    reading: JoinHandle<()>,
     folder: tempfile::TempDir,
+}
+
+/// A folder with a small recording `s`.
+fn recording() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let header = Header::new("cpu", "2025-01-01T00:00:00Z".into(), Some(Spec::agreement()));
+    let mut recorder = Recorder::create(&folder.path().join("sessions"), "s", &header).unwrap();
+    recorder.note(0.0, "nothing was run").unwrap();
+    recorder.finish().unwrap();
+    folder
+}
+
+/// The exit code of a program that has to end by itself.
+fn wait(child: &mut (dyn Child + Send + Sync)) -> u32 {
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.exit_code();
+        }
+        if begun.elapsed() > PATIENCE {
+            child.kill().unwrap();
+            panic!("it does not end");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }
 
 impl Screen {
@@ -55,9 +89,21 @@ impl Screen {
     }
 
     fn launch(folder: tempfile::TempDir, args: &[&str]) -> Self {
+        Self::of(env!("CARGO_BIN_EXE_probity"), folder, args)
+    }
+
+    /// A shell in place of the program, which `$PROBITY` names to it.
+    fn shell(folder: tempfile::TempDir, args: &[&str]) -> Self {
+        Self::of("sh", folder, args)
+    }
+
+    fn of(program: &str, folder: tempfile::TempDir, args: &[&str]) -> Self {
         let size = PtySize { rows: 40, cols: 120, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).unwrap();
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_probity"));
+        let mut command = CommandBuilder::new(program);
+        command.env("PROBITY", env!("CARGO_BIN_EXE_probity"));
+        command.env("PS1", "ready> ");
+        command.env_remove("ENV");
         command.args(args);
         command.cwd(folder.path());
         command.env("TERM", "xterm-256color");
@@ -71,14 +117,34 @@ impl Screen {
         let screen = Arc::new(Mutex::new(vt100::Parser::new(40, 120, 0)));
         let mut reader = pair.master.try_clone_reader().unwrap();
         let drawn = Arc::clone(&screen);
-        std::thread::spawn(move || {
+        let closed = Arc::new(AtomicBool::new(false));
+        let leave = Arc::clone(&closed);
+        let reading = std::thread::spawn(move || {
             let mut buffer = [0; 1 << 14];
             while let Ok(count @ 1..) = reader.read(&mut buffer) {
                 drawn.lock().unwrap().process(&buffer[..count]);
+                if leave.load(Ordering::SeqCst) {
+                    return;
+                }
             }
         });
         let keys = pair.master.take_writer().unwrap();
-        Self { master: pair.master, child, keys, screen, folder }
+        Self { master: pair.master, child, keys, screen, closed, reading, folder }
+    }
+
+    /// Closes the terminal as a window is closed: nobody holds its other end any more.
+    fn close(self) -> (Box<dyn Child + Send + Sync>, tempfile::TempDir) {
+        let Self { master, child, keys, closed, reading, folder, .. } = self;
+        closed.store(true, Ordering::SeqCst);
+        // The reader waits for something to be drawn before it lets go; a new size is.
+        let mut rows = 40;
+        while !reading.is_finished() {
+            rows = if rows == 40 { 39 } else { 40 };
+            let _ = master.resize(PtySize { rows, cols: 120, pixel_width: 0, pixel_height: 0 });
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        drop((keys, master));
+        (child, folder)
     }
 
     fn text(&self) -> String {
@@ -115,14 +181,8 @@ impl Screen {
 
     /// Waits for the end of the program; gives its exit code, after checking that the terminal is as it was.
     fn ended(&mut self) -> u32 {
+        let code = wait(&mut *self.child);
         let begun = Instant::now();
-        let status = loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                break status;
-            }
-            assert!(begun.elapsed() < PATIENCE, "it does not end:\n{}", self.text());
-            std::thread::sleep(Duration::from_millis(20));
-        };
         // The last bytes may still be on their way.
         let restored = |s: &vt100::Screen| {
             !s.alternate_screen()
@@ -135,7 +195,7 @@ impl Screen {
             std::thread::sleep(Duration::from_millis(20));
         }
         assert!(!self.text().contains("internal error"), "{}", self.text());
-        status.exit_code()
+        code
     }
 
     /// The only recorded session.

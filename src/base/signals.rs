@@ -1,0 +1,67 @@
+//! Signals, heard on a thread of their own, so that they count whatever the rest of the program is busy with.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// The terminal went away (SIGHUP).
+pub const HANGUP: u8 = 1;
+/// Ctrl-C from outside (SIGINT).
+pub const INTERRUPT: u8 = 2;
+
+/// The first signal that asked the program to end; 0 for none.
+static FIRST: AtomicU8 = AtomicU8::new(0);
+
+/// Notes that a signal asks the program to end. The first one decides about the exit code. Says whether it is the first.
+pub fn note(signal: u8) -> bool {
+    FIRST.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst).is_ok()
+}
+
+/// The signal that asked the program to end, if one has.
+#[must_use]
+pub fn first() -> Option<u8> {
+    Some(FIRST.load(Ordering::SeqCst)).filter(|s| *s != 0)
+}
+
+/// Calls `heard` for each of these signals, on a thread of their own; from then on they do not end the process by
+/// themselves. A signal that the process was started with ignored (`nohup`, jobs in the background of a script) stays so.
+///
+/// # Errors
+/// The system's reason where a signal cannot be caught or no thread can be had.
+#[cfg(unix)]
+pub fn listen(signals: &[i32], mut heard: impl FnMut(i32) + Send + 'static) -> std::io::Result<()> {
+    let ignored = ignored();
+    let wanted = signals.iter().filter(|s| !is_in(ignored, **s));
+    let mut caught = signal_hook::iterator::Signals::new(wanted)?;
+    let name = std::thread::Builder::new().name("signals".into());
+    name.spawn(move || caught.forever().for_each(|signal| heard(signal)))?;
+    Ok(())
+}
+
+/// The set of signals that this process ignores, bit 0 for signal 1. Only Linux tells without unsafe code; elsewhere none.
+#[cfg(unix)]
+fn ignored() -> u64 {
+    std::fs::read_to_string("/proc/self/status").map_or(0, |status| ignored_in(&status))
+}
+
+#[cfg(unix)]
+fn ignored_in(status: &str) -> u64 {
+    let mask = status.lines().find_map(|l| l.strip_prefix("SigIgn:"));
+    mask.and_then(|m| u64::from_str_radix(m.trim(), 16).ok()).unwrap_or(0)
+}
+
+#[cfg(unix)]
+fn is_in(set: u64, signal: i32) -> bool {
+    u32::try_from(signal - 1).is_ok_and(|bit| set.checked_shr(bit).is_some_and(|s| s & 1 == 1))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ignored_signals_are_read_from_the_mask_of_the_system() {
+        let set = ignored_in("Name:\tx\nSigBlk:\t0000000000000006\nSigIgn:\t0000000000001001\nSigCgt:\t0\n");
+        assert!(is_in(set, 1) && is_in(set, 13), "SIGHUP and SIGPIPE");
+        assert!(!is_in(set, 2) && !is_in(set, 15) && !is_in(set, 0) && !is_in(set, 99));
+        assert_eq!(ignored_in("no such line"), 0);
+    }
+}

@@ -1,0 +1,59 @@
+//! What the program advises can be done.
+
+use std::path::PathBuf;
+
+use crate::common::{Probity, root, text};
+
+/// Options that a text names.
+fn options(text: &str) -> Vec<String> {
+    let word = |c: char| c.is_ascii_lowercase() || c == '-';
+    let starts = text.match_indices("--").map(|(k, _)| k);
+    let starts = starts.filter(|k| !text[..*k].ends_with(|c: char| word(c) || c.is_alphanumeric()));
+    let found = starts.map(|k| text[k..].chars().take_while(|c| word(*c)).collect::<String>());
+    found.filter(|o| o.len() > 3).collect()
+}
+
+/// A hint used to name `--no-record`, which there is not.
+#[test]
+fn hints_name_options_that_there_are() {
+    let probity = Probity::new();
+    let mut known: Vec<String> = ["--features"].map(String::from).into();
+    for command in [
+        "tui",
+        "run",
+        "replay",
+        "export",
+        "data make",
+        "data show",
+        "data doctor",
+        "data convert",
+        "models show",
+        "models check",
+        "gallery train",
+        "gallery mix",
+        "score",
+    ] {
+        let args: Vec<&str> = command.split(' ').chain(["--help"]).collect();
+        let output = probity.run(&args);
+        assert_eq!(output.status.code(), Some(0), "{command}");
+        known.extend(options(&text(&output.stdout)));
+    }
+    let mut folders = vec![root().join("src")];
+    let mut hints = 0;
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|e| e.unwrap().path()).collect::<Vec<PathBuf>>() {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let source = std::fs::read_to_string(&path).unwrap_or_default();
+            for line in source.lines().filter(|l| l.contains("hint")) {
+                for option in options(line) {
+                    hints += 1;
+                    assert!(known.contains(&option), "{}: {option} in {line}", path.display());
+                }
+            }
+        }
+    }
+    assert!(hints > 0, "hints have been found");
+}

@@ -1,0 +1,61 @@
+//! Runs that are stopped from outside.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use crate::common::{LARGE, Probity, json_lines};
+
+/// Starts a long run through a shell, sends these signals once the engine is at work, and gives exit code, standard output
+/// and standard error.
+fn stopped(probity: &Probity, shell: &str, args: &[&str], signals: &[&str]) -> (i32, Vec<u8>, String) {
+    let spec = probity.file("large.toml", LARGE);
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("{shell} \"$0\" \"$@\""), env!("CARGO_BIN_EXE_probity"), "run", &spec]);
+    command.args(args).env("PROBITY_STATE_DIR", probity.state.path());
+    command.env("PROBITY_CACHE_DIR", probity.state.path()).env("HF_HUB_OFFLINE", "1");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(stderr.any(|line| line.unwrap().contains("examples for bert-mini")));
+    let rest = std::thread::spawn(move || stderr.map_while(Result::ok).collect::<Vec<_>>());
+    let pid = child.id().to_string();
+    for signal in signals {
+        assert!(Command::new("kill").args([&format!("-{signal}"), &pid]).status().unwrap().success());
+    }
+    let output = child.wait_with_output().unwrap();
+    (output.status.code().unwrap_or(-1), output.stdout, rest.join().unwrap().join("\n"))
+}
+
+#[test]
+fn a_run_that_a_signal_stops_says_so_and_ends_with_its_code() {
+    for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        let (ended, stdout, stderr) = stopped(&Probity::new(), "exec", &["--json"], &[signal]);
+        assert_eq!(ended, code, "SIG{signal}: {stderr}");
+        let findings = json_lines(&stdout);
+        let last = findings.last().unwrap();
+        assert_eq!((&last["kind"], &last["cancelled"]), (&"summary".into(), &true.into()));
+        assert!(stderr.contains("session "), "{stderr}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_that_was_ignored_stays_so() {
+    // As `nohup` has it. The second signal shows that the first did nothing: it would give the code otherwise.
+    let (ended, _, stderr) = stopped(&Probity::new(), "trap '' HUP; exec", &[], &["HUP", "TERM"]);
+    assert_eq!(ended, 143, "{stderr}");
+}
+
+#[test]
+fn a_stopped_run_replaces_no_results() {
+    let probity = Probity::new();
+    let out = probity.state.path().join("out");
+    std::fs::create_dir(&out).unwrap();
+    std::fs::write(out.join("findings.jsonl"), "precious").unwrap();
+    let args = ["--out", &out.display().to_string(), "--force"];
+    let (ended, _, stderr) = stopped(&probity, "exec", &args, &["INT"]);
+    assert_eq!(ended, 130, "{stderr}");
+    assert_eq!(std::fs::read_to_string(out.join("findings.jsonl")).unwrap(), "precious");
+    let kept = std::fs::read(out.join("findings-incomplete.jsonl")).unwrap();
+    assert_eq!(json_lines(&kept).last().unwrap()["cancelled"], true);
+    assert!(stderr.contains("stays as it was") && stderr.contains("findings-incomplete.jsonl"), "{stderr}");
+}

@@ -1,0 +1,113 @@
+//! What is written where: nothing is replaced unasked, nothing is left half, and messages name the file.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::common::{Probity, SMALL, refused, text};
+
+/// Names in a folder, in order.
+fn names(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// The program where files may not grow beyond a few kilobytes: a full disk without one.
+fn cramped(probity: &Probity, args: &[&str]) -> Output {
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_probity")]);
+    command.args(args).env("PROBITY_STATE_DIR", probity.state.path());
+    command.env("PROBITY_CACHE_DIR", probity.state.path().join("cache")).output().unwrap()
+}
+
+#[test]
+fn results_of_an_earlier_run_are_told_of_before_anything_is_computed() {
+    let probity = Probity::new();
+    let spec = probity.file("small.toml", SMALL);
+    for name in ["findings.jsonl", "pareto-mine.png"] {
+        let out = probity.state.path().join(name.replace('.', "-"));
+        std::fs::create_dir(&out).unwrap();
+        std::fs::write(out.join(name), "precious").unwrap();
+        let run = probity.run(&["run", &spec, "--out", &out.display().to_string()]);
+        refused(&run, 2, &[name, "there already", "--force"]);
+        assert_eq!(std::fs::read_to_string(out.join(name)).unwrap(), "precious");
+        assert_eq!(names(&out), [name], "no session of a run that never began");
+    }
+    refused(&probity.run(&["run", &spec, "--force"]), 2, &["--out"]);
+}
+
+#[test]
+fn a_full_disk_leaves_no_half_file_and_the_message_names_it() {
+    let probity = Probity::new();
+    let out = probity.state.path().join("out");
+    std::fs::create_dir(&out).unwrap();
+    let file = out.join("rows.jsonl").display().to_string();
+    for args in [&["data", "convert", "agreement", "-o", &file][..], &["data", "make", "facts", "-o", &file]]
+    {
+        refused(&cramped(&probity, args), 1, &["cannot write", "rows.jsonl"]);
+        assert!(names(&out).is_empty(), "{:?}", names(&out));
+    }
+    let spec = probity.file("small.toml", SMALL);
+    let run = cramped(&probity, &["run", &spec, "--out", &out.display().to_string()]);
+    let stderr = text(&run.stderr);
+    assert_eq!(run.status.code(), Some(1), "{stderr}");
+    let last = stderr.lines().last().unwrap();
+    assert!(last.starts_with("error: ") && last.contains("findings.jsonl"), "{stderr}");
+    assert_eq!(names(&out), ["session.probity.jsonl"], "what was recorded stays");
+    // Every probe that could not be cached had its own copy of the warning.
+    for warning in ["a trained probe could not be cached", "not recorded", "unrecorded"] {
+        assert!(stderr.matches(warning).count() <= 1, "`{warning}` again and again: {stderr}");
+    }
+}
+
+#[test]
+fn rows_go_to_files_only() {
+    let probity = Probity::new();
+    let at = |name: &str| probity.state.path().join(name).display().to_string();
+    let pipe = at("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    std::fs::create_dir(at("folder")).unwrap();
+    for (path, what) in [("/dev/null", "a device"), (&pipe, "a pipe"), (&at("folder"), "a folder")] {
+        for force in [&[][..], &["--force"]] {
+            let args = [&["data", "convert", "facts", "-o", path][..], force].concat();
+            refused(&probity.run(&args), 2, &[path, what, "name a file"]);
+        }
+    }
+    assert!(!Path::new("/dev/null").is_file());
+}
+
+#[test]
+fn an_export_replaces_nothing_unasked_and_says_where_it_wrote() {
+    let probity = Probity::new();
+    let spec = probity.file("small.toml", SMALL);
+    let run = probity.run(&["run", &spec, "--quiet", "--session", "s.probity.jsonl"]);
+    assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
+    let sessions = probity.state.path().join("sessions");
+    assert_eq!(names(&sessions), ["s.probity.jsonl"], "the extension once");
+    let export = |more: &[&str]| {
+        let args = [&["export", "s", "--figure", "pareto", "-o", "p.csv"][..], more].concat();
+        probity.command(&args).current_dir(probity.state.path()).output().unwrap()
+    };
+    let output = export(&[]);
+    let file = probity.state.path().join("p.csv");
+    assert!(text(&output.stderr).contains(&format!("wrote {}", file.display())), "{}", text(&output.stderr));
+    std::fs::write(&file, "precious").unwrap();
+    refused(&export(&[]), 2, &["p.csv", "there already", "--force"]);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
+    assert_eq!(export(&["--force"]).status.code(), Some(0));
+    assert_ne!(std::fs::read_to_string(&file).unwrap(), "precious");
+}
+
+#[test]
+fn a_warning_is_said_once() {
+    let probity = Probity::new();
+    let spec = probity.file("small.toml", SMALL);
+    // A file where the folder of the cache would be.
+    let blocked = probity.file("blocked", "");
+    let mut command = probity.command(&["run", &spec, "--quiet", "--no-session"]);
+    let output = command.env("PROBITY_CACHE_DIR", blocked).output().unwrap();
+    let stderr = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert_eq!(stderr.matches("a trained probe could not be cached").count(), 1, "{stderr}");
+}

@@ -1,0 +1,162 @@
+//! Signals, job control, and terminals that go away.
+
+use std::time::Duration;
+
+use super::{LARGE, Screen, recording, wait};
+use probity::session::format::Session;
+
+/// Sends a signal by name.
+pub fn send(signal: &str, pid: u32) {
+    let pid = pid.to_string();
+    assert!(
+        std::process::Command::new("kill").args([&format!("-{signal}"), &pid]).status().unwrap().success()
+    );
+}
+
+/// crossterm reads on for ever where a read gives no bytes. `trap` is for the terminals whose end no signal tells of.
+#[test]
+fn a_terminal_that_closes_while_keys_arrive_ends_the_program() {
+    for shell in ["exec", "trap '' HUP; exec"] {
+        for keys in ["", "jjk2?\u{1b}[A"] {
+            let mut screen = Screen::shell(recording(), &["-c", &format!("{shell} \"$PROBITY\" replay s")]);
+            screen.sees("Interventions");
+            screen.press(keys);
+            let (mut child, _folder) = screen.close();
+            assert_eq!(wait(&mut *child), 129, "`{shell}` with keys `{keys:?}`");
+        }
+    }
+}
+
+#[test]
+fn signals_give_the_terminal_back_and_end_with_their_code() {
+    for (signal, code) in [("TERM", 143), ("HUP", 129), ("INT", 130), ("QUIT", 131)] {
+        let mut screen = Screen::launch(recording(), &["replay", "s"]);
+        screen.sees("Interventions");
+        send(signal, screen.child.process_id().unwrap());
+        assert_eq!(screen.ended(), code, "SIG{signal}");
+    }
+}
+
+#[test]
+fn a_signal_leaves_a_session_with_an_end() {
+    let mut screen = Screen::start(LARGE, &["--spec", "spec.toml"]);
+    screen.sees("oracle");
+    send("TERM", screen.child.process_id().unwrap());
+    assert_eq!(screen.ended(), 143);
+    assert_eq!(Session::read(&screen.session()).unwrap().losses, Default::default());
+}
+
+/// The only process whose parent this is.
+#[cfg(target_os = "linux")]
+fn child_of(parent: u32) -> Option<u32> {
+    let of = |pid: u32| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse::<u32>().ok()
+    };
+    let pids = std::fs::read_dir("/proc").ok()?.flatten();
+    let pids = pids.filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| of(*pid) == Some(parent)).max()
+}
+
+impl Screen {
+    /// Checks that keys do what they do.
+    fn answers(&mut self) {
+        self.press("?");
+        self.sees("Help");
+        // Not together with another key: that would be another key with Alt.
+        self.press("\u{1b}");
+        self.until("the help gone", |s| !s.contents().contains("Help"));
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Screen {
+    /// An interactive shell, which does job control.
+    fn interactive() -> Self {
+        let mut screen = Self::shell(recording(), &["-i"]);
+        screen.sees("ready> ");
+        screen
+    }
+
+    /// Waits for the shell's prompt on a terminal as it was.
+    fn prompt(&mut self) {
+        self.until("the prompt on a restored terminal", |s| {
+            let last = s.contents().trim_end().lines().last().unwrap_or_default().to_owned();
+            !s.alternate_screen()
+                && !s.hide_cursor()
+                && !s.bracketed_paste()
+                && s.mouse_protocol_mode() == vt100::MouseProtocolMode::None
+                && last.starts_with("ready>")
+        });
+        self.press("clear; stty -a; echo over\n");
+        self.until("the settings of the terminal", |s| s.contents().contains("\nover"));
+        assert!(self.text().contains(" icanon") && self.text().contains(" echo "), "{}", self.text());
+    }
+
+    fn shown(&mut self) {
+        self.until("the program's screen", |s| {
+            s.alternate_screen() && s.contents().contains("Interventions")
+        });
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn suspend_and_resume_work_as_in_an_editor() {
+    let mut screen = Screen::interactive();
+    let shell = screen.child.process_id().unwrap();
+    screen.press("\"$PROBITY\" replay s\n");
+    screen.shown();
+    let pid = child_of(shell).unwrap();
+    // The key, and the signal from outside.
+    for outside in [false, true] {
+        if outside {
+            send("TSTP", pid);
+        } else {
+            screen.press("\u{1a}");
+        }
+        screen.prompt();
+        screen.press("fg\n");
+        screen.shown();
+        screen.answers();
+    }
+    // A stop that no program can catch: the shell sets the terminal, the program sets it again.
+    send("STOP", pid);
+    screen.until("the prompt", |s| s.contents().contains("ready>"));
+    screen.press("fg\n");
+    screen.until("the whole screen again", |s| {
+        s.contents().contains("Interventions") && !s.contents().contains("ready>")
+    });
+    screen.answers();
+    screen.press("q");
+    screen.prompt();
+}
+
+/// What a process does that memory is refused to: `abort`. And what the system does to one: `kill -9`.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_sudden_end_gives_the_terminal_back() {
+    let mut screen = Screen::interactive();
+    let shell = screen.child.process_id().unwrap();
+    for signal in ["ABRT", "KILL"] {
+        screen.press("clear; \"$PROBITY\" replay s\n");
+        screen.shown();
+        // The guard has to know what it is to watch.
+        std::thread::sleep(Duration::from_millis(300));
+        send(signal, child_of(shell).unwrap());
+        screen.sees("probity ended without giving the terminal back");
+        screen.press("\n");
+        screen.prompt();
+    }
+}
+
+/// Nobody would have it go on.
+#[test]
+fn a_program_without_a_shell_around_it_is_not_suspended() {
+    let mut screen = Screen::launch(recording(), &["replay", "s"]);
+    screen.sees("Interventions");
+    screen.press("\u{1a}");
+    screen.answers();
+    screen.press("q");
+    assert_eq!(screen.ended(), 0);
+}

@@ -1,0 +1,127 @@
+//! Kills, signals, closed terminals and random keys, over and over. The test command does a few rounds; by hand, more:
+//! `PROBITY_TORTURE=300 cargo test --test pty torture -- --nocapture` prints the figures of `tests/benches/RESULTS.md`.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use probity::session::format::Session;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::jobs::send;
+use super::{LARGE, Screen, recording, wait};
+
+/// What is done to the program in a round.
+const BLOWS: [&str; 6] = ["keys", "closed", "closed, no signal", "signal", "killed screen", "killed run"];
+
+/// Keys that open, move, type, cancel and quit, and what no keyboard sends.
+const KEYS: [&str; 26] = [
+    "j",
+    "k",
+    "h",
+    "l",
+    "1",
+    "2",
+    "3",
+    "4",
+    "5",
+    "6",
+    "?",
+    "/",
+    "e",
+    "r",
+    " ",
+    "\t",
+    "\r",
+    "\u{1b}",
+    "\u{1b}[A",
+    "\u{1b}[B",
+    "\u{1b}[6~",
+    "\u{1b}[200~x\u{1b}[201~",
+    "\u{1b}[<0;30;10M",
+    "\u{0}",
+    "é",
+    "\u{1b}[<64;9;9M",
+];
+
+fn typed(rng: &mut ChaCha8Rng, most: usize) -> String {
+    (0..rng.random_range(0..=most)).map(|_| KEYS[rng.random_range(0..KEYS.len())]).collect()
+}
+
+fn pause(rng: &mut ChaCha8Rng, most: u64) {
+    std::thread::sleep(Duration::from_millis(rng.random_range(0..=most)));
+}
+
+/// A round. Gives the seconds from the blow to the end, where the program had to end by itself.
+fn round(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
+    if blow.starts_with("killed") {
+        return killed(blow == "killed run", rng);
+    }
+    let shell = if blow == "closed, no signal" { "trap '' HUP; exec" } else { "exec" };
+    let mut screen = Screen::shell(recording(), &["-c", &format!("{shell} \"$PROBITY\" replay s")]);
+    screen.sees("Interventions");
+    let most = if blow == "keys" { 200 } else { 30 };
+    let keys = typed(rng, most);
+    screen.press(&keys);
+    pause(rng, 50);
+    match blow {
+        "keys" => {
+            // Whatever is open: escapes close it, and Ctrl-C quits where nothing runs.
+            screen.press("\u{1b}");
+            std::thread::sleep(Duration::from_millis(50));
+            let begun = Instant::now();
+            screen.press("\u{3}\u{3}\u{3}");
+            assert_eq!(screen.ended(), 0, "after {keys:?}");
+            Some(begun.elapsed().as_secs_f64())
+        }
+        "signal" => {
+            let (signal, code) =
+                [("TERM", 143), ("HUP", 129), ("INT", 130), ("QUIT", 131)][rng.random_range(0..4)];
+            let begun = Instant::now();
+            send(signal, screen.child.process_id().unwrap());
+            assert_eq!(screen.ended(), code, "SIG{signal} after {keys:?}");
+            Some(begun.elapsed().as_secs_f64())
+        }
+        _ => {
+            let (mut child, _folder) = screen.close();
+            let begun = Instant::now();
+            assert_eq!(wait(&mut *child), 129, "closed after {keys:?}");
+            Some(begun.elapsed().as_secs_f64())
+        }
+    }
+}
+
+/// Kills the program in the middle of its work: what was recorded replays, and nothing half-written stands around.
+fn killed(headless: bool, rng: &mut ChaCha8Rng) -> Option<f64> {
+    let (args, seen): (&[&str], &str) = if headless {
+        (&["run", "spec.toml", "--out", "out"], "examples for bert-mini")
+    } else {
+        (&["--spec", "spec.toml"], "Interventions")
+    };
+    let mut screen = Screen::start(LARGE, args);
+    screen.sees(seen);
+    pause(rng, 1500);
+    send("KILL", screen.child.process_id().unwrap());
+    screen.child.wait().unwrap();
+    let path =
+        if headless { screen.folder.path().join("out/session.probity.jsonl") } else { screen.session() };
+    let losses = Session::read(&path).unwrap().losses;
+    assert!(losses.damaged == 0 && losses.unknown == 0, "{losses:?}");
+    assert!(!screen.folder.path().join("out/findings.jsonl").exists(), "half a run is no result");
+    None
+}
+
+#[test]
+fn torture() {
+    let rounds = std::env::var("PROBITY_TORTURE").ok().and_then(|n| n.parse().ok()).unwrap_or(BLOWS.len());
+    let mut longest: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
+    for k in 0..rounds {
+        let blow = BLOWS[k % BLOWS.len()];
+        let seconds = round(blow, &mut ChaCha8Rng::seed_from_u64(k as u64));
+        let entry = longest.entry(blow).or_default();
+        *entry = (entry.0 + 1, entry.1.max(seconds.unwrap_or(0.0)));
+    }
+    for (blow, (count, seconds)) in longest {
+        println!("{blow}: {count} rounds, longest {seconds:.2} s to the end");
+    }
+}
