@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use probity::lab::interventions::Results;
 use probity::session::format::{Item, Session};
 
 /// Longest wait for a text; generous, because the machine may be slow and busy.
@@ -172,9 +173,9 @@ fn the_lab_runs_answers_keys_and_gives_the_terminal_back() {
     assert_eq!(screen.ended(), 0);
     let session = Session::read(&screen.session()).unwrap();
     assert_eq!(session.losses, Default::default());
-    let results = session.board().results;
-    assert!(results.summary.is_some_and(|s| !s.value.cancelled));
-    assert_eq!(results.optima.len(), 2, "one method, two oracles");
+    let board = session.board();
+    assert!(board.runs[0].summary.as_ref().is_some_and(|s| !s.value.cancelled));
+    assert_eq!(board.results::<Results>().optima.len(), 2, "one method, two oracles");
 }
 
 #[test]
@@ -186,7 +187,7 @@ fn ctrl_c_stops_training_first_and_quits_second() {
     screen.press("\u{3}");
     assert_eq!(screen.ended(), 0);
     let board = Session::read(&screen.session()).unwrap().board();
-    assert_eq!(board.results.summary.map(|s| s.value.cancelled), Some(true));
+    assert_eq!(board.runs[0].summary.as_ref().map(|s| s.value.cancelled), Some(true));
 }
 
 #[test]
