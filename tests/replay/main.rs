@@ -3,6 +3,7 @@
 mod arbitrary;
 #[path = "../common/mod.rs"]
 mod common;
+mod first;
 
 use std::path::Path;
 use std::sync::Arc;
