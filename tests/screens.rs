@@ -4,7 +4,9 @@ mod common;
 
 use common::{Harness, start};
 use probity::base::Problem;
-use probity::engine::message::{Event, Notice, NoticeLevel, Outcome};
+use probity::engine::data::DataAnswer;
+use probity::engine::message::{Answer, Event, ModelAnswer, Notice, NoticeLevel, Outcome};
+use probity::lab::Results;
 use probity::tui::action::Action;
 use probity::tui::state::{Glyphs, Pane, Start};
 use probity::tui::theme::{Surroundings, Theme};
@@ -133,7 +135,7 @@ screens! {
         h.keys("5 a");
         h.typed("/models/bert");
         h.keys("enter");
-        h.event(Event::ModelFailed { model: "/models/bert".into(), problem: failure() });
+        h.event(common::about("/models/bert", ModelAnswer::Failed(failure())));
         h
     };
     model_adding: |c, r| {
@@ -177,7 +179,7 @@ screens! {
             r#where: "/no/such/place".into(),
             hint: "expected a file or a folder".into(),
         };
-        h.event(Event::Data { ticket: 1, answer: probity::engine::data::DataAnswer::Failed(problem) });
+        h.event(common::data_answer(1, DataAnswer::Failed(problem)));
         h
     };
     data_adding: |c, r| {
@@ -259,10 +261,12 @@ fn text_from_outside_cannot_steer_the_terminal() {
     h.state.spec.models.push(evil.into());
     h.state.spec.task.target = evil.into();
     h.state.board.engine.as_mut().unwrap().device = evil.into();
-    h.state.board.results.probes[0].value.property = evil.into();
-    h.state.board.results.probes[0].value.classifier = evil.into();
-    h.state.board.job.as_mut().unwrap().progress.as_mut().unwrap().stage = evil.into();
-    h.state.board.point.as_mut().unwrap().example.as_mut().unwrap().value.text = evil.into();
+    let run = &mut h.state.board.runs[0];
+    run.job.progress.as_mut().unwrap().stage = evil.into();
+    let Results::Interventions(results) = &mut run.results;
+    results.probes[0].value.property = evil.into();
+    results.probes[0].value.classifier = evil.into();
+    results.point.as_mut().unwrap().example.as_mut().unwrap().value.text = evil.into();
     h.event(common::inspected(evil));
     h.event(common::checked(evil));
     h.keys("6 a");
@@ -270,11 +274,11 @@ fn text_from_outside_cannot_steer_the_terminal() {
     h.keys("enter c");
     h.state.board.sets[0].set = evil.into();
     let evil_data = |event| match event {
-        Event::Data { ticket, answer: probity::engine::data::DataAnswer::Inspected(mut i) } => {
+        Event::Answer { ticket, answer: Answer::Data(DataAnswer::Inspected(mut i)) } => {
             i.lines = vec![evil.into(), format!("  {evil}"), format!("  rows       {evil}")];
             i.examples = vec![evil.into()];
             i.title = evil.into();
-            Event::Data { ticket, answer: probity::engine::data::DataAnswer::Inspected(i) }
+            common::data_answer(ticket, DataAnswer::Inspected(i))
         }
         other => other,
     };

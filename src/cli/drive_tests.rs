@@ -5,6 +5,7 @@ use tokio::sync::mpsc::{Sender, channel};
 use super::*;
 use crate::engine::fake::FakeEngine;
 use crate::engine::message::{EngineInfo, Progress};
+use crate::lab::interventions;
 use crate::session::format::{Header, Session};
 
 /// Runs the default spec against a script; gives the end, the JSON lines and the recorded session.
@@ -18,7 +19,7 @@ fn run(
     let (sender, mut interrupts) = channel(2);
     interrupt(&sender);
     let mut json = Vec::new();
-    let spec = Spec::agreement();
+    let spec = Spec::from(interventions::Spec::agreement());
     let header = Header::new("cpu", String::new(), Some(spec.clone()));
     let mut sinks = Sinks {
         board: Board::default(),
@@ -83,7 +84,7 @@ fn a_failure_is_an_error_finding_and_then_a_summary() {
             let summary =
                 SummaryFinding { seconds: 0.5, device: "fake".into(), version: "9".into(), cancelled: false };
             let finding = Finding {
-                lab: spec.lab,
+                lab: spec.lab(),
                 spec: spec.hash(),
                 model: "m".into(),
                 seed: 0,
@@ -91,7 +92,7 @@ fn a_failure_is_an_error_finding_and_then_a_summary() {
                 r#final: true,
                 t: 0.5,
                 level: None,
-                body: Body::Summary(summary),
+                body: Common::Summary(summary).into(),
             };
             vec![
                 Event::Finding { generation: 1, finding: Box::new(finding) },
@@ -150,7 +151,7 @@ fn an_engine_that_dies_ends_the_run_with_an_error() {
         file: None,
         meter: Meter::Quiet,
     };
-    let spec = Spec::agreement();
+    let spec = Spec::from(interventions::Spec::agreement());
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let end =
         runtime.block_on(drive(&mut engine, &mut events, &mut interrupts, (1, &spec), &mut sinks)).unwrap();
@@ -170,6 +171,6 @@ fn an_interrupt_cancels_and_the_engine_has_the_last_word() {
     assert_eq!(end, End::Cancelled);
     assert_eq!(json.len(), 1);
     assert_eq!(json[0]["cancelled"], true);
-    assert_eq!(board.job.as_ref().unwrap().outcome, Some(Outcome::Cancelled));
+    assert_eq!(board.job().unwrap().outcome, Some(Outcome::Cancelled));
     assert_eq!(session.board(), board);
 }

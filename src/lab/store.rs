@@ -40,6 +40,12 @@ impl Space {
         Self { digest: Sha256::digest(text.as_bytes()).into(), width }
     }
 
+    /// A space of any name.
+    #[cfg(test)]
+    pub(crate) fn named(digest: [u8; 32], width: usize) -> Self {
+        Self { digest, width }
+    }
+
     /// Digest of everything that names the space.
     #[must_use]
     pub fn digest(&self) -> &[u8; 32] {

@@ -88,7 +88,7 @@ pub struct Session {
     /// What could not be read.
     pub losses: Losses,
     /// Whether a newer program wrote it.
-    newer: bool,
+    pub(super) newer: bool,
 }
 
 /// What a reader had to leave out.

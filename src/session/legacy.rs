@@ -95,7 +95,6 @@ mod tests {
     use crate::engine::message::{Answer, Command, Event, ModelAnswer, ModelQuestion, Question, Topic};
     use crate::lab;
     use crate::lab::interventions;
-    use serde::Deserialize;
     use serde::de::DeserializeOwned;
 
     fn read<T: DeserializeOwned>(old: Value) -> T {

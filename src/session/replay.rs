@@ -292,7 +292,7 @@ mod tests {
         let entries =
             times.iter().map(|&t| Entry { t, item: Item::Event(ready(format!("at {t}"))) }).collect();
         let header = Header::new("cpu", String::new(), None);
-        Arc::new(Session { header, entries, losses: Losses::default() })
+        Arc::new(Session { header, entries, losses: Losses::default(), newer: false })
     }
 
     #[test]

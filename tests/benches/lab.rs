@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use probity::engine::Engine;
-use probity::engine::finding::Body;
 use probity::engine::local::{Cache, LocalEngine, LocalOptions};
-use probity::engine::message::{Command, Event, PointRequest};
-use probity::engine::spec::Spec;
+use probity::engine::message::{Command, Event, Question};
+use probity::lab::interventions::question::PointQuestion;
+use probity::lab::interventions::{self, Kind, Spec};
+use probity::lab::{Body, Kinds};
 use probity::model::{Device, Dtype};
 
 fn main() {
@@ -38,17 +39,20 @@ fn experiment(name: &str, folder: &Path, sliders: bool) {
         cache: Cache::at(&folder.join("probes")),
         models: Vec::new(),
         memory_limit: None,
+        most_models: 1,
     };
     let begun = Instant::now();
     let mut engine = LocalEngine::start(options).expect("a thread");
     let mut events = engine.take_events().expect("events");
     let spec = Spec::agreement();
-    engine.send(Command::Run { job: 1, generation: 1, spec: Box::new(spec) }).expect("an engine");
+    engine.send(Command::Run { job: 1, generation: 1, spec: Box::new(spec.into()) }).expect("an engine");
     let (mut first, mut asked, mut busy) = (None, None, Vec::new());
     let mut ticket = 0;
     while let Some(event) = events.blocking_recv() {
         match event {
-            Event::Finding { finding, .. } if matches!(finding.body, Body::Reliability(_)) => {
+            Event::Finding { finding, .. }
+                if matches!(finding.body, Body::Lab(Kinds::Interventions(Kind::Reliability(_)))) =>
+            {
                 first.get_or_insert(begun.elapsed());
                 if sliders && asked.is_none() && busy.len() < 100 {
                     ticket += 1;
@@ -56,7 +60,7 @@ fn experiment(name: &str, folder: &Path, sliders: bool) {
                     asked = Some(Instant::now());
                 }
             }
-            Event::Point { .. } => busy.extend(asked.take().map(|t: Instant| t.elapsed().as_secs_f64())),
+            Event::Answer { .. } => busy.extend(asked.take().map(|t: Instant| t.elapsed().as_secs_f64())),
             Event::Finished { .. } => break,
             _ => {}
         }
@@ -71,7 +75,7 @@ fn experiment(name: &str, folder: &Path, sliders: bool) {
             let then = Instant::now();
             engine.send(slider(ticket)).expect("an engine");
             while let Some(event) = events.blocking_recv() {
-                if matches!(event, Event::Point { ticket: t, .. } if t == ticket) {
+                if matches!(event, Event::Answer { ticket: t, .. } if t == ticket) {
                     break;
                 }
             }
@@ -82,15 +86,14 @@ fn experiment(name: &str, folder: &Path, sliders: bool) {
 }
 
 fn slider(ticket: u64) -> Command {
-    Command::Point(PointRequest {
-        generation: 1,
-        ticket,
+    let question = interventions::Question::Point(PointQuestion {
         model: "bert-mini".into(),
         method: "pgd".into(),
         options: Default::default(),
         value: 0.1 + 0.01 * (ticket % 40) as f64,
         example: ticket as usize % 100,
-    })
+    });
+    Command::Ask { ticket, question: Question::Experiment { generation: 1, question: question.into() } }
 }
 
 /// The program in a pseudo-terminal, and what it has drawn.

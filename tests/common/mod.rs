@@ -6,9 +6,10 @@ mod fake;
 mod sets;
 
 use probity::engine::board::Board;
-use probity::engine::finding::Finding;
-use probity::engine::message::{Command, Event, Outcome};
-use probity::engine::spec::Spec;
+use probity::engine::message::{Command, Event, Outcome, Question, Ticket};
+use probity::lab::Finding;
+use probity::lab::interventions::question::PointQuestion;
+use probity::lab::interventions::{self, Spec};
 use probity::tui::action::{Action, Effect};
 use probity::tui::catalog::Catalog;
 use probity::tui::panes;
@@ -29,6 +30,15 @@ pub struct Harness {
     pub effects: Vec<Effect>,
     /// Commands and events in the order in which the board took them in.
     pub record: Vec<Record>,
+}
+
+/// The point that a command asks for, with the number of the question and the generation of its experiment.
+pub fn asked(command: &Command) -> Option<(Ticket, u64, &PointQuestion)> {
+    let Command::Ask { ticket, question: Question::Experiment { generation, question } } = command else {
+        return None;
+    };
+    let probity::lab::Question::Interventions(interventions::Question::Point(point)) = question;
+    Some((*ticket, *generation, point))
 }
 
 /// A line of a recording.
@@ -102,13 +112,13 @@ impl Harness {
 
     /// Answers the latest question about a point.
     pub fn answer(&mut self, n: usize) {
-        let request = self.effects.iter().rev().find_map(|e| match e {
-            Effect::Send(Command::Point(request)) => Some(request.clone()),
+        let asked = self.effects.iter().rev().find_map(|e| match e {
+            Effect::Send(command) => asked(command),
             _ => None,
         });
-        let request = request.expect("a point was asked for");
-        let spec = self.state.board.job.as_ref().expect("a run").spec.clone();
-        self.event(point(&spec, &request, n));
+        let (ticket, generation, question) = asked.expect("a point was asked for");
+        let spec = self.state.ran().expect("a run");
+        self.event(point(spec, ticket, generation, question, n));
     }
 
     /// Presses keys, separated by spaces.

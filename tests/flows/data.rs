@@ -1,15 +1,16 @@
 //! The data lab: what sets hold, what the doctor says, adding, cancelling.
 
-use probity::engine::data::{DataAnswer, DataQuestion};
+use probity::engine::data::{DataAnswer, DataQuestion, DataRequest};
+use probity::engine::message::Ticket;
 
 use super::*;
 
 const FOLDER: &str = "/data/my facts";
 
-/// The only question that was sent.
-fn asked(effects: &[Effect]) -> &probity::engine::data::DataRequest {
+/// The only question that was sent, with its number.
+fn asked(effects: &[Effect]) -> (Ticket, &DataRequest) {
     match sent(effects)[..] {
-        [Command::Data(request)] => request,
+        [Command::Ask { ticket, question: Question::Data(request) }] => (*ticket, request),
         ref other => panic!("{other:?}"),
     }
 }
@@ -20,7 +21,8 @@ fn added() -> Harness {
     h.keys("6 a");
     h.typed(FOLDER);
     let effects = h.keys("enter");
-    assert_eq!((asked(&effects).set.as_str(), asked(&effects).ticket), (FOLDER, 1));
+    let (ticket, request) = asked(&effects);
+    assert_eq!((request.set.as_str(), ticket), (FOLDER, 1));
     h
 }
 
@@ -30,14 +32,14 @@ fn failure() -> Event {
         r#where: FOLDER.into(),
         hint: "expected LAMA rows".into(),
     };
-    Event::Data { ticket: 1, answer: DataAnswer::Failed(problem) }
+    common::data_answer(1, DataAnswer::Failed(problem))
 }
 
 #[test]
 fn i_says_what_a_set_holds_and_c_asks_the_doctor_with_the_selected_models() {
     let mut h = Harness::finished(120, 40);
     let effects = h.keys("6 i");
-    let request = asked(&effects);
+    let (_, request) = asked(&effects);
     assert_eq!((request.set.as_str(), request.question), ("agreement", DataQuestion::Inspect));
     assert_eq!((request.task.examples, request.seed), (h.state.spec.task.examples, h.state.spec.seed));
     assert!(request.models.is_empty());
@@ -55,8 +57,8 @@ fn i_says_what_a_set_holds_and_c_asks_the_doctor_with_the_selected_models() {
     );
     h.state.spec.models = vec!["bert-mini".into(), "gpt2-mini".into()];
     let effects = h.keys("j c");
-    let request = asked(&effects);
-    assert_eq!((request.set.as_str(), request.question, request.ticket), ("facts", DataQuestion::Doctor, 2));
+    let (ticket, request) = asked(&effects);
+    assert_eq!((request.set.as_str(), request.question, ticket), ("facts", DataQuestion::Doctor, 2));
     assert_eq!(request.models, ["bert-mini", "gpt2-mini"]);
     h.event(common::diagnosed(2));
     let screen = h.screen();
@@ -110,12 +112,12 @@ fn the_cancel_key_stops_what_is_asked_and_quits_when_nothing_is() {
     let screen = h.screen();
     assert!(screen.contains("examining /data/facts") && screen.contains("812k rows/s"), "{screen}");
     let effects = h.keys("ctrl-c");
-    assert!(matches!(sent(&effects)[..], [Command::CancelData]) && !quits(&effects));
-    h.event(Event::Data { ticket: 1, answer: DataAnswer::Stopped });
+    assert!(matches!(sent(&effects)[..], [Command::Withdraw { topic: Topic::Data }]) && !quits(&effects));
+    h.event(common::data_answer(1, DataAnswer::Stopped));
     assert!(h.screen().contains("cancelled"), "{}", h.screen());
     assert!(h.state.view.toast.is_none(), "it has been cancelled");
     let effects = h.keys("c");
-    assert_eq!(asked(&effects).ticket, 2, "it can be asked again");
+    assert_eq!(asked(&effects).0, 2, "it can be asked again");
     h.keys("ctrl-c");
     assert!(quits(&h.keys("ctrl-c")), "a second time quits");
 }
@@ -125,8 +127,8 @@ fn the_cancel_key_stops_the_run_first_except_in_the_data_lab() {
     let mut h = Harness::running(120, 40);
     let [data, run] = [&["6", "i"][..], &["2"]].map(|keys| keys.join(" "));
     h.keys(&data);
-    assert!(matches!(sent(&h.keys("ctrl-c"))[..], [Command::CancelData]));
-    h.event(Event::Data { ticket: 1, answer: DataAnswer::Stopped });
+    assert!(matches!(sent(&h.keys("ctrl-c"))[..], [Command::Withdraw { topic: Topic::Data }]));
+    h.event(common::data_answer(1, DataAnswer::Stopped));
     h.keys(&data);
     h.keys(&run);
     assert!(matches!(sent(&h.keys("ctrl-c"))[..], [Command::Cancel { job: 1 }]));

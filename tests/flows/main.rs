@@ -16,8 +16,10 @@ use crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyModifiers};
 use probity::base::Problem;
 use probity::engine::board::Board;
 use probity::engine::fake::FakeEngine;
-use probity::engine::message::{Command, Event, Outcome};
-use probity::engine::spec::{LayerRef, OracleKind};
+use probity::engine::message::{Command, Event, ModelAnswer, ModelQuestion, Outcome, Question, Topic};
+use probity::lab::interventions::oracle::OracleKind;
+use probity::lab::interventions::question::PointQuestion;
+use probity::lab::layer::LayerRef;
 use probity::session::format::{Entry, Item};
 use probity::session::replay::Step;
 use probity::tui::action::{Action, Effect, Mouse, MouseKind, ReplayControl};
@@ -35,6 +37,11 @@ fn sent(effects: &[Effect]) -> Vec<&Command> {
     effects.iter().filter_map(|e| if let Effect::Send(command) = e { Some(command) } else { None }).collect()
 }
 
+/// The point that a command asks for.
+fn point(command: &Command) -> Option<&PointQuestion> {
+    common::asked(command).map(|(_, _, point)| point)
+}
+
 fn quits(effects: &[Effect]) -> bool {
     effects.contains(&Effect::Quit)
 }
@@ -45,8 +52,10 @@ fn the_start_asks_for_models_runs_the_default_and_asks_for_a_point() {
     let effects = h.act(Action::Start);
     let sent = sent(&effects);
     assert!(matches!(sent[0], Command::ListModels));
-    assert!(matches!(sent[1], Command::Run { job: 1, generation: 1, spec } if **spec == h.state.spec));
-    assert!(matches!(sent[2], Command::Point(p) if p.ticket == 1 && p.method == "pgd" && p.value == 0.112));
+    let spec = h.state.spec.clone().into();
+    assert!(matches!(sent[1], Command::Run { job: 1, generation: 1, spec: s } if **s == spec));
+    let (ticket, generation, point) = common::asked(sent[2]).unwrap();
+    assert_eq!((ticket, generation, point.method.as_str(), point.value), (1, 1, "pgd", 0.112));
     assert_eq!(sent.len(), 3);
 }
 
@@ -56,7 +65,9 @@ fn the_slider_moves_at_once_and_asks_for_its_value() {
     let next = h.state.board.ticket + 1;
     let effects = h.keys("l");
     assert_eq!(h.state.marker(), 0.136);
-    assert!(matches!(sent(&effects)[..], [Command::Point(p)] if p.value == 0.136 && p.ticket == next));
+    assert!(
+        matches!(sent(&effects)[..], [c] if common::asked(c).is_some_and(|(t, _, p)| p.value == 0.136 && t == next))
+    );
     let readout = h.state.readout().unwrap();
     assert!(readout.exact && readout.point.value.value == 0.136, "the curve knows the value already");
     h.keys("end");
@@ -89,7 +100,9 @@ fn a_point_on_fewer_examples_does_not_replace_the_curve() {
 fn another_method_is_drawn_without_a_new_run() {
     let mut h = Harness::finished(120, 40);
     let effects = h.keys("]");
-    assert!(matches!(sent(&effects)[..], [Command::Point(p)] if p.method == "inlp" && p.value == 8.0));
+    assert!(
+        matches!(sent(&effects)[..], [c] if point(c).is_some_and(|p| p.method == "inlp" && p.value == 8.0))
+    );
     assert!(!h.state.changed());
     h.keys("[ [ [");
     assert_eq!(h.state.view.method, "alterrep");
@@ -99,7 +112,7 @@ fn another_method_is_drawn_without_a_new_run() {
 fn the_best_strength_is_one_key_away() {
     let mut h = Harness::finished(120, 40);
     assert!(
-        matches!(sent(&h.keys("[ [ b"))[..], [_, _, Command::Point(p)] if p.method == "alterrep" && p.value == 1.0)
+        matches!(sent(&h.keys("[ [ b"))[..], [_, _, c] if point(c).is_some_and(|p| p.method == "alterrep" && p.value == 1.0))
     );
     assert!(Harness::started(120, 40).keys("b").is_empty());
 }
@@ -123,9 +136,9 @@ fn a_changed_setup_runs_as_a_new_generation_and_old_events_no_longer_count() {
     assert_eq!(h.state.spec.site.layer, LayerRef::At(3));
     let effects = h.keys("enter");
     assert!(matches!(sent(&effects)[0], Command::Run { job: 2, generation: 2, .. }));
-    assert!(!h.state.changed() && h.state.board.results.curves.is_empty());
+    assert!(!h.state.changed() && h.state.results().curves.is_empty());
     h.events(measured(100, false));
-    assert!(h.state.board.results.curves.is_empty() && h.state.board.stale > 0);
+    assert!(h.state.results().curves.is_empty() && h.state.board.stale > 0);
 }
 
 #[test]
@@ -145,7 +158,7 @@ fn an_option_asks_for_a_point_with_its_value_and_marks_the_setup() {
     h.state.view.focus = Pane::Setup;
     h.state.view.row = h.state.rows().iter().position(|r| *r == Row::Option(0)).unwrap();
     let effects = h.keys("h");
-    assert!(matches!(sent(&effects)[..], [Command::Point(p)] if p.options["steps"] == 20.0));
+    assert!(matches!(sent(&effects)[..], [c] if point(c).is_some_and(|p| p.options["steps"] == 20.0)));
     assert!(h.state.changed());
 }
 
@@ -169,7 +182,7 @@ fn several_models_run_in_one_spec_and_are_drawn_in_turn() {
     h.keys("j space enter");
     assert_eq!(h.state.run_models().len(), 2);
     let effects = h.keys("v");
-    assert!(matches!(sent(&effects)[..], [Command::Point(p)] if p.model == "gpt2-mini"));
+    assert!(matches!(sent(&effects)[..], [c] if point(c).is_some_and(|p| p.model == "gpt2-mini")));
 }
 
 #[test]
@@ -177,7 +190,7 @@ fn the_oracle_is_switched_without_asking() {
     let mut h = Harness::finished(120, 40);
     assert!(h.keys("o").is_empty());
     assert_eq!(h.state.view.oracle, OracleKind::Linear);
-    assert_eq!(h.state.curve().unwrap().oracle, OracleKind::Linear);
+    assert_eq!(h.state.curve().unwrap().key.oracle, OracleKind::Linear);
 }
 
 #[test]
@@ -313,8 +326,8 @@ fn the_shell_command_of_a_changed_experiment_carries_its_spec() {
     }
     let command = h.state.focused_origin().unwrap().command;
     let toml = command.split("<<'SPEC'\n").nth(1).unwrap().trim_end_matches("\nSPEC");
-    let spec = probity::engine::spec::Spec::parse(toml, "test").unwrap();
-    assert_eq!(spec, h.state.board.job.as_ref().unwrap().spec);
+    let spec = probity::lab::Spec::parse(toml, "test").unwrap();
+    assert_eq!(spec, h.state.board.job().unwrap().spec);
 }
 
 #[test]
@@ -323,7 +336,7 @@ fn a_point_asked_before_the_probes_is_asked_again_at_the_end() {
     h.events(measured(2400, true));
     let done = Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 9.0 };
     let effects = h.event(done);
-    assert!(matches!(sent(&effects)[..], [Command::Point(p)] if p.ticket == 2));
+    assert!(matches!(sent(&effects)[..], [c] if common::asked(c).is_some_and(|(t, ..)| t == 2)));
 }
 
 #[test]
@@ -351,7 +364,7 @@ fn the_mouse_drags_sliders_and_the_marker() {
     assert_eq!(h.state.marker(), 0.005);
     let effects = mouse(&mut h, MouseKind::Drag, first + length + 30, line.y + 5);
     assert_eq!(h.state.marker(), 5.0);
-    assert!(matches!(sent(&effects)[..], [Command::Point(p)] if p.value == 5.0));
+    assert!(matches!(sent(&effects)[..], [c] if point(c).is_some_and(|p| p.value == 5.0)));
     mouse(&mut h, MouseKind::Release, first, line.y);
     assert!(mouse(&mut h, MouseKind::Drag, first, line.y).is_empty());
     assert_eq!(h.state.marker(), 5.0);

@@ -4,13 +4,21 @@ use super::*;
 
 const FOLDER: &str = "/models/bert-base";
 
+/// The only question about a model that was sent.
+fn asked(effects: &[Effect]) -> (&str, ModelQuestion) {
+    match sent(effects)[..] {
+        [Command::Ask { question: Question::Model { model, what }, .. }] => (model, *what),
+        ref other => panic!("{other:?}"),
+    }
+}
+
 fn failure() -> Event {
     let problem = Problem {
         what: "config.json is missing".into(),
         r#where: FOLDER.into(),
         hint: "give a folder with config.json, model.safetensors and a tokenizer".into(),
     };
-    Event::ModelFailed { model: FOLDER.into(), problem }
+    common::about(FOLDER, ModelAnswer::Failed(problem))
 }
 
 /// The models lab with a folder typed in.
@@ -19,7 +27,7 @@ fn added() -> Harness {
     h.keys("5 a");
     h.typed(FOLDER);
     let effects = h.keys("enter");
-    assert_eq!(sent(&effects), [&Command::Inspect { model: FOLDER.into() }]);
+    assert_eq!(asked(&effects), (FOLDER, ModelQuestion::Inspect));
     h
 }
 
@@ -28,12 +36,12 @@ fn i_inspects_and_c_checks_the_model_under_the_cursor() {
     let mut h = Harness::finished(120, 40);
     assert!(h.keys("c").is_empty(), "the key means nothing in the other lab");
     let effects = h.keys("5 j i");
-    assert_eq!(sent(&effects), [&Command::Inspect { model: "gpt2-mini".into() }]);
+    assert_eq!(asked(&effects), ("gpt2-mini", ModelQuestion::Inspect));
     assert!(h.screen().contains("loading"), "{}", h.screen());
     h.event(common::inspected("gpt2-mini"));
     assert!(h.screen().contains("109514298"), "{}", h.screen());
     let effects = h.keys("c");
-    assert_eq!(sent(&effects), [&Command::Check { model: "gpt2-mini".into() }]);
+    assert_eq!(asked(&effects), ("gpt2-mini", ModelQuestion::Check));
     h.event(common::checked("gpt2-mini"));
     let screen = h.screen();
     assert!(screen.contains("1 of 3 quantities deviate") && screen.contains("FAIL"), "{screen}");
@@ -53,7 +61,7 @@ fn a_model_that_is_added_joins_the_list_and_can_be_run() {
     assert!(h.state.spec.models.contains(&FOLDER.to_owned()));
     let effects = h.keys("enter");
     let runs =
-        |c: &&&Command| matches!(c, Command::Run { spec, .. } if spec.models.contains(&FOLDER.to_owned()));
+        |c: &&&Command| matches!(c, Command::Run { spec, .. } if spec.models().contains(&FOLDER.to_owned()));
     assert_eq!(sent(&effects).iter().filter(runs).count(), 1);
 }
 

@@ -1,5 +1,7 @@
 //! The loop itself, and what holds for any keys at any size.
 
+use probity::lab::interventions::Results;
+
 use super::*;
 
 // ---- the loop ----------------------------------------------------------------------------------------------------
@@ -85,7 +87,7 @@ fn the_loop_draws_records_and_quits() {
     let keys = [(100, "l"), (60, "l"), (60, "e"), (60, "ctrl-c"), (60, "q")];
     let (board, reason, screen, _) = looped(tape, &keys);
     assert_eq!(reason, ExitReason::User);
-    assert_eq!(board.point.as_ref().unwrap().reliability[0].value.value, 0.165);
+    assert_eq!(board.results::<Results>().point.as_ref().unwrap().reliability[0].value.value, 0.165);
     assert!(screen.contains("cpu (2 threads)"), "{screen}");
     assert_eq!(fold(&record.borrow()), board, "the recording rebuilds the board");
 }
@@ -106,7 +108,7 @@ fn a_closed_input_ends_the_loop() {
 fn a_recording_that_fails_does_not_end_the_program() {
     let tape = Tape { fails: true, ..Tape::default() };
     let (board, _, screen, _) = looped(tape, &[(100, "l"), (100, "!"), (100, "ctrl-c")]);
-    assert!(board.point.is_some());
+    assert!(board.results::<Results>().point.is_some());
     assert!(screen.contains("disk full"), "{screen}");
 }
 
@@ -160,7 +162,7 @@ fn stimulus() -> impl Strategy<Value = Stimulus> {
     ]
 }
 
-fn stimulate(h: &mut Harness, stimulus: &Stimulus, findings: &[probity::engine::finding::Finding]) {
+fn stimulate(h: &mut Harness, stimulus: &Stimulus, findings: &[probity::lab::Finding]) {
     let generation = h.state.board.generation;
     match stimulus {
         Stimulus::Key(code, modifiers) => {
@@ -184,13 +186,13 @@ fn stimulate(h: &mut Harness, stimulus: &Stimulus, findings: &[probity::engine::
             h.event(Event::Finding { generation, finding });
         }
         Stimulus::Answer => {
-            if h.state.board.job.is_some() && h.state.board.ticket > 0 {
+            if h.state.board.job().is_some() && h.state.board.asked > 0 {
                 h.answer(300);
             }
         }
         Stimulus::Finish(done) => {
             let outcome = if *done { Outcome::Done } else { Outcome::Cancelled };
-            let job = h.state.board.job.as_ref().map_or(0, |j| j.id);
+            let job = h.state.board.job().map_or(0, |j| j.id);
             h.event(Event::Finished { job, generation, outcome, seconds: 1.0 });
         }
         Stimulus::Models => {

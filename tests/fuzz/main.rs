@@ -14,9 +14,10 @@ use probity::base::NoPulse;
 use probity::cli::table::table;
 use probity::corpus::doctor::Doctor;
 use probity::corpus::readers::{ReadError, Reading, Set, plain};
-use probity::engine::spec::{AGREEMENT_TOML, Spec};
-use probity::figure::{reliability, render};
-use probity::lab::interventions::{Options, registry};
+use probity::figure::render;
+use probity::lab::Spec;
+use probity::lab::interventions::spec::AGREEMENT_TOML;
+use probity::lab::interventions::{self, Options, registry};
 use probity::model::check::check;
 use probity::model::exec::train::{AdamW, Trainer};
 use probity::model::families::{ConfigFile, Size};
@@ -136,7 +137,8 @@ fn session() -> &'static [u8] {
     static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
     BYTES.get_or_init(|| {
         let harness = Harness::finished(80, 24);
-        let header = Header::new("cpu", "2025-01-01T00:00:00Z".into(), Some(Spec::agreement()));
+        let header =
+            Header::new("cpu", "2025-01-01T00:00:00Z".into(), Some(interventions::Spec::agreement().into()));
         let mut out = serde_json::to_string(&header).unwrap() + "\n";
         let count = harness.record.len();
         for (k, record) in harness.record.iter().enumerate() {
@@ -160,12 +162,18 @@ fn open(bytes: &[u8]) {
     session.losses.sentences().iter().for_each(|s| printed(s));
     let board = session.board();
     table(&board).iter().for_each(|line| printed(line));
-    for figure in reliability::all(&board).iter().take(2) {
-        timed(|| render(figure, "svg").unwrap());
-        render(figure, "csv").unwrap();
+    for run in &board.runs {
+        let figures = run.job.spec.lab().lab().figures(&run.results, board.engine.as_ref());
+        for figure in figures.iter().take(2) {
+            timed(|| render(figure, "svg").unwrap());
+            render(figure, "csv").unwrap();
+        }
     }
     let replay = Some(ReplayState::new("fuzz".to_owned(), session.duration(), 1.0));
-    let spec = session.header.spec.clone().unwrap_or_else(Spec::agreement);
+    let spec = match session.header.spec.clone() {
+        Some(Spec::Interventions(spec)) => *spec,
+        None => interventions::Spec::agreement(),
+    };
     let mut harness = Harness::of(Start { size: (80, 24), replay, spec, ..start() });
     for entry in session.entries {
         harness.act(Action::Played(Step::Entry(Box::new(entry))));

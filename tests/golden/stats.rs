@@ -1,7 +1,8 @@
-//! `reference/stats`: intervals against statsmodels and exact enumeration.
+//! `reference/stats`: intervals against statsmodels and exact enumeration, corrections for several tests against statsmodels.
 
 use crate::common::{Report, json, reference};
 use probity::stats::bootstrap::Resamples;
+use probity::stats::corrections::{benjamini_hochberg, holm};
 use probity::stats::intervals::{agresti_coull, clopper_pearson, jeffreys, normal, wilson};
 use serde_json::Value;
 
@@ -58,6 +59,31 @@ fn bootstrap_against_enumeration() {
         let sd = (p * (1.0 - p) / n as f64).sqrt();
         let slack = 5.0 * (tail * (1.0 - tail) / 10_000.0).sqrt() / (tail * 2.0) * sd + 1.0 / n as f64;
         report.close64(&format!("{k} of {n}"), &[e.lo, e.hi], &pair(&row["bootstrap_limit"]), slack + 1e-12);
+    }
+    report.finish();
+}
+
+#[test]
+fn corrections_for_several_tests() {
+    let Some(dir) = reference("stats") else { return };
+    let file = json(&dir.join("multiple_testing.json"));
+    let mut report = Report::new("stats/multiple_testing");
+    let numbers =
+        |v: &Value| -> Vec<f64> { v.as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect() };
+    let cases = file["cases"].as_array().unwrap();
+    assert!(cases.len() > 3, "{}", cases.len());
+    for (i, case) in cases.iter().enumerate() {
+        let p = numbers(&case["p"]);
+        for (name, adjusted) in [("holm", holm(&p)), ("fdr_bh", benjamini_hochberg(&p))] {
+            let want = &case[name];
+            report.close64(&format!("{name} {i}"), &adjusted, &numbers(&want["adjusted"]), 1e-12);
+            let rejected: Vec<bool> =
+                want["reject_at_0.05"].as_array().unwrap().iter().map(|v| v.as_bool().unwrap()).collect();
+            // Sums in another order may fall on the other side of 0.05 only where they are at it.
+            for (q, r) in adjusted.iter().zip(rejected) {
+                assert!((*q <= 0.05) == r || (q - 0.05).abs() < 1e-12, "{name} {i}: {q} {r}");
+            }
+        }
     }
     report.finish();
 }

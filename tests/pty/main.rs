@@ -13,7 +13,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
-use probity::engine::spec::Spec;
+use probity::lab::interventions::{self, Results};
 use probity::session::format::{Header, Item, Session};
 use probity::session::record::Recorder;
 
@@ -59,7 +59,8 @@ struct Screen {
 /// A folder with a small recording `s`.
 fn recording() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let header = Header::new("cpu", "2025-01-01T00:00:00Z".into(), Some(Spec::agreement()));
+    let header =
+        Header::new("cpu", "2025-01-01T00:00:00Z".into(), Some(interventions::Spec::agreement().into()));
     let mut recorder = Recorder::create(&folder.path().join("sessions"), "s", &header).unwrap();
     recorder.note(0.0, "nothing was run").unwrap();
     recorder.finish().unwrap();
@@ -232,9 +233,9 @@ fn the_lab_runs_answers_keys_and_gives_the_terminal_back() {
     assert_eq!(screen.ended(), 0);
     let session = Session::read(&screen.session()).unwrap();
     assert_eq!(session.losses, Default::default());
-    let results = session.board().results;
-    assert!(results.summary.is_some_and(|s| !s.value.cancelled));
-    assert_eq!(results.optima.len(), 2, "one method, two oracles");
+    let board = session.board();
+    assert!(board.runs[0].summary.as_ref().is_some_and(|s| !s.value.cancelled));
+    assert_eq!(board.results::<Results>().optima.len(), 2, "one method, two oracles");
 }
 
 #[test]
@@ -246,7 +247,7 @@ fn ctrl_c_stops_training_first_and_quits_second() {
     screen.press("\u{3}");
     assert_eq!(screen.ended(), 0);
     let board = Session::read(&screen.session()).unwrap().board();
-    assert_eq!(board.results.summary.map(|s| s.value.cancelled), Some(true));
+    assert_eq!(board.runs[0].summary.as_ref().map(|s| s.value.cancelled), Some(true));
 }
 
 #[test]

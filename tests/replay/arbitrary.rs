@@ -1,18 +1,26 @@
 //! Arbitrary commands, events and findings.
 
+use std::collections::BTreeMap;
+
 use probity::base::Problem;
 use probity::corpus::own::{Dropped, Provenance};
 use probity::engine::data::{
     DataAnswer, DataDiagnosis, DataInspection, DataQuestion, DataRequest, Part, Parts,
 };
-use probity::engine::finding::{
-    BehaviourFinding, Body, DataFinding, ExampleFinding, Finding, OptimumFinding, ProbeFinding, ProbeRole,
-    ReliabilityFinding, Shift, SummaryFinding,
-};
+use probity::engine::inspection::{CheckRow, Inspection};
 use probity::engine::message::{
-    Command, EngineInfo, Event, ModelInfo, Notice, NoticeLevel, Outcome, PointRequest, Progress,
+    Answer, Command, EngineInfo, Event, ModelAnswer, ModelInfo, ModelQuestion, Notice, NoticeLevel, Outcome,
+    Progress, Question, Topic,
 };
-use probity::engine::spec::{LabId, LayerRef, MethodSpec, OracleKind, Spec};
+use probity::lab::interventions::finding::{
+    BehaviourFinding, DataFinding, ExampleFinding, Kind, OptimumFinding, ProbeFinding, ProbeRole,
+    ReliabilityFinding, Shift,
+};
+use probity::lab::interventions::oracle::OracleKind;
+use probity::lab::interventions::question::PointQuestion;
+use probity::lab::interventions::spec::{MethodSpec, Spec};
+use probity::lab::layer::LayerRef;
+use probity::lab::{self, Body, Common, Finding, Forecast, LabId, SummaryFinding};
 use probity::stats::estimate::Estimate;
 use proptest::collection::vec;
 use proptest::option;
@@ -53,6 +61,12 @@ fn estimate() -> BoxedStrategy<Estimate> {
     (real(), real(), real()).prop_map(|(mean, lo, hi)| Estimate { mean, lo, hi }).boxed()
 }
 
+/// None, or one of two, so that two settings of one method meet on the board.
+fn options() -> BoxedStrategy<BTreeMap<String, f64>> {
+    let one = prop_oneof![Just(3.0), real()].prop_map(|steps| [("steps".to_owned(), steps)].into());
+    prop_oneof![2 => Just(BTreeMap::new()), 1 => one].boxed()
+}
+
 fn oracle() -> BoxedStrategy<OracleKind> {
     prop_oneof![Just(OracleKind::Mlp), Just(OracleKind::Linear)].boxed()
 }
@@ -61,10 +75,10 @@ fn problem() -> BoxedStrategy<Problem> {
     (text(), text(), text()).prop_map(|(what, place, hint)| Problem { what, r#where: place, hint }).boxed()
 }
 
-fn data() -> BoxedStrategy<Body> {
+fn data() -> BoxedStrategy<Kind> {
     (name(), text(), vec(vec(0..500usize, 0..3), 0..3), vec(text(), 0..3), (real(), real()))
         .prop_map(|(task, hash, counts, values, phi)| {
-            Body::Data(DataFinding {
+            Kind::Data(DataFinding {
                 task,
                 data_hash: hash.clone(),
                 source: (counts.len() == 1).then(|| Provenance {
@@ -93,11 +107,11 @@ fn data() -> BoxedStrategy<Body> {
         .boxed()
 }
 
-fn probe() -> BoxedStrategy<Body> {
+fn probe() -> BoxedStrategy<Kind> {
     (name(), text(), option::of(oracle()), estimate(), real(), any::<bool>())
         .prop_map(|(property, classifier, oracle, accuracy, share, cached)| {
             let role = if oracle.is_some() { ProbeRole::Oracle } else { ProbeRole::Interventional };
-            Body::Probe(ProbeFinding {
+            Kind::Probe(ProbeFinding {
                 role,
                 property,
                 grid: classifier.clone(),
@@ -114,11 +128,14 @@ fn probe() -> BoxedStrategy<Body> {
         .boxed()
 }
 
-fn reliability() -> BoxedStrategy<Body> {
-    (name(), oracle(), real(), estimate(), estimate(), estimate(), any::<usize>(), option::of(real()))
-        .prop_map(|(method, oracle, value, completeness, selectivity, reliability, n, completeness_prior)| {
-            Body::Reliability(ReliabilityFinding {
+fn reliability() -> BoxedStrategy<Kind> {
+    let scores = (estimate(), estimate(), estimate());
+    (name(), options(), oracle(), real(), scores, any::<usize>(), option::of(real()))
+        .prop_map(|(method, options, oracle, value, scores, n, completeness_prior)| {
+            let (completeness, selectivity, reliability) = scores;
+            Kind::Reliability(ReliabilityFinding {
                 method,
+                options,
                 layer: 3,
                 oracle,
                 oracle_layer: 4,
@@ -136,13 +153,15 @@ fn reliability() -> BoxedStrategy<Body> {
         .boxed()
 }
 
-fn optimum() -> BoxedStrategy<Body> {
-    (name(), oracle(), real(), estimate(), estimate())
-        .prop_map(|(method, oracle, value, a, b)| {
-            Body::Optimum(OptimumFinding {
+fn optimum() -> BoxedStrategy<Kind> {
+    (name(), options(), oracle(), option::of(0..5usize), real(), estimate(), estimate())
+        .prop_map(|(method, options, oracle, oracle_layer, value, a, b)| {
+            Kind::Optimum(OptimumFinding {
                 method,
+                options,
                 layer: 3,
                 oracle,
+                oracle_layer,
                 parameter: "epsilon".into(),
                 value,
                 completeness: a,
@@ -153,11 +172,12 @@ fn optimum() -> BoxedStrategy<Body> {
         .boxed()
 }
 
-fn behaviour() -> BoxedStrategy<Body> {
-    (name(), real(), estimate(), estimate())
-        .prop_map(|(method, value, a, b)| {
-            Body::Behaviour(BehaviourFinding {
+fn behaviour() -> BoxedStrategy<Kind> {
+    (name(), options(), real(), estimate(), estimate())
+        .prop_map(|(method, options, value, a, b)| {
+            Kind::Behaviour(BehaviourFinding {
                 method,
+                options,
                 layer: 3,
                 parameter: "epsilon".into(),
                 value,
@@ -169,16 +189,17 @@ fn behaviour() -> BoxedStrategy<Body> {
         .boxed()
 }
 
-fn example() -> BoxedStrategy<Body> {
-    (name(), real(), vec((text(), real(), real()), 0..3), 0..9usize)
-        .prop_map(|(method, value, shifts, index)| {
+fn example() -> BoxedStrategy<Kind> {
+    (name(), options(), real(), vec((text(), real(), real()), 0..3), 0..9usize)
+        .prop_map(|(method, options, value, shifts, index)| {
             let shifts: Vec<Shift> =
                 shifts.into_iter().map(|(label, before, after)| Shift { label, before, after }).collect();
-            Body::Example(ExampleFinding {
+            Kind::Example(ExampleFinding {
                 index,
                 of: 9,
                 text: method.clone(),
                 method,
+                options,
                 parameter: "epsilon".into(),
                 value,
                 oracle: vec![("number".into(), shifts.clone())],
@@ -191,17 +212,17 @@ fn example() -> BoxedStrategy<Body> {
 
 fn body() -> BoxedStrategy<Body> {
     let summary = (real(), text(), any::<bool>()).prop_map(|(seconds, device, cancelled)| {
-        Body::Summary(SummaryFinding { seconds, device, version: "1".into(), cancelled })
+        Common::Summary(SummaryFinding { seconds, device, version: "1".into(), cancelled })
     });
     prop_oneof![
-        1 => data(),
-        1 => probe(),
-        4 => reliability(),
-        1 => optimum(),
-        1 => behaviour(),
-        1 => example(),
-        1 => summary,
-        1 => problem().prop_map(Body::Error),
+        1 => data().prop_map(Body::from),
+        1 => probe().prop_map(Body::from),
+        4 => reliability().prop_map(Body::from),
+        1 => optimum().prop_map(Body::from),
+        1 => behaviour().prop_map(Body::from),
+        1 => example().prop_map(Body::from),
+        1 => summary.prop_map(Body::from),
+        1 => problem().prop_map(|problem| Common::Error(problem).into()),
     ]
     .boxed()
 }
@@ -251,34 +272,36 @@ fn generation() -> BoxedStrategy<u64> {
 }
 
 fn command() -> BoxedStrategy<Command> {
-    let request = (generation(), 0..5u64, name(), real()).prop_map(|(generation, ticket, method, value)| {
-        Command::Point(PointRequest {
-            generation,
-            ticket,
-            model: method.clone(),
-            method,
-            options: [("steps".to_owned(), value)].into(),
-            value,
-            example: 3,
-        })
-    });
+    let ask = |ticket, question| Command::Ask { ticket, question };
+    let point = (generation(), 0..5u64, name(), options(), real()).prop_map(
+        move |(generation, ticket, method, options, value)| {
+            let model = method.clone();
+            let point = PointQuestion { model, method, options, value, example: 3 };
+            let question = lab::interventions::Question::Point(point).into();
+            ask(ticket, Question::Experiment { generation, question })
+        },
+    );
+    let what = prop_oneof![Just(ModelQuestion::Inspect), Just(ModelQuestion::Check)];
+    let model = (0..5u64, name(), what)
+        .prop_map(move |(ticket, model, what)| ask(ticket, Question::Model { model, what }));
+    let topic = prop_oneof![Just(Topic::Experiment), Just(Topic::Model), Just(Topic::Data)];
     prop_oneof![
         (generation(), spec()).prop_map(|(generation, spec)| Command::Run {
             job: generation,
             generation,
-            spec: Box::new(spec)
+            spec: Box::new(spec.into())
         }),
-        request,
+        point,
         Just(Command::ListModels),
         Just(Command::Cancel { job: 1 }),
         any::<bool>().prop_map(|hold| Command::Pause { hold }),
-        name().prop_map(|model| Command::Inspect { model }),
-        name().prop_map(|model| Command::Check { model }),
-        (spec(), 0..5u64, name(), any::<bool>()).prop_map(|(spec, ticket, set, doctor)| {
+        model,
+        (spec(), 0..5u64, name(), any::<bool>()).prop_map(move |(spec, ticket, set, doctor)| {
             let question = if doctor { DataQuestion::Doctor } else { DataQuestion::Inspect };
-            Command::Data(DataRequest::of(&spec, ticket, &set, question))
+            let request = DataRequest::of(&spec.task, spec.seed, &spec.models, &set, question);
+            ask(ticket, Question::Data(request))
         }),
-        Just(Command::CancelData),
+        topic.prop_map(|topic| Command::Withdraw { topic }),
         Just(Command::Shutdown),
     ]
     .boxed()
@@ -341,7 +364,58 @@ fn answer() -> BoxedStrategy<DataAnswer> {
         .boxed()
 }
 
+/// What is found out about a model.
+fn about_model() -> BoxedStrategy<ModelAnswer> {
+    let inspected = (name(), any::<u64>(), real(), vec((text(), text()), 0..3)).prop_map(
+        |(model, parameters, seconds, facts)| {
+            ModelAnswer::Inspected(Box::new(Inspection {
+                family: model.clone(),
+                hash: model.clone(),
+                device: "cpu".into(),
+                sample: vec![model.clone()],
+                model,
+                layers: 2,
+                hidden: 8,
+                parameters,
+                seconds,
+                facts,
+            }))
+        },
+    );
+    let row = (text(), any::<u64>(), option::of(real()), option::of(real()), text()).prop_map(
+        |(quantity, n, deviation, tolerance, verdict)| CheckRow {
+            quantity,
+            n,
+            deviation,
+            tolerance,
+            verdict,
+        },
+    );
+    prop_oneof![
+        inspected,
+        vec(row, 0..3).prop_map(ModelAnswer::Checked),
+        problem().prop_map(ModelAnswer::Failed)
+    ]
+    .boxed()
+}
+
+fn forecast() -> BoxedStrategy<Forecast> {
+    (name(), any::<u64>(), real(), option::of((real(), real())), any::<bool>())
+        .prop_map(|(model, bytes, seconds, range, refined)| Forecast {
+            model,
+            bytes,
+            parts: Vec::new(),
+            seconds,
+            range: range.map(|(least, most)| [least, most]),
+            refined,
+            tokens_per_batch: 7,
+            limit: refined.then_some(bytes),
+        })
+        .boxed()
+}
+
 fn event() -> BoxedStrategy<Event> {
+    let reply = |ticket, answer| Event::Answer { ticket, answer };
     let outcome =
         prop_oneof![Just(Outcome::Done), Just(Outcome::Cancelled), problem().prop_map(Outcome::Failed),];
     let level = prop_oneof![Just(NoticeLevel::Info), Just(NoticeLevel::Warning), Just(NoticeLevel::Error)];
@@ -362,13 +436,19 @@ fn event() -> BoxedStrategy<Event> {
         6 => (generation(), finding())
             .prop_map(|(generation, finding)| Event::Finding { generation, finding: Box::new(finding) }),
         2 => (generation(), 0..5u64, vec(finding(), 0..3))
-            .prop_map(|(generation, ticket, findings)| Event::Point { generation, ticket, findings }),
+            .prop_map(move |(generation, ticket, findings)| {
+                reply(ticket, Answer::Experiment { generation, findings })
+            }),
+        1 => (generation(), forecast())
+            .prop_map(|(generation, forecast)| Event::Forecast { generation, forecast: Box::new(forecast) }),
         1 => (generation(), outcome, real()).prop_map(|(generation, outcome, seconds)| Event::Finished {
             job: generation, generation, outcome, seconds,
         }),
         1 => (level, problem()).prop_map(|(level, problem)| Event::Notice(Notice { level, problem })),
-        1 => (0..5u64, progress()).prop_map(|(ticket, progress)| Event::DataProgress { ticket, progress }),
-        2 => (0..5u64, answer()).prop_map(|(ticket, answer)| Event::Data { ticket, answer }),
+        1 => (0..5u64, progress()).prop_map(|(ticket, progress)| Event::AnswerProgress { ticket, progress }),
+        2 => (0..5u64, answer()).prop_map(move |(ticket, answer)| reply(ticket, Answer::Data(answer))),
+        2 => (0..5u64, name(), about_model())
+            .prop_map(move |(ticket, model, answer)| reply(ticket, Answer::Model { model, answer })),
     ]
     .boxed()
 }

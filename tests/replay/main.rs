@@ -3,6 +3,7 @@
 mod arbitrary;
 #[path = "../common/mod.rs"]
 mod common;
+mod first;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,9 +11,9 @@ use std::sync::Arc;
 use arbitrary::{Op, ops};
 use common::{Harness, Record, start};
 use probity::engine::board::Board;
-use probity::engine::finding::{Body, Finding, SummaryFinding};
 use probity::engine::message::Event;
-use probity::engine::spec::{LabId, Spec};
+use probity::lab::interventions::Spec;
+use probity::lab::{Common, Finding, LabId, SummaryFinding};
 use probity::session::format::{Entry, Header, Item, Session};
 use probity::session::record::Recorder;
 use probity::session::replay::{Player, Step};
@@ -24,7 +25,7 @@ use proptest::prelude::*;
 
 /// Records what happens while it folds, as the live program does. Gives the folded board and the file.
 fn record(ops: &[(f64, Op)], folder: &Path) -> (Board, std::path::PathBuf) {
-    let header = Header::new("cpu", "2025-01-01T00:00:00Z".into(), Some(Spec::agreement()));
+    let header = Header::new("cpu", "2025-01-01T00:00:00Z".into(), Some(Spec::agreement().into()));
     let mut recorder = Recorder::create(folder, "s", &header).unwrap();
     let mut board = Board::default();
     let mut t = 0.0;
@@ -144,12 +145,13 @@ fn numbers_are_read_back_to_the_last_bit() {
             r#final: true,
             t: value,
             level: None,
-            body: Body::Summary(SummaryFinding {
+            body: Common::Summary(SummaryFinding {
                 seconds: value,
                 device: String::new(),
                 version: String::new(),
                 cancelled: false,
-            }),
+            })
+            .into(),
         }),
     };
     let entry = Entry { t: 0.0, item: Item::Event(event) };

@@ -302,18 +302,20 @@ mod tests {
 
     #[test]
     fn an_answer_settles_the_dossier_and_a_failure_keeps_what_was_known() {
-        let request = DataRequest::of(&Spec::agreement(), 4, "facts", DataQuestion::Inspect);
-        assert!(request.models.is_empty(), "only the doctor needs vocabularies");
+        let models = ["bert-mini".to_owned()];
+        let [inspect, doctor] = [DataQuestion::Inspect, DataQuestion::Doctor]
+            .map(|question| DataRequest::of(&TaskSpec::default(), 0, &models, "facts", question));
+        assert!(inspect.models.is_empty(), "only the doctor needs vocabularies");
+        assert_eq!(doctor.models, models);
         let mut dossier = DataDossier { set: "facts".into(), ..DataDossier::default() };
-        dossier.ask(&request);
+        dossier.ask(4, inspect.question);
         assert!(dossier.awaits(4) && !dossier.awaits(3));
         dossier.settle(4, &DataAnswer::Stopped);
         assert!(dossier.stopped && dossier.waiting.is_empty());
-        dossier.ask(&request);
+        dossier.ask(4, inspect.question);
         assert!(!dossier.stopped);
-        let doctor = DataRequest { ticket: 5, question: DataQuestion::Doctor, ..request.clone() };
-        dossier.ask(&doctor);
-        dossier.ask(&DataRequest { ticket: 6, ..request });
+        dossier.ask(5, doctor.question);
+        dossier.ask(6, inspect.question);
         assert!(
             dossier.awaits(5) && dossier.awaits(6) && !dossier.awaits(4),
             "each question waits by itself"

@@ -269,7 +269,7 @@ mod tests {
     use tokio::sync::mpsc::{Receiver as Events, channel};
 
     use super::*;
-    use crate::engine::spec::Spec;
+    use crate::lab::examples::TaskSpec;
 
     struct Rig {
         commands: Sender<Command>,
@@ -285,16 +285,17 @@ mod tests {
         }
 
         fn ask(&self, ticket: u64, set: &str, question: DataQuestion) {
-            let mut spec = Spec::agreement();
-            spec.task.examples = 1_000;
-            spec.models = vec!["bert-mini".into()];
-            self.commands.send(Command::Data(DataRequest::of(&spec, ticket, set, question))).unwrap();
+            let task = TaskSpec { examples: 1_000, ..TaskSpec::default() };
+            let request = DataRequest::of(&task, 0, &["bert-mini".to_owned()], set, question);
+            self.commands.send(Command::Ask { ticket, question: Question::Data(request) }).unwrap();
         }
 
         fn answer(&mut self, ticket: u64) -> DataAnswer {
             loop {
                 match self.events.blocking_recv().expect("the desk is there") {
-                    Event::Data { ticket: t, answer } if t == ticket => return answer,
+                    Event::Answer { ticket: t, answer: Answer::Data(answer) } if t == ticket => {
+                        return answer;
+                    }
                     _ => {}
                 }
             }
@@ -363,11 +364,11 @@ mod tests {
                     assert!(progress.stage.contains("long.jsonl"), "{progress:?}");
                     break;
                 }
-                Event::Data { .. } => panic!("it cannot be done yet"),
+                Event::Answer { .. } => panic!("it cannot be done yet"),
                 _ => {}
             }
         }
-        rig.commands.send(Command::CancelData).unwrap();
+        rig.commands.send(Command::Withdraw { topic: Topic::Data }).unwrap();
         // The one that waits is told first: it is never begun.
         assert_eq!(rig.answer(2), DataAnswer::Stopped);
         assert_eq!(rig.answer(1), DataAnswer::Stopped);

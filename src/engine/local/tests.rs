@@ -7,10 +7,16 @@ use super::{Cache, LocalEngine, LocalOptions};
 use crate::corpus::micro::lexicon;
 use crate::engine::Engine;
 use crate::engine::board::Board;
-use crate::engine::message::{Command, Event, Outcome, PointRequest};
-use crate::engine::spec::{LayerRef, MethodSpec, Spec};
+use crate::engine::message::{Answer, Command, Event, Outcome, Question};
 use crate::gallery::tokenizer;
 use crate::gallery::{Base, Recipe};
+use crate::lab::examples::FEWEST_EXAMPLES;
+use crate::lab::interventions::key::MethodKey;
+use crate::lab::interventions::question::PointQuestion;
+use crate::lab::interventions::spec::{MethodSpec, Spec};
+use crate::lab::interventions::{self, Results};
+use crate::lab::layer::LayerRef;
+use crate::lab::{Finding, LabId};
 use crate::model::exec::train::{AdamW, Trainer};
 use crate::model::{Device, Dtype, Tokenizer};
 
@@ -65,8 +71,14 @@ impl Rig {
     }
 
     fn with_limit(cache: Cache, memory_limit: Option<u64>) -> Self {
-        let options =
-            LocalOptions { device: Device::Cpu, dtype: Dtype::F32, cache, models: Vec::new(), memory_limit };
+        let options = LocalOptions {
+            device: Device::Cpu,
+            dtype: Dtype::F32,
+            cache,
+            models: Vec::new(),
+            memory_limit,
+            most_models: 1,
+        };
         let mut engine = LocalEngine::start(options).unwrap();
         let events = engine.take_events().unwrap();
         Self { engine, events, board: Board::default(), log: Vec::new() }
@@ -94,12 +106,41 @@ impl Rig {
 
     fn finish(&mut self) -> Outcome {
         self.until(|e| matches!(e, Event::Finished { .. }));
-        self.board.job.as_ref().and_then(|j| j.outcome.clone()).unwrap()
+        self.board.job().and_then(|j| j.outcome.clone()).unwrap()
+    }
+
+    fn results(&self) -> &Results {
+        self.board.results()
+    }
+
+    /// The findings of all answers to one question.
+    fn answers(&self, ticket: u64) -> Vec<&Finding> {
+        self.log
+            .iter()
+            .filter_map(|e| match e {
+                Event::Answer { ticket: t, answer: Answer::Experiment { findings, .. } } if *t == ticket => {
+                    Some(findings)
+                }
+                _ => None,
+            })
+            .flatten()
+            .collect()
     }
 }
 
 fn run(job: u64, spec: Spec) -> Command {
-    Command::Run { job, generation: job, spec: Box::new(spec) }
+    Command::Run { job, generation: job, spec: Box::new(spec.into()) }
+}
+
+fn point(ticket: u64, model: &str, options: &[(&str, f64)]) -> Command {
+    let question = interventions::Question::Point(PointQuestion {
+        model: model.to_owned(),
+        method: "pgd".into(),
+        options: options.iter().map(|(k, v)| ((*k).to_owned(), *v)).collect(),
+        value: 0.37,
+        example: 7,
+    });
+    Command::Ask { ticket, question: Question::Experiment { generation: 1, question: question.into() } }
 }
 
 #[test]
@@ -110,7 +151,7 @@ fn an_experiment_gives_every_point_with_its_interval_and_again_from_the_cache() 
     let mut rig = Rig::new(Cache::at(cache.path()));
     rig.send(run(1, small(&model)));
     assert_eq!(rig.finish(), Outcome::Done, "{:?}", rig.board.notices);
-    let results = rig.board.results.clone();
+    let results = rig.results().clone();
     assert_eq!(results.curves.len(), 8, "four methods under two oracles");
     for curve in &results.curves {
         assert!(curve.points.iter().all(|p| p.is_final && p.n == 400), "{curve:?}");
@@ -128,13 +169,14 @@ fn an_experiment_gives_every_point_with_its_interval_and_again_from_the_cache() 
     assert_eq!(results.probes.len(), 5);
     assert!(results.probes.iter().all(|p| !p.value.cached));
     assert_eq!(results.optima.len(), 8);
-    assert!(results.summary.is_some() && results.data.len() == 1);
+    assert_eq!(results.data.len(), 1);
+    assert!(rig.board.run_of(LabId::Interventions).unwrap().summary.is_some());
 
     rig.send(run(2, small(&model)));
     assert_eq!(rig.finish(), Outcome::Done);
-    let again = rig.board.results.clone();
+    let again = rig.results().clone();
     assert!(again.probes.iter().all(|p| p.value.cached));
-    let values = |r: &crate::engine::board::Results| -> Vec<_> {
+    let values = |r: &Results| -> Vec<_> {
         r.curves.iter().flat_map(|c| c.points.iter().map(|p| p.value.clone())).collect()
     };
     assert_eq!(values(&results), values(&again), "cached probes give the same numbers");
@@ -150,18 +192,10 @@ fn the_slider_is_answered_at_its_own_value_with_an_example() {
     rig.send(run(1, spec));
     assert_eq!(rig.finish(), Outcome::Done);
     for ticket in 1..=3 {
-        rig.send(Command::Point(PointRequest {
-            generation: 1,
-            ticket,
-            model: model.clone(),
-            method: "pgd".into(),
-            options: [("steps".to_owned(), 5.0)].into(),
-            value: 0.37,
-            example: 7,
-        }));
+        rig.send(point(ticket, &model, &[("steps", 5.0)]));
     }
-    rig.until(|e| matches!(e, Event::Point { ticket: 3, .. }));
-    let point = rig.board.point.clone().unwrap();
+    rig.until(|e| matches!(e, Event::Answer { ticket: 3, .. }));
+    let point = rig.results().point.clone().unwrap();
     assert_eq!(point.reliability.len(), 2);
     assert_eq!(point.reliability[0].value.value, 0.37);
     let example = point.example.unwrap().value;
@@ -170,6 +204,56 @@ fn the_slider_is_answered_at_its_own_value_with_an_example() {
     for (_, shifts) in &example.oracle {
         assert!((shifts.iter().map(|s| s.after).sum::<f64>() - 1.0).abs() < 1e-6);
     }
+}
+
+#[test]
+fn an_answer_with_other_options_is_a_result_of_another_spec() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = fixture(dir.path());
+    let mut rig = Rig::new(Cache::none());
+    let spec = small(&model);
+    rig.send(run(1, spec.clone()));
+    assert_eq!(rig.finish(), Outcome::Done);
+    let changed = MethodKey::new("pgd", &[("steps".to_owned(), 5.0)].into());
+    let other = spec.with_method(&changed).hash();
+    assert_ne!(other, spec.hash());
+    for (ticket, options, key, hash) in
+        [(1, &[][..], MethodKey::named("pgd"), spec.hash()), (2, &[("steps", 5.0)], changed, other)]
+    {
+        rig.send(point(ticket, &model, options));
+        rig.until(|e| matches!(e, Event::Answer { ticket: t, .. } if *t == ticket));
+        let found = rig.answers(ticket);
+        assert!(found.len() >= 3 && found.iter().all(|f| f.spec == hash), "{found:?}");
+        let point = rig.results().point.clone().unwrap();
+        assert_eq!(point.ticket, ticket);
+        for shown in &point.reliability {
+            assert_eq!((&shown.spec, &shown.value.key(&model).method), (&hash, &key));
+        }
+        assert!(
+            rig.results().curves.iter().all(|c| c.points.iter().all(|p| p.spec == spec.hash())),
+            "the run's own results keep theirs"
+        );
+    }
+}
+
+#[test]
+fn two_settings_of_one_method_are_two_curves() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = fixture(dir.path());
+    let mut rig = Rig::new(Cache::none());
+    let mut spec = small(&model);
+    spec.probe.oracles.truncate(1);
+    let pgd = MethodSpec { values: vec![0.1, 1.0], ..MethodSpec::named("pgd") };
+    spec.methods = vec![MethodSpec { options: [("steps".to_owned(), 2.0)].into(), ..pgd.clone() }, pgd];
+    rig.send(run(1, spec.clone()));
+    assert_eq!(rig.finish(), Outcome::Done, "{:?}", rig.board.notices);
+    let results = rig.results();
+    let keys: Vec<&MethodKey> = results.curves.iter().map(|c| &c.key.method).collect();
+    assert_eq!(keys, spec.methods.iter().map(MethodSpec::key).collect::<Vec<_>>().iter().collect::<Vec<_>>());
+    assert!(results.curves.iter().all(|c| c.points.len() == 2 && c.points.iter().all(|p| p.is_final)));
+    let [few, many] = [0, 1].map(|i| results.curves[i].points[1].value.completeness.mean);
+    assert_ne!(few, many, "two steps reach elsewhere than the default's");
+    assert_eq!((results.optima.len(), results.behaviour.len()), (2, 4));
 }
 
 #[test]
@@ -183,10 +267,10 @@ fn an_intervention_below_the_oracle_goes_through_the_blocks_between() {
     spec.methods.truncate(2);
     rig.send(run(1, spec));
     assert_eq!(rig.finish(), Outcome::Done, "{:?}", rig.board.notices);
-    let point = &rig.board.results.curves[0].points[0].value;
+    let point = &rig.results().curves[0].points[0].value;
     assert_eq!((point.layer, point.oracle_layer, point.value), (1, 2, 0.0));
     assert!((point.selectivity.mean - 1.0).abs() < 1e-5, "resuming with the unchanged state changes nothing");
-    let moved = &rig.board.results.curves[0].points[2].value;
+    let moved = &rig.results().curves[0].points[2].value;
     assert!(moved.selectivity.mean < 0.999, "a change below reaches the oracle above: {moved:?}");
 }
 
@@ -209,10 +293,9 @@ fn a_model_without_a_head_is_intervened_on_at_and_below_the_oracle() {
         rig.send(run(job, spec));
         assert_eq!(rig.finish(), Outcome::Done);
         assert!(
-            rig.board.results.curves.iter().all(|c| !c.points.is_empty())
-                && !rig.board.results.curves.is_empty()
+            rig.results().curves.iter().all(|c| !c.points.is_empty()) && !rig.results().curves.is_empty()
         );
-        assert!(rig.board.results.behaviour.is_empty(), "there is nothing that the model itself could say");
+        assert!(rig.results().behaviour.is_empty(), "there is nothing that the model itself could say");
     }
 }
 
@@ -230,7 +313,7 @@ fn a_cancelled_run_ends_and_the_next_one_runs() {
     rig.send(run(2, spec.clone()));
     rig.send(run(3, spec));
     rig.until(|e| matches!(e, Event::Finished { job: 3, .. }));
-    assert_eq!(rig.board.job.as_ref().and_then(|j| j.outcome.clone()), Some(Outcome::Done));
+    assert_eq!(rig.board.job().and_then(|j| j.outcome.clone()), Some(Outcome::Done));
 }
 
 #[test]
@@ -269,12 +352,12 @@ fn an_oracle_that_sees_nothing_is_said_to() {
     let mut rig = Rig::new(Cache::none());
     let mut spec = small(&model);
     // So few examples leave the oracle of the attractor's number with next to nothing to learn from.
-    spec.task.examples = 300;
+    spec.task.examples = FEWEST_EXAMPLES;
     spec.methods.truncate(1);
     rig.send(run(1, spec));
     assert_eq!(rig.finish(), Outcome::Done, "{:?}", rig.board.notices);
     let doubted = rig.board.notices.iter().filter(|n| n.problem.what.contains("majority share")).count();
-    let poor = rig.board.results.probes.iter().filter(|p| p.value.accuracy.lo <= p.value.majority).count();
+    let poor = rig.results().probes.iter().filter(|p| p.value.accuracy.lo <= p.value.majority).count();
     assert!(poor > 0 && doubted == poor, "{doubted} of {poor}: {:?}", rig.board.notices);
 }
 
@@ -297,7 +380,7 @@ fn hidden_states_come_from_the_cache_to_the_bit_and_damage_is_computed_again() {
     let mut spec = small(&model);
     spec.methods.truncate(2);
     let values = |rig: &Rig| -> Vec<_> {
-        rig.board.results.curves.iter().flat_map(|c| c.points.iter().map(|p| p.value.clone())).collect()
+        rig.results().curves.iter().flat_map(|c| c.points.iter().map(|p| p.value.clone())).collect()
     };
     let mut live = Rig::new(Cache::none());
     live.send(run(1, spec.clone()));
@@ -312,7 +395,7 @@ fn hidden_states_come_from_the_cache_to_the_bit_and_damage_is_computed_again() {
     cache.clear().unwrap();
     rig.send(run(2, spec.clone()));
     assert_eq!(rig.finish(), Outcome::Done);
-    assert!(rig.board.results.probes.iter().all(|p| !p.value.cached));
+    assert!(rig.results().probes.iter().all(|p| !p.value.cached));
     assert_eq!(values(&live), values(&rig), "cached vectors are the model's own, to the bit");
     assert_eq!(cache.embeddings().contents(), filled);
     // A damaged vector is noticed, told, and computed again.
@@ -390,7 +473,7 @@ fn a_run_begins_with_a_forecast_and_a_limit_that_cannot_be_kept_refuses_it() {
     );
     let before = |e: &Event| matches!(e, Event::Forecast { .. } | Event::Finding { .. });
     assert!(matches!(rig.log.iter().find(|e| before(e)), Some(Event::Forecast { .. })));
-    let forecasts = &rig.board.job.as_ref().unwrap().forecasts;
+    let forecasts = &rig.board.job().unwrap().forecasts;
     assert!(
         forecasts.len() == 1 && forecasts[0].bytes > 1 << 20 && forecasts[0].seconds > 0.0,
         "{forecasts:?}"

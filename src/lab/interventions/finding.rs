@@ -268,6 +268,7 @@ impl BehaviourFinding {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lab::{Finding, LabId};
 
     #[test]
     fn a_finding_is_one_flat_object_with_the_published_keys() {
@@ -280,8 +281,9 @@ mod tests {
             r#final: false,
             t: 0.5,
             level: Some(0.95),
-            body: Body::Reliability(ReliabilityFinding {
+            body: Kind::Reliability(ReliabilityFinding {
                 method: "fgsm".into(),
+                options: BTreeMap::new(),
                 layer: 3,
                 oracle: OracleKind::Mlp,
                 oracle_layer: 3,
@@ -294,7 +296,8 @@ mod tests {
                 n_s: 17,
                 mean_harmonic: 0.5,
                 completeness_prior: None,
-            }),
+            })
+            .into(),
         };
         let json = serde_json::to_value(&finding).unwrap();
         for key in ["kind", "lab", "spec", "model", "seed", "n", "final", "t", "level", "method", "layer"] {

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use super::*;
-use crate::model::{Device, PoolOver, Pooling};
+use crate::lab::store::key;
+use crate::model::{Device, HookPoint, Model, PoolOver, Pooling, Readout};
 
 fn space(width: usize) -> Space {
-    Space { digest: [7; 32], width }
+    Space::named([7; 32], width)
 }
 
 fn rows(n: usize, width: usize, seed: usize) -> Matrix {
@@ -27,7 +28,7 @@ fn vectors_come_back_to_the_bit_and_in_any_order() {
     let mut got = Matrix::zeros(4, 5);
     assert_eq!(cache.fetch(&s, &asked, &mut got), Fetched { missing: vec![3], damaged: 0 });
     assert_eq!((got.row(0), got.row(1), got.row(2)), (x.row(3), x.row(9), x.row(3)));
-    let other = Space { digest: [8; 32], width: 5 };
+    let other = Space::named([8; 32], 5);
     assert_eq!(cache.fetch(&other, &k, &mut Matrix::zeros(10, 5)).missing.len(), 10, "another model");
     let contents = cache.contents();
     assert_eq!((contents.vectors, contents.files, contents.limit), (10, 1, cache.limit()));
@@ -145,7 +146,7 @@ fn spaces_differ_by_model_point_and_reading() {
         Space::new(&twin, HookPoint::ResidPost(0), &position),
     ];
     for (i, a) in spaces.iter().enumerate() {
-        assert!(spaces[..i].iter().all(|b| a.digest != b.digest), "{i}");
+        assert!(spaces[..i].iter().all(|b| a.digest() != b.digest()), "{i}");
     }
     assert_eq!(spaces[0], Space::new(&model, HookPoint::ResidPost(0), &Readout::Positions(vec![3])));
     assert_ne!(key(&[1, 2], 0), key(&[1, 2], 1));

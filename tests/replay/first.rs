@@ -1,0 +1,104 @@
+//! Recordings of the first format: a real one gives exactly the numbers that were read from it by other means.
+
+use std::path::{Path, PathBuf};
+
+use probity::engine::board::Board;
+use probity::lab::interventions::Results;
+use probity::lab::interventions::finding::ProbeRole;
+use probity::lab::{Finding, LabId, LabResults};
+use probity::session::format::Session;
+use probity::stats::estimate::Estimate;
+use serde_json::Value;
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/replay").join(name)
+}
+
+fn board() -> Board {
+    let session = Session::read(&fixture("first.probity.jsonl")).unwrap();
+    assert_eq!(session.header.format, 1);
+    assert_eq!(session.losses.sentences(), Vec::<String>::new(), "every line of the recording is understood");
+    session.board()
+}
+
+/// A cell of the table. Numbers are compared as numbers, to the last bit.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+enum Cell<'a> {
+    Number(f64),
+    Word(&'a str),
+}
+
+fn cells(line: &str) -> Vec<Cell<'_>> {
+    line.split('\t').map(|cell| cell.parse().map_or(Cell::Word(cell), Cell::Number)).collect()
+}
+
+/// What the board holds, in the columns of `first.tsv`.
+fn lines(board: &Board) -> Vec<String> {
+    let of = |e: &Estimate| format!("{:?}\t{:?}\t{:?}", e.mean, e.lo, e.hi);
+    let results: &Results = board.results();
+    let mut out = vec![format!("spec\t{}", board.run_of(Results::LAB).unwrap().job.spec_hash)];
+    for curve in &results.curves {
+        for p in &curve.points {
+            let x = &p.value;
+            let scores = [&x.completeness, &x.selectivity, &x.reliability].map(of).join("\t");
+            let key = format!("{}\t{}\t{}\t{:?}", curve.key.model, x.method, x.oracle, x.value);
+            out.push(format!("point\t{key}\t{scores}\t{}\t{}\t{}\t{}", x.n_c, x.n_s, p.n, p.is_final));
+        }
+    }
+    for o in &results.optima {
+        let x = &o.value;
+        let key = format!("{}\t{}\t{}\t{:?}", o.model, x.method, x.oracle, x.value);
+        out.push(format!("optimum\t{key}\t{}", of(&x.reliability)));
+    }
+    for p in &results.probes {
+        let x = &p.value;
+        let role = match x.role {
+            ProbeRole::Oracle => "oracle",
+            ProbeRole::Interventional => "interventional",
+        };
+        let oracle = x.oracle.map_or("None".to_owned(), |o| o.to_string());
+        out.push(format!("probe\t{}\t{role}\t{}\t{oracle}\t{}", p.model, x.property, of(&x.accuracy)));
+    }
+    for b in &results.behaviour {
+        let x = &b.value;
+        out.push(format!("behaviour\t{}\t{}\t{:?}\t{}", b.model, x.method, x.value, of(&x.flip_rate)));
+    }
+    out
+}
+
+#[test]
+fn a_recording_of_the_first_format_replays_to_its_numbers_and_to_no_others() {
+    let table = std::fs::read_to_string(fixture("first.tsv")).unwrap();
+    let mut expected: Vec<Vec<Cell<'_>>> = table.lines().filter(|l| !l.starts_with('#')).map(cells).collect();
+    assert_eq!(expected.len(), 338, "the table is whole");
+    let lines = lines(&board());
+    for line in &lines {
+        let got = cells(line);
+        let at = expected.iter().position(|e| *e == got);
+        expected.remove(at.unwrap_or_else(|| panic!("not in the table: {line}")));
+    }
+    assert!(expected.is_empty(), "missing on the board: {expected:?}");
+}
+
+#[test]
+fn a_recorded_spec_keeps_its_hash() {
+    let board = board();
+    let job = &board.run_of(LabId::Interventions).unwrap().job;
+    assert_eq!((job.spec.hash().as_str(), job.spec_hash.as_str()), ("01b3f0083e2e", "01b3f0083e2e"));
+    let header = Session::read(&fixture("first.probity.jsonl")).unwrap().header.spec.unwrap();
+    assert_eq!(header.hash(), "01b3f0083e2e");
+}
+
+#[test]
+fn a_finding_of_every_kind_is_read_and_written_with_the_same_keys_and_values() {
+    let text = std::fs::read_to_string(fixture("kinds.jsonl")).unwrap();
+    let mut kinds = Vec::new();
+    for line in text.lines() {
+        let value: Value = serde_json::from_str(line).unwrap();
+        let finding: Finding = serde_json::from_str(line).unwrap();
+        assert_eq!(serde_json::to_value(&finding).unwrap(), value);
+        kinds.push(value["kind"].as_str().unwrap().to_owned());
+    }
+    let expected = ["data", "probe", "reliability", "behaviour", "example", "optimum", "summary"];
+    assert_eq!(kinds, expected);
+}
