@@ -20,7 +20,8 @@ pub mod question;
 pub mod registry;
 pub mod results;
 pub mod score;
-pub mod spec;
+pub mod settings;
+pub mod stimuli;
 
 pub use experiment::LAB;
 pub use finding::{KINDS, Kind};

@@ -4,26 +4,52 @@ use ratatui::Frame;
 use ratatui::layout::{Alignment, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::Paragraph;
+use ratatui::widgets::{Clear, Paragraph};
 
+use super::commands::{COMMANDS, Entry, contexts};
+use super::key::Key;
+use super::layout::Layout;
+use super::screen::{Pane, Screen, ScreenId, Waiting};
+use super::screens::SCREENS;
+use super::setup;
+use super::state::{Glyphs, Purpose, Recording, State};
+use super::theme::Role;
+use super::widgets::bar::bar;
 use crate::base::numbers::{clock, count, seconds, short};
-use crate::base::text::{fit, printable, width};
+use crate::base::text::{fit, printable, width, wrapped};
 use crate::engine::message::{NoticeLevel, Outcome, Progress};
-use crate::tui::commands::{COMMANDS, CommandId, contexts};
-use crate::tui::state::{Glyphs, Lab, Pane, Purpose, Recording, State};
-use crate::tui::theme::Role;
-use crate::tui::widgets::bar::bar;
+use crate::lab::setting::Kind;
 
-const LABS: [(Lab, &str); 3] =
-    [(Lab::Interventions, " 2 Interventions "), (Lab::Models, " 5 Models "), (Lab::Data, " 6 Data ")];
 const NAME: &str = " Probity ";
+/// Most lines that a message takes.
+const TOAST: usize = 4;
 
-/// The line on top: name, labs, device, recording.
+/// The name of a screen on its tab, after the key that opens it where that is one character.
+fn tab_of(state: &State, screen: &dyn Screen) -> String {
+    let key = state.keymap.short_label(screen.tab().name);
+    if key.chars().count() == 1 { format!(" {key} {} ", screen.title()) } else { format!(" {} ", screen.title()) }
+}
+
+/// The tabs that fit: their names, or where there is no room their keys alone.
+fn screen_tabs(state: &State) -> Vec<(ScreenId, String)> {
+    let all = |of: &dyn Fn(&dyn Screen) -> String| SCREENS.iter().map(|s| (s.id(), of(*s))).collect::<Vec<_>>();
+    let long = all(&|s| tab_of(state, s));
+    let room = usize::from(state.view.size.0).saturating_sub(width(NAME));
+    if long.iter().map(|(_, t)| width(t)).sum::<usize>() <= room {
+        return long;
+    }
+    all(&|s| match s.id() == state.view.screen {
+        true => tab_of(state, s),
+        false => format!(" {} ", state.keymap.short_label(s.tab().name)),
+    })
+}
+
+/// The line on top: name, screens, device, recording.
 pub fn title(frame: &mut Frame, area: Rect, state: &State) {
     let theme = state.theme();
     let mut spans = vec![Span::styled(NAME, theme.style(Role::Title))];
-    for (lab, name) in LABS {
-        let role = if lab == state.view.lab { Role::Selection } else { Role::Dim };
+    for (id, name) in screen_tabs(state) {
+        let role = if id == state.view.screen { Role::Selection } else { Role::Dim };
         spans.push(Span::styled(name, theme.style(role)));
     }
     let used: usize = spans.iter().map(Span::width).sum();
@@ -74,31 +100,31 @@ fn lamp(state: &State) -> (String, Role) {
     }
 }
 
-/// The lab whose name stands at a column of the title.
-pub fn lab_at(_: &State, x: u16) -> Option<Lab> {
+/// The screen whose name stands at a column of the title.
+pub fn screen_at(state: &State, x: u16) -> Option<ScreenId> {
     let mut start = width(NAME);
-    LABS.into_iter().find_map(|(lab, name)| {
-        let span = start..start + width(name);
+    screen_tabs(state).into_iter().find_map(|(id, name)| {
+        let span = start..start + width(&name);
         start = span.end;
-        span.contains(&usize::from(x)).then_some(lab)
+        span.contains(&usize::from(x)).then_some(id)
     })
 }
 
 /// The tabs of the folded panes.
 pub fn tabs(frame: &mut Frame, area: Rect, state: &State) {
-    let spans = Pane::ALL.map(|pane| {
-        let role = if pane == state.view.focus { Role::Selection } else { Role::Dim };
-        let mark = if pane == state.view.focus { "»" } else { " " };
-        Span::styled(format!("{mark}{} ", pane.title()), state.theme().style(role))
-    });
-    frame.render_widget(Line::from(spans.to_vec()), area);
+    let span = |pane: &Pane| {
+        let here = state.focused(*pane);
+        let role = if here { Role::Selection } else { Role::Dim };
+        Span::styled(format!("{}{} ", if here { "»" } else { " " }, pane.0), state.theme().style(role))
+    };
+    frame.render_widget(Line::from(state.screen().panes().iter().map(span).collect::<Vec<_>>()), area);
 }
 
 /// The pane whose tab stands at a column.
-pub fn tab_at(x: u16) -> Option<Pane> {
+pub fn tab_at(state: &State, x: u16) -> Option<Pane> {
     let mut start = 0;
-    Pane::ALL.into_iter().find(|pane| {
-        let span = start..start + pane.title().len() + 2;
+    state.screen().panes().iter().copied().find(|pane| {
+        let span = start..start + width(pane.0) + 2;
         start = span.end;
         span.contains(&usize::from(x))
     })
@@ -114,14 +140,15 @@ pub fn progress(frame: &mut Frame, area: Rect, state: &State) {
     let grave = state.notices().iter().any(|n| n.level != NoticeLevel::Info);
     let notices = match count {
         0 => String::new(),
-        1 => format!("1 notice ({}) ", state.keymap.label(CommandId::Notices)),
-        n => format!("{n} notices ({}) ", state.keymap.label(CommandId::Notices)),
+        1 => format!("1 notice ({}) ", state.keymap.label("notices")),
+        n => format!("{n} notices ({}) ", state.keymap.label("notices")),
     };
     let role = if grave { Role::Warning } else { Role::Dim };
     let room = usize::from(area.width).saturating_sub(width(&notices) + 2);
     let line = match &state.view.toast {
+        // A longer message is drawn over the panes, see [`toast`].
         Some(toast) => Line::styled(fit(toast, room).into_owned(), theme.style(Role::Title)),
-        None => data_line(state, room).unwrap_or_else(|| job_line(state, room)),
+        None => waiting_line(state, room).unwrap_or_else(|| job_line(state, room)),
     };
     let mut line = line;
     line.spans.insert(0, Span::raw(" "));
@@ -131,22 +158,41 @@ pub fn progress(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(notices, right(area, taken));
 }
 
-/// How far the answer to a question about data is; in the data lab, and elsewhere while nothing runs.
-fn data_line(state: &State, room: usize) -> Option<Line<'static>> {
-    let waiting = state.data_waiting().filter(|_| state.view.lab == Lab::Data || !state.busy())?;
-    let stopping = state.stopping_data();
-    Some(match &waiting.progress {
-        Some(progress) => stage_line(state, progress, room, stopping, false),
-        None => {
-            Line::styled(format!("{} looking at the data", spinner(state)), state.theme().style(Role::Dim))
-        }
+/// A message that is longer than the line of progress, wrapped above it.
+pub fn toast(frame: &mut Frame, layout: &Layout, state: &State) {
+    let Some(toast) = state.view.toast.as_ref().filter(|_| state.view.entry.is_none()) else { return };
+    let room = usize::from(layout.progress.width).saturating_sub(2);
+    if width(toast) <= room {
+        return;
+    }
+    let mut lines = wrapped(toast, room);
+    lines.truncate(TOAST.min(usize::from(layout.body.height)));
+    let rows = lines.len() as u16;
+    let area = Rect { y: layout.progress.bottom() - rows, height: rows, ..layout.progress };
+    let style = state.theme().style(Role::Title);
+    let lines: Vec<Line> = lines.into_iter().map(|l| Line::styled(format!(" {l}"), style)).collect();
+    frame.render_widget(Clear, area);
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+/// What a screen has asked beside the run: of the shown screen, or of any while nothing runs.
+fn waiting(state: &State) -> Option<Waiting<'_>> {
+    let others = SCREENS.iter().filter(|_| !state.busy());
+    state.screen().waiting(state).or_else(|| others.filter_map(|s| s.waiting(state)).next())
+}
+
+fn waiting_line(state: &State, room: usize) -> Option<Line<'static>> {
+    let waiting = waiting(state)?;
+    Some(match waiting.progress {
+        Some(progress) => stage_line(state, progress, room, waiting.stopping, false),
+        None => Line::styled(format!("{} {}", spinner(state), waiting.doing), state.theme().style(Role::Dim)),
     })
 }
 
 fn job_line(state: &State, room: usize) -> Line<'static> {
     let theme = state.theme();
     let plain = |text: String, role| Line::styled(fit(&text, room).into_owned(), theme.style(role));
-    let Some(job) = state.board.job() else {
+    let Some(job) = &state.board.job else {
         let text = if state.board.engine.is_some() { "ready" } else { "the engine is starting" };
         return plain(text.into(), Role::Dim);
     };
@@ -158,7 +204,7 @@ fn job_line(state: &State, room: usize) -> Line<'static> {
         }
         Some(Outcome::Failed(p)) => plain(format!("failed: {}", printable(&p.to_string())), Role::Error),
         None if job.held => {
-            plain(format!("held; {} goes on", state.keymap.label(CommandId::Pause)), Role::Warning)
+            plain(format!("paused; {} resumes", state.keymap.label("pause")), Role::Warning)
         }
         None => match &job.progress {
             Some(progress) => stage_line(state, progress, room, state.cancelling.is_some(), true),
@@ -203,15 +249,16 @@ fn stage_line(state: &State, p: &Progress, room: usize, stopping: bool, staged: 
 fn prompt(frame: &mut Frame, area: Rect, state: &State) {
     let Some(entry) = &state.view.entry else { return };
     let theme = state.theme();
-    let (name, hint) = match entry.purpose {
-        Purpose::Session => ("name of the session".to_owned(), String::new()),
-        Purpose::Data => ("data set".to_owned(), "file or folder".to_owned()),
-        Purpose::Model => ("model".to_owned(), "folder, organisation/name@revision, or name".to_owned()),
-        Purpose::Value(row) => {
-            let (min, max, whole) = state.range(row);
-            let whole = if whole { ", whole" } else { "" };
-            (state.field(row).label, format!("{} to {}{whole}", short(min), short(max)))
-        }
+    let (name, hint) = match &entry.purpose {
+        Purpose::Ask(prompt) => (prompt.label.to_owned(), prompt.hint.to_owned()),
+        Purpose::Setting(key) => setup::row(state, key).map_or((key.clone(), String::new()), |row| {
+            let hint = match &row.kind {
+                Kind::Slider { range, unset: Some(word), .. } => format!("{range}, or {word}"),
+                Kind::Slider { range, .. } | Kind::Integer(range) => range.to_string(),
+                _ => row.help,
+            };
+            (row.label, hint)
+        }),
     };
     let hint = match &entry.error {
         Some(error) => {
@@ -239,7 +286,7 @@ fn prompt(frame: &mut Frame, area: Rect, state: &State) {
 struct Item {
     keys: String,
     word: &'static str,
-    command: CommandId,
+    entry: &'static Entry,
 }
 
 /// What the footer offers now, as far as there is room.
@@ -249,18 +296,19 @@ fn items(state: &State, room: usize) -> Vec<Item> {
         .iter()
         .filter(|e| active.contains(&e.context) && (e.enabled)(state))
         // Where nothing runs, the same key quits, which another word says already.
-        .filter(|e| e.id != CommandId::Interrupt || state.busy() || state.data_waiting().is_some())
-        .filter_map(|e| e.footer.map(|(word, rank)| (rank, word, e)))
+        .filter(|e| e.name != "cancel" || state.busy() || waiting(state).is_some())
+        .filter_map(|e| e.footer.map(|(word, rank)| (rank, word, *e)))
         .collect();
     entries.sort_by_key(|(rank, _, _)| *rank);
     let mut items: Vec<Item> = Vec::new();
     for (_, word, e) in entries {
         // Keys that another context takes away are not shown.
-        let key = state.keymap.keys(e.id).iter().find(|k| state.keymap.command(**k, active) == Some(e.id));
+        let mine = |k: &&Key| state.keymap.command(**k, &active).is_some_and(|other| other.name == e.name);
+        let key = state.keymap.keys(e.name).iter().find(mine);
         let Some(key) = key.map(ToString::to_string) else { continue };
         match items.iter_mut().find(|i| i.word == word) {
             Some(item) => item.keys = format!("{}/{key}", item.keys),
-            None => items.push(Item { keys: key, word, command: e.id }),
+            None => items.push(Item { keys: key, word, entry: e }),
         }
     }
     let mut used = 1;
@@ -285,11 +333,70 @@ pub fn footer(frame: &mut Frame, area: Rect, state: &State) {
 }
 
 /// The command whose word stands at a column of the footer.
-pub fn footer_at(state: &State, area: Rect, x: u16) -> Option<CommandId> {
+pub fn footer_at(state: &State, area: Rect, x: u16) -> Option<&'static Entry> {
     let mut start = usize::from(area.x) + 1;
     items(state, area.width.into()).into_iter().find_map(|item| {
         let span = start..start + width(&item.keys) + 1 + width(item.word);
         start = span.end + 2;
-        span.contains(&usize::from(x)).then_some(item.command)
+        span.contains(&usize::from(x)).then_some(item.entry)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::state::Start;
+
+    fn state(columns: u16) -> State {
+        State::new(Start { size: (columns, 24), ..Start::new() })
+    }
+
+    #[test]
+    fn a_click_on_a_tab_meets_the_screen_whose_name_is_there() {
+        for columns in [120, 60, 40] {
+            let mut state = state(columns);
+            for screen in SCREENS {
+                state.show(screen.id());
+                let mut x = width(NAME);
+                for (id, name) in screen_tabs(&state) {
+                    assert_eq!(screen_at(&state, x as u16), Some(id));
+                    x += width(&name);
+                    assert_eq!(screen_at(&state, x as u16 - 1), Some(id));
+                }
+                assert_eq!(screen_at(&state, x as u16), None);
+                assert!(x <= usize::from(columns), "the tabs fit {columns} columns");
+            }
+        }
+    }
+
+    #[test]
+    fn tabs_show_the_key_that_is_bound() {
+        let (keymap, _) = crate::tui::keymap::Keymap::parse("[keys]\nhome = [\"9\"]", "mine");
+        let state = State::new(Start { keymap, ..Start::new() });
+        assert!(screen_tabs(&state)[0].1.starts_with(" 9 "));
+    }
+
+    #[test]
+    fn a_click_on_the_footer_meets_the_word_that_is_there() {
+        let state = state(120);
+        let area = Rect::new(0, 23, 120, 1);
+        let mut x = 1;
+        for item in items(&state, 120) {
+            assert_eq!(footer_at(&state, area, x).map(|e| e.name), Some(item.entry.name));
+            x += (width(&item.keys) + 1 + width(item.word) + 2) as u16;
+        }
+        assert!(footer_at(&state, area, 0).is_none());
+        assert!(x <= 121, "the words fit");
+    }
+
+    #[test]
+    fn a_click_on_a_pane_tab_meets_its_pane() {
+        let state = state(80);
+        let mut x = 0;
+        for pane in state.screen().panes() {
+            assert_eq!(tab_at(&state, x), Some(*pane));
+            x += width(pane.0) as u16 + 2;
+        }
+        assert_eq!(tab_at(&state, x), None);
+    }
 }

@@ -5,13 +5,12 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::super::{block, message, problem};
+use super::{ID, PAGE, under_cursor};
 use crate::base::text::{fit, pad, printable, wrapped};
 use crate::engine::board::Dossier;
 use crate::engine::inspection::CheckRow;
-use crate::engine::message::ModelQuestion;
-use crate::tui::commands::CommandId;
 use crate::tui::layout::inside;
+use crate::tui::panes::{block, message, problem};
 use crate::tui::state::State;
 use crate::tui::theme::Role;
 
@@ -20,11 +19,11 @@ const KEY: usize = 21;
 
 /// Draws the model under the cursor.
 pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
-    let title = state.model_here().map_or("Model".to_owned(), |name| format!("Model: {name}"));
+    let title = under_cursor(state).map_or("Model".to_owned(), |name| format!("Model: {name}"));
     let title = fit(&printable(&title), usize::from(area.width.saturating_sub(6))).into_owned();
     frame.render_widget(block(state, &title, false), area);
     let inner = inside(area);
-    let known = state.model_here().and_then(|name| state.board.dossier_of(&name));
+    let known = under_cursor(state).and_then(|name| state.board.dossier_of(&name));
     if let Some(failed) = known.and_then(|d| d.problem.as_ref()).filter(|_| known.is_some_and(empty)) {
         return problem(frame, inner, failed, state);
     }
@@ -33,14 +32,14 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
         let key = |id| state.keymap.label(id);
         let text = format!(
             "{} loads and inspects it\n{} compares it with the expected.* beside its weights\n{} adds a folder or a hub id",
-            key(CommandId::Inspect),
-            key(CommandId::Check),
-            key(CommandId::AddModel)
+            key("inspect-model"),
+            key("check-model"),
+            key("add-model")
         );
         return message(frame, inner, &text, state.theme().style(Role::Dim));
     }
     let last = lines.len().saturating_sub(inner.height.into());
-    let from = state.view.dossier_scroll.min(last);
+    let from = state.place(ID).scrolled(PAGE).min(last);
     frame.render_widget(Paragraph::new(lines).scroll((from as u16, 0)), inner);
 }
 
@@ -51,7 +50,7 @@ fn empty(dossier: &Dossier) -> bool {
 /// Everything known of the model under the cursor, wrapped to `room` columns.
 pub fn lines(state: &State, room: usize) -> Vec<Line<'static>> {
     let theme = state.theme();
-    let Some(dossier) = state.model_here().and_then(|name| state.board.dossier_of(&name)) else {
+    let Some(dossier) = under_cursor(state).and_then(|name| state.board.dossier_of(&name)) else {
         return Vec::new();
     };
     let mut lines = Vec::new();

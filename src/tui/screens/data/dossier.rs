@@ -6,13 +6,15 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::super::{block, message, problem};
+use super::{ID, PAGE, known, stopping, under_cursor};
 use crate::base::numbers::seconds;
 use crate::base::text::{fit, pad, printable, wrapped};
 use crate::engine::board::DataDossier;
 use crate::engine::data::{DataDiagnosis, DataInspection, DataQuestion};
-use crate::tui::commands::CommandId;
+use crate::lab::setting::Value;
 use crate::tui::layout::inside;
+use crate::tui::panes::{block, message, problem};
+use crate::tui::setup;
 use crate::tui::state::State;
 use crate::tui::theme::Role;
 
@@ -21,13 +23,13 @@ const KEY: usize = 13;
 
 /// Draws the set under the cursor.
 pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
-    let title = state.set_here().map_or("Data set".to_owned(), |name| format!("Data set: {name}"));
+    let title = under_cursor(state).map_or("Data set".to_owned(), |name| format!("Data set: {name}"));
     let title = fit(&printable(&title), usize::from(area.width.saturating_sub(6))).into_owned();
     frame.render_widget(block(state, &title, false), area);
     let inner = inside(area);
-    let known = state.data_here();
+    let dossier = known(state);
     let only = |d: &&DataDossier| d.inspection.is_none() && d.diagnosis.is_none() && d.waiting.is_empty();
-    if let Some(failed) = known.filter(only).and_then(|d| d.problem.as_ref()) {
+    if let Some(failed) = dossier.filter(only).and_then(|d| d.problem.as_ref()) {
         return problem(frame, inner, failed, state);
     }
     let lines = lines(state, inner.width.into());
@@ -35,13 +37,16 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
         return message(frame, inner, &invitation(state), state.theme().style(Role::Dim));
     }
     let last = lines.len().saturating_sub(inner.height.into());
-    let from = state.view.data_scroll.min(last).min(usize::from(u16::MAX));
+    let from = state.place(ID).scrolled(PAGE).min(last).min(usize::from(u16::MAX));
     frame.render_widget(Paragraph::new(lines).scroll((from as u16, 0)), inner);
 }
 
 fn invitation(state: &State) -> String {
     let key = |id| state.keymap.label(id);
-    let models = state.spec.models.len();
+    let models = match setup::row(state, "models").map(|row| row.value) {
+        Some(Value::Marks(on)) => on.iter().filter(|on| **on).count(),
+        _ => 0,
+    };
     let with = match models {
         0 => "no model is selected, so no vocabulary is checked".to_owned(),
         1 => "with the vocabulary of the selected model".to_owned(),
@@ -49,25 +54,25 @@ fn invitation(state: &State) -> String {
     };
     format!(
         "{} says what it holds: counts, drops, splits, rows\n{} asks the data doctor, {with}\n{} adds a file or a folder",
-        key(CommandId::InspectData),
-        key(CommandId::DoctorData),
-        key(CommandId::AddData)
+        key("inspect-data"),
+        key("check-data"),
+        key("add-data")
     )
 }
 
 /// Everything known of the set under the cursor, wrapped to `room` columns.
 pub fn lines(state: &State, room: usize) -> Vec<Line<'static>> {
     let theme = state.theme();
-    let Some(dossier) = state.data_here() else { return Vec::new() };
+    let Some(dossier) = known(state) else { return Vec::new() };
     let mut page = Page { room, lines: Vec::new() };
     for waiting in &dossier.waiting {
         let doing = match waiting.question {
             DataQuestion::Inspect => "reading",
             DataQuestion::Doctor => "the doctor examines it",
         };
-        let then = match state.stopping_data() {
+        let then = match stopping(state) {
             true => "stopping".to_owned(),
-            false => format!("{} cancels", state.keymap.label(CommandId::Interrupt)),
+            false => format!("{} cancels", state.keymap.label("cancel")),
         };
         page.put(&format!("{doing}; {then}"), theme.style(Role::Warning));
     }
