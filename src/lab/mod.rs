@@ -12,4 +12,272 @@ pub mod finding;
 pub mod hidden;
 pub mod host;
 pub mod interventions;
+pub mod layer;
+pub mod plan;
+pub mod results;
 pub mod setting;
+pub mod spec;
+pub mod stimuli;
+pub mod store;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::figure::Figure;
+
+pub use demand::Forecast;
+pub use fault::Fault;
+pub use finding::{Body, Common, Finding, SummaryFinding};
+pub use host::{EngineInfo, Host, Notice, NoticeLevel, Share, Waiting};
+pub use results::{LabResults, Tagged};
+pub use spec::{LabSpec, SpecError};
+pub use store::Store;
+
+/// An instrument of the program: science that can be asked for by a spec.
+pub trait Lab: Sync {
+    /// Which one it is.
+    fn id(&self) -> LabId;
+    /// Its name on screens.
+    fn title(&self) -> &'static str;
+    /// The question that it answers, in one line.
+    fn question(&self) -> &'static str;
+    /// The TOML of the experiment that runs where nothing else is asked for.
+    fn default_spec(&self) -> &'static str;
+    /// An experiment of this lab; nothing is loaded or computed yet.
+    ///
+    /// # Errors
+    /// [`Fault::Failed`] for a spec that does not pass [`LabSpec::check`] or belongs to another lab.
+    fn open(&self, spec: &Spec) -> Result<Box<dyn Experiment>, Fault>;
+    /// What a run found, as lines for a reader.
+    fn summary(&self, results: &Results, spec: &Spec) -> Vec<String>;
+    /// The figures of a run on the engine that is named.
+    fn figures(&self, results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure>;
+    /// The figure that a name asks for, with details as the lab understands them.
+    ///
+    /// # Errors
+    /// A sentence that says what there is.
+    fn figure(
+        &self,
+        name: &str,
+        details: &Details<'_>,
+        results: &Results,
+        engine: Option<&EngineInfo>,
+    ) -> Result<Figure, String>;
+}
+
+/// What a figure is asked for by, beside its name.
+#[derive(Debug, Clone, Default)]
+pub struct Details<'a> {
+    /// The model.
+    pub model: Option<&'a str>,
+    /// Keys and values that the lab knows (`method`, `oracle`, …).
+    pub more: Vec<(&'a str, &'a str)>,
+    /// A rule at this place of the horizontal axis.
+    pub marker: Option<f64>,
+}
+
+/// A spec at work: prepared, run and asked by whatever owns the device.
+pub trait Experiment: Send {
+    /// Computes everything that the spec asks for; findings go to the host as they arrive.
+    ///
+    /// # Errors
+    /// [`Fault`]. What had been computed by then can still be asked about.
+    fn run(&mut self, host: &mut dyn Host) -> Result<(), Fault>;
+    /// What [`Self::run`] would need, one entry a model; what is measured for it is kept for the run.
+    ///
+    /// # Errors
+    /// [`Fault`], as the run itself would report it.
+    fn forecast(&mut self, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault>;
+    /// Answers a question from what has been computed, on a share of the examples.
+    ///
+    /// # Errors
+    /// [`Fault::Failed`] where it cannot be answered; the experiment goes on.
+    fn answer(
+        &mut self,
+        question: &Question,
+        share: Share,
+        host: &mut dyn Host,
+    ) -> Result<Vec<Finding>, Fault>;
+    /// Examples behind the findings so far, for the summary.
+    fn examined(&self) -> usize;
+}
+
+/// Makes the types that have one case a lab. A lab's module holds `Spec`, `Kind` (its findings), `Question`, `Results` and
+/// `LAB`.
+macro_rules! labs {
+    ($( $(#[$doc:meta])* $Lab:ident = $module:ident; )+) => {
+        /// The instruments of the program.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "snake_case")]
+        pub enum LabId { $( $(#[$doc])* $Lab, )+ }
+
+        /// Every lab, in the order of the keys that open them.
+        pub static LABS: &[&dyn Lab] = &[ $( &$module::LAB, )+ ];
+
+        impl LabId {
+            /// The name in specs and findings.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $( LabId::$Lab => stringify!($module), )+ }
+            }
+        }
+
+        /// What to compute, completely: the same spec with the same program gives the same findings.
+        #[derive(Debug, Clone, PartialEq, Serialize)]
+        #[serde(untagged)]
+        pub enum Spec { $( $(#[$doc])* $Lab(Box<$module::Spec>), )+ }
+
+        impl Spec {
+            /// Which lab it is for.
+            #[must_use]
+            pub fn lab(&self) -> LabId {
+                match self { $( Spec::$Lab(_) => LabId::$Lab, )+ }
+            }
+
+            /// What all specs have in common.
+            #[must_use]
+            pub fn common(&self) -> &dyn LabSpec {
+                match self { $( Spec::$Lab(spec) => spec.as_ref(), )+ }
+            }
+
+            /// The same, to be changed.
+            pub fn common_mut(&mut self) -> &mut dyn LabSpec {
+                match self { $( Spec::$Lab(spec) => spec.as_mut(), )+ }
+            }
+
+            pub(crate) fn of_toml(lab: LabId, text: &str) -> Result<Self, toml::de::Error> {
+                match lab { $( LabId::$Lab => toml::from_str(text).map(|s| Spec::$Lab(Box::new(s))), )+ }
+            }
+
+            pub(crate) fn of_json(lab: LabId, value: Value) -> Result<Self, serde_json::Error> {
+                match lab { $( LabId::$Lab => $module::Spec::deserialize(value).map(|s| Spec::$Lab(Box::new(s))), )+ }
+            }
+        }
+
+        $( impl From<$module::Spec> for Spec {
+            fn from(spec: $module::Spec) -> Self {
+                Spec::$Lab(Box::new(spec))
+            }
+        } )+
+
+        impl Body {
+            pub(crate) fn of_json(lab: LabId, value: Value) -> Result<Self, serde_json::Error> {
+                match lab { $( LabId::$Lab => $module::Kind::deserialize(value).map(|k| Kinds::$Lab(k).into()), )+ }
+            }
+
+            /// Whether a lab has findings of that kind.
+            #[must_use]
+            pub fn knows(lab: LabId, kind: &str) -> bool {
+                match lab { $( LabId::$Lab => $module::KINDS.contains(&kind), )+ }
+            }
+        }
+
+        /// The findings of all labs.
+        #[derive(Debug, Clone, PartialEq, Serialize)]
+        #[serde(untagged)]
+        pub enum Kinds { $( $(#[$doc])* $Lab($module::Kind), )+ }
+
+        impl Kinds {
+            /// Whether the finding has intervals, whose level then stands beside it.
+            #[must_use]
+            pub fn has_interval(&self) -> bool {
+                match self { $( Kinds::$Lab(kind) => kind.has_interval(), )+ }
+            }
+        }
+
+        $( impl From<$module::Kind> for Body {
+            fn from(kind: $module::Kind) -> Self {
+                Body::Lab(Kinds::$Lab(kind))
+            }
+        } )+
+
+        /// What can be asked of an experiment while it runs and afterwards.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "lab", rename_all = "snake_case")]
+        pub enum Question { $( $(#[$doc])* $Lab($module::Question), )+ }
+
+        impl Question {
+            /// Which lab answers it.
+            #[must_use]
+            pub fn lab(&self) -> LabId {
+                match self { $( Question::$Lab(_) => LabId::$Lab, )+ }
+            }
+        }
+
+        $( impl From<$module::Question> for Question {
+            fn from(question: $module::Question) -> Self {
+                Question::$Lab(question)
+            }
+        } )+
+
+        /// What a run of a lab has found: the fold of its findings.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(tag = "lab", rename_all = "snake_case")]
+        pub enum Results { $( $(#[$doc])* $Lab(Box<$module::Results>), )+ }
+
+        impl Results {
+            /// Nothing found yet.
+            #[must_use]
+            pub fn new(lab: LabId) -> Self {
+                match lab { $( LabId::$Lab => Results::$Lab(Box::default()), )+ }
+            }
+
+            /// Takes in a finding of a run; one of another lab is left out.
+            pub fn take(&mut self, finding: &Finding) {
+                match (self, &finding.body) {
+                    $( (Results::$Lab(results), Body::Lab(Kinds::$Lab(kind))) => results.take(finding, kind), )+
+                    #[allow(unreachable_patterns, reason = "with one lab there is no other case")]
+                    _ => {}
+                }
+            }
+
+            /// Takes in the answer to the question of this number. Returns false where it is older than one that is there.
+            pub fn answer(&mut self, ticket: u64, findings: &[Finding]) -> bool {
+                match self { $( Results::$Lab(results) => results.answer(ticket, findings), )+ }
+            }
+        }
+
+        $( impl LabResults for $module::Results {
+            const LAB: LabId = LabId::$Lab;
+
+            fn within(all: &Results) -> Option<&Self> {
+                match all {
+                    Results::$Lab(results) => Some(results),
+                    #[allow(unreachable_patterns, reason = "with one lab there is no other case")]
+                    _ => None,
+                }
+            }
+
+            fn none() -> &'static Self {
+                static NONE: std::sync::LazyLock<$module::Results> = std::sync::LazyLock::new(Default::default);
+                &NONE
+            }
+        } )+
+    };
+}
+
+labs! {
+    /// Completeness, selectivity and reliability of interventions (Canby et al.).
+    Interventions = interventions;
+}
+
+impl LabId {
+    /// The lab itself.
+    #[must_use]
+    pub fn lab(self) -> &'static dyn Lab {
+        // `LABS` and the identifiers come from one list, in one order.
+        LABS[self as usize]
+    }
+
+    /// The lab of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        LABS.iter().map(|lab| lab.id()).find(|id| id.name() == name)
+    }
+}
+
+impl std::fmt::Display for LabId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use super::key::Key;
 use crate::base::Problem;
 use crate::engine::message::{Command, Event, Notice};
-use crate::engine::spec::Spec;
 use crate::figure::Figure;
+use crate::lab::Spec;
 use crate::session::replay::Step;
 use crate::session::shelf::Recorded;
 

@@ -27,12 +27,17 @@ const TOAST: usize = 4;
 /// The name of a screen on its tab, after the key that opens it where that is one character.
 fn tab_of(state: &State, screen: &dyn Screen) -> String {
     let key = state.keymap.short_label(screen.tab().name);
-    if key.chars().count() == 1 { format!(" {key} {} ", screen.title()) } else { format!(" {} ", screen.title()) }
+    if key.chars().count() == 1 {
+        format!(" {key} {} ", screen.title())
+    } else {
+        format!(" {} ", screen.title())
+    }
 }
 
 /// The tabs that fit: their names, or where there is no room their keys alone.
 fn screen_tabs(state: &State) -> Vec<(ScreenId, String)> {
-    let all = |of: &dyn Fn(&dyn Screen) -> String| SCREENS.iter().map(|s| (s.id(), of(*s))).collect::<Vec<_>>();
+    let all =
+        |of: &dyn Fn(&dyn Screen) -> String| SCREENS.iter().map(|s| (s.id(), of(*s))).collect::<Vec<_>>();
     let long = all(&|s| tab_of(state, s));
     let room = usize::from(state.view.size.0).saturating_sub(width(NAME));
     if long.iter().map(|(_, t)| width(t)).sum::<usize>() <= room {
@@ -192,7 +197,7 @@ fn waiting_line(state: &State, room: usize) -> Option<Line<'static>> {
 fn job_line(state: &State, room: usize) -> Line<'static> {
     let theme = state.theme();
     let plain = |text: String, role| Line::styled(fit(&text, room).into_owned(), theme.style(role));
-    let Some(job) = &state.board.job else {
+    let Some(job) = state.board.job() else {
         let text = if state.board.engine.is_some() { "ready" } else { "the engine is starting" };
         return plain(text.into(), Role::Dim);
     };
@@ -203,9 +208,7 @@ fn job_line(state: &State, room: usize) -> Line<'static> {
             plain(format!("cancelled after {took}; what was measured stays"), Role::Warning)
         }
         Some(Outcome::Failed(p)) => plain(format!("failed: {}", printable(&p.to_string())), Role::Error),
-        None if job.held => {
-            plain(format!("paused; {} resumes", state.keymap.label("pause")), Role::Warning)
-        }
+        None if job.held => plain(format!("paused; {} resumes", state.keymap.label("pause")), Role::Warning),
         None => match &job.progress {
             Some(progress) => stage_line(state, progress, room, state.cancelling.is_some(), true),
             None => plain(format!("{} starting", spinner(state)), Role::Dim),

@@ -129,6 +129,11 @@ pub trait Screen: Sync {
         Vec::new()
     }
 
+    /// What its latest run made of the data of this hash, a line for each model; for the screen that describes the data.
+    fn made_of(&self, _state: &State, _hash: &str) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The question beside the run that waits for an answer.
     fn waiting<'a>(&self, _state: &'a State) -> Option<Waiting<'a>> {
         None

@@ -20,7 +20,8 @@ pub enum HelpLine {
 #[must_use]
 pub fn palette(state: &State, query: &str) -> Vec<&'static Entry> {
     let here = [Context::Global, Context::Everywhere, Context::Replay, Context::Screen(state.view.screen)];
-    let offered = |e: &&&'static Entry| here.contains(&e.context) && e.name != "palette" && (e.enabled)(state);
+    let offered =
+        |e: &&&'static Entry| here.contains(&e.context) && e.name != "palette" && (e.enabled)(state);
     let mut ranked: Vec<(u32, &'static Entry)> = Vec::new();
     let mut score = scorer(query);
     for entry in COMMANDS.iter().filter(offered) {

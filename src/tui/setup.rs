@@ -17,8 +17,9 @@ use super::state::{Drag, Purpose, State, TextEntry, moved};
 use super::stops::{share_of, step_along};
 use crate::base::text::printable;
 use crate::engine::board::Job;
-use crate::engine::spec::Spec;
+use crate::lab::examples::TaskSpec;
 use crate::lab::setting::{Kind, Known, KnownModel, Setting, SettingError, Value};
+use crate::lab::{LabId, Spec};
 
 /// The setup pane of a lab.
 pub const PANE: Pane = Pane("Setup");
@@ -29,8 +30,8 @@ pub const END: i64 = i64::MAX / 2;
 
 /// The experiment of a lab as the user sets it up.
 pub trait Setup: Sync {
-    /// Whether a spec is one of this lab's.
-    fn runs(&self, spec: &Spec) -> bool;
+    /// The lab that is set up.
+    fn lab(&self) -> LabId;
 
     /// The rows of the pane.
     fn rows(&self, state: &State) -> Vec<Row>;
@@ -55,8 +56,10 @@ pub trait Setup: Sync {
     /// Sets everything up as a spec of this lab says.
     fn take(&self, state: &mut State, spec: &Spec);
 
-    /// The lab's latest run.
-    fn ran<'a>(&self, state: &'a State) -> Option<&'a Job>;
+    /// The examples that it draws, for whoever wants to look at them.
+    fn examples(&self, _state: &State) -> TaskSpec {
+        TaskSpec::default()
+    }
 
     /// What is asked along with a run that has just been sent.
     fn along(&self, _state: &mut State) -> Vec<Effect> {
@@ -95,7 +98,9 @@ impl Row {
         let kind = setting.kind(spec, known);
         let changed = ran.is_some_and(|ran| match (&kind, &value) {
             // What can be picked depends on the spec itself, so the names are compared, not the places.
-            (Kind::Marks(_), value) => kind.show(value) != setting.kind(ran, known).show(&setting.get(ran, known)),
+            (Kind::Marks(_), value) => {
+                kind.show(value) != setting.kind(ran, known).show(&setting.get(ran, known))
+            }
             _ => setting.get(ran, known) != value,
         });
         Self {
@@ -200,6 +205,12 @@ pub fn known(state: &State) -> Known {
     Known { models: state.board.models.iter().map(model).collect() }
 }
 
+/// The lab's latest run.
+#[must_use]
+pub fn ran(state: &State) -> Option<&Job> {
+    state.board.run_of(state.setup()?.lab()).map(|run| &run.job)
+}
+
 /// The row of a key.
 #[must_use]
 pub fn row(state: &State, key: &str) -> Option<Row> {
@@ -217,14 +228,18 @@ pub fn under_cursor(state: &State) -> Option<(Row, usize)> {
 
 /// The row that keys work on: under the cursor of the setup pane, or the main row from any other pane.
 fn target(state: &State) -> Option<Row> {
-    if state.focused(PANE) { under_cursor(state).map(|(row, _)| row) } else { row(state, state.setup()?.main()) }
+    if state.focused(PANE) {
+        under_cursor(state).map(|(row, _)| row)
+    } else {
+        row(state, state.setup()?.main())
+    }
 }
 
 /// Whether the lab's setup differs from its latest run.
 #[must_use]
 pub fn changed(state: &State) -> bool {
     let Some(setup) = state.setup() else { return false };
-    setup.ran(state).is_some_and(|job| job.spec != setup.spec(state))
+    ran(state).is_some_and(|job| job.spec != setup.spec(state))
 }
 
 /// Sets a row. What refuses says so in the row. A value that is there already changes and asks nothing.
@@ -327,7 +342,7 @@ pub fn typed(state: &mut State, key: &str, text: &str) -> Result<Vec<Effect>, St
 
 /// Resets the setup to what was run.
 pub fn undo(state: &mut State) -> Vec<Effect> {
-    let ran = state.setup().and_then(|setup| Some((setup, setup.ran(state)?.spec.clone())));
+    let ran = state.setup().and_then(|setup| Some((setup, ran(state)?.spec.clone())));
     if let Some((setup, spec)) = ran {
         setup.take(state, &spec);
         state.view.toast = Some("the setup is what was run".into());
@@ -385,4 +400,3 @@ fn slide(state: &mut State, row: &Row, line: Rect, x: u16) -> Vec<Effect> {
     let share = f64::from(x.saturating_sub(start)) / f64::from(length.saturating_sub(1).max(1));
     row.at_share(share).map_or(Vec::new(), |value| set(state, row, value))
 }
-

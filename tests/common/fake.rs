@@ -2,15 +2,21 @@
 
 use super::sets::{diagnosed, held};
 use probity::engine::data::DataQuestion;
-use probity::engine::finding::{
-    BehaviourFinding, Body, DataFinding, ExampleFinding, Finding, OptimumFinding, ProbeFinding, ProbeRole,
-    ReliabilityFinding, Shift, SummaryFinding,
-};
 use probity::engine::inspection::{CheckRow, Inspection};
-use probity::engine::message::{Command, EngineInfo, Event, ModelInfo, Outcome, Progress};
-use probity::engine::spec::{LabId, OracleKind, Spec};
+use probity::engine::message::{
+    Answer, Command, EngineInfo, Event, ModelAnswer, ModelInfo, ModelQuestion, Outcome, Progress, Question,
+};
+use probity::lab::interventions::Spec;
+use probity::lab::interventions::finding::{
+    BehaviourFinding, DataFinding, ExampleFinding, Kind, OptimumFinding, ProbeFinding, ProbeRole,
+    ReliabilityFinding, Shift,
+};
+use probity::lab::interventions::key::MethodKey;
+use probity::lab::interventions::oracle::OracleKind;
+use probity::lab::interventions::question::{PointQuestion, Question as Asked};
+use probity::lab::{self, Body, Common, Finding, LabId, SummaryFinding};
 use probity::stats::estimate::Estimate;
-use probity::tui::catalog::Catalog;
+use probity::tui::screens::interventions::catalog::Catalog;
 
 pub fn ready() -> Event {
     Event::Ready(EngineInfo { version: "0.1.0".into(), device: "cpu (2 threads)".into() })
@@ -50,11 +56,12 @@ pub fn summary(generation: u64) -> Event {
         version: "0.1.0".into(),
         cancelled: false,
     };
-    Event::Finding { generation, finding: Box::new(finding(2400, true, 41.7, Body::Summary(summary))) }
+    Event::Finding { generation, finding: Box::new(finding(2400, true, 41.7, Common::Summary(summary))) }
 }
 
-fn finding(n: usize, is_final: bool, t: f64, body: Body) -> Finding {
-    let level = matches!(body, Body::Reliability(_) | Body::Optimum(_) | Body::Behaviour(_) | Body::Probe(_));
+fn finding(n: usize, is_final: bool, t: f64, body: impl Into<Body>) -> Finding {
+    let body = body.into();
+    let level = matches!(&body, Body::Lab(kinds) if kinds.has_interval());
     Finding {
         lab: LabId::Interventions,
         spec: Spec::agreement().hash(),
@@ -102,6 +109,7 @@ fn reliability(
     let r = if c + s > 0.0 { 2.0 * c * s / (c + s) } else { 0.0 };
     ReliabilityFinding {
         method: method.into(),
+        options: Default::default(),
         layer: 4,
         oracle,
         oracle_layer: 4,
@@ -121,6 +129,7 @@ fn behaviour(method: &str, parameter: &str, value: f64, n: usize) -> BehaviourFi
     let (c, _) = truth(method, value, OracleKind::Mlp);
     BehaviourFinding {
         method: method.into(),
+        options: Default::default(),
         layer: 4,
         parameter: parameter.into(),
         value,
@@ -182,8 +191,8 @@ fn data() -> DataFinding {
 /// reached INLP and stops half-way through PGD.
 pub fn measured(n: usize, finished: bool) -> Vec<Finding> {
     let mut t = 0.2;
-    let mut findings = vec![finding(12_000, true, t, Body::Data(data()))];
-    findings.extend(probes().into_iter().map(|p| finding(2400, true, 3.0, Body::Probe(p))));
+    let mut findings = vec![finding(12_000, true, t, Kind::Data(data()))];
+    findings.extend(probes().into_iter().map(|p| finding(2400, true, 3.0, Kind::Probe(p))));
     let catalog = Catalog::sample();
     for entry in &catalog.methods {
         let (id, parameter) = (entry.id.as_str(), entry.parameter.name.as_str());
@@ -197,9 +206,9 @@ pub fn measured(n: usize, finished: bool) -> Vec<Finding> {
             t += 0.1;
             for oracle in [OracleKind::Mlp, OracleKind::Linear] {
                 let r = reliability(id, parameter, *value, oracle, n);
-                findings.push(finding(n, finished, t, Body::Reliability(r)));
+                findings.push(finding(n, finished, t, Kind::Reliability(r)));
             }
-            findings.push(finding(n, finished, t, Body::Behaviour(behaviour(id, parameter, *value, n))));
+            findings.push(finding(n, finished, t, Kind::Behaviour(behaviour(id, parameter, *value, n))));
         }
         if reached == grid.len() {
             for oracle in [OracleKind::Mlp, OracleKind::Linear] {
@@ -208,15 +217,17 @@ pub fn measured(n: usize, finished: bool) -> Vec<Finding> {
                     points.max_by(|a, b| a.reliability.mean.total_cmp(&b.reliability.mean)).expect("a grid");
                 let optimum = OptimumFinding {
                     method: id.into(),
+                    options: Default::default(),
                     layer: 4,
                     oracle,
+                    oracle_layer: None,
                     parameter: parameter.into(),
                     value: best.value,
                     completeness: best.completeness,
                     selectivity: best.selectivity,
                     reliability: best.reliability,
                 };
-                findings.push(finding(n, finished, t, Body::Optimum(optimum)));
+                findings.push(finding(n, finished, t, Kind::Optimum(optimum)));
             }
         }
     }
@@ -224,7 +235,7 @@ pub fn measured(n: usize, finished: bool) -> Vec<Finding> {
 }
 
 /// The answer to a question about a point, on `n` examples.
-pub fn point(spec: &Spec, request: &probity::engine::message::PointRequest, n: usize) -> Event {
+pub fn point(spec: &Spec, generation: u64, ticket: u64, request: &PointQuestion, n: usize) -> Event {
     let catalog = Catalog::sample();
     let parameter = catalog.method(&request.method).map_or("value", |m| m.parameter.name.as_str()).to_owned();
     let (c, s) = truth(&request.method, request.value, OracleKind::Mlp);
@@ -235,6 +246,7 @@ pub fn point(spec: &Spec, request: &probity::engine::message::PointRequest, n: u
         of: 2400,
         text: "The keys to the cabinet [MASK] on the table .".into(),
         method: request.method.clone(),
+        options: Default::default(),
         parameter: parameter.clone(),
         value: request.value,
         oracle: vec![
@@ -259,7 +271,7 @@ pub fn point(spec: &Spec, request: &probity::engine::message::PointRequest, n: u
                 n,
                 false,
                 9.0,
-                Body::Reliability(reliability(&request.method, &parameter, request.value, *o, n)),
+                Kind::Reliability(reliability(&request.method, &parameter, request.value, *o, n)),
             )
         })
         .collect();
@@ -267,10 +279,18 @@ pub fn point(spec: &Spec, request: &probity::engine::message::PointRequest, n: u
         n,
         false,
         9.0,
-        Body::Behaviour(behaviour(&request.method, &parameter, request.value, n)),
+        Kind::Behaviour(behaviour(&request.method, &parameter, request.value, n)),
     ));
-    findings.push(finding(1, true, 9.0, Body::Example(example)));
-    Event::Point { generation: request.generation, ticket: request.ticket, findings }
+    findings.push(finding(1, true, 9.0, Kind::Example(example)));
+    let options = request.key().options;
+    for finding in &mut findings {
+        match &mut finding.body {
+            Body::Lab(lab::Kinds::Interventions(Kind::Reliability(x))) => x.options = options.clone(),
+            Body::Lab(lab::Kinds::Interventions(Kind::Behaviour(x))) => x.options = options.clone(),
+            _ => {}
+        }
+    }
+    Event::Answer { ticket, answer: Answer::Experiment { generation, findings } }
 }
 
 /// A script for the fake engine that answers as the real one would, all at once.
@@ -279,39 +299,50 @@ pub fn script() -> probity::engine::fake::Script {
     Box::new(move |command| match command {
         Command::ListModels => vec![ready(), models()],
         Command::Run { job, generation, spec: asked } => {
-            spec = (**asked).clone();
+            let lab::Spec::Interventions(asked_for) = &**asked;
+            spec = (**asked_for).clone();
             vec![
                 Event::Started { job: *job, generation: *generation, spec_hash: asked.hash() },
                 progress(*generation),
             ]
         }
-        Command::Point(request) => {
-            let asked = spec.methods.iter().find(|m| m.name == request.method);
-            assert_eq!(
-                asked.map(|m| &m.options),
-                Some(&request.options),
-                "a point of the setup's own method"
-            );
-            vec![point(&spec, request, 500)]
-        }
+        Command::Ask { ticket, question } => vec![answered(&spec, *ticket, question)],
         Command::Cancel { job } => {
             vec![Event::Finished { job: *job, generation: *job, outcome: Outcome::Cancelled, seconds: 1.0 }]
         }
-        Command::Inspect { model } => vec![inspected(model)],
-        Command::Check { model } => vec![checked(model)],
-        Command::Data(request) => vec![match request.question {
-            DataQuestion::Inspect => held(request.ticket),
-            DataQuestion::Doctor => diagnosed(request.ticket),
-        }],
-        Command::CancelData | Command::Pause { .. } | Command::Shutdown => Vec::new(),
+        Command::Withdraw { .. } | Command::Pause { .. } | Command::Shutdown => Vec::new(),
     })
+}
+
+fn answered(spec: &Spec, ticket: u64, question: &Question) -> Event {
+    match question {
+        Question::Experiment { generation, question } => {
+            let lab::Question::Interventions(Asked::Point(request)) = question;
+            let asked = spec.methods.iter().find(|m| m.name == request.method);
+            let key = asked.map_or_else(|| MethodKey::named(&request.method), |m| m.key());
+            assert_eq!(key, request.key(), "a point of the setup's own method");
+            point(spec, *generation, ticket, request, 500)
+        }
+        Question::Model { model, what: ModelQuestion::Inspect } => inspected(model),
+        Question::Model { model, what: ModelQuestion::Check } => checked(model),
+        Question::Data(request) => match request.question {
+            DataQuestion::Inspect => held(ticket),
+            DataQuestion::Doctor => diagnosed(ticket),
+        },
+    }
+}
+
+/// An answer about a model.
+pub fn about(model: &str, answer: ModelAnswer) -> Event {
+    Event::Answer { ticket: 0, answer: Answer::Model { model: model.into(), answer } }
 }
 
 /// A model's description.
 pub fn inspected(model: &str) -> Event {
     let fact = |key: &str, value: &str| (key.to_owned(), value.to_owned());
-    Event::Inspected {
-        inspection: Box::new(Inspection {
+    about(
+        model,
+        ModelAnswer::Inspected(Box::new(Inspection {
             model: model.into(),
             family: "bert".into(),
             layers: 12,
@@ -342,8 +373,8 @@ pub fn inspected(model: &str) -> Event {
             ]
             .map(String::from)
             .to_vec(),
-        }),
-    }
+        })),
+    )
 }
 
 /// A comparison with one quantity beyond its tolerance and one that cannot be compared.
@@ -361,5 +392,5 @@ pub fn checked(model: &str) -> Event {
         row("logits", 390_144, Some(4.4e-3), Some(1e-4), "FAIL"),
         row("pooler_output", 0, None, None, "not checked: the folder has none"),
     ];
-    Event::Checked { model: model.into(), rows }
+    about(model, ModelAnswer::Checked(rows))
 }

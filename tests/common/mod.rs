@@ -6,13 +6,17 @@ mod fake;
 mod sets;
 
 use probity::engine::board::Board;
-use probity::engine::finding::Finding;
-use probity::engine::message::{Command, Event, Outcome};
-use probity::engine::spec::Spec;
+use probity::engine::message::{Command, Event, Outcome, Question};
+use probity::lab::interventions::Spec;
+use probity::lab::interventions::question::Question as Asked;
+use probity::lab::{self, Finding};
 use probity::tui::action::{Action, Effect};
-use probity::tui::catalog::Catalog;
 use probity::tui::panes;
 use probity::tui::reduce::reduce;
+use probity::tui::screen::Pane;
+use probity::tui::screens::interventions::catalog::Catalog;
+use probity::tui::screens::interventions::{View, ran};
+use probity::tui::setup;
 use probity::tui::state::{Start, State};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -44,7 +48,27 @@ impl Harness {
     }
 
     pub fn of(start: Start) -> Self {
-        Self { state: State::new(start), effects: Vec::new(), record: Vec::new() }
+        let mut state = State::new(start);
+        state.screens.interventions.catalog = Catalog::sample();
+        Self { state, effects: Vec::new(), record: Vec::new() }
+    }
+
+    /// The view state of the interventions lab.
+    pub fn lab(&mut self) -> &mut View {
+        &mut self.state.screens.interventions
+    }
+
+    /// Gives a pane of the shown screen the focus.
+    pub fn focus(&mut self, pane: Pane) {
+        self.state.here_mut().focus = pane;
+    }
+
+    /// Puts the cursor of the setup pane on a row and gives the pane the focus.
+    pub fn row(&mut self, key: &str) {
+        self.focus(setup::PANE);
+        let rows = self.state.setup().expect("a lab").rows(&self.state);
+        let at = setup::lines(&rows).iter().position(|l| rows[l.row].key == key);
+        self.state.here_mut().row = at.expect(key);
     }
 
     /// A harness whose engine is up and whose first experiment has been asked for.
@@ -102,13 +126,19 @@ impl Harness {
 
     /// Answers the latest question about a point.
     pub fn answer(&mut self, n: usize) {
-        let request = self.effects.iter().rev().find_map(|e| match e {
-            Effect::Send(Command::Point(request)) => Some(request.clone()),
+        let asked = self.effects.iter().rev().find_map(|e| match e {
+            Effect::Send(Command::Ask {
+                ticket,
+                question: Question::Experiment { generation, question },
+            }) => {
+                let lab::Question::Interventions(Asked::Point(point)) = question;
+                Some((*ticket, *generation, point.clone()))
+            }
             _ => None,
         });
-        let request = request.expect("a point was asked for");
-        let spec = self.state.board.job.as_ref().expect("a run").spec.clone();
-        self.event(point(&spec, &request, n));
+        let (ticket, generation, request) = asked.expect("a point was asked for");
+        let spec = ran(&self.state).expect("a run").clone();
+        self.event(point(&spec, generation, ticket, &request, n));
     }
 
     /// Presses keys, separated by spaces.
@@ -154,7 +184,7 @@ impl Harness {
 
 /// What every state under test starts from: the default experiment, recorded under a fixed name.
 pub fn start() -> Start {
-    Start { recording: Some("agreement-2".into()), ..Start::new(Catalog::sample()) }
+    Start { recording: Some("agreement-2".into()), ..Start::new() }
 }
 
 /// The board that commands and events alone make.

@@ -1,7 +1,12 @@
 //! Answers of the data lab: what a set holds, what the doctor says of another, how far a question is.
 
 use probity::engine::data::{DataAnswer, DataDiagnosis, DataInspection, Part, Parts};
-use probity::engine::message::{Event, Progress};
+use probity::engine::message::{Answer, Event, Progress};
+
+/// The answer to a question about data.
+pub fn answer(ticket: u64, answer: DataAnswer) -> Event {
+    Event::Answer { ticket, answer: Answer::Data(answer) }
+}
 
 /// What a set of Chinese rationales holds, some of it dropped.
 pub fn held(ticket: u64) -> Event {
@@ -50,7 +55,7 @@ pub fn held(ticket: u64) -> Event {
             "line 2: {\"text\":\"这些钥匙在柜子里，它们很旧，没有人记得它们能打开哪一扇门\",\"label\":\"NN\",\"split\":\"train\"}".into(),
         ],
     };
-    Event::Data { ticket, answer: DataAnswer::Inspected(Box::new(inspection)) }
+    answer(ticket, DataAnswer::Inspected(Box::new(inspection)))
 }
 
 /// What the data doctor says of a set of facts.
@@ -84,7 +89,7 @@ pub fn diagnosed(ticket: u64) -> Event {
             "line 31: duplicate (capital: `France`, `Paris`: the same as line 1)".into(),
         ],
     };
-    Event::Data { ticket, answer: DataAnswer::Examined(Box::new(diagnosis)) }
+    answer(ticket, DataAnswer::Examined(Box::new(diagnosis)))
 }
 
 /// How far a question about data is.
@@ -99,5 +104,5 @@ pub fn data_progress(ticket: u64) -> Event {
         elapsed: 2.0,
         left: Some(3.3),
     };
-    Event::DataProgress { ticket, progress }
+    Event::AnswerProgress { ticket, progress }
 }

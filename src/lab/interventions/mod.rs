@@ -21,7 +21,7 @@ pub mod registry;
 pub mod results;
 pub mod score;
 pub mod settings;
-pub mod stimuli;
+pub mod spec;
 
 pub use experiment::LAB;
 pub use finding::{KINDS, Kind};

@@ -1,9 +1,12 @@
 //! The fields of a spec of this lab as settings: one row a parameter, and one for each option of a method.
 
 use super::options::{Setting as MethodOption, SettingKind};
+use super::oracle::OracleKind;
 use super::registry::find;
+use super::spec::{GRIDS, Spec};
 use crate::corpus::task::TASKS;
-use crate::engine::spec::{LayerRef, MAX_EXAMPLES, OracleKind, Spec};
+use crate::lab::examples::{FEWEST_EXAMPLES, MAX_EXAMPLES};
+use crate::lab::layer::LayerRef;
 use crate::lab::setting::{Kind, Known, Range, Setting, SettingError, Value, stops};
 
 /// Largest seed that can be typed: beyond it a float no longer holds every integer.
@@ -11,7 +14,6 @@ const MAX_SEED: f64 = 9_007_199_254_740_992.0;
 /// What can be trained as oracles, in the order of the row.
 const ORACLES: [&[OracleKind]; 3] =
     [&[OracleKind::Mlp, OracleKind::Linear], &[OracleKind::Mlp], &[OracleKind::Linear]];
-const GRIDS: [&str; 2] = ["small", "paper"];
 
 /// The fields that every run has, in the order of the setup pane.
 #[must_use]
@@ -32,12 +34,19 @@ pub fn settings() -> Vec<Setting<Spec>> {
     ]
 }
 
-/// The options of a method, as its registry entry lists them; none where the spec does not run it.
+/// The options of a method, as its registry entry lists them; none where the spec does not run it. A spec may run a method
+/// several times with other options: `nth` says which of these is meant.
 #[must_use]
-pub fn options(spec: &Spec, method: &str) -> Vec<Setting<Spec>> {
-    let runs = spec.methods.iter().any(|m| m.name == method);
-    let known = find(method).filter(|_| runs);
-    known.map_or(Vec::new(), |m| m.settings().iter().map(|o| option(m.id(), o)).collect())
+pub fn options(spec: &Spec, method: &str, nth: usize) -> Vec<Setting<Spec>> {
+    let known = find(method).filter(|_| nth_of(spec, method, nth).is_some());
+    known.map_or(Vec::new(), |m| m.settings().iter().map(|o| option(m.id(), nth, o)).collect())
+}
+
+/// The place in the spec of a method that it may run several times.
+#[must_use]
+pub fn nth_of(spec: &Spec, method: &str, nth: usize) -> Option<usize> {
+    let mut places = spec.methods.iter().enumerate().filter(|(_, m)| m.name == method);
+    places.nth(nth).map(|(i, _)| i)
 }
 
 /// The key of a method's option.
@@ -75,7 +84,8 @@ fn models() -> Setting<Spec> {
         |spec, known, value| {
             let Value::Marks(on) = value else { return Ok(()) };
             let names = model_names(spec, known);
-            let wanted: Vec<String> = names.into_iter().zip(on).filter(|(_, on)| *on).map(|(n, _)| n).collect();
+            let wanted: Vec<String> =
+                names.into_iter().zip(on).filter(|(_, on)| *on).map(|(n, _)| n).collect();
             // They run in the order in which they were picked.
             spec.models.retain(|m| wanted.contains(m));
             let new: Vec<String> = wanted.into_iter().filter(|m| !spec.models.contains(m)).collect();
@@ -161,7 +171,7 @@ fn examples() -> Setting<Spec> {
         "Number of examples before the split into oracle (40 %), intervention (40 %) and test (20 %).",
         move |_, _| Kind::Slider {
             stops: stops.map(f64::from).to_vec(),
-            range: Range::whole(200.0, MAX_EXAMPLES as f64),
+            range: Range::whole(FEWEST_EXAMPLES as f64, MAX_EXAMPLES as f64),
             unset: None,
         },
         |spec: &Spec, _| Value::Number(spec.task.examples as f64),
@@ -346,10 +356,10 @@ fn seed() -> Setting<Spec> {
 }
 
 /// An option of a method. A value equal to the default leaves the spec, so that it says nothing needless.
-fn option(method: &'static str, of: &'static MethodOption) -> Setting<Spec> {
+fn option(method: &'static str, nth: usize, of: &'static MethodOption) -> Setting<Spec> {
     let range = Range { min: of.min, max: of.max, whole: of.kind != SettingKind::Real };
     let value = move |spec: &Spec| {
-        let set = spec.methods.iter().find(|m| m.name == method).and_then(|m| m.options.get(of.name));
+        let set = nth_of(spec, method, nth).and_then(|i| spec.methods[i].options.get(of.name));
         set.copied().unwrap_or(of.default)
     };
     let flag = of.kind == SettingKind::Flag;
@@ -367,11 +377,12 @@ fn option(method: &'static str, of: &'static MethodOption) -> Setting<Spec> {
         },
         move |spec, _, new| {
             let new = number(&new).or(choice(&new).map(|i| i as f64)).unwrap_or(of.default);
-            for m in spec.methods.iter_mut().filter(|m| m.name == method) {
+            if let Some(i) = nth_of(spec, method, nth) {
+                let options = &mut spec.methods[i].options;
                 if new == of.default {
-                    m.options.remove(of.name);
+                    options.remove(of.name);
                 } else {
-                    m.options.insert(of.name.into(), new);
+                    options.insert(of.name.into(), new);
                 }
             }
             Ok(())
@@ -384,13 +395,15 @@ mod tests {
     use super::*;
     use crate::lab::interventions::registry;
     use crate::lab::setting::KnownModel;
+    use crate::lab::spec::LabSpec;
 
     fn known() -> Known {
         Known { models: vec![KnownModel { name: "bert-mini".into(), layers: 4 }] }
     }
 
     fn put(spec: &mut Spec, key: &str, value: Value) -> Result<(), SettingError> {
-        let all = settings().into_iter().chain(spec.methods.clone().iter().flat_map(|m| options(spec, &m.name)));
+        let all =
+            settings().into_iter().chain(spec.methods.clone().iter().flat_map(|m| options(spec, &m.name, 0)));
         let setting = all.into_iter().find(|s| s.key == key).unwrap_or_else(|| panic!("{key}"));
         setting.set(spec, &known(), value)
     }
@@ -399,7 +412,7 @@ mod tests {
     fn every_setting_gives_back_what_it_was_set_to_and_the_spec_still_passes() {
         let shipped = Spec::agreement();
         let mut all = settings();
-        all.extend(shipped.methods.iter().flat_map(|m| options(&shipped, &m.name)));
+        all.extend(shipped.methods.iter().flat_map(|m| options(&shipped, &m.name, 0)));
         for setting in all {
             let values: Vec<Value> = match setting.kind(&shipped, &known()) {
                 Kind::Slider { stops, .. } => stops.into_iter().map(Value::Number).collect(),
@@ -411,7 +424,7 @@ mod tests {
                 let mut spec = shipped.clone();
                 setting.set(&mut spec, &known(), value.clone()).unwrap();
                 assert_eq!(setting.get(&spec, &known()), value, "{}", setting.key);
-                assert!(spec.check("test").is_ok(), "{}", setting.key);
+                assert!(spec.check("test").is_ok(), "{}: {:?}", setting.key, spec.check("test"));
                 assert!(!setting.text(&spec, &known()).is_empty(), "{}", setting.key);
             }
             assert!(setting.help.len() > 10 && !setting.label.is_empty(), "{}", setting.key);
@@ -421,10 +434,11 @@ mod tests {
     #[test]
     fn keys_are_distinct_and_every_option_of_every_method_is_a_row() {
         let mut spec = Spec::agreement();
-        spec.methods = registry().iter().map(|m| crate::engine::spec::MethodSpec::named(m.id())).collect();
+        spec.methods =
+            registry().iter().map(|m| crate::lab::interventions::spec::MethodSpec::named(m.id())).collect();
         let mut keys: Vec<String> = settings().into_iter().map(|s| s.key).collect();
         for method in registry() {
-            let rows = options(&spec, method.id());
+            let rows = options(&spec, method.id(), 0);
             assert_eq!(rows.len(), method.settings().len(), "{}", method.id());
             keys.extend(rows.into_iter().map(|s| s.key));
         }
@@ -441,7 +455,7 @@ mod tests {
         assert_ne!(spec, Spec::agreement());
         put(&mut spec, "method.pgd.steps", Value::Number(40.0)).unwrap();
         assert_eq!(spec, Spec::agreement());
-        assert!(options(&spec, "random").is_empty(), "it does not run");
+        assert!(options(&spec, "random", 0).is_empty(), "it does not run");
     }
 
     #[test]
@@ -479,5 +493,25 @@ mod tests {
         assert_eq!(spec.models, ["b", "bert-mini"]);
         assert_eq!(model_names(&spec, &known()), ["bert-mini", "b"]);
         assert!(put(&mut spec, "models", Value::Marks(vec![true])).is_err());
+    }
+
+    #[test]
+    fn two_settings_of_one_method_are_set_apart() {
+        let mut spec = Spec::agreement();
+        let second = crate::lab::interventions::spec::MethodSpec {
+            options: [("steps".to_owned(), 10.0)].into(),
+            ..crate::lab::interventions::spec::MethodSpec::named("pgd")
+        };
+        spec.methods.push(second);
+        let steps =
+            |nth| options(&spec, "pgd", nth).into_iter().find(|s| s.key == "method.pgd.steps").unwrap();
+        let (first, second) = (steps(0), steps(1));
+        assert_eq!(first.get(&spec, &known()), Value::Number(40.0));
+        assert_eq!(second.get(&spec, &known()), Value::Number(10.0));
+        let mut changed = spec.clone();
+        second.set(&mut changed, &known(), Value::Number(5.0)).unwrap();
+        assert_eq!(first.get(&changed, &known()), Value::Number(40.0));
+        assert_eq!(second.get(&changed, &known()), Value::Number(5.0));
+        assert!(options(&spec, "pgd", 2).is_empty());
     }
 }

@@ -206,10 +206,7 @@ fn palette_text(state: &State, query: &str, selected: usize) -> Vec<Line<'static
     let line = |(i, entry): (usize, &&Entry)| {
         let role = if i == selected { Role::Selection } else { Role::Text };
         Line::from(vec![
-            Span::styled(
-                format!("{}{}", mark(state, i == selected), pad(entry.name, 20)),
-                theme.style(role),
-            ),
+            Span::styled(format!("{}{}", mark(state, i == selected), pad(entry.name, 20)), theme.style(role)),
             Span::styled(pad(entry.title, 22), theme.style(role)),
             Span::styled(state.keymap.label(entry.name), theme.style(Role::Key)),
         ])

@@ -25,8 +25,10 @@ impl Page for Provenance {
         let Some(origin) = state.screen().origin(state) else {
             return vec![Line::styled("nothing has been measured yet", theme.style(Role::Dim))];
         };
-        let mut lines =
-            vec![Line::styled(printable(&origin.what).into_owned(), theme.style(Role::Title)), Line::default()];
+        let mut lines = vec![
+            Line::styled(printable(&origin.what).into_owned(), theme.style(Role::Title)),
+            Line::default(),
+        ];
         for (key, value) in &origin.entries {
             lines.push(Line::from(vec![
                 Span::styled(pad(&printable(key), 16), theme.style(Role::Dim)),

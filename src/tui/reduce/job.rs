@@ -1,8 +1,8 @@
 //! Runs, questions beside them, and the end of the program.
 
 use crate::base::Problem;
-use crate::engine::message::{Command, Event};
-use crate::engine::spec::Spec;
+use crate::engine::message::{Command, Event, Question};
+use crate::lab::Spec;
 use crate::tui::action::Effect;
 use crate::tui::popups;
 use crate::tui::screens::{SCREENS, labs};
@@ -25,6 +25,12 @@ pub fn send(state: &mut State, command: Command) -> Vec<Effect> {
     vec![Effect::Send(command)]
 }
 
+/// Asks the engine, under a new number.
+pub fn ask(state: &mut State, question: Question) -> Vec<Effect> {
+    let ticket = state.board.ticket + 1;
+    send(state, Command::Ask { ticket, question })
+}
+
 /// Runs the lab's experiment as it is set up, under a new generation.
 pub fn run(state: &mut State) -> Vec<Effect> {
     let Some(setup) = state.setup().filter(|_| state.replay.is_none()) else { return Vec::new() };
@@ -36,7 +42,7 @@ pub fn run(state: &mut State) -> Vec<Effect> {
     }
     state.cancelling = None;
     setup.take(state, &spec);
-    let job = state.board.job.as_ref().map_or(0, |j| j.id) + 1;
+    let job = state.board.job().map_or(0, |j| j.id) + 1;
     let generation = state.board.generation + 1;
     let mut effects = send(state, Command::Run { job, generation, spec: Box::new(spec) });
     effects.extend(setup.along(state));
@@ -45,7 +51,8 @@ pub fn run(state: &mut State) -> Vec<Effect> {
 
 /// Sets a lab up as a recorded session ran it last, and shows it.
 pub(super) fn resume(state: &mut State, spec: &Spec) {
-    let lab = labs().find_map(|s| s.setup().filter(|setup| setup.runs(spec)).map(|setup| (s, setup)));
+    let lab =
+        labs().find_map(|s| s.setup().filter(|setup| setup.lab() == spec.lab()).map(|setup| (s, setup)));
     if let Some((screen, setup)) = lab {
         state.show(screen.id());
         setup.take(state, spec);
@@ -79,7 +86,7 @@ pub(super) fn on_event(state: &mut State, event: &Event) -> Vec<Effect> {
 
 /// Pauses or resumes the run.
 pub fn pause(state: &mut State) -> Vec<Effect> {
-    let hold = state.board.job.as_ref().is_some_and(|job| !job.held);
+    let hold = state.board.job().is_some_and(|job| !job.held);
     send(state, Command::Pause { hold })
 }
 
@@ -90,7 +97,7 @@ pub fn interrupt(state: &mut State) -> Vec<Effect> {
         return effects;
     }
     if state.busy() {
-        let running = state.board.job.as_ref().map(|job| job.id);
+        let running = state.board.job().map(|job| job.id);
         if state.cancelling == running {
             return quit(state);
         }
@@ -103,7 +110,7 @@ pub fn interrupt(state: &mut State) -> Vec<Effect> {
 
 /// Asks the engine to stop the run.
 fn cancel(state: &mut State) -> Vec<Effect> {
-    let Some(job) = state.board.job.as_ref().map(|job| job.id) else { return Vec::new() };
+    let Some(job) = state.board.job().map(|job| job.id) else { return Vec::new() };
     state.cancelling = Some(job);
     send(state, Command::Cancel { job })
 }

@@ -27,7 +27,7 @@ pub fn reduce(state: &mut State, action: Action) -> Vec<Effect> {
     let derives = !matches!(
         &action,
         Action::Tick | Action::Resize(..) | Action::Exported(_) | Action::Named(_) | Action::Notice(_)
-    ) && !matches!(&action, Action::Event(e) if matches!(**e, Event::Progress { .. } | Event::DataProgress { .. } | Event::Notice(_)));
+    ) && !matches!(&action, Action::Event(e) if matches!(**e, Event::Progress { .. } | Event::AnswerProgress { .. } | Event::Notice(_)));
     let effects = apply(state, action);
     if derives {
         for screen in SCREENS {

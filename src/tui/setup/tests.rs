@@ -171,15 +171,19 @@ fn the_mouse_slides_where_the_track_is_drawn() {
     go_to(&mut state, "seed");
     let pane = compute(&state).unwrap().pane(PANE).unwrap();
     let examples = |state: &State| {
-        let hit = |y| line_at(state, pane, y).filter(|(_, at, _)| {
-            state.setup().unwrap().rows(state)[at.row].key == "task.examples"
-        });
+        let hit = |y| {
+            line_at(state, pane, y)
+                .filter(|(_, at, _)| state.setup().unwrap().rows(state)[at.row].key == "task.examples")
+        };
         (pane.y..pane.bottom()).find_map(hit).unwrap()
     };
     let (number, _, line) = examples(&state);
     let (start, length) = track(line);
     press(&mut state, pane, Mouse { kind: MouseKind::Press, x: start, y: line.y });
-    assert_eq!((state.here().row, state.view.drag.clone()), (number, Some(Drag::Setting("task.examples".into()))));
+    assert_eq!(
+        (state.here().row, state.view.drag.clone()),
+        (number, Some(Drag::Setting("task.examples".into())))
+    );
     assert_eq!(row(&state, "task.examples").unwrap().value, Value::Number(500.0));
     drag(&mut state, "task.examples", pane, start + length + 20);
     assert_eq!(row(&state, "task.examples").unwrap().value, Value::Number(100_000.0));

@@ -17,7 +17,7 @@ use super::setup::Setup;
 use super::theme::Theme;
 use crate::engine::board::Board;
 use crate::engine::message::Notice;
-use crate::engine::spec::Spec;
+use crate::lab::{LABS, Spec};
 use crate::session::shelf::Recorded;
 
 /// The state of the terminal program.
@@ -280,7 +280,7 @@ impl Start {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            spec: Spec::agreement(),
+            spec: default_spec(),
             keymap: Keymap::default(),
             themes: Theme::shipped(),
             glyphs: Glyphs::Braille,
@@ -289,6 +289,13 @@ impl Start {
             replay: None,
         }
     }
+}
+
+/// The experiment that runs where nothing else is asked for: that of the first lab.
+fn default_spec() -> Spec {
+    let text = LABS[0].default_spec();
+    Spec::parse(text, "shipped")
+        .unwrap_or_else(|e| unreachable!("the shipped spec is checked by a test: {e}"))
 }
 
 impl Default for Start {
@@ -303,7 +310,7 @@ impl State {
     pub fn new(start: Start) -> Self {
         let screens = Views::new(&start);
         let Start { spec, keymap, themes, glyphs, size, recording, replay } = start;
-        let first = labs().find(|s| s.setup().is_some_and(|setup| setup.runs(&spec)));
+        let first = labs().find(|s| s.setup().is_some_and(|setup| setup.lab() == spec.lab()));
         let lab = first.or(labs().next()).unwrap_or(SCREENS[0]).id();
         let view = View {
             size,

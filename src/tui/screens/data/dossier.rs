@@ -14,6 +14,7 @@ use crate::engine::data::{DataDiagnosis, DataInspection, DataQuestion};
 use crate::lab::setting::Value;
 use crate::tui::layout::inside;
 use crate::tui::panes::{block, message, problem};
+use crate::tui::screens::SCREENS;
 use crate::tui::setup;
 use crate::tui::state::State;
 use crate::tui::theme::Role;
@@ -194,18 +195,10 @@ fn spaced(json: &str) -> String {
     out
 }
 
-/// What the models of the latest run made of these very examples.
+/// What the latest run of each lab made of these very examples.
 fn runs(state: &State, found: &DataInspection) -> Vec<String> {
-    let same = |hash: &str| found.hash.as_ref().is_some_and(|h| !hash.is_empty() && h.starts_with(hash));
-    let data = state.results().data.iter().filter(|d| same(&d.value.data_hash));
-    data.map(|d| {
-        let v = &d.value;
-        format!(
-            "  in the run {}: oracle {} of {}, intervention {}, test {}",
-            d.model, v.n_oracle.1, v.n_oracle.0, v.n_intervention, v.n_test
-        )
-    })
-    .collect()
+    let Some(hash) = &found.hash else { return Vec::new() };
+    SCREENS.iter().flat_map(|screen| screen.made_of(state, hash)).map(|line| format!("  {line}")).collect()
 }
 
 #[cfg(test)]

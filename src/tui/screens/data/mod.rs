@@ -11,7 +11,7 @@ use ratatui::layout::Rect;
 use crate::corpus::sets::built_in;
 use crate::engine::board::DataDossier;
 use crate::engine::data::{DataQuestion, DataRequest, DataWaiting};
-use crate::engine::message::{Command, Event};
+use crate::engine::message::{Command, Event, Question, Topic};
 use crate::tui::action::{Effect, Mouse};
 use crate::tui::commands::{Context, Entry, always, live, rows};
 use crate::tui::layout::compute;
@@ -32,7 +32,7 @@ pub const PAGE: Pane = Pane("Data set");
 pub struct View {
     /// The built-in sets.
     pub sets: Vec<BuiltIn>,
-    /// The latest question when the cancellation of all of them was asked for.
+    /// Number of the latest question when the cancellation of all of them was asked for.
     pub cancelling: Option<u64>,
 }
 
@@ -51,7 +51,8 @@ impl View {
     /// The view before anything has happened.
     #[must_use]
     pub fn new(_: &Start) -> Self {
-        let sets = built_in().map(|b| BuiltIn { id: b.id.into(), title: b.title.into(), rows: b.fixed_rows() });
+        let sets =
+            built_in().map(|b| BuiltIn { id: b.id.into(), title: b.title.into(), rows: b.fixed_rows() });
         Self { sets: sets.collect(), cancelling: None }
     }
 }
@@ -122,7 +123,9 @@ fn oldest(state: &State) -> Option<&DataWaiting> {
 
 /// Whether everything that is asked is being cancelled.
 fn stopping(state: &State) -> bool {
-    state.screens.data.cancelling == Some(state.board.data_ticket) && oldest(state).is_some()
+    let Some(latest) = state.screens.data.cancelling else { return false };
+    let mut waiting = state.board.sets.iter().flat_map(|d| &d.waiting);
+    oldest(state).is_some() && waiting.all(|w| w.ticket <= latest)
 }
 
 fn listing(state: &State) -> Listing {
@@ -138,8 +141,9 @@ fn send(state: &mut State, set: &str, question: DataQuestion) -> Vec<Effect> {
     state.place_mut(ID).scroll.remove(&PAGE);
     // What is drawn, and with which vocabularies, is as the lab that was shown last is set up.
     let Some(setup) = state.setup() else { return Vec::new() };
-    let request = DataRequest::of(&setup.spec(state), state.board.data_ticket + 1, set, question);
-    job::send(state, Command::Data(request))
+    let spec = setup.spec(state);
+    let request = DataRequest::of(&setup.examples(state), spec.seed(), spec.models(), set, question);
+    job::ask(state, Question::Data(request))
 }
 
 /// Adds a set by its path and asks what it holds.
@@ -241,8 +245,8 @@ impl Screen for Data {
         if oldest(state).is_none() || stopping(state) {
             return None;
         }
-        state.screens.data.cancelling = Some(state.board.data_ticket);
+        state.screens.data.cancelling = Some(state.board.ticket);
         state.view.toast = Some("cancelling the questions about data; once more quits".into());
-        Some(job::send(state, Command::CancelData))
+        Some(job::send(state, Command::Withdraw { topic: Topic::Data }))
     }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::engine::data::DataAnswer;
+use crate::engine::message::Answer;
 
 fn state() -> State {
     let mut state = State::new(Start::new());
@@ -39,7 +40,7 @@ fn the_message_of_a_cancellation_goes_when_all_have_stopped() {
     ask(&mut state, DataQuestion::Inspect);
     SCREEN.interrupt(&mut state);
     assert!(state.view.toast.is_some());
-    let event = Event::Data { ticket: 1, answer: DataAnswer::Stopped };
+    let event = Event::Answer { ticket: 1, answer: Answer::Data(DataAnswer::Stopped) };
     state.board.on_event(&event);
     SCREEN.on_event(&mut state, &event);
     assert_eq!((state.view.toast.clone(), state.screens.data.cancelling), (None, None));
@@ -50,6 +51,8 @@ fn a_question_carries_what_the_lab_is_set_up_with() {
     let mut state = state();
     crate::tui::setup::typed(&mut state, "task.examples", "500").unwrap();
     let effects = ask(&mut state, DataQuestion::Doctor);
-    let [Effect::Send(Command::Data(request))] = &effects[..] else { panic!("{effects:?}") };
+    let [Effect::Send(Command::Ask { question: Question::Data(request), .. })] = &effects[..] else {
+        panic!("{effects:?}")
+    };
     assert_eq!((request.task.examples, request.models.len()), (500, 1));
 }

@@ -5,26 +5,27 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Wrap};
 
-use super::{block, message};
+use super::measured::{awaiting_point, example};
+use super::{EXAMPLE, ran, view};
 use crate::base::numbers::{probability, short};
 use crate::base::text::{pad, printable, width};
 use crate::lab::interventions::finding::{ExampleFinding, Shift};
 use crate::tui::layout::inside;
-use crate::tui::state::{Glyphs, Pane, State};
+use crate::tui::panes::{message, pane_block};
+use crate::tui::state::{Glyphs, State};
 use crate::tui::theme::Role;
 
 /// Draws the pane.
 pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
-    let focused = state.view.focus == Pane::Example;
-    let Some(example) = state.example() else {
-        frame.render_widget(block(state, "Example", focused), area);
+    let Some(example) = example(state) else {
+        frame.render_widget(pane_block(state, EXAMPLE, "Example"), area);
         let text = if state.board.running() { "waits for the first probe" } else { "no example yet" };
         return message(frame, inside(area), text, state.theme().style(Role::Dim));
     };
     let v = &example.value;
-    let waiting = if state.awaiting_point() { " …" } else { "" };
+    let waiting = if awaiting_point(state) { " …" } else { "" };
     let title = format!("Example {}/{}{waiting}", v.index + 1, v.of);
-    frame.render_widget(block(state, &title, focused), area);
+    frame.render_widget(pane_block(state, EXAMPLE, &title), area);
     let inner = inside(area);
     frame.render_widget(Paragraph::new(text(state, v, inner)).wrap(Wrap { trim: false }), inner);
 }
@@ -53,7 +54,7 @@ fn text(state: &State, v: &ExampleFinding, area: Rect) -> Vec<Line<'static>> {
     if spare > taken + 1 {
         lines.push(Line::default());
     }
-    let target = state.ran().map_or("", |spec| spec.task.target.as_str());
+    let target = ran(state).map_or("", |spec| spec.task.target.as_str());
     for (property, shifts) in &v.oracle {
         // Z_c is the property that was to change, Z_e one that was to stay (Canby et al.).
         let sign = if property == target { "Zc" } else { "Ze" };
@@ -61,7 +62,7 @@ fn text(state: &State, v: &ExampleFinding, area: Rect) -> Vec<Line<'static>> {
     }
     lines.extend(group(state, form, "model", &v.words, Some(v.correct)));
     if spare > taken {
-        let entry = state.catalog.method(&v.method);
+        let entry = view(state).catalog.method(&v.method);
         let method = entry.map_or(v.method.as_str(), |m| m.title.as_str());
         let symbol = entry.map_or(v.parameter.as_str(), |m| m.parameter.symbol.as_str());
         let at = format!("{} at {} = {}", printable(method), printable(symbol), short(v.value));

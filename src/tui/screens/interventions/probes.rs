@@ -5,13 +5,15 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::{block, message};
+use super::measured::results;
+use super::{ID, PROBES, view};
 use crate::base::numbers::{decimals, percent, plus_minus, score};
 use crate::base::text::{fit, pad, printable};
 use crate::lab::Tagged;
 use crate::lab::interventions::finding::{ProbeFinding, ProbeRole};
 use crate::tui::layout::inside;
-use crate::tui::state::{Pane, State};
+use crate::tui::panes::{message, pane_block};
+use crate::tui::state::State;
 use crate::tui::theme::Role;
 
 /// From this width on a probe takes one line.
@@ -19,17 +21,16 @@ const WIDE: u16 = 92;
 
 /// Draws the pane.
 pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
-    let focused = state.view.focus == Pane::Probes;
-    let probes = &state.results().probes;
+    let probes = &results(state).probes;
     let title = if probes.is_empty() { "Probes".into() } else { format!("Probes ({})", probes.len()) };
-    frame.render_widget(block(state, &title, focused), area);
+    frame.render_widget(pane_block(state, PROBES, &title), area);
     let inner = inside(area);
     if probes.is_empty() {
         return message(frame, inner, "no probe is trained yet", state.theme().style(Role::Dim));
     }
     let mut lines = Vec::new();
     lines.push(header(state, inner.width));
-    let first = state.view.scroll.get(&Pane::Probes).copied().unwrap_or(0).min(probes.len() - 1);
+    let first = state.place(ID).scrolled(PROBES).min(probes.len() - 1);
     for probe in &probes[first..] {
         if inner.width >= WIDE {
             lines.push(wide(state, probe));
@@ -109,14 +110,14 @@ fn data(state: &State, room: usize) -> Vec<Line<'static>> {
     let dim = state.theme().style(Role::Dim);
     let line = |text: String| Line::styled(fit(&text, room).into_owned(), dim);
     let mut lines = Vec::new();
-    if room >= WIDE.into() && state.results().probes.iter().any(|p| useless(&p.value)) {
+    if room >= WIDE.into() && results(state).probes.iter().any(|p| useless(&p.value)) {
         let text = "! no better than the majority: its interval reaches down to it";
         lines.push(Line::styled(text, state.theme().style(Role::Warning)));
     }
-    if let Some(p) = state.results().probes.last() {
+    if let Some(p) = results(state).probes.last() {
         lines.push(line(format!(" grid {}", printable(&p.value.grid))));
     }
-    if let Some(d) = state.results().data.iter().find(|d| d.model == state.view.model) {
+    if let Some(d) = results(state).data.iter().find(|d| d.model == view(state).model) {
         let v = &d.value;
         lines.push(line(format!(" φ in oracle data {} → {}", score(v.phi.0), score(v.phi.1))));
         lines.push(line(format!(" n {} → {}, test {}", v.n_oracle.0, v.n_oracle.1, v.n_test)));

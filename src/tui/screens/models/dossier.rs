@@ -9,6 +9,7 @@ use super::{ID, PAGE, under_cursor};
 use crate::base::text::{fit, pad, printable, wrapped};
 use crate::engine::board::Dossier;
 use crate::engine::inspection::CheckRow;
+use crate::engine::message::ModelQuestion;
 use crate::tui::layout::inside;
 use crate::tui::panes::{block, message, problem};
 use crate::tui::state::State;

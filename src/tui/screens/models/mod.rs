@@ -8,8 +8,7 @@ mod tests;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
-use crate::engine::board::Question;
-use crate::engine::message::Command;
+use crate::engine::message::{ModelQuestion, Question};
 use crate::lab::setting::{Kind, Value};
 use crate::tui::action::{Effect, Mouse};
 use crate::tui::commands::{Context, Entry, always, live, rows};
@@ -54,10 +53,10 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
     "select-model", "select model", "Toggles whether the lab's next run uses the model under the cursor.",
         ["space"], Some(("select", 3)), live => select;
     "inspect-model", "inspect model", "Loads the model under the cursor and describes it.",
-        ["i"], Some(("inspect", 4)), can_ask => |s| ask(s, Question::Inspect);
+        ["i"], Some(("inspect", 4)), can_ask => |s| ask(s, ModelQuestion::Inspect);
     "check-model", "check model",
         "Compares the model under the cursor with the numbers that another implementation left beside its weights.",
-        ["c"], Some(("check", 5)), can_ask => |s| ask(s, Question::Check);
+        ["c"], Some(("check", 5)), can_ask => |s| ask(s, ModelQuestion::Check);
     "add-model", "add model", "Adds a model: a folder in Hugging Face layout, a hub id, or any name that a spec takes.",
         ["a"], Some(("add", 6)), live => |s| look::ask(s, &ADD);
     "model-page-up", "scroll model up", "Scrolls the description of the model up.",
@@ -117,14 +116,10 @@ fn select(state: &mut State) -> Vec<Effect> {
 }
 
 /// Asks the engine about the model under the cursor.
-fn ask(state: &mut State, question: Question) -> Vec<Effect> {
+fn ask(state: &mut State, what: ModelQuestion) -> Vec<Effect> {
     let Some(model) = under_cursor(state) else { return Vec::new() };
     state.place_mut(ID).scroll.remove(&PAGE);
-    let command = match question {
-        Question::Inspect => Command::Inspect { model },
-        Question::Check => Command::Check { model },
-    };
-    job::send(state, command)
+    job::ask(state, Question::Model { model, what })
 }
 
 /// Adds a model by its address and asks what it is.
@@ -132,7 +127,8 @@ fn add(state: &mut State, address: &str) -> Result<Vec<Effect>, String> {
     if address.is_empty() {
         return Err("type a folder, a hub id or a name".into());
     }
-    let effects = job::send(state, Command::Inspect { model: address.to_owned() });
+    let question = Question::Model { model: address.to_owned(), what: ModelQuestion::Inspect };
+    let effects = job::ask(state, question);
     let at = listed(state).iter().position(|m| m == address);
     let place = state.place_mut(ID);
     place.scroll.remove(&PAGE);

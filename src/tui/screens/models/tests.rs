@@ -41,7 +41,7 @@ fn selecting_here_is_selecting_in_the_setup_of_the_lab() {
 fn a_replay_selects_and_asks_nothing() {
     let mut state = state();
     state.replay = Some(crate::tui::state::ReplayState::new("s".into(), 1.0, 1.0));
-    assert!(ask(&mut state, Question::Inspect).is_empty());
+    assert!(ask(&mut state, ModelQuestion::Inspect).is_empty());
     select(&mut state);
     assert_eq!(pickable(&state)[0], ("bert-mini".to_owned(), true), "as it was");
 }
