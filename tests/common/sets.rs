@@ -3,6 +3,9 @@
 use probity::engine::data::{DataAnswer, DataDiagnosis, DataInspection, Part, Parts};
 use probity::engine::message::{Answer, Event, Progress};
 
+/// The number of the first question that is asked after the finished run of the harness.
+pub const TICKET: u64 = 3;
+
 /// The answer to a question about data.
 pub fn answer(ticket: u64, answer: DataAnswer) -> Event {
     Event::Answer { ticket, answer: Answer::Data(answer) }

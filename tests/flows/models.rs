@@ -1,5 +1,7 @@
 //! The models lab: inspecting, checking, adding.
 
+use probity::engine::message::{ModelAnswer, ModelQuestion};
+
 use super::*;
 
 const FOLDER: &str = "/models/bert-base";
@@ -10,7 +12,12 @@ fn failure() -> Event {
         r#where: FOLDER.into(),
         hint: "give a folder with config.json, model.safetensors and a tokenizer".into(),
     };
-    Event::ModelFailed { model: FOLDER.into(), problem }
+    common::about(FOLDER, ModelAnswer::Failed(problem))
+}
+
+fn asks(effects: &[Effect], model: String, what: ModelQuestion) {
+    let asked = |c: &&Command| matches!(c, Command::Ask { question: Question::Model { model: m, what: w }, .. } if (m, w) == (&model, &what));
+    assert!(sent(effects).len() == 1 && sent(effects).iter().all(asked), "{effects:?}");
 }
 
 /// The models lab with a folder typed in.
@@ -19,7 +26,7 @@ fn added() -> Harness {
     h.keys("5 a");
     h.typed(FOLDER);
     let effects = h.keys("enter");
-    assert_eq!(sent(&effects), [&Command::Inspect { model: FOLDER.into() }]);
+    asks(&effects, FOLDER.into(), ModelQuestion::Inspect);
     h
 }
 
@@ -28,12 +35,12 @@ fn i_inspects_and_c_checks_the_model_under_the_cursor() {
     let mut h = Harness::finished(120, 40);
     assert!(h.keys("c").is_empty(), "the key means nothing in the other lab");
     let effects = h.keys("5 j i");
-    assert_eq!(sent(&effects), [&Command::Inspect { model: "gpt2-mini".into() }]);
+    asks(&effects, "gpt2-mini".into(), ModelQuestion::Inspect);
     assert!(h.screen().contains("loading"), "{}", h.screen());
     h.event(common::inspected("gpt2-mini"));
     assert!(h.screen().contains("109514298"), "{}", h.screen());
     let effects = h.keys("c");
-    assert_eq!(sent(&effects), [&Command::Check { model: "gpt2-mini".into() }]);
+    asks(&effects, "gpt2-mini".into(), ModelQuestion::Check);
     h.event(common::checked("gpt2-mini"));
     let screen = h.screen();
     assert!(screen.contains("1 of 3 quantities deviate") && screen.contains("FAIL"), "{screen}");
@@ -44,16 +51,16 @@ fn i_inspects_and_c_checks_the_model_under_the_cursor() {
 #[test]
 fn a_model_that_is_added_joins_the_list_and_can_be_run() {
     let mut h = added();
-    assert_eq!(h.state.model_here().as_deref(), Some(FOLDER), "the cursor goes there");
+    assert_eq!(models_screen::under_cursor(&h.state).as_deref(), Some(FOLDER), "the cursor goes there");
     h.keys("space");
-    assert!(!h.state.spec.models.contains(&FOLDER.to_owned()), "not before it is loaded");
+    assert!(!h.lab().spec.models.contains(&FOLDER.to_owned()), "not before it is loaded");
     h.event(common::inspected(FOLDER));
-    assert_eq!(h.state.model_here().as_deref(), Some(FOLDER));
+    assert_eq!(models_screen::under_cursor(&h.state).as_deref(), Some(FOLDER));
     h.keys("space");
-    assert!(h.state.spec.models.contains(&FOLDER.to_owned()));
+    assert!(h.lab().spec.models.contains(&FOLDER.to_owned()));
     let effects = h.keys("enter");
     let runs =
-        |c: &&&Command| matches!(c, Command::Run { spec, .. } if spec.models.contains(&FOLDER.to_owned()));
+        |c: &&&Command| matches!(c, Command::Run { spec, .. } if spec.models().contains(&FOLDER.to_owned()));
     assert_eq!(sent(&effects).iter().filter(runs).count(), 1);
 }
 
@@ -114,9 +121,9 @@ fn a_click_on_a_line_moves_the_cursor_there() {
     h.keys("5");
     let mouse = |h: &mut Harness, x, y| h.act(Action::Mouse(Mouse { kind: MouseKind::Press, x, y }));
     mouse(&mut h, 5, 4);
-    assert_eq!(h.state.model_here().as_deref(), Some("gpt2-mini"));
+    assert_eq!(models_screen::under_cursor(&h.state).as_deref(), Some("gpt2-mini"));
     mouse(&mut h, 5, 3);
-    assert_eq!(h.state.model_here().as_deref(), Some("bert-mini"));
+    assert_eq!(models_screen::under_cursor(&h.state).as_deref(), Some("bert-mini"));
     mouse(&mut h, 5, 20);
-    assert_eq!(h.state.model_here().as_deref(), Some("bert-mini"), "nothing stands there");
+    assert_eq!(models_screen::under_cursor(&h.state).as_deref(), Some("bert-mini"), "nothing stands there");
 }
