@@ -33,7 +33,8 @@ const MOST_LINES: usize = 3;
 fn a_lab_is_named_in_few_places_outside_its_own_folders() {
     for lab in probity::lab::LABS {
         let name = lab.id().name();
-        let title: String = name.split('_').map(|w| format!("{}{}", w[..1].to_uppercase(), &w[1..])).collect();
+        let title: String =
+            name.split('_').map(|w| format!("{}{}", w[..1].to_uppercase(), &w[1..])).collect();
         let own = [format!("src/lab/{name}/"), format!("src/tui/screens/{name}/")];
         let mut named: Vec<(String, usize)> = Vec::new();
         for (path, text) in sources("src") {
@@ -47,7 +48,8 @@ fn a_lab_is_named_in_few_places_outside_its_own_folders() {
                 named.push((shown, lines));
             }
         }
-        let told = named.iter().map(|(path, lines)| format!("  {path}: {lines}")).collect::<Vec<_>>().join("\n");
+        let told =
+            named.iter().map(|(path, lines)| format!("  {path}: {lines}")).collect::<Vec<_>>().join("\n");
         assert!(named.len() <= MOST_FILES, "{name} is named in {} files:\n{told}", named.len());
         assert!(named.iter().all(|(_, lines)| *lines <= MOST_LINES), "{name} is named too often:\n{told}");
     }

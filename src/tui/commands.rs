@@ -160,6 +160,9 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
         ["y"], None, measures => look::copy;
     "notices", "notices", "Lists what went wrong and what deserves a look.",
         ["!"], None, always => |s| popups::show(s, &popups::Notices);
+    "family", "comparisons",
+        "Lists every comparison that was shown in the session, with its p-value corrected over all of them.",
+        ["f"], None, always => |s| popups::show(s, &popups::Family);
     "palette", "command palette", "Opens the palette: every command by name.",
         [":"], Some(("palette", 5)), always => popups::palette;
     "help", "help", "Shows every key; type to search.", ["?"], Some(("help", 0)), always => popups::help;

@@ -11,12 +11,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Harness, Record, fold, measured, start};
+use common::{Harness, Record, TICKET, fold, measured, start};
 use crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyModifiers};
 use probity::base::Problem;
 use probity::engine::board::Board;
 use probity::engine::fake::FakeEngine;
-use probity::engine::message::{Answer, Command, Event, Outcome, Question};
+use probity::engine::message::{Command, Event, Outcome, Question};
 use probity::lab;
 use probity::lab::interventions::oracle::OracleKind;
 use probity::lab::interventions::question::{PointQuestion, Question as Asked};
@@ -29,7 +29,7 @@ use probity::tui::recording::Recorder;
 use probity::tui::run::{ExitReason, Options, Outside, Source, run};
 use probity::tui::screen::Screen as _;
 use probity::tui::screens::interventions::{self, CURVES, EXAMPLE, PARETO, PROBES, measured::*};
-use probity::tui::screens::{data as data_screen, home, models as models_screen};
+use probity::tui::screens::{data as data_screen, models as models_screen};
 use probity::tui::setup;
 use probity::tui::state::{Recording, ReplayState, Start};
 use proptest::prelude::*;
@@ -96,11 +96,11 @@ fn an_off_grid_value_shows_the_nearest_point_until_its_answer_comes() {
     h.keys("=");
     h.typed("0.1");
     h.keys("enter");
-    let readout = readout(&h.state).unwrap();
-    assert!(!readout.exact && readout.point.value.value == 0.092);
+    let shown = readout(&h.state).unwrap();
+    assert!(!shown.exact && shown.point.value.value == 0.092);
     h.answer(500);
-    let readout = readout(&h.state).unwrap();
-    assert!(readout.exact && readout.point.value.value == 0.1 && readout.point.n == 500);
+    let shown = readout(&h.state).unwrap();
+    assert!(shown.exact && shown.point.value.value == 0.1 && shown.point.n == 500);
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn the_oracle_is_switched_without_asking() {
     let mut h = Harness::finished(120, 40);
     assert!(h.keys("o").is_empty());
     assert_eq!(h.lab().oracle, OracleKind::Linear);
-    assert_eq!(curve(&h.state).unwrap().oracle, OracleKind::Linear);
+    assert_eq!(curve(&h.state).unwrap().key.oracle, OracleKind::Linear);
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn a_long_description_scrolls_to_its_end_and_no_further() {
     for _ in 0..20 {
         h.keys("pageup");
     }
-    assert_eq!(h.state.view.dossier_scroll, 0);
+    assert_eq!(h.state.place(models_screen::ID).scrolled(models_screen::PAGE), 0);
 }
 
 #[test]

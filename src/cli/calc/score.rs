@@ -5,10 +5,10 @@ use std::io::Write;
 use clap::Args;
 use serde::Serialize;
 
-use crate::cli::error::CliError;
-use crate::cli::output;
 use crate::base::matrix::Dense;
 use crate::base::numbers::probability_of as probability;
+use crate::cli::error::CliError;
+use crate::cli::output;
 use crate::lab::interventions::score;
 use crate::stats::distance::total_variation;
 

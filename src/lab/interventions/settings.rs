@@ -402,8 +402,8 @@ mod tests {
     }
 
     fn put(spec: &mut Spec, key: &str, value: Value) -> Result<(), SettingError> {
-        let all =
-            settings().into_iter().chain(spec.methods.clone().iter().flat_map(|m| options(spec, &m.name, 0)));
+        let mut all = settings();
+        all.extend(spec.methods.iter().flat_map(|m| options(spec, &m.name, 0)));
         let setting = all.into_iter().find(|s| s.key == key).unwrap_or_else(|| panic!("{key}"));
         setting.set(spec, &known(), value)
     }

@@ -10,7 +10,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
-pub use pages::{Notices, Provenance};
+pub use pages::{Family, Notices, Provenance};
 pub use pickers::{Held, Overwrite, Quit};
 
 use super::action::Effect;

@@ -1,9 +1,10 @@
-//! Popups to read: where numbers come from, and what went wrong.
+//! Popups to read: where numbers come from, what went wrong, and every comparison of the session.
 
 use ratatui::text::{Line, Span};
 
 use super::{Page, hanging};
-use crate::base::text::{pad, printable};
+use crate::base::numbers::probability;
+use crate::base::text::{fit, pad, printable};
 use crate::engine::message::NoticeLevel;
 use crate::tui::state::State;
 use crate::tui::theme::Role;
@@ -82,5 +83,68 @@ impl Page for Notices {
     fn copy(&self, state: &State) -> Option<String> {
         let lines: Vec<String> = state.notices().iter().map(|n| n.problem.to_string()).collect();
         Some(lines.join("\n")).filter(|text| !text.is_empty())
+    }
+}
+
+/// Every comparison that was shown in the session, corrected over all of them.
+pub struct Family;
+
+/// Columns of a comparison's words and of each number.
+const WHAT: usize = 48;
+const NUMBER: usize = 9;
+
+impl Page for Family {
+    fn name(&self) -> &'static str {
+        "family"
+    }
+
+    fn title(&self, state: &State) -> String {
+        match state.board.family.len() {
+            0 => "Comparisons".into(),
+            n => format!("Comparisons of this session: {n}"),
+        }
+    }
+
+    fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>> {
+        let theme = state.theme();
+        if state.board.family.is_empty() {
+            let text = "no comparison has been shown yet; each that is counts here, whichever lab made it";
+            return hanging(text, room)
+                .into_iter()
+                .map(|l| Line::styled(l, theme.style(Role::Dim)))
+                .collect();
+        }
+        let what = WHAT.min(room.saturating_sub(4 * NUMBER)).max(12);
+        let columns = ["p", "Holm", "BH", "n"].map(|c| format!("{c:>NUMBER$}")).concat();
+        let header = format!("{}{columns}", pad("comparison", what));
+        let mut lines = vec![Line::styled(header, theme.style(Role::Title))];
+        for c in state.board.family.corrected() {
+            let shown = pad(&fit(&printable(&c.comparison.what), what - 1), what);
+            let numbers = [c.comparison.p, c.holm, c.bh].map(|p| format!("{:>NUMBER$}", probability(p)));
+            let n = c.comparison.n;
+            let text = format!("{shown}{}{n:>NUMBER$}", numbers.concat());
+            lines.push(Line::styled(text, theme.style(Role::Text)));
+        }
+        let about = "Holm bounds the chance of any false finding among them, BH (Benjamini and Hochberg) the expected share of false ones among those called findings.";
+        lines.push(Line::default());
+        lines.extend(
+            hanging(about, room.min(what + 4 * NUMBER))
+                .into_iter()
+                .map(|l| Line::styled(l, theme.style(Role::Dim))),
+        );
+        lines
+    }
+
+    fn copy(&self, state: &State) -> Option<String> {
+        if state.board.family.is_empty() {
+            return None;
+        }
+        let mut text = String::from("lab\tspec\tcomparison\ttest\tn\tp\tholm\tbh\n");
+        for c in state.board.family.corrected() {
+            let x = c.comparison;
+            let numbers = format!("{}\t{}\t{}\t{}", x.n, x.p, c.holm, c.bh);
+            text.push_str(&format!("{}\t{}\t{}\t{}\t{numbers}\n", x.lab, x.spec, x.what, x.test));
+        }
+        Some(text)
     }
 }

@@ -75,3 +75,22 @@ fn an_overwrite_that_is_refused_writes_nothing() {
     }
     assert!(Overwrite.take(&mut state, 0).is_empty(), "nothing waits any more");
 }
+
+#[test]
+fn the_family_lists_each_comparison_with_both_corrections_and_copies_them() {
+    use crate::lab::family::Comparison;
+    let mut state = state();
+    assert!(
+        Family.copy(&state).is_none() && Family.lines(&state, 70)[0].to_string().contains("no comparison")
+    );
+    for (what, p) in [("a against b", 0.01), ("a against \u{1b}c", 0.04)] {
+        let (lab, spec) = (crate::lab::LABS[0].id(), "s".to_owned());
+        let comparison =
+            Comparison { lab, spec, what: what.into(), test: "sign".into(), n: 9, p, planned: false };
+        state.board.family.join(comparison);
+    }
+    let lines: Vec<String> = Family.lines(&state, 70).iter().map(ToString::to_string).collect();
+    assert!(lines[1].starts_with("a against b") && lines[1].contains("020"), "{lines:?}");
+    assert!(lines.iter().all(|l| !l.contains('\u{1b}') && width(l) <= 70), "{lines:?}");
+    assert_eq!(Family.copy(&state).unwrap().lines().count(), 3);
+}

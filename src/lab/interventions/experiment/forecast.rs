@@ -186,9 +186,12 @@ impl<'a> Slices<'a> {
         let data = TrainingData::new(split.intervention(), &chunk.h, &labels, classes)?;
         let labelled = Labelled::new(chunk.h.clone(), chunk.target.clone(), classes)?;
         // The rule takes the smallest of equals, which is what is attacked and judged with most of the time.
-        let small = |grid: &Grid| grid.recipes.iter().map(|r| r.hidden.clone()).min_by_key(|h| h.iter().sum::<usize>());
+        let small = |grid: &Grid| {
+            grid.recipes.iter().map(|r| r.hidden.clone()).min_by_key(|h| h.iter().sum::<usize>())
+        };
         let mut rng = stream(bench.seed, "slices of work");
-        let mut net = |grid: &Grid, classes| Mlp::fresh(width, &small(grid).unwrap_or_default(), classes, &mut rng);
+        let mut net =
+            |grid: &Grid, classes| Mlp::fresh(width, &small(grid).unwrap_or_default(), classes, &mut rng);
         let mlp = Probe::from_mlp(net(bench.recipes(), classes));
         let mut oracle = |kind: &OracleKind| Oracle {
             kind: *kind,
@@ -244,7 +247,9 @@ impl<'a> Slices<'a> {
             before: &before,
             prior: &bench.prior,
             site: bench.site,
-            conduct: bench.model.has_head() && bench.labels.target_classes == 2 && bench.model.ends_at(bench.site.layer),
+            conduct: bench.model.has_head()
+                && bench.labels.target_classes == 2
+                && bench.model.ends_at(bench.site.layer),
         };
         let mut applied = chunk.apply(method, fitted.as_ref(), bench.labels.target_classes, &mut NoPulse)?;
         let grid = method.parameter().grid;
