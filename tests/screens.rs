@@ -2,13 +2,16 @@
 
 mod common;
 
-use common::{Harness, start};
+use common::{Harness, TICKET, start};
 use probity::base::Problem;
 use probity::engine::data::DataAnswer;
 use probity::engine::message::{Answer, Event, ModelAnswer, Notice, NoticeLevel, Outcome};
-use probity::lab::Results;
-use probity::tui::action::Action;
-use probity::tui::state::{Glyphs, Pane, Start};
+use probity::lab::{self};
+use probity::session::shelf::{End, Recorded};
+use probity::tui::action::{Action, Exported};
+use probity::tui::screens::interventions::{EXAMPLE, PARETO, PROBES};
+use probity::tui::setup;
+use probity::tui::state::{Glyphs, Start};
 use probity::tui::theme::{Surroundings, Theme};
 use ratatui::style::Color;
 
@@ -33,6 +36,22 @@ fn failure() -> Problem {
         r#where: "/models/bert-mini/model.safetensors".into(),
         hint: "fetch the model again, or pick another one in the setup pane".into(),
     }
+}
+
+fn sessions() -> Vec<Recorded> {
+    let session = |name: &str, created: &str, lab: &str, end| Recorded {
+        name: name.into(),
+        path: format!("/sessions/{name}.probity.jsonl").into(),
+        created: created.into(),
+        lab: lab.into(),
+        end,
+    };
+    vec![
+        session("agreement-2", "2026-03-02T11:04:05Z", "interventions", End::Open),
+        session("agreement-20260301-101500", "2026-03-01T10:15:00Z", "interventions", End::Done),
+        session("from-a-newer-program", "2026-02-28T08:00:00Z", "another_lab", End::Cancelled),
+        session("broken", "", "", End::Unreadable),
+    ]
 }
 
 screens! {
@@ -78,7 +97,7 @@ screens! {
         let mut h = Harness::running(c, r);
         let warning = Notice { level: NoticeLevel::Warning, problem: failure() };
         h.event(Event::Notice(warning));
-        h.act(Action::Exported(Ok(vec!["reliability-bert-mini-pgd-mlp.png".into()])));
+        h.act(Action::Exported(Ok(Exported::Wrote(vec!["/figures/reliability-bert-mini-pgd-mlp.png".into()]))));
         h.keys("!");
         h
     };
@@ -89,8 +108,12 @@ screens! {
     };
     changed: |c, r| {
         let mut h = Harness::finished(c, r);
-        h.state.view.focus = Pane::Setup;
-        h.keys("j space j j j h j j h");
+        h.focus(setup::PANE);
+        h.keys("j space");
+        h.row("task.examples");
+        h.keys("h");
+        h.row("site.layer");
+        h.keys("h");
         h
     };
     typing: |c, r| {
@@ -152,13 +175,13 @@ screens! {
     data_inspected: |c, r| {
         let mut h = Harness::finished(c, r);
         h.keys("6 i");
-        h.event(common::held(1));
+        h.event(common::held(TICKET));
         h
     };
     data_examined: |c, r| {
         let mut h = Harness::finished(c, r);
         h.keys("6 j c");
-        h.event(common::diagnosed(1));
+        h.event(common::diagnosed(TICKET));
         h
     };
     data_waiting: |c, r| {
@@ -166,7 +189,7 @@ screens! {
         h.keys("6 a");
         h.typed("/data/数据/facts.jsonl.gz");
         h.keys("enter c");
-        h.event(common::data_progress(1));
+        h.event(common::data_progress(TICKET));
         h
     };
     data_missing: |c, r| {
@@ -179,13 +202,47 @@ screens! {
             r#where: "/no/such/place".into(),
             hint: "expected a file or a folder".into(),
         };
-        h.event(common::data_answer(1, DataAnswer::Failed(problem)));
+        h.event(common::answer(TICKET, DataAnswer::Failed(problem)));
         h
     };
     data_adding: |c, r| {
         let mut h = Harness::finished(c, r);
         h.keys("6 a");
         h.typed("/data/facts");
+        h
+    };
+    home: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.keys("0");
+        h.act(Action::Sessions(Ok(sessions())));
+        h
+    };
+    home_sessions: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.keys("0");
+        h.act(Action::Sessions(Ok(sessions())));
+        h.keys("tab j");
+        h
+    };
+    overwriting: |c, r| {
+        let mut h = Harness::finished(c, r);
+        let figure = Box::new(h.lab().curves.clone().unwrap());
+        let files = ["png", "svg"].map(|e| format!("/figures/reliability.{e}").into()).to_vec();
+        h.act(Action::Exported(Ok(Exported::Exists(figure, files))));
+        h
+    };
+    exported: |c, r| {
+        let mut h = Harness::finished(c, r);
+        let folder = "/a/folder/that/lies/deep/in/the/tree/of/someone/who/likes/order/and/long/names/of/folders";
+        let path = |e| format!("{folder}/reliability-bert-mini-pgd-mlp.{e}").into();
+        h.act(Action::Exported(Ok(Exported::Wrote(["png", "svg", "csv"].map(path).to_vec()))));
+        h
+    };
+    refused: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.lab().spec.task.data = Some("folder/own.tsv".into());
+        h.row("task.phi");
+        h.keys("l");
         h
     };
     zoom: |c, r| {
@@ -195,26 +252,26 @@ screens! {
     };
     zoomed_probes: |c, r| {
         let mut h = Harness::finished(c, r);
-        h.state.view.focus = Pane::Probes;
+        h.focus(PROBES);
         h.keys("z");
         h
     };
     example: |c, r| {
         let mut h = Harness::finished(c, r);
-        h.state.view.focus = Pane::Example;
+        h.focus(EXAMPLE);
         h.keys("L");
         h.answer(500);
         h
     };
     pareto: |c, r| {
         let mut h = Harness::finished(c, r);
-        h.state.view.focus = Pane::Pareto;
+        h.focus(PARETO);
         h
     };
     setup: |c, r| {
         let mut h = Harness::finished(c, r);
-        h.state.view.focus = Pane::Setup;
-        h.keys("j j j j j j j j j");
+        h.focus(setup::PANE);
+        h.row("view.strength");
         h
     };
     ascii: |c, r| {
@@ -252,21 +309,27 @@ fn text_from_outside_cannot_steer_the_terminal() {
         level: NoticeLevel::Error,
         problem: Problem { what: evil.into(), r#where: evil.into(), hint: evil.into() },
     }));
-    for method in &mut h.state.catalog.methods {
+    for method in &mut h.lab().catalog.methods {
         method.title = evil.into();
         method.doc = evil.into();
         method.parameter.symbol = evil.into();
-        method.options.iter_mut().for_each(|o| o.title = evil.into());
     }
-    h.state.spec.models.push(evil.into());
-    h.state.spec.task.target = evil.into();
+    h.lab().spec.models.push(evil.into());
+    h.lab().spec.task.target = evil.into();
     h.state.board.engine.as_mut().unwrap().device = evil.into();
     let run = &mut h.state.board.runs[0];
     run.job.progress.as_mut().unwrap().stage = evil.into();
-    let Results::Interventions(results) = &mut run.results;
+    let lab::Results::Interventions(results) = &mut run.results;
     results.probes[0].value.property = evil.into();
     results.probes[0].value.classifier = evil.into();
     results.point.as_mut().unwrap().example.as_mut().unwrap().value.text = evil.into();
+    h.state.sessions = Some(vec![Recorded {
+        name: evil.into(),
+        path: evil.into(),
+        created: evil.into(),
+        lab: evil.into(),
+        end: End::Done,
+    }]);
     h.event(common::inspected(evil));
     h.event(common::checked(evil));
     h.keys("6 a");
@@ -278,12 +341,12 @@ fn text_from_outside_cannot_steer_the_terminal() {
             i.lines = vec![evil.into(), format!("  {evil}"), format!("  rows       {evil}")];
             i.examples = vec![evil.into()];
             i.title = evil.into();
-            common::data_answer(ticket, DataAnswer::Inspected(i))
+            common::answer(ticket, DataAnswer::Inspected(i))
         }
         other => other,
     };
-    h.event(evil_data(common::held(1)));
-    h.event(common::diagnosed(2));
+    h.event(evil_data(common::held(TICKET)));
+    h.event(common::diagnosed(TICKET + 1));
     h.keys("2");
     for keys in [
         "j",
@@ -297,6 +360,7 @@ fn text_from_outside_cannot_steer_the_terminal() {
         "6",
         "j j j j j j j j j j j j j j",
         "pagedown",
+        "0 tab",
         "2 z",
         "tab",
         "tab",

@@ -16,13 +16,13 @@ use crate::figure::{self, Figure};
 use crate::lab::Spec;
 use crate::lab::interventions;
 use crate::session::format::{Header, Session};
-use crate::session::name;
 use crate::session::record::Recorder;
 use crate::session::replay::Recorded;
+use crate::session::{SessionError, name, shelf};
 use crate::tui;
-use crate::tui::catalog::Catalog;
+use crate::tui::action::{Existing, Exported};
 use crate::tui::keymap::Keymap;
-use crate::tui::run::{ExitReason, Options, Source};
+use crate::tui::run::{ExitReason, Options, Outside, Source};
 use crate::tui::state::{Glyphs, ReplayState, Start};
 use crate::tui::terminal;
 use crate::tui::theme::{Surroundings, Theme};
@@ -120,8 +120,7 @@ pub fn live(args: &TuiArgs) -> Result<(), CliError> {
     let engine = LocalEngine::start(options)
         .map_err(|e| CliError::Failed(format!("the engine's thread cannot be started: {e}")))?;
     let mut start = look(&args.look, &mut notices)?;
-    let Spec::Interventions(spec) = spec;
-    start.spec = *spec;
+    start.spec = spec;
     start.recording = recorder.as_ref().map(Recorder::name);
     let recorder = recorder.map(|r| Box::new(r) as Box<dyn tui::recording::Recorder>);
     open(Source::Live(Box::new(engine), recorder), start, notices, !args.look.no_mouse)
@@ -139,8 +138,8 @@ pub fn replay(session: Session, title: &str, speed: f64, args: &LookArgs) -> Res
         .map(|what| notice(what, title, "the rest of the recording is shown"))
         .collect();
     let mut start = look(args, &mut notices)?;
-    if let Some(Spec::Interventions(spec)) = &session.header.spec {
-        start.spec = (**spec).clone();
+    if let Some(spec) = &session.header.spec {
+        start.spec = spec.clone();
     }
     start.replay = Some(ReplayState::new(title.to_owned(), session.duration(), speed));
     let recorded = Recorded::new(Arc::new(session), speed);
@@ -150,7 +149,11 @@ pub fn replay(session: Session, title: &str, speed: f64, args: &LookArgs) -> Res
 fn open(source: Source, start: Start, notices: Vec<Notice>, mouse: bool) -> Result<(), CliError> {
     let options = Options {
         start,
-        export: Arc::new(|figure| export(figure, Path::new("."))),
+        outside: Outside {
+            export: Arc::new(|figure, existing| export(figure, Path::new("."), existing)),
+            sessions: Arc::new(sessions),
+            read: Arc::new(|path| Session::read(path).map_err(|e| problem(&e, "replay another session"))),
+        },
         copy: Box::new(terminal::copy),
         frame: Box::new(terminal::synchronize),
         notices,
@@ -167,7 +170,7 @@ fn open(source: Source, start: Start, notices: Vec<Notice>, mouse: bool) -> Resu
 
 fn look(args: &LookArgs, notices: &mut Vec<Notice>) -> Result<Start, CliError> {
     let surroundings = Surroundings::read(|name| std::env::var(name).ok());
-    let mut start = Start::new(Catalog::registered());
+    let mut start = Start::new();
     start.themes = Theme::choose(args.theme.as_deref(), &surroundings)
         .map_err(|e| CliError::Usage(format!("--theme: {e}")))?;
     start.glyphs = match (args.ascii, args.blocks) {
@@ -208,24 +211,87 @@ fn record(args: &TuiArgs, spec: &Spec, notices: &mut Vec<Notice>) -> Option<Reco
     }
 }
 
-/// Writes a figure as PNG, SVG and CSV into `folder`, under a name that is still free.
-fn export(figure: &Figure, folder: &Path) -> Result<Vec<PathBuf>, Problem> {
+/// Sessions that the opening screen lists.
+const MOST_SESSIONS: usize = 100;
+
+/// The recorded sessions, newest first.
+fn sessions() -> Result<Vec<shelf::Recorded>, Problem> {
+    let listed = name::folder().and_then(|folder| shelf::recent(&folder, MOST_SESSIONS));
+    listed.map_err(|e| problem(&e, "the other screens work without it"))
+}
+
+fn problem(error: &SessionError, hint: &str) -> Problem {
+    Problem { what: error.to_string(), r#where: "session".into(), hint: hint.into() }
+}
+
+/// Writes a figure as PNG, SVG and CSV into `folder`; files that are there already are in the way, are replaced, or are
+/// left while a free name is taken.
+fn export(figure: &Figure, folder: &Path, existing: Existing) -> Result<Exported, Problem> {
+    const KINDS: [&str; 3] = ["png", "svg", "csv"];
+    // A path that can be found again from anywhere.
+    let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let stem = name::sanitise(&figure.name);
-    let free =
-        |stem: &str| ["png", "svg", "csv"].iter().all(|e| !folder.join(format!("{stem}.{e}")).exists());
-    let stem = std::iter::once(stem.clone())
-        .chain((2..10_000).map(|k| format!("{stem}-{k}")))
-        .find(|s| free(s))
-        .unwrap_or(stem);
-    ["png", "svg", "csv"]
-        .iter()
-        .map(|extension| {
-            let path = folder.join(format!("{stem}.{extension}"));
-            figure::export(figure, &path, false).map_err(|e| Problem {
-                what: e.to_string(),
-                r#where: path.display().to_string(),
-                hint: "start the program in a folder that can be written".into(),
-            })
+    let files = |stem: &str| KINDS.map(|kind| folder.join(format!("{stem}.{kind}")));
+    let there = |stem: &str| files(stem).into_iter().filter(|f| f.exists()).collect::<Vec<PathBuf>>();
+    let in_the_way = there(&stem);
+    let stem = match existing {
+        Existing::Ask if !in_the_way.is_empty() => {
+            return Ok(Exported::Exists(Box::new(figure.clone()), in_the_way));
+        }
+        Existing::Ask | Existing::Replace => stem,
+        Existing::Keep => std::iter::once(stem.clone())
+            .chain((2..10_000).map(|k| format!("{stem}-{k}")))
+            .find(|s| there(s).is_empty())
+            .unwrap_or(stem),
+    };
+    let write = |path: PathBuf| {
+        figure::export(figure, &path, true).map_err(|e| Problem {
+            what: e.to_string(),
+            r#where: path.display().to_string(),
+            hint: "start the program in a folder that can be written".into(),
         })
-        .collect()
+    };
+    files(&stem).into_iter().map(write).collect::<Result<_, _>>().map(Exported::Wrote)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure() -> Figure {
+        use crate::figure::layers::{Datum, Line};
+        use crate::figure::{Axis, Dash, Layer, Provenance, Role};
+        let point = |x| Datum { x, y: x, band: None, inner: None, n: 1.into() };
+        let points = vec![point(0.0), point(1.0)];
+        let line = Line { label: "s".into(), role: Role::line(0).dash(Dash::Solid), points };
+        let (x, y) = (Axis::linear("x"), Axis::linear("x"));
+        let (name, title) = ("a/b".into(), "t".into());
+        Figure { name, title, x, y, layers: vec![Layer::Line(line)], provenance: Provenance::default() }
+    }
+
+    fn wrote(done: Exported) -> Vec<PathBuf> {
+        match done {
+            Exported::Wrote(files) => files,
+            Exported::Exists(_, files) => panic!("{files:?} are in the way"),
+        }
+    }
+
+    #[test]
+    fn an_export_says_the_full_path_and_asks_before_it_replaces_a_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = wrote(export(&figure(), folder.path(), Existing::Ask).unwrap());
+        assert_eq!(first.len(), 3);
+        assert!(first.iter().all(|f| f.is_absolute() && f.is_file()));
+        std::fs::write(&first[0], "mine").unwrap();
+        let Exported::Exists(held, files) = export(&figure(), folder.path(), Existing::Ask).unwrap() else {
+            panic!("it asked nothing")
+        };
+        assert_eq!((*held, files), (figure(), first.clone()));
+        assert_eq!(std::fs::read(&first[0]).unwrap(), b"mine", "nothing was written");
+        let beside = wrote(export(&figure(), folder.path(), Existing::Keep).unwrap());
+        assert!(beside.iter().all(|f| !first.contains(f)));
+        assert_eq!(std::fs::read(&first[0]).unwrap(), b"mine");
+        assert_eq!(wrote(export(&figure(), folder.path(), Existing::Replace).unwrap()), first);
+        assert_ne!(std::fs::read(&first[0]).unwrap(), b"mine");
+    }
 }

@@ -15,6 +15,7 @@ pub mod interventions;
 pub mod layer;
 pub mod plan;
 pub mod results;
+pub mod setting;
 pub mod spec;
 pub mod stimuli;
 pub mod store;

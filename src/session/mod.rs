@@ -9,6 +9,7 @@ mod legacy;
 pub mod name;
 pub mod record;
 pub mod replay;
+pub mod shelf;
 
 use std::path::PathBuf;
 

@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use super::commands::CommandId;
 use super::key::Key;
 use crate::base::Problem;
 use crate::engine::message::{Command, Event, Notice};
 use crate::figure::Figure;
+use crate::lab::Spec;
 use crate::session::replay::Step;
+use crate::session::shelf::Recorded;
 
 /// Something that happened. [`super::reduce::reduce`] folds it into the state.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,8 +17,8 @@ pub enum Action {
     Start,
     /// A key was pressed.
     Key(Key),
-    /// A command was chosen by other means than its key.
-    Command(CommandId),
+    /// A command was chosen by its name rather than its key.
+    Command(&'static str),
     /// Text was pasted.
     Paste(String),
     /// The mouse did something at a cell.
@@ -33,7 +34,11 @@ pub enum Action {
     /// A recording played on.
     Played(Step),
     /// A figure was written, or not.
-    Exported(Result<Vec<PathBuf>, Problem>),
+    Exported(Result<Exported, Problem>),
+    /// The sessions that were recorded, newest first.
+    Sessions(Result<Vec<Recorded>, Problem>),
+    /// The spec that a session ran last, to go on with.
+    Resumed(Result<Box<Spec>, Problem>),
     /// The session was named, or not.
     Named(Result<String, Problem>),
     /// The session is no longer recorded.
@@ -85,7 +90,13 @@ pub enum Effect {
     /// Send a command to the engine; the board has taken it in already.
     Send(Command),
     /// Write a figure to files.
-    Export(Box<Figure>),
+    Export(Box<Figure>, Existing),
+    /// List the recorded sessions.
+    ListSessions,
+    /// Replay a recorded session on top of what is shown.
+    OpenSession(PathBuf),
+    /// Read the spec that a recorded session ran last.
+    ResumeSession(PathBuf),
     /// Give the recorded session a name.
     NameSession(String),
     /// Put text on the clipboard.
@@ -94,4 +105,24 @@ pub enum Effect {
     Replay(ReplayControl),
     /// End the program.
     Quit,
+}
+
+/// What to do about files that a figure would replace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// Leave them and ask.
+    Ask,
+    /// Replace them.
+    Replace,
+    /// Leave them and take a name that is free.
+    Keep,
+}
+
+/// What came of writing a figure.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Exported {
+    /// These files were written.
+    Wrote(Vec<PathBuf>),
+    /// These files are there already; nothing was written.
+    Exists(Box<Figure>, Vec<PathBuf>),
 }

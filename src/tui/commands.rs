@@ -1,21 +1,28 @@
-//! The one table of commands: it feeds the keymap, the footer, the help, the palette and the README.
+//! The commands: each row has its keys, its words and its function. They feed the keymap, the footer, the help, the palette
+//! and the README. The rows of the frame are here, those of a screen in its folder.
 
+use std::sync::LazyLock;
+
+use super::action::Effect;
 use super::keymap::Keymap;
-use super::state::{Lab, Pane, State};
+use super::popups;
+use super::reduce::{job, look, popup, replay, typing};
+use super::screen::ScreenId;
+use super::screens::{SCREENS, screen};
+use super::setup;
+use super::state::State;
 
 /// Where a command's keys count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Context {
     /// Everywhere, text fields included.
-    Always,
-    /// While a recording plays; goes before [`Context::Main`].
+    Everywhere,
+    /// On every screen.
+    Global,
+    /// On one screen; goes before [`Context::Global`].
+    Screen(ScreenId),
+    /// While a recording plays; goes before the screen's own.
     Replay,
-    /// In the models lab; goes before [`Context::Main`].
-    Models,
-    /// In the data lab; goes before [`Context::Main`].
-    Data,
-    /// On the main screen.
-    Main,
     /// In a popup without a text field.
     Popup,
     /// While typing.
@@ -24,34 +31,30 @@ pub enum Context {
 
 impl Context {
     /// Heading in the help.
-    pub fn title(self) -> &'static str {
+    #[must_use]
+    pub fn title(self) -> String {
         match self {
-            Context::Always => "Everywhere",
-            Context::Replay => "In a replay",
-            Context::Models => "In the models lab",
-            Context::Data => "In the data lab",
-            Context::Main => "Main screen",
-            Context::Popup => "In a popup",
-            Context::Typing => "While typing",
+            Context::Everywhere => "Everywhere".into(),
+            Context::Global => "On every screen".into(),
+            Context::Screen(id) => format!("Screen: {}", screen(id).title()),
+            Context::Replay => "In a replay".into(),
+            Context::Popup => "In a popup".into(),
+            Context::Typing => "While typing".into(),
         }
     }
 
     /// All contexts in the order of the help.
-    pub const ALL: [Context; 7] = [
-        Context::Main,
-        Context::Always,
-        Context::Models,
-        Context::Data,
-        Context::Replay,
-        Context::Popup,
-        Context::Typing,
-    ];
+    #[must_use]
+    pub fn all() -> Vec<Context> {
+        let mut all = vec![Context::Global, Context::Everywhere];
+        all.extend(SCREENS.iter().map(|s| Context::Screen(s.id())));
+        all.extend([Context::Replay, Context::Popup, Context::Typing]);
+        all
+    }
 }
 
-/// A command of the table.
+/// A command.
 pub struct Entry {
-    /// Its identifier.
-    pub id: CommandId,
     /// Name in keymaps and in the palette.
     pub name: &'static str,
     /// What it does, in a few words.
@@ -66,254 +69,204 @@ pub struct Entry {
     pub footer: Option<(&'static str, u8)>,
     /// Whether it can be used now.
     pub enabled: fn(&State) -> bool,
+    /// What it does.
+    pub run: fn(&mut State) -> Vec<Effect>,
 }
 
-macro_rules! commands {
-    ($( $(#[doc = $doc:literal])+ $id:ident = $name:literal, $title:literal, $context:ident, [$($key:literal),*],
-        $footer:expr, $enabled:expr; )+) => {
-        /// Identifies a command.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum CommandId { $( $(#[doc = $doc])+ $id, )+ }
-
-        /// The table, in the order of the help.
-        pub static COMMANDS: &[Entry] = &[ $( Entry {
-            id: CommandId::$id,
+/// Rows of commands: `"name", "title", "doc", [keys], footer, enabled => function;`.
+macro_rules! rows {
+    ($context:expr; $( $name:literal, $title:literal, $doc:literal, [$($key:literal),*], $footer:expr, $enabled:expr
+        => $run:expr; )+) => {
+        &[ $( $crate::tui::commands::Entry {
             name: $name,
             title: $title,
-            doc: concat!($($doc),+),
+            doc: $doc,
             keys: &[$($key),*],
-            context: Context::$context,
+            context: $context,
             footer: $footer,
             enabled: $enabled,
-        }, )+ ];
+            run: $run,
+        }, )+ ]
     };
 }
+pub(in crate::tui) use rows;
 
-fn always(_: &State) -> bool {
+/// A command that can always be used.
+pub(in crate::tui) fn always(_: &State) -> bool {
     true
 }
 
-fn live(state: &State) -> bool {
+/// Whether an engine answers, not a recording.
+pub(in crate::tui) fn live(state: &State) -> bool {
     state.replay.is_none()
 }
 
-fn replay(state: &State) -> bool {
+fn replayed(state: &State) -> bool {
     state.replay.is_some()
 }
 
-fn experiment(state: &State) -> bool {
-    state.view.lab == Lab::Interventions
+fn set_up(state: &State) -> bool {
+    state.screen().setup().is_some()
 }
 
-fn model(state: &State) -> bool {
-    live(state) && state.view.lab == Lab::Models && state.model_here().is_some()
+fn folds(state: &State) -> bool {
+    state.screen().folds()
 }
 
-fn data(state: &State) -> bool {
-    state.view.lab == Lab::Data
+fn measures(state: &State) -> bool {
+    state.screen().measures()
 }
 
-fn set(state: &State) -> bool {
-    live(state) && data(state) && state.set_here().is_some()
-}
+static GLOBAL: &[Entry] = rows! { Context::Global;
+    "adjust-down", "step down", "Steps the focused slider, or the lab's main slider, one stop down.",
+        ["h", "left"], Some(("adjust", 1)), set_up => |s| setup::adjust(s, -1);
+    "adjust-up", "step up", "Steps the focused slider, or the lab's main slider, one stop up.",
+        ["l", "right"], Some(("adjust", 1)), set_up => |s| setup::adjust(s, 1);
+    "adjust-far-down", "step far down", "Steps five stops down.",
+        ["H", "shift-left"], None, set_up => |s| setup::adjust(s, -setup::FAR);
+    "adjust-far-up", "step far up", "Steps five stops up.",
+        ["L", "shift-right"], None, set_up => |s| setup::adjust(s, setup::FAR);
+    "adjust-first", "smallest value", "Moves the slider to its smallest value.",
+        ["home"], None, set_up => |s| setup::adjust(s, -setup::END);
+    "adjust-last", "largest value", "Moves the slider to its largest value.",
+        ["end"], None, set_up => |s| setup::adjust(s, setup::END);
+    "type-value", "type a value", "Types a value into the focused row; in the setup pane a digit starts typing too.",
+        ["="], None, set_up => setup::open;
+    "up", "up", "Moves the cursor up, or scrolls up.", ["k", "up"], None, always => |s| look::travel(s, -1);
+    "down", "down", "Moves the cursor down, or scrolls down.", ["j", "down"], None, always => |s| look::travel(s, 1);
+    "run", "run", "Runs the lab's experiment as it is set up; a run in progress is cancelled.",
+        ["enter"], Some(("run", 2)), live => job::run;
+    "select", "select", "Toggles the checkbox under the cursor; on a row with a picker, opens it.",
+        ["space"], Some(("select", 3)), setup::can_select => setup::select;
+    "next-pane", "next pane", "Moves the focus to the next pane.",
+        ["tab"], Some(("pane", 4)), folds => |s| look::focus(s, true);
+    "previous-pane", "previous pane", "Moves the focus to the previous pane.",
+        ["shift-tab"], None, folds => |s| look::focus(s, false);
+    "zoom", "zoom pane", "Toggles whether the focused pane fills the screen.",
+        ["z"], Some(("zoom", 14)), folds => look::zoom;
+    "back", "leave zoom", "Leaves the zoom.", ["esc"], None, always => look::back;
+    "glyphs", "switch glyphs", "Switches between Braille dots, half blocks and ASCII.",
+        ["g"], None, always => look::glyphs;
+    "theme", "next theme", "Shows the next theme.", ["T"], None, |s| s.themes.len() > 1 => look::theme;
+    "undo-setup", "undo setup", "Resets the setup to what was run.",
+        ["u"], None, |s| live(s) && setup::changed(s) => setup::undo;
+    "pause", "pause run", "Pauses or resumes the run.", ["p"], Some(("pause", 6)), State::busy => job::pause;
+    "export", "export figure", "Writes the figure of the focused pane as PNG, SVG and CSV.",
+        ["e"], Some(("export", 7)), measures => look::export;
+    "name-session", "name session", "Names the session.", ["s"], Some(("save", 8)), live => look::name_session;
+    "provenance", "provenance", "Says where the numbers of the focused pane come from and how to make them again.",
+        ["i"], Some(("info", 15)), measures => |s| popups::show(s, &popups::Provenance);
+    "copy", "copy numbers", "Copies the numbers of the focused pane to the clipboard.",
+        ["y"], None, measures => look::copy;
+    "notices", "notices", "Lists what went wrong and what deserves a look.",
+        ["!"], None, always => |s| popups::show(s, &popups::Notices);
+    "family", "comparisons",
+        "Lists every comparison that was shown in the session, with its p-value corrected over all of them.",
+        ["f"], None, always => |s| popups::show(s, &popups::Family);
+    "palette", "command palette", "Opens the palette: every command by name.",
+        [":"], Some(("palette", 5)), always => popups::palette;
+    "help", "help", "Shows every key; type to search.", ["?"], Some(("help", 0)), always => popups::help;
+    "quit", "quit", "Ends the program, or a replay that was opened from it; asks first while a run is in progress.",
+        ["q"], Some(("quit", 9)), always => job::ask_quit;
+};
 
-commands! {
-    /// Steps the focused slider, or the marker on the curve, one point down.
-    Left = "adjust-down", "step down", Main, ["h", "left"], Some(("adjust", 1)), experiment;
-    /// Steps the focused slider, or the marker on the curve, one point up.
-    Right = "adjust-up", "step up", Main, ["l", "right"], Some(("adjust", 1)), experiment;
-    /// Five steps down.
-    LeftFar = "adjust-far-down", "step far down", Main, ["H", "shift-left"], None, experiment;
-    /// Five steps up.
-    RightFar = "adjust-far-up", "step far up", Main, ["L", "shift-right"], None, experiment;
-    /// The smallest value.
-    First = "adjust-first", "smallest value", Main, ["home"], None, experiment;
-    /// The largest value.
-    Last = "adjust-last", "largest value", Main, ["end"], None, experiment;
-    /// Types a value into the focused slider; in the setup pane a digit starts it too.
-    Type = "type-value", "type a value", Main, ["="], None, experiment;
-    /// Puts the marker on the strength of the highest reliability.
-    Best = "best", "best strength", Main, ["b"], None, |s| experiment(s) && s.optimum().is_some();
-    /// Moves up a row, or scrolls.
-    Up = "up", "up", Main, ["k", "up"], None, always;
-    /// Moves down a row, or scrolls.
-    Down = "down", "down", Main, ["j", "down"], None, always;
-    /// Runs the experiment as it is set up; a run in progress is cancelled.
-    Run = "run", "run", Main, ["enter"], Some(("run", 2)), live;
-    /// Selects or drops the model under the cursor; on the method row opens the picker.
-    Select = "select", "select", Main, ["space"], Some(("select", 3)), State::can_select;
-    /// Moves the focus to the next pane.
-    NextPane = "next-pane", "next pane", Main, ["tab"], Some(("pane", 4)), experiment;
-    /// Moves the focus to the previous pane.
-    PreviousPane = "previous-pane", "previous pane", Main, ["shift-tab"], None, experiment;
-    /// Gives the focused pane the whole screen, and back.
-    Zoom = "zoom", "zoom pane", Main, ["z"], Some(("zoom", 14)), experiment;
-    /// Leaves the zoom.
-    Back = "back", "leave zoom", Main, ["esc"], None, always;
-    /// Picks the method that is drawn and the methods that run.
-    Methods = "methods", "pick methods", Main, ["m"], Some(("methods", 11)), experiment;
-    /// Draws the next method.
-    NextMethod = "next-method", "next method", Main, ["]"], None, experiment;
-    /// Draws the previous method.
-    PreviousMethod = "previous-method", "previous method", Main, ["["], None, experiment;
-    /// Draws the next model of the run.
-    NextModel = "next-model", "next model", Main, ["v"], None, |s| experiment(s) && s.run_models().len() > 1;
-    /// Switches between the oracles that judge.
-    Oracle = "oracle", "switch oracle", Main, ["o"], Some(("oracle", 12)), experiment;
-    /// Shows the next example.
-    NextExample = "next-example", "next example", Main, ["n"], Some(("example", 13)), |s| live(s) && experiment(s);
-    /// Shows the previous example.
-    PreviousExample = "previous-example", "previous example", Main, ["N"], Some(("example", 13)), |s| live(s) && experiment(s);
-    /// Switches the horizontal axis between linear and logarithmic.
-    Axis = "axis", "switch axis", Main, ["x"], None, experiment;
-    /// Switches between Braille dots, half blocks and ASCII.
-    Glyphs = "glyphs", "switch glyphs", Main, ["g"], None, always;
-    /// Shows the next theme.
-    Theme = "theme", "next theme", Main, ["T"], None, |s| s.themes.len() > 1;
-    /// Takes the changes of the setup back to what was run.
-    Undo = "undo-setup", "undo setup", Main, ["u"], None, |s| live(s) && s.changed();
-    /// Holds the run, or lets it go on.
-    Pause = "pause", "pause run", Main, ["p"], Some(("pause", 6)), State::busy;
-    /// Writes the figure of the focused pane as PNG, SVG and CSV.
-    Export = "export", "export figure", Main, ["e"], Some(("export", 7)), experiment;
-    /// Names the session.
-    Name = "name-session", "name session", Main, ["s"], Some(("save", 8)), live;
-    /// Says where the numbers of the focused pane come from and how to make them again.
-    Provenance = "provenance", "provenance", Main, ["i"], Some(("info", 15)), experiment;
-    /// Copies the numbers of the focused pane to the clipboard.
-    Copy = "copy", "copy numbers", Main, ["y"], None, experiment;
-    /// Lists what went wrong and what deserves a look.
-    Notices = "notices", "notices", Main, ["!"], None, always;
-    /// Opens the palette: every command by name.
-    Palette = "palette", "command palette", Main, [":"], Some(("palette", 5)), always;
-    /// Shows every key; type to search.
-    Help = "help", "help", Main, ["?"], Some(("help", 0)), always;
-    /// Goes to the interventions lab. In the setup pane a bare digit types into the slider instead.
-    Interventions = "lab-interventions", "interventions lab", Main, ["2", "alt-2"], None, always;
-    /// Goes to the list of models. In the setup pane a bare digit types into the slider instead.
-    Models = "lab-models", "models", Main, ["5", "alt-5"], None, always;
-    /// Goes to the data sets. In the setup pane a bare digit types into the slider instead.
-    Data = "lab-data", "data", Main, ["6", "alt-6"], None, always;
-    /// Ends the program; asks first where a run is in progress.
-    Quit = "quit", "quit", Main, ["q"], Some(("quit", 9)), always;
-    /// Cancels the run in progress, in the data lab what is asked about data; quits where there is neither, or when pressed again.
-    Interrupt = "cancel", "cancel, then quit", Always, ["ctrl-c"], Some(("cancel", 10)), always;
-    /// Loads the model under the cursor and describes it.
-    Inspect = "inspect-model", "inspect model", Models, ["i"], Some(("inspect", 4)), model;
-    /// Compares the model under the cursor with the numbers that another implementation left beside its weights.
-    Check = "check-model", "check model", Models, ["c"], Some(("check", 5)), model;
-    /// Adds a model: a folder in Hugging Face layout, a hub id, or any name that a spec takes.
-    AddModel = "add-model", "add model", Models, ["a"], Some(("add", 6)), |s| live(s) && s.view.lab == Lab::Models;
-    /// Scrolls the description of the model up.
-    DossierUp = "model-page-up", "scroll model up", Models, ["pageup"], None, |s| s.view.lab == Lab::Models;
-    /// Scrolls the description of the model down.
-    DossierDown = "model-page-down", "scroll model down", Models, ["pagedown"], None, |s| s.view.lab == Lab::Models;
-    /// Says what the data set under the cursor holds: its format, what was dropped, counts, splits and first rows.
-    InspectData = "inspect-data", "inspect data set", Data, ["i"], Some(("inspect", 4)), set;
-    /// Asks the data doctor what of the set under the cursor is unfit, with the vocabularies of the selected models.
-    DoctorData = "check-data", "examine data set", Data, ["c"], Some(("doctor", 5)), set;
-    /// Adds a data set: a file or a folder in any format that is known.
-    AddData = "add-data", "add data set", Data, ["a"], Some(("add", 6)), |s| live(s) && data(s);
-    /// Scrolls what is known of the data set up.
-    DataUp = "data-page-up", "scroll data up", Data, ["pageup"], None, data;
-    /// Scrolls what is known of the data set down.
-    DataDown = "data-page-down", "scroll data down", Data, ["pagedown"], None, data;
-    /// Holds the replay, or lets it go on.
-    ReplayPause = "replay-pause", "hold replay", Replay, ["space"], Some(("hold", 2)), replay;
-    /// Goes back five seconds of the recording.
-    SeekBack = "replay-back", "seek back", Replay, ["left"], Some(("seek", 3)), replay;
-    /// Goes on five seconds of the recording.
-    SeekForward = "replay-forward", "seek forward", Replay, ["right"], Some(("seek", 3)), replay;
-    /// Plays at half the speed.
-    Slower = "replay-slower", "slower", Replay, ["-"], Some(("speed", 4)), replay;
-    /// Plays at double speed.
-    Faster = "replay-faster", "faster", Replay, ["+"], Some(("speed", 4)), replay;
-    /// Moves up in the popup.
-    PopupUp = "popup-up", "up", Popup, ["k", "up"], Some(("move", 1)), always;
-    /// Moves down in the popup.
-    PopupDown = "popup-down", "down", Popup, ["j", "down"], Some(("move", 1)), always;
-    /// Moves up a page in the popup.
-    PopupPageUp = "popup-page-up", "page up", Popup, ["pageup"], None, always;
-    /// Moves down a page in the popup.
-    PopupPageDown = "popup-page-down", "page down", Popup, ["pagedown"], None, always;
-    /// Takes what the popup offers.
-    PopupAccept = "popup-accept", "accept", Popup, ["enter"], Some(("take", 2)), State::popup_accepts;
-    /// Marks the entry under the cursor.
-    PopupSelect = "popup-select", "mark", Popup, ["space"], Some(("mark", 3)), State::picking_methods;
-    /// Copies what the popup shows.
-    PopupCopy = "popup-copy", "copy", Popup, ["y"], Some(("copy", 4)), State::popup_copies;
-    /// Closes the popup.
-    PopupClose = "popup-close", "close", Popup, ["esc", "q"], Some(("close", 5)), always;
-    /// Takes what was typed.
-    Accept = "typing-accept", "accept", Typing, ["enter"], Some(("take", 1)), always;
-    /// Drops what was typed.
-    Cancel = "typing-cancel", "cancel", Typing, ["esc"], Some(("back", 2)), always;
-    /// Erases a character.
-    Erase = "typing-erase", "erase", Typing, ["backspace"], None, always;
-    /// Erases everything.
-    EraseAll = "typing-erase-all", "erase all", Typing, ["ctrl-u"], None, always;
-    /// Moves up a page in the list.
-    ListPageUp = "typing-page-up", "page up", Typing, ["pageup"], None, State::typing_in_list;
-    /// Moves down a page in the list.
-    ListPageDown = "typing-page-down", "page down", Typing, ["pagedown"], None, State::typing_in_list;
-    /// Moves up in the list.
-    ListUp = "typing-up", "up", Typing, ["up", "ctrl-p"], Some(("move", 3)), State::typing_in_list;
-    /// Moves down in the list.
-    ListDown = "typing-down", "down", Typing, ["down", "ctrl-n"], Some(("move", 3)), State::typing_in_list;
-}
+static EVERYWHERE: &[Entry] = rows! { Context::Everywhere;
+    "cancel", "cancel, then quit",
+        "Cancels what the screen has asked for, or the run; quits when nothing is left to cancel, or when pressed again.",
+        ["ctrl-c"], Some(("cancel", 10)), always => job::interrupt;
+};
 
-/// The table's entry of a command.
-pub fn entry(id: CommandId) -> &'static Entry {
-    // The enum and the table come from one macro, so the discriminant is the index.
-    &COMMANDS[id as usize]
+static REPLAY: &[Entry] = rows! { Context::Replay;
+    "replay-pause", "pause replay", "Pauses or resumes the replay.",
+        ["space"], Some(("pause", 2)), replayed => replay::pause;
+    "replay-back", "seek back", "Goes back five seconds in the recording.",
+        ["left"], Some(("seek", 3)), replayed => |s| replay::seek(s, -replay::SEEK);
+    "replay-forward", "seek forward", "Goes forward five seconds in the recording.",
+        ["right"], Some(("seek", 3)), replayed => |s| replay::seek(s, replay::SEEK);
+    "replay-slower", "slower", "Halves the speed of the replay.",
+        ["-"], Some(("speed", 4)), replayed => |s| replay::pace(s, 0.5);
+    "replay-faster", "faster", "Doubles the speed of the replay.",
+        ["+"], Some(("speed", 4)), replayed => |s| replay::pace(s, 2.0);
+};
+
+static POPUP: &[Entry] = rows! { Context::Popup;
+    "popup-up", "up", "Moves up in the popup.", ["k", "up"], Some(("move", 1)), always => |s| popup::travel(s, -1);
+    "popup-down", "down", "Moves down in the popup.",
+        ["j", "down"], Some(("move", 1)), always => |s| popup::travel(s, 1);
+    "popup-page-up", "page up", "Moves up a page in the popup.",
+        ["pageup"], None, always => |s| popup::travel(s, -popup::PAGE);
+    "popup-page-down", "page down", "Moves down a page in the popup.",
+        ["pagedown"], None, always => |s| popup::travel(s, popup::PAGE);
+    "popup-accept", "accept", "Takes the entry under the cursor.",
+        ["enter"], Some(("take", 2)), State::picking => popup::accept;
+    "popup-select", "mark", "Toggles the entry under the cursor.",
+        ["space"], Some(("mark", 3)), State::marking => popup::mark;
+    "popup-copy", "copy", "Copies what the popup shows.",
+        ["y"], Some(("copy", 4)), State::popup_copies => popup::copy;
+    "popup-close", "close", "Closes the popup.", ["esc", "q"], Some(("close", 5)), always => popup::close;
+};
+
+static TYPING: &[Entry] = rows! { Context::Typing;
+    "typing-accept", "accept", "Takes what was typed.", ["enter"], Some(("take", 1)), always => typing::accept;
+    "typing-cancel", "cancel", "Drops what was typed.", ["esc"], Some(("back", 2)), always => typing::cancel;
+    "typing-erase", "erase", "Erases a character.", ["backspace"], None, always => |s| typing::erase(s, false);
+    "typing-erase-all", "erase all", "Erases everything.", ["ctrl-u"], None, always => |s| typing::erase(s, true);
+    "typing-page-up", "page up", "Moves up a page in the list.",
+        ["pageup"], None, State::typing_in_list => |s| popup::travel(s, -popup::PAGE);
+    "typing-page-down", "page down", "Moves down a page in the list.",
+        ["pagedown"], None, State::typing_in_list => |s| popup::travel(s, popup::PAGE);
+    "typing-up", "up", "Moves up in the list.",
+        ["up", "ctrl-p"], Some(("move", 3)), State::typing_in_list => |s| popup::travel(s, -1);
+    "typing-down", "down", "Moves down in the list.",
+        ["down", "ctrl-n"], Some(("move", 3)), State::typing_in_list => |s| popup::travel(s, 1);
+};
+
+/// Every command, in the order of the help. A command's number is its place here.
+pub static COMMANDS: LazyLock<Vec<&'static Entry>> = LazyLock::new(|| {
+    let screens = SCREENS.iter().flat_map(|s| s.commands());
+    let frame = GLOBAL.iter().chain(SCREENS.iter().map(|s| s.tab())).chain(EVERYWHERE);
+    frame.chain(screens).chain(REPLAY).chain(POPUP).chain(TYPING).collect()
+});
+
+/// The number of a command.
+#[must_use]
+pub fn number_of(name: &str) -> Option<usize> {
+    COMMANDS.iter().position(|e| e.name == name)
 }
 
 /// The commands with their keys as a Markdown table, for the README.
+#[must_use]
 pub fn commands_markdown() -> String {
     let keymap = Keymap::default();
     let mut text = String::from("| keys | command | what it does |\n|---|---|---|\n");
-    for context in Context::ALL {
-        for entry in COMMANDS.iter().filter(|e| e.context == context) {
-            let keys: Vec<String> = keymap.keys(entry.id).iter().map(|k| format!("`{k}`")).collect();
-            text.push_str(&format!("| {} | {} | {} |\n", keys.join(" "), entry.name, entry.doc.trim()));
-        }
+    for entry in COMMANDS.iter() {
+        let keys: Vec<String> = keymap.keys(entry.name).iter().map(|k| format!("`{k}`")).collect();
+        text.push_str(&format!("| {} | {} | {} |\n", keys.join(" "), entry.name, entry.doc));
     }
     text
 }
 
 /// The contexts whose keys count now, the first one winning.
-pub fn contexts(state: &State) -> &'static [Context] {
-    if state.typing() {
-        &[Context::Typing, Context::Always]
+#[must_use]
+pub fn contexts(state: &State) -> Vec<Context> {
+    let mut contexts = if state.typing() {
+        vec![Context::Typing]
     } else if state.view.popup.is_some() {
-        &[Context::Popup, Context::Always]
-    } else if state.replay.is_some() {
-        &[Context::Replay, Context::Main, Context::Always]
+        vec![Context::Popup]
     } else {
-        match state.view.lab {
-            Lab::Models => &[Context::Models, Context::Main, Context::Always],
-            Lab::Data => &[Context::Data, Context::Main, Context::Always],
-            Lab::Interventions => &[Context::Main, Context::Always],
-        }
-    }
-}
-
-/// Whether a pane shows a figure.
-pub fn has_figure(pane: Pane) -> bool {
-    matches!(pane, Pane::Curves | Pane::Pareto)
+        let replay = state.replay.is_some().then_some(Context::Replay);
+        replay.into_iter().chain([Context::Screen(state.view.screen), Context::Global]).collect()
+    };
+    contexts.push(Context::Everywhere);
+    contexts
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::collections::BTreeMap;
+    use std::path::Path;
 
-    #[test]
-    fn the_table_is_in_the_order_of_the_identifiers() {
-        for (i, e) in COMMANDS.iter().enumerate() {
-            assert_eq!(e.id as usize, i, "{}", e.name);
-            assert_eq!(entry(e.id).name, e.name);
-        }
-    }
+    use super::*;
 
     #[test]
     fn names_are_unique_and_every_command_has_a_key_and_a_sentence() {
@@ -321,27 +274,19 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), COMMANDS.len());
-        for e in COMMANDS {
-            assert!(!e.keys.is_empty() && e.doc.trim().ends_with('.'), "{}", e.name);
+        for e in COMMANDS.iter() {
+            assert!(!e.keys.is_empty() && e.doc.ends_with('.') && e.doc.len() > 8, "{}", e.name);
         }
     }
 
     #[test]
-    fn no_key_means_two_things_at_once() {
-        // A replay may take keys of the main screen for itself; everything else must be free of clashes.
-        for together in [
-            &[Context::Main, Context::Always][..],
-            &[Context::Replay, Context::Always],
-            &[Context::Models, Context::Always],
-            &[Context::Data, Context::Always],
-            &[Context::Popup, Context::Always],
-            &[Context::Typing, Context::Always],
-        ] {
-            let mut seen = std::collections::BTreeMap::new();
-            for e in COMMANDS.iter().filter(|e| together.contains(&e.context)) {
+    fn no_key_means_two_things_in_one_context() {
+        for context in Context::all() {
+            let mut seen = BTreeMap::new();
+            for e in COMMANDS.iter().filter(|e| e.context == context || e.context == Context::Everywhere) {
                 for key in e.keys {
                     if let Some(other) = seen.insert(*key, e.name) {
-                        panic!("`{key}` is both {other} and {}", e.name);
+                        panic!("{context:?}: `{key}` is both {other} and {}", e.name);
                     }
                 }
             }
@@ -349,10 +294,65 @@ mod tests {
     }
 
     #[test]
+    fn a_screen_takes_only_those_keys_from_the_frame_that_are_listed_here() {
+        let taken: Vec<(&str, &str)> = COMMANDS
+            .iter()
+            .filter(|e| matches!(e.context, Context::Screen(_)))
+            .flat_map(|e| e.keys.iter().map(move |k| (*k, e.name)))
+            .filter(|(key, _)| GLOBAL.iter().any(|g| g.keys.contains(key)))
+            .collect();
+        let listed = [
+            ("enter", "home-take"),
+            ("i", "inspect-model"),
+            ("space", "select-model"),
+            ("i", "inspect-data"),
+        ];
+        assert_eq!(taken, listed);
+    }
+
+    #[test]
+    fn every_command_belongs_to_a_context_of_the_help() {
+        let all = Context::all();
+        for e in COMMANDS.iter() {
+            assert!(all.contains(&e.context), "{}", e.name);
+            assert_eq!(COMMANDS[number_of(e.name).unwrap()].name, e.name);
+        }
+        assert!(number_of("fly").is_none());
+        assert!(all.iter().all(|c| !c.title().is_empty()));
+    }
+
+    #[test]
     fn the_markdown_lists_every_command() {
         let text = commands_markdown();
-        for e in COMMANDS {
+        for e in COMMANDS.iter() {
             assert!(text.contains(&format!("| {} |", e.name)), "{}", e.name);
+        }
+    }
+
+    fn labels(folder: &Path, found: &mut Vec<(String, String)>) {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                labels(&path, found);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            for opening in ["label(\"", "key(\"", "short_label(\""] {
+                for part in text.split(opening).skip(1) {
+                    let name = part.split('"').next().unwrap_or_default();
+                    found.push((path.display().to_string(), name.to_owned()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_whose_key_a_text_names_exists() {
+        let mut found = Vec::new();
+        labels(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tui"), &mut found);
+        assert!(found.len() > 10);
+        for (path, name) in found.iter().filter(|(_, n)| !n.contains('{') && !n.contains(',')) {
+            assert!(number_of(name).is_some(), "{path}: `{name}` is no command");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::commands::{COMMANDS, CommandId, Context, entry};
+use super::commands::{COMMANDS, Context, Entry, number_of};
 use super::key::Key;
 use crate::base::Problem;
 use crate::base::text::printable;
@@ -28,26 +28,32 @@ impl Default for Keymap {
 }
 
 impl Keymap {
-    /// The keys of a command.
-    pub fn keys(&self, id: CommandId) -> &[Key] {
-        &self.keys[id as usize]
+    /// The keys of a command; none where there is no such command.
+    #[must_use]
+    pub fn keys(&self, name: &str) -> &[Key] {
+        number_of(name).map_or(&[], |i| &self.keys[i])
     }
 
     /// The command of a key in the first of the contexts that knows it.
-    pub fn command(&self, key: Key, contexts: &[Context]) -> Option<CommandId> {
+    #[must_use]
+    pub fn command(&self, key: Key, contexts: &[Context]) -> Option<&'static Entry> {
         contexts.iter().find_map(|context| {
-            COMMANDS
-                .iter()
-                .filter(|e| e.context == *context)
-                .find(|e| self.keys(e.id).contains(&key))
-                .map(|e| e.id)
+            let mut all = COMMANDS.iter().zip(&self.keys);
+            all.find(|(e, keys)| e.context == *context && keys.contains(&key)).map(|(e, _)| *e)
         })
     }
 
     /// The keys of a command as text, `h/left`.
-    pub fn label(&self, id: CommandId) -> String {
-        let keys: Vec<String> = self.keys(id).iter().map(Key::to_string).collect();
+    #[must_use]
+    pub fn label(&self, name: &str) -> String {
+        let keys: Vec<String> = self.keys(name).iter().map(Key::to_string).collect();
         keys.join("/")
+    }
+
+    /// The first key of a command as text.
+    #[must_use]
+    pub fn short_label(&self, name: &str) -> String {
+        self.keys(name).first().map_or(String::new(), Key::to_string)
     }
 
     /// The defaults patched by a file, with what is wrong in it. No file is no problem.
@@ -94,7 +100,7 @@ impl Keymap {
         };
         let mut named = Vec::new();
         for (name, texts) in &file.keys {
-            let Some(command) = COMMANDS.iter().find(|e| e.name == name) else {
+            let Some(command) = number_of(name) else {
                 let what = format!("`{}` is no command", printable(name));
                 report(what, "the help (?) lists the names of the commands");
                 continue;
@@ -110,33 +116,33 @@ impl Keymap {
                 report(format!("{name} has no key"), "its default keys still count");
                 continue;
             }
-            keymap.keys[command.id as usize] = keys;
-            named.push(command.id);
+            keymap.keys[command] = keys;
+            named.push(command);
         }
         keymap.settle(&named, &mut report);
         (keymap, problems)
     }
 
     /// Takes keys that two commands claim from the one that the user did not name, and reports what remains.
-    fn settle(&mut self, named: &[CommandId], report: &mut impl FnMut(String, &str)) {
+    fn settle(&mut self, named: &[usize], report: &mut impl FnMut(String, &str)) {
         for &winner in named {
-            for other in
-                COMMANDS.iter().filter(|e| e.id != winner && overlap(e.context, entry(winner).context))
-            {
-                let claimed = self.keys[winner as usize].clone();
-                let keys = &mut self.keys[other.id as usize];
+            let taken = COMMANDS[winner];
+            for (i, other) in COMMANDS.iter().enumerate().filter(|(i, e)| *i != winner && meet(taken, e)) {
+                let mut claimed = self.keys[winner].clone();
+                if other.context != taken.context && other.context != Context::Everywhere {
+                    // A screen's own key goes before the frame's by design; only a key that is new to the winner is meant.
+                    claimed.retain(|key| !taken.keys.contains(&key.to_string().as_str()));
+                }
+                let keys = &mut self.keys[i];
                 let Some(key) = keys.iter().copied().find(|k| claimed.contains(k)) else { continue };
-                let name = entry(winner).name;
-                if named.contains(&other.id) {
-                    if winner < other.id {
-                        report(
-                            format!("`{key}` is given to both {name} and {}", other.name),
-                            "give each its own key",
-                        );
+                if named.contains(&i) {
+                    if winner < i {
+                        let what = format!("`{key}` is given to both {} and {}", taken.name, other.name);
+                        report(what, "give each its own key");
                     }
                 } else {
                     keys.retain(|k| !claimed.contains(k));
-                    let what = format!("`{key}` now means {name} and no longer {}", other.name);
+                    let what = format!("`{key}` now means {} and no longer {}", taken.name, other.name);
                     report(what, "name both commands in the keymap to silence this");
                 }
             }
@@ -144,9 +150,11 @@ impl Keymap {
     }
 }
 
-/// Whether keys of two contexts can meet.
-fn overlap(a: Context, b: Context) -> bool {
-    a == b || a == Context::Always || b == Context::Always
+/// Whether a key that is given to `winner` must be taken from `other`: their contexts meet, and `winner` does not go first anyway.
+fn meet(winner: &Entry, other: &Entry) -> bool {
+    let (a, b) = (winner.context, other.context);
+    let beneath = matches!((a, b), (Context::Global, Context::Screen(_)));
+    a == b || a == Context::Everywhere || b == Context::Everywhere || beneath
 }
 
 #[cfg(test)]
@@ -156,8 +164,8 @@ mod tests {
     #[test]
     fn every_default_key_parses() {
         let keymap = Keymap::default();
-        for e in COMMANDS {
-            assert_eq!(keymap.keys(e.id).len(), e.keys.len(), "{}", e.name);
+        for e in COMMANDS.iter() {
+            assert_eq!(keymap.keys(e.name).len(), e.keys.len(), "{}", e.name);
         }
     }
 
@@ -165,7 +173,7 @@ mod tests {
     fn the_shipped_keymap_spells_out_the_defaults() {
         let (keymap, problems) = Keymap::parse(DEFAULT_TOML, "shipped");
         assert_eq!((keymap, problems), (Keymap::default(), Vec::new()));
-        for e in COMMANDS {
+        for e in COMMANDS.iter() {
             assert!(DEFAULT_TOML.contains(&format!("\n{} = [", e.name)), "{} is missing", e.name);
         }
     }
@@ -173,8 +181,9 @@ mod tests {
     #[test]
     fn a_user_key_wins_and_the_loss_is_reported() {
         let (keymap, problems) = Keymap::parse("[keys]\nrun = [\"r\", \"q\"]", "mine");
-        assert_eq!(keymap.command("q".parse().unwrap(), &[Context::Main]), Some(CommandId::Run));
-        assert_eq!(keymap.label(CommandId::Run), "r/q");
+        let command = keymap.command("q".parse().unwrap(), &[Context::Global]);
+        assert_eq!(command.map(|e| e.name), Some("run"));
+        assert_eq!((keymap.label("run"), keymap.short_label("run")), ("r/q".into(), "r".into()));
         assert!(problems[0].what.contains("no longer quit"), "{problems:?}");
     }
 
@@ -183,8 +192,8 @@ mod tests {
         let text =
             "[keys]\nzoom = [\"hyper-z\"]\nfly = [\"f\"]\nhelp = [\"f1\"]\nrun = [\"f2\"]\npause = [\"f2\"]";
         let (keymap, problems) = Keymap::parse(text, "mine");
-        assert_eq!(keymap.label(CommandId::Help), "f1");
-        assert_eq!(keymap.label(CommandId::Zoom), "z");
+        assert_eq!(keymap.label("help"), "f1");
+        assert_eq!(keymap.label("zoom"), "z");
         let all: String = problems.iter().map(ToString::to_string).collect();
         for part in ["hyper-z", "`fly` is no command", "both run and pause"] {
             assert!(all.contains(part), "{all}");
@@ -192,5 +201,23 @@ mod tests {
         let (keymap, problems) = Keymap::parse("[keys\nrun", "mine");
         assert_eq!(keymap, Keymap::default());
         assert!(problems[0].what.contains("line 1"), "{problems:?}");
+    }
+
+    #[test]
+    fn a_key_given_to_the_frame_is_taken_from_the_screens_unless_it_was_its_default() {
+        let methods = || "m".parse().unwrap();
+        let (keymap, problems) = Keymap::parse("[keys]\nzoom = [\"m\"]", "mine");
+        for screen in crate::tui::screens::labs() {
+            let command = keymap.command(methods(), &[Context::Screen(screen.id()), Context::Global]);
+            assert_eq!(command.map(|e| e.name), Some("zoom"), "{problems:?}");
+        }
+        let (keymap, problems) = Keymap::parse("[keys]\nprovenance = [\"i\"]", "mine");
+        assert_eq!((keymap, problems), (Keymap::default(), Vec::new()), "`i` inspects a model as before");
+    }
+
+    #[test]
+    fn a_command_that_does_not_exist_has_no_keys() {
+        assert!(Keymap::default().keys("fly").is_empty());
+        assert_eq!(Keymap::default().label("fly"), "");
     }
 }

@@ -3,17 +3,17 @@
 //! ```text
 //! wide                                        folded
 //! ┌ title ─────────────────────────────────┐  ┌ title ──────────┐
-//! │ Setup  │ Curves                        │  │ tabs            │
-//! │        │                               │  │ the focused     │
-//! │        ├───────────────┬───────────────┤  │ pane            │
-//! │ Probes │ Pareto        │ Example       │  │                 │
+//! │ the panes as the screen lays them out   │  │ tabs            │
+//! │                                         │  │ the focused     │
+//! │                                         │  │ pane            │
 //! ├ progress ──────────────────────────────┤  ├ progress ───────┤
 //! └ footer ────────────────────────────────┘  └ footer ─────────┘
 //! ```
 
 use ratatui::layout::{Constraint, Layout as Split, Rect};
 
-use super::state::{Pane, Row, State};
+use super::screen::Pane;
+use super::state::State;
 
 /// Smallest screen on which panes are drawn.
 pub const SMALLEST: (u16, u16) = (40, 10);
@@ -38,45 +38,34 @@ pub struct Layout {
 }
 
 /// Lays the screen out; none where it is too small.
+#[must_use]
 pub fn compute(state: &State) -> Option<Layout> {
     let (columns, rows) = state.view.size;
     if columns < SMALLEST.0 || rows < SMALLEST.1 {
         return None;
     }
-    let screen = Rect::new(0, 0, columns, rows);
-    let folded = columns < WIDE.0 || rows < WIDE.1;
-    let tab_rows = u16::from(folded || state.view.zoom);
+    let shown = state.screen();
+    let small = columns < WIDE.0 || rows < WIDE.1;
+    let tabbed = shown.folds() && (small || state.here().zoom);
     let [title, tabs, body, progress, footer] = Split::vertical([
         Constraint::Length(1),
-        Constraint::Length(tab_rows),
+        Constraint::Length(u16::from(tabbed)),
         Constraint::Fill(1),
         Constraint::Length(1),
         Constraint::Length(1),
     ])
-    .areas(screen);
-    let panes = if tab_rows == 1 { vec![(state.view.focus, body)] } else { wide(body, state) };
-    Some(Layout { title, tabs: (tab_rows == 1).then_some(tabs), body, panes, progress, footer })
-}
-
-fn wide(body: Rect, state: &State) -> Vec<(Pane, Rect)> {
-    let side = if body.width >= 150 { 40 } else { 31 };
-    let [left, right] = Split::horizontal([Constraint::Length(side), Constraint::Fill(1)]).areas(body);
-    // The probes take what the setup leaves, at least a third.
-    let wanted = state.rows().len() as u16 + 2;
-    let setup_rows = wanted.min(body.height * 2 / 3);
-    let [setup, probes] = Split::vertical([Constraint::Length(setup_rows), Constraint::Fill(1)]).areas(left);
-    let [curves, below] = Split::vertical([Constraint::Fill(3), Constraint::Fill(2)]).areas(right);
-    let [pareto, example] = Split::horizontal([Constraint::Fill(5), Constraint::Fill(6)]).areas(below);
-    vec![
-        (Pane::Setup, setup),
-        (Pane::Curves, curves),
-        (Pane::Pareto, pareto),
-        (Pane::Example, example),
-        (Pane::Probes, probes),
-    ]
+    .areas(Rect::new(0, 0, columns, rows));
+    let panes = if tabbed { vec![(state.here().focus, body)] } else { shown.layout(state, body) };
+    Some(Layout { title, tabs: tabbed.then_some(tabs), body, panes, progress, footer })
 }
 
 impl Layout {
+    /// Everything between title and progress.
+    #[must_use]
+    pub fn under_title(&self) -> Rect {
+        self.tabs.map_or(self.body, |tabs| tabs.union(self.body))
+    }
+
     /// The rectangle of a pane, where it is drawn.
     pub fn pane(&self, pane: Pane) -> Option<Rect> {
         self.panes.iter().find(|(p, _)| *p == pane).map(|(_, rect)| *rect)
@@ -117,30 +106,76 @@ pub fn scrolled(cursor: usize, rows: usize, height: usize) -> usize {
     cursor.saturating_sub(height / 2).min(rows - height)
 }
 
-/// The row of the setup pane at a cell: its index, the row, and its line.
-pub fn setup_row_at(state: &State, pane: Rect, y: u16) -> Option<(usize, Row, Rect)> {
-    let inner = inside(pane);
-    let rows = state.rows();
-    let first = scrolled(state.view.row, rows.len(), inner.height.into());
-    let line = y.checked_sub(inner.y).filter(|l| *l < inner.height)?;
-    let index = first + usize::from(line);
-    let row = *rows.get(index)?;
-    Some((index, row, Rect { y, height: 1, ..inner }))
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::tui::catalog::Catalog;
+    use crate::tui::screens::SCREENS;
     use crate::tui::state::Start;
+
+    fn state(columns: u16, rows: u16) -> State {
+        State::new(Start { size: (columns, rows), ..Start::new() })
+    }
+
+    #[test]
+    fn a_wide_screen_shows_every_pane_and_a_small_one_a_tab_for_each() {
+        for screen in SCREENS {
+            let mut wide = state(120, 40);
+            wide.show(screen.id());
+            let layout = compute(&wide).unwrap();
+            assert_eq!(layout.panes.len(), screen.panes().len(), "{}", screen.title());
+            assert!(screen.panes().iter().all(|p| layout.pane(*p).is_some()), "{}", screen.title());
+            assert!(layout.tabs.is_none());
+            let mut small = state(80, 24);
+            small.show(screen.id());
+            let layout = compute(&small).unwrap();
+            assert_eq!(layout.tabs.is_some(), screen.folds(), "{}", screen.title());
+            if screen.folds() {
+                assert_eq!(layout.panes, [(screen.first(), layout.body)]);
+            }
+            let mut tiny = state(20, 5);
+            tiny.show(screen.id());
+            assert_eq!(compute(&tiny), None);
+        }
+    }
+
+    #[test]
+    fn title_panes_progress_and_footer_fill_the_screen() {
+        for (columns, rows) in [(120, 40), (80, 24), (40, 10)] {
+            let layout = compute(&state(columns, rows)).unwrap();
+            assert_eq!((layout.title.y, layout.under_title().y), (0, 1));
+            assert_eq!((layout.progress.y, layout.footer.y), (rows - 2, rows - 1));
+            assert_eq!(layout.under_title().height, rows - 3);
+        }
+    }
+
+    #[test]
+    fn a_cell_belongs_to_the_pane_that_covers_it() {
+        let layout = compute(&state(120, 40)).unwrap();
+        for (pane, rect) in &layout.panes {
+            assert_eq!(layout.pane_at(rect.x, rect.y), Some((*pane, *rect)));
+            assert_eq!(layout.pane_at(rect.right() - 1, rect.bottom() - 1), Some((*pane, *rect)));
+        }
+        assert_eq!(layout.pane_at(0, 0), None, "the title is no pane");
+    }
+
+    #[test]
+    fn the_track_of_a_slider_leaves_room_for_its_label_and_value() {
+        let line = Rect::new(3, 2, 29, 1);
+        assert_eq!(track(line), (3 + LABEL, 29 - LABEL - VALUE - 1));
+        assert_eq!(track(Rect::new(0, 0, 5, 1)).1, 0, "no room, no track");
+        assert_eq!(inside(Rect::new(0, 0, 1, 1)).area(), 0);
+    }
 
     proptest! {
         #[test]
-        fn panes_stay_on_the_screen_and_apart(columns in 0u16..300, rows in 0u16..120, zoom: bool) {
-            let mut state = State::new(Start { size: (columns, rows), ..Start::new(Catalog::sample()) });
-            state.view.zoom = zoom;
+        fn panes_stay_on_the_screen_and_apart(
+            columns in 0u16..300, rows in 0u16..120, zoom: bool, which in 0..SCREENS.len(),
+        ) {
+            let mut state = state(columns, rows);
+            state.show(SCREENS[which].id());
+            state.here_mut().zoom = zoom;
             if let Some(layout) = compute(&state) {
                 let screen = Rect::new(0, 0, columns, rows);
                 for (i, (_, a)) in layout.panes.iter().enumerate() {

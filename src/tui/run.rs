@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::io;
-use std::path::PathBuf;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,17 +14,22 @@ use ratatui::backend::Backend;
 use thiserror::Error;
 use tokio::sync::mpsc::{Receiver, UnboundedSender, unbounded_channel};
 
-use super::action::{Action, Effect, Mouse, MouseKind, ReplayControl};
+use super::action::{Action, Effect, Existing, Exported, Mouse, MouseKind, ReplayControl};
 use super::panes;
 use super::recording::Recorder;
 use super::reduce::reduce;
-use super::state::{Start, State};
+use super::screens::SCREENS;
+use super::state::{ReplayState, Start, State};
 use crate::base::Problem;
+use crate::base::text::printable;
 use crate::engine::Engine;
 use crate::engine::board::Board;
-use crate::engine::message::{Command, Event, Notice};
+use crate::engine::message::{Command, Event, Notice, NoticeLevel};
 use crate::figure::Figure;
+use crate::lab::Spec;
+use crate::session::format::{Item as Line, Session};
 use crate::session::replay::{Recorded, Step};
+use crate::session::shelf;
 
 /// Shortest time between two frames that the engine asked for.
 const FRAME: Duration = Duration::from_millis(33);
@@ -43,15 +48,30 @@ pub enum Source {
     Replay(Recorded),
 }
 
-/// Writes a figure to files and says which; runs outside the loop's thread.
-pub type Exporter = Arc<dyn Fn(&Figure) -> Result<Vec<PathBuf>, Problem> + Send + Sync>;
+/// What the loop has done outside its own thread.
+#[derive(Clone)]
+pub struct Outside {
+    /// Writes a figure to files and says which; asks first where they are there already.
+    pub export: Exporter,
+    /// Lists the recorded sessions, newest first.
+    pub sessions: Lister,
+    /// Reads a recorded session.
+    pub read: Reader,
+}
+
+/// See [`Outside::export`].
+pub type Exporter = Arc<dyn Fn(&Figure, Existing) -> Result<Exported, Problem> + Send + Sync>;
+/// See [`Outside::sessions`].
+pub type Lister = Arc<dyn Fn() -> Result<Vec<shelf::Recorded>, Problem> + Send + Sync>;
+/// See [`Outside::read`].
+pub type Reader = Arc<dyn Fn(&Path) -> Result<Session, Problem> + Send + Sync>;
 
 /// What the loop needs beside a source.
 pub struct Options {
     /// What the state starts from; its size is taken from the terminal.
     pub start: Start,
-    /// Writes figures.
-    pub export: Exporter,
+    /// Writes figures, lists and reads sessions.
+    pub outside: Outside,
     /// Puts text on the clipboard.
     pub copy: Box<dyn FnMut(&str)>,
     /// Called with true before and with false after each frame, for synchronized updates.
@@ -109,12 +129,13 @@ where
     I: Stream<Item = io::Result<Input>> + Unpin,
 {
     let size = terminal.size().map_err(io::Error::other)?;
-    let Options { start, export, copy, frame, notices, mut stop } = options;
+    let Options { start, outside, copy, frame, notices, mut stop } = options;
     let (results_in, mut results) = unbounded_channel();
     let mut app = App {
         state: State::new(Start { size: (size.width, size.height), ..start }),
         link: Link::new(source),
-        export,
+        over: None,
+        outside,
         copy,
         frame,
         results: results_in,
@@ -129,6 +150,7 @@ where
     app.dispatch(Action::Start);
     let mut pace = Pace { drawn: Instant::now(), wanted: Some(FRAME) };
     let mut feed = app.link.take();
+    let mut over = Feed::Closed;
     let mut next_tick = Instant::now() + TICK;
     let reason = loop {
         let due = pace.due();
@@ -149,17 +171,21 @@ where
                     pace.want(INPUT_FRAME);
                 }
             },
-            Some(action) = results.recv() => {
-                app.dispatch(action);
+            Some(done) = results.recv() => {
+                app.on_done(done, &mut over);
                 pace.want(INPUT_FRAME);
             }
             items = feed.next() => {
                 app.take(items, &mut feed);
                 pace.want(FRAME);
             }
+            item = over.next() => {
+                app.take_over(item, &mut over);
+                pace.want(FRAME);
+            }
             () = tokio::time::sleep_until(next_tick.into()), if animated => {
                 next_tick = Instant::now() + TICK;
-                app.dispatch(Action::Tick);
+                app.on_top(Action::Tick);
                 pace.want(FRAME);
             }
             () = tokio::time::sleep_until(due.unwrap_or(next_tick).into()), if due.is_some() => {}
@@ -281,13 +307,28 @@ impl Link {
     }
 }
 
+/// A recorded session that is replayed on top of the live program, which goes on beneath.
+struct Over {
+    state: State,
+    recorded: Recorded,
+}
+
+/// Something that was done outside the loop's thread.
+enum Done {
+    /// It is an action.
+    Action(Box<Action>),
+    /// A session was read, to be replayed under this name.
+    Opened(String, Box<Session>),
+}
+
 struct App {
     state: State,
     link: Link,
-    export: Exporter,
+    over: Option<Over>,
+    outside: Outside,
     copy: Box<dyn FnMut(&str)>,
     frame: Box<dyn FnMut(bool)>,
-    results: UnboundedSender<Action>,
+    results: UnboundedSender<Done>,
     started: Instant,
     /// The screen may hold anything: the next frame is drawn whole.
     repaint: bool,
@@ -301,8 +342,8 @@ impl App {
     {
         // The size may have changed without an event, for example while the program was stopped.
         let size = terminal.size().map_err(io::Error::other)?;
-        if (size.width, size.height) != self.state.view.size {
-            self.dispatch(Action::Resize(size.width, size.height));
+        if (size.width, size.height) != self.top().view.size {
+            self.on_top(Action::Resize(size.width, size.height));
         }
         (self.frame)(true);
         if std::mem::take(&mut self.repaint) {
@@ -310,15 +351,15 @@ impl App {
             terminal.backend_mut().clear().map_err(io::Error::other)?;
             terminal.swap_buffers();
         }
-        let drawn = terminal.draw(|frame| panes::draw(frame, &self.state)).map(|_| ());
+        let top = self.over.as_ref().map_or(&self.state, |over| &over.state);
+        let drawn = terminal.draw(|frame| panes::draw(frame, top)).map(|_| ());
         (self.frame)(false);
         drawn.map_err(|e| TuiError::Terminal(io::Error::other(e)))
     }
 
-    /// Whether something moves on the screen without events.
-    fn animated(&self) -> bool {
-        let held = self.state.board.job().is_some_and(|job| job.held);
-        self.state.busy() && !held || self.state.data_waiting().is_some()
+    /// What is shown.
+    fn top(&self) -> &State {
+        self.over.as_ref().map_or(&self.state, |over| &over.state)
     }
 
     /// Takes in what was typed, up to an error of the terminal.
@@ -334,33 +375,66 @@ impl App {
                 Err(error) => failed = Err(error),
             }
         }
-        actions.into_iter().for_each(|action| self.dispatch(action));
+        actions.into_iter().for_each(|action| self.on_top(action));
         failed
     }
 
+    /// Whether something moves on the screen without events.
+    fn animated(&self) -> bool {
+        let state = self.top();
+        let held = state.board.job().is_some_and(|job| job.held);
+        state.busy() && !held || SCREENS.iter().any(|s| s.waiting(state).is_some())
+    }
+
+    /// Folds an action into the live state.
     fn dispatch(&mut self, action: Action) {
-        let mut effects = reduce(&mut self.state, action);
+        let effects = reduce(&mut self.state, action);
+        self.carry_out(effects, false);
+    }
+
+    /// Folds an action into the state that is shown.
+    fn on_top(&mut self, action: Action) {
+        let over = self.over.is_some();
+        let effects = reduce(self.over.as_mut().map_or(&mut self.state, |over| &mut over.state), action);
+        self.carry_out(effects, over);
+    }
+
+    fn carry_out(&mut self, mut effects: Vec<Effect>, over: bool) {
         while !effects.is_empty() {
             let mut further = Vec::new();
             for effect in effects {
-                for action in self.perform(effect) {
-                    further.extend(reduce(&mut self.state, action));
+                for action in self.perform(effect, over) {
+                    let state = self.over.as_mut().filter(|_| over).map_or(&mut self.state, |o| &mut o.state);
+                    further.extend(reduce(state, action));
                 }
             }
             effects = further;
         }
     }
 
-    fn perform(&mut self, effect: Effect) -> Vec<Action> {
+    /// Carries out an effect of the live state, or of the replay on top.
+    fn perform(&mut self, effect: Effect, over: bool) -> Vec<Action> {
         match effect {
-            Effect::Send(command) => return self.link.send(&command, self.started),
-            Effect::Export(figure) => {
-                // Rendering takes longer than a frame.
-                let (export, results) = (self.export.clone(), self.results.clone());
-                tokio::task::spawn_blocking(move || {
-                    // The loop may have ended meanwhile; then nobody waits for the answer.
-                    let _ = results.send(Action::Exported(export(&figure)));
+            Effect::Send(command) if !over => return self.link.send(&command, self.started),
+            Effect::Send(_) => {}
+            Effect::Export(figure, existing) => {
+                let export = self.outside.export.clone();
+                self.spawn(move || Done::of(Action::Exported(export(&figure, existing))));
+            }
+            Effect::ListSessions => {
+                let list = self.outside.sessions.clone();
+                self.spawn(move || Done::of(Action::Sessions(list())));
+            }
+            Effect::OpenSession(path) => {
+                let read = self.outside.read.clone();
+                self.spawn(move || match read(&path) {
+                    Ok(session) => Done::Opened(called(&path), Box::new(session)),
+                    Err(problem) => Done::of(Action::Notice(error(problem))),
                 });
+            }
+            Effect::ResumeSession(path) => {
+                let read = self.outside.read.clone();
+                self.spawn(move || Done::of(Action::Resumed(read(&path).and_then(|s| last_spec(&path, &s)))));
             }
             Effect::NameSession(name) => {
                 let unrecorded = || Problem {
@@ -375,19 +449,80 @@ impl App {
                 return vec![Action::Named(result)];
             }
             Effect::Copy(text) => (self.copy)(&text),
-            Effect::Replay(control) => {
-                if let Link::Replay(recorded) = &self.link {
-                    let replay = recorded.control();
-                    match control {
-                        ReplayControl::Pause(hold) => replay.pause(hold),
-                        ReplayControl::Seek(t) => replay.seek(t),
-                        ReplayControl::Speed(speed) => replay.speed(speed),
-                    }
-                }
-            }
+            Effect::Replay(control) => self.steer(control),
+            Effect::Quit if over => self.over = None,
             Effect::Quit => self.quit = true,
         }
         Vec::new()
+    }
+
+    /// Does something that takes longer than a frame.
+    fn spawn(&self, work: impl FnOnce() -> Done + Send + 'static) {
+        let results = self.results.clone();
+        tokio::task::spawn_blocking(move || {
+            // The loop may have ended meanwhile; then nobody waits for the answer.
+            let _ = results.send(work());
+        });
+    }
+
+    fn steer(&mut self, control: ReplayControl) {
+        let recorded = match (&self.over, &self.link) {
+            (Some(over), _) => &over.recorded,
+            (None, Link::Replay(recorded)) => recorded,
+            _ => return,
+        };
+        let replay = recorded.control();
+        match control {
+            ReplayControl::Pause(hold) => replay.pause(hold),
+            ReplayControl::Seek(t) => replay.seek(t),
+            ReplayControl::Speed(speed) => replay.speed(speed),
+        }
+    }
+
+    /// Takes in what was done outside. A session that was read is shown on top of what is there.
+    fn on_done(&mut self, done: Done, feed: &mut Feed) {
+        match done {
+            Done::Action(action) => self.on_top(*action),
+            Done::Opened(name, session) => {
+                let losses = session.losses.sentences();
+                let top = self.top();
+                let start = Start {
+                    spec: session.header.spec.clone().unwrap_or_else(|| Start::new().spec),
+                    keymap: top.keymap.clone(),
+                    themes: top.themes.clone(),
+                    glyphs: top.view.glyphs,
+                    size: top.view.size,
+                    recording: None,
+                    replay: Some(ReplayState::new(name.clone(), session.duration(), 1.0)),
+                };
+                let mut state = State::new(start);
+                state.view.theme = top.view.theme;
+                let mut recorded = Recorded::new(Arc::new(*session), 1.0);
+                *feed = recorded.take_steps().map_or(Feed::Closed, Feed::Steps);
+                self.over = Some(Over { state, recorded });
+                for what in losses {
+                    let hint = "the rest of the recording is shown".into();
+                    let problem = Problem { what, r#where: name.clone(), hint };
+                    self.on_top(Action::Notice(Notice { level: NoticeLevel::Warning, problem }));
+                }
+                let quit = self.top().keymap.label("quit");
+                if let Some(over) = &mut self.over {
+                    over.state.view.toast = Some(format!("replay of {}; {quit} leaves it", printable(&name)));
+                }
+            }
+        }
+    }
+
+    /// Takes in an item of the replay on top and all others that wait already.
+    fn take_over(&mut self, first: Item, feed: &mut Feed) {
+        let mut next = Some(first);
+        while let (Some(Item::Step(step)), true) = (next.take(), self.over.is_some()) {
+            self.on_top(Action::Played(step));
+            next = feed.try_next();
+        }
+        if self.over.is_none() || matches!(next, Some(Item::End)) {
+            *feed = Feed::Closed;
+        }
     }
 
     /// Takes in an item of the source and all others that wait already.
@@ -414,6 +549,35 @@ impl App {
             next = if taken < BATCH && !self.quit { feed.try_next() } else { None };
         }
     }
+}
+
+impl Done {
+    fn of(action: Action) -> Self {
+        Done::Action(Box::new(action))
+    }
+}
+
+fn error(problem: Problem) -> Notice {
+    Notice { level: NoticeLevel::Error, problem }
+}
+
+/// The name of a session by its file.
+fn called(path: &Path) -> String {
+    let file = path.file_name().map_or_else(String::new, |f| f.to_string_lossy().into_owned());
+    file.strip_suffix(crate::session::name::EXTENSION).unwrap_or(&file).to_owned()
+}
+
+/// The spec that a session ran last, or else the one that it set out with.
+fn last_spec(path: &Path, session: &Session) -> Result<Box<Spec>, Problem> {
+    let ran = session.entries.iter().rev().find_map(|entry| match &entry.item {
+        Line::Command(Command::Run { spec, .. }) => Some((**spec).clone()),
+        _ => None,
+    });
+    ran.or_else(|| session.header.spec.clone()).map(Box::new).ok_or_else(|| Problem {
+        what: "the session ran nothing that this version can set up".into(),
+        r#where: path.display().to_string(),
+        hint: "replay it, or pick another one".into(),
+    })
 }
 
 /// An input event as an action; none for what does not concern us.

@@ -3,48 +3,52 @@
 use nucleo_matcher::pattern::{CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-use super::commands::{COMMANDS, CommandId, Context, Entry};
+use super::commands::{COMMANDS, Context, Entry};
 use super::keymap::Keymap;
 use super::state::State;
 
 /// A line of the help.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub enum HelpLine {
     /// The heading of a context.
     Heading(Context),
     /// A command.
-    Command(CommandId),
+    Command(&'static Entry),
 }
 
 /// The commands of the palette that match, best first; all of them for an empty query.
-pub fn palette(state: &State, query: &str) -> Vec<CommandId> {
-    let offered = |e: &&Entry| {
-        matches!(e.context, Context::Main | Context::Models | Context::Replay | Context::Always)
-            && e.id != CommandId::Palette
-            && (e.enabled)(state)
-    };
-    let mut ranked: Vec<(u32, CommandId)> = Vec::new();
+#[must_use]
+pub fn palette(state: &State, query: &str) -> Vec<&'static Entry> {
+    let here = [Context::Global, Context::Everywhere, Context::Replay, Context::Screen(state.view.screen)];
+    let offered =
+        |e: &&&'static Entry| here.contains(&e.context) && e.name != "palette" && (e.enabled)(state);
+    let mut ranked: Vec<(u32, &'static Entry)> = Vec::new();
     let mut score = scorer(query);
     for entry in COMMANDS.iter().filter(offered) {
         if let Some(score) = score(&format!("{} {}", entry.name, entry.title)) {
-            ranked.push((score, entry.id));
+            ranked.push((score, entry));
         }
     }
     // A stable sort keeps the table's order among equals.
     ranked.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
-    ranked.into_iter().map(|(_, id)| id).collect()
+    ranked.into_iter().map(|(_, entry)| entry).collect()
 }
 
 /// The lines of the help that match, under the headings of their contexts.
+#[must_use]
 pub fn help(keymap: &Keymap, query: &str) -> Vec<HelpLine> {
     let mut lines = Vec::new();
     let mut score = scorer(query);
-    for context in Context::ALL {
+    for context in Context::all() {
+        let heading = context.title();
         let matching: Vec<HelpLine> = COMMANDS
             .iter()
             .filter(|e| e.context == context)
-            .filter(|e| score(&format!("{} {} {} {}", keymap.label(e.id), e.name, e.title, e.doc)).is_some())
-            .map(|e| HelpLine::Command(e.id))
+            .filter(|e| {
+                let text = format!("{} {} {} {} {heading}", keymap.label(e.name), e.name, e.title, e.doc);
+                score(&text).is_some()
+            })
+            .map(|e| HelpLine::Command(e))
             .collect();
         if !matching.is_empty() {
             lines.push(HelpLine::Heading(context));
@@ -65,22 +69,43 @@ fn scorer(query: &str) -> impl FnMut(&str) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::catalog::Catalog;
     use crate::tui::state::Start;
+
+    fn names(found: &[&'static Entry]) -> Vec<&'static str> {
+        found.iter().map(|e| e.name).collect()
+    }
+
+    fn commands(lines: &[HelpLine]) -> Vec<&'static str> {
+        let name = |line: &HelpLine| if let HelpLine::Command(e) = line { Some(e.name) } else { None };
+        lines.iter().filter_map(name).collect()
+    }
 
     #[test]
     fn the_palette_finds_by_fragments_and_offers_only_what_can_be_done() {
-        let state = State::new(Start::new(Catalog::sample()));
-        assert_eq!(palette(&state, "exfig")[0], CommandId::Export);
-        assert!(!palette(&state, "").contains(&CommandId::ReplayPause));
+        let state = State::new(Start::new());
+        assert_eq!(palette(&state, "exfig")[0].name, "export");
+        let all = names(&palette(&state, ""));
+        assert!(!all.contains(&"replay-pause") && !all.contains(&"palette"));
         assert!(palette(&state, "zzzz").is_empty());
     }
 
     #[test]
-    fn the_help_is_searched_by_key_and_by_word() {
+    fn the_palette_opens_every_screen_and_offers_no_commands_of_another() {
+        let state = State::new(Start::new());
+        let all = names(&palette(&state, ""));
+        for screen in crate::tui::screens::SCREENS {
+            assert!(all.contains(&screen.tab().name), "{}", screen.title());
+        }
+        assert!(!all.contains(&"inspect-model") && !all.contains(&"popup-up"));
+    }
+
+    #[test]
+    fn the_help_is_searched_by_key_by_word_and_by_screen() {
         let keymap = Keymap::default();
-        assert_eq!(help(&keymap, "").len(), COMMANDS.len() + Context::ALL.len());
-        assert!(help(&keymap, "clipboard").contains(&HelpLine::Command(CommandId::Copy)));
-        assert!(help(&keymap, "ctrl-c").contains(&HelpLine::Command(CommandId::Interrupt)));
+        assert_eq!(help(&keymap, "").len(), COMMANDS.len() + Context::all().len());
+        assert!(commands(&help(&keymap, "clipboard")).contains(&"copy"));
+        assert!(commands(&help(&keymap, "ctrl-c")).contains(&"cancel"));
+        assert!(commands(&help(&keymap, "popup")).contains(&"popup-close"));
+        assert!(help(&keymap, "zzzz").is_empty());
     }
 }

@@ -5,18 +5,18 @@ use probity::engine::data::DataQuestion;
 use probity::engine::inspection::{CheckRow, Inspection};
 use probity::engine::message::{
     Answer, Command, EngineInfo, Event, ModelAnswer, ModelInfo, ModelQuestion, Outcome, Progress, Question,
-    Ticket,
 };
 use probity::lab::interventions::Spec;
 use probity::lab::interventions::finding::{
     BehaviourFinding, DataFinding, ExampleFinding, Kind, OptimumFinding, ProbeFinding, ProbeRole,
     ReliabilityFinding, Shift,
 };
+use probity::lab::interventions::key::MethodKey;
 use probity::lab::interventions::oracle::OracleKind;
-use probity::lab::interventions::question::PointQuestion;
+use probity::lab::interventions::question::{PointQuestion, Question as Asked};
 use probity::lab::{self, Body, Common, Finding, LabId, SummaryFinding};
 use probity::stats::estimate::Estimate;
-use probity::tui::catalog::Catalog;
+use probity::tui::screens::interventions::catalog::Catalog;
 
 pub fn ready() -> Event {
     Event::Ready(EngineInfo { version: "0.1.0".into(), device: "cpu (2 threads)".into() })
@@ -61,6 +61,7 @@ pub fn summary(generation: u64) -> Event {
 
 fn finding(n: usize, is_final: bool, t: f64, body: impl Into<Body>) -> Finding {
     let body = body.into();
+    let level = matches!(&body, Body::Lab(kinds) if kinds.has_interval());
     Finding {
         lab: LabId::Interventions,
         spec: Spec::agreement().hash(),
@@ -69,7 +70,7 @@ fn finding(n: usize, is_final: bool, t: f64, body: impl Into<Body>) -> Finding {
         n,
         r#final: is_final,
         t,
-        level: body.has_interval().then_some(0.95),
+        level: level.then_some(0.95),
         body,
     }
 }
@@ -219,7 +220,7 @@ pub fn measured(n: usize, finished: bool) -> Vec<Finding> {
                     options: Default::default(),
                     layer: 4,
                     oracle,
-                    oracle_layer: Some(4),
+                    oracle_layer: None,
                     parameter: parameter.into(),
                     value: best.value,
                     completeness: best.completeness,
@@ -234,7 +235,7 @@ pub fn measured(n: usize, finished: bool) -> Vec<Finding> {
 }
 
 /// The answer to a question about a point, on `n` examples.
-pub fn point(spec: &Spec, ticket: Ticket, generation: u64, request: &PointQuestion, n: usize) -> Event {
+pub fn point(spec: &Spec, generation: u64, ticket: u64, request: &PointQuestion, n: usize) -> Event {
     let catalog = Catalog::sample();
     let parameter = catalog.method(&request.method).map_or("value", |m| m.parameter.name.as_str()).to_owned();
     let (c, s) = truth(&request.method, request.value, OracleKind::Mlp);
@@ -245,7 +246,7 @@ pub fn point(spec: &Spec, ticket: Ticket, generation: u64, request: &PointQuesti
         of: 2400,
         text: "The keys to the cabinet [MASK] on the table .".into(),
         method: request.method.clone(),
-        options: request.options.clone(),
+        options: Default::default(),
         parameter: parameter.clone(),
         value: request.value,
         oracle: vec![
@@ -281,6 +282,14 @@ pub fn point(spec: &Spec, ticket: Ticket, generation: u64, request: &PointQuesti
         Kind::Behaviour(behaviour(&request.method, &parameter, request.value, n)),
     ));
     findings.push(finding(1, true, 9.0, Kind::Example(example)));
+    let options = request.key().options;
+    for finding in &mut findings {
+        match &mut finding.body {
+            Body::Lab(lab::Kinds::Interventions(Kind::Reliability(x))) => x.options = options.clone(),
+            Body::Lab(lab::Kinds::Interventions(Kind::Behaviour(x))) => x.options = options.clone(),
+            _ => {}
+        }
+    }
     Event::Answer { ticket, answer: Answer::Experiment { generation, findings } }
 }
 
@@ -290,41 +299,42 @@ pub fn script() -> probity::engine::fake::Script {
     Box::new(move |command| match command {
         Command::ListModels => vec![ready(), models()],
         Command::Run { job, generation, spec: asked } => {
-            let lab::Spec::Interventions(own) = asked.as_ref();
-            spec = (**own).clone();
+            let lab::Spec::Interventions(asked_for) = &**asked;
+            spec = (**asked_for).clone();
             vec![
                 Event::Started { job: *job, generation: *generation, spec_hash: asked.hash() },
                 progress(*generation),
             ]
         }
-        Command::Ask { ticket, question: Question::Experiment { generation, question } } => {
-            let lab::Question::Interventions(lab::interventions::Question::Point(request)) = question;
-            let asked = spec.methods.iter().find(|m| m.name == request.method);
-            assert_eq!(
-                asked.map(|m| &m.options),
-                Some(&request.options),
-                "a point of the setup's own method"
-            );
-            vec![point(&spec, *ticket, *generation, request, 500)]
-        }
+        Command::Ask { ticket, question } => vec![answered(&spec, *ticket, question)],
         Command::Cancel { job } => {
             vec![Event::Finished { job: *job, generation: *job, outcome: Outcome::Cancelled, seconds: 1.0 }]
         }
-        Command::Ask { question: Question::Model { model, what }, .. } => vec![match what {
-            ModelQuestion::Inspect => inspected(model),
-            ModelQuestion::Check => checked(model),
-        }],
-        Command::Ask { ticket, question: Question::Data(request) } => vec![match request.question {
-            DataQuestion::Inspect => held(*ticket),
-            DataQuestion::Doctor => diagnosed(*ticket),
-        }],
         Command::Withdraw { .. } | Command::Pause { .. } | Command::Shutdown => Vec::new(),
     })
 }
 
-/// An answer about a model. They are found by the model, whatever their number.
+fn answered(spec: &Spec, ticket: u64, question: &Question) -> Event {
+    match question {
+        Question::Experiment { generation, question } => {
+            let lab::Question::Interventions(Asked::Point(request)) = question;
+            let asked = spec.methods.iter().find(|m| m.name == request.method);
+            let key = asked.map_or_else(|| MethodKey::named(&request.method), |m| m.key());
+            assert_eq!(key, request.key(), "a point of the setup's own method");
+            point(spec, *generation, ticket, request, 500)
+        }
+        Question::Model { model, what: ModelQuestion::Inspect } => inspected(model),
+        Question::Model { model, what: ModelQuestion::Check } => checked(model),
+        Question::Data(request) => match request.question {
+            DataQuestion::Inspect => held(ticket),
+            DataQuestion::Doctor => diagnosed(ticket),
+        },
+    }
+}
+
+/// An answer about a model.
 pub fn about(model: &str, answer: ModelAnswer) -> Event {
-    Event::Answer { ticket: 1, answer: Answer::Model { model: model.into(), answer } }
+    Event::Answer { ticket: 0, answer: Answer::Model { model: model.into(), answer } }
 }
 
 /// A model's description.

@@ -6,14 +6,17 @@ mod fake;
 mod sets;
 
 use probity::engine::board::Board;
-use probity::engine::message::{Command, Event, Outcome, Question, Ticket};
-use probity::lab::Finding;
-use probity::lab::interventions::question::PointQuestion;
-use probity::lab::interventions::{self, Spec};
+use probity::engine::message::{Command, Event, Outcome, Question};
+use probity::lab::interventions::Spec;
+use probity::lab::interventions::question::Question as Asked;
+use probity::lab::{self, Finding};
 use probity::tui::action::{Action, Effect};
-use probity::tui::catalog::Catalog;
 use probity::tui::panes;
 use probity::tui::reduce::reduce;
+use probity::tui::screen::Pane;
+use probity::tui::screens::interventions::catalog::Catalog;
+use probity::tui::screens::interventions::{View, ran};
+use probity::tui::setup;
 use probity::tui::state::{Start, State};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -32,15 +35,6 @@ pub struct Harness {
     pub record: Vec<Record>,
 }
 
-/// The point that a command asks for, with the number of the question and the generation of its experiment.
-pub fn asked(command: &Command) -> Option<(Ticket, u64, &PointQuestion)> {
-    let Command::Ask { ticket, question: Question::Experiment { generation, question } } = command else {
-        return None;
-    };
-    let probity::lab::Question::Interventions(interventions::Question::Point(point)) = question;
-    Some((*ticket, *generation, point))
-}
-
 /// A line of a recording.
 #[derive(Debug, Clone)]
 pub enum Record {
@@ -54,7 +48,27 @@ impl Harness {
     }
 
     pub fn of(start: Start) -> Self {
-        Self { state: State::new(start), effects: Vec::new(), record: Vec::new() }
+        let mut state = State::new(start);
+        state.screens.interventions.catalog = Catalog::sample();
+        Self { state, effects: Vec::new(), record: Vec::new() }
+    }
+
+    /// The view state of the interventions lab.
+    pub fn lab(&mut self) -> &mut View {
+        &mut self.state.screens.interventions
+    }
+
+    /// Gives a pane of the shown screen the focus.
+    pub fn focus(&mut self, pane: Pane) {
+        self.state.here_mut().focus = pane;
+    }
+
+    /// Puts the cursor of the setup pane on a row and gives the pane the focus.
+    pub fn row(&mut self, key: &str) {
+        self.focus(setup::PANE);
+        let rows = self.state.setup().expect("a lab").rows(&self.state);
+        let at = setup::lines(&rows).iter().position(|l| rows[l.row].key == key);
+        self.state.here_mut().row = at.expect(key);
     }
 
     /// A harness whose engine is up and whose first experiment has been asked for.
@@ -113,12 +127,18 @@ impl Harness {
     /// Answers the latest question about a point.
     pub fn answer(&mut self, n: usize) {
         let asked = self.effects.iter().rev().find_map(|e| match e {
-            Effect::Send(command) => asked(command),
+            Effect::Send(Command::Ask {
+                ticket,
+                question: Question::Experiment { generation, question },
+            }) => {
+                let lab::Question::Interventions(Asked::Point(point)) = question;
+                Some((*ticket, *generation, point.clone()))
+            }
             _ => None,
         });
-        let (ticket, generation, question) = asked.expect("a point was asked for");
-        let spec = self.state.ran().expect("a run");
-        self.event(point(spec, ticket, generation, question, n));
+        let (ticket, generation, request) = asked.expect("a point was asked for");
+        let spec = ran(&self.state).expect("a run").clone();
+        self.event(point(&spec, generation, ticket, &request, n));
     }
 
     /// Presses keys, separated by spaces.
@@ -164,7 +184,7 @@ impl Harness {
 
 /// What every state under test starts from: the default experiment, recorded under a fixed name.
 pub fn start() -> Start {
-    Start { recording: Some("agreement-2".into()), ..Start::new(Catalog::sample()) }
+    Start { recording: Some("agreement-2".into()), ..Start::new() }
 }
 
 /// The board that commands and events alone make.

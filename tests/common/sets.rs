@@ -3,8 +3,11 @@
 use probity::engine::data::{DataAnswer, DataDiagnosis, DataInspection, Part, Parts};
 use probity::engine::message::{Answer, Event, Progress};
 
-/// An answer about a data set.
-pub fn data_answer(ticket: u64, answer: DataAnswer) -> Event {
+/// The number of the first question that is asked after the finished run of the harness.
+pub const TICKET: u64 = 3;
+
+/// The answer to a question about data.
+pub fn answer(ticket: u64, answer: DataAnswer) -> Event {
     Event::Answer { ticket, answer: Answer::Data(answer) }
 }
 
@@ -55,7 +58,7 @@ pub fn held(ticket: u64) -> Event {
             "line 2: {\"text\":\"这些钥匙在柜子里，它们很旧，没有人记得它们能打开哪一扇门\",\"label\":\"NN\",\"split\":\"train\"}".into(),
         ],
     };
-    data_answer(ticket, DataAnswer::Inspected(Box::new(inspection)))
+    answer(ticket, DataAnswer::Inspected(Box::new(inspection)))
 }
 
 /// What the data doctor says of a set of facts.
@@ -89,7 +92,7 @@ pub fn diagnosed(ticket: u64) -> Event {
             "line 31: duplicate (capital: `France`, `Paris`: the same as line 1)".into(),
         ],
     };
-    data_answer(ticket, DataAnswer::Examined(Box::new(diagnosis)))
+    answer(ticket, DataAnswer::Examined(Box::new(diagnosis)))
 }
 
 /// How far a question about data is.

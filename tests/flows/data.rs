@@ -1,16 +1,16 @@
 //! The data lab: what sets hold, what the doctor says, adding, cancelling.
 
-use probity::engine::data::{DataAnswer, DataQuestion, DataRequest};
-use probity::engine::message::Ticket;
+use probity::engine::data::{DataAnswer, DataQuestion};
+use probity::engine::message::Topic;
 
 use super::*;
 
 const FOLDER: &str = "/data/my facts";
 
-/// The only question that was sent, with its number.
-fn asked(effects: &[Effect]) -> (Ticket, &DataRequest) {
+/// The only question that was sent.
+fn asked(effects: &[Effect]) -> &probity::engine::data::DataRequest {
     match sent(effects)[..] {
-        [Command::Ask { ticket, question: Question::Data(request) }] => (*ticket, request),
+        [Command::Ask { question: Question::Data(request), .. }] => request,
         ref other => panic!("{other:?}"),
     }
 }
@@ -21,8 +21,7 @@ fn added() -> Harness {
     h.keys("6 a");
     h.typed(FOLDER);
     let effects = h.keys("enter");
-    let (ticket, request) = asked(&effects);
-    assert_eq!((request.set.as_str(), ticket), (FOLDER, 1));
+    assert_eq!((asked(&effects).set.as_str(), h.state.board.ticket), (FOLDER, TICKET));
     h
 }
 
@@ -32,19 +31,22 @@ fn failure() -> Event {
         r#where: FOLDER.into(),
         hint: "expected LAMA rows".into(),
     };
-    common::data_answer(1, DataAnswer::Failed(problem))
+    common::answer(TICKET, DataAnswer::Failed(problem))
 }
 
 #[test]
 fn i_says_what_a_set_holds_and_c_asks_the_doctor_with_the_selected_models() {
     let mut h = Harness::finished(120, 40);
     let effects = h.keys("6 i");
-    let (_, request) = asked(&effects);
+    let request = asked(&effects);
     assert_eq!((request.set.as_str(), request.question), ("agreement", DataQuestion::Inspect));
-    assert_eq!((request.task.examples, request.seed), (h.state.spec.task.examples, h.state.spec.seed));
+    assert_eq!(
+        (request.task.examples, request.seed),
+        (h.state.screens.interventions.spec.task.examples, h.state.screens.interventions.spec.seed)
+    );
     assert!(request.models.is_empty());
     assert!(h.screen().contains("reading"), "{}", h.screen());
-    h.event(common::held(1));
+    h.event(common::held(TICKET));
     let screen = h.screen();
     for part in
         ["3 unreadable; 1 blank", "notes.txt", "train 8000", "largest uncorrelated subset: 4631", "phi 0.000"]
@@ -55,12 +57,12 @@ fn i_says_what_a_set_holds_and_c_asks_the_doctor_with_the_selected_models() {
         screen.contains("in the run bert-mini: oracle 4391 of 4560"),
         "the run had these examples\n{screen}"
     );
-    h.state.spec.models = vec!["bert-mini".into(), "gpt2-mini".into()];
+    h.lab().spec.models = vec!["bert-mini".into(), "gpt2-mini".into()];
     let effects = h.keys("j c");
-    let (ticket, request) = asked(&effects);
-    assert_eq!((request.set.as_str(), request.question, ticket), ("facts", DataQuestion::Doctor, 2));
+    let request = asked(&effects);
+    assert_eq!((request.set.as_str(), request.question), ("facts", DataQuestion::Doctor));
     assert_eq!(request.models, ["bert-mini", "gpt2-mini"]);
-    h.event(common::diagnosed(2));
+    h.event(common::diagnosed(TICKET + 1));
     let screen = h.screen();
     for part in ["84 dropped", "not UTF-8", "duplicate", "310 of 420 words are one token in all"] {
         assert!(screen.contains(part), "no {part} in\n{screen}");
@@ -72,9 +74,9 @@ fn i_says_what_a_set_holds_and_c_asks_the_doctor_with_the_selected_models() {
 #[test]
 fn a_set_that_is_added_joins_the_list_with_its_rows() {
     let mut h = added();
-    assert_eq!(h.state.set_here().as_deref(), Some(FOLDER), "the cursor goes there");
-    h.event(common::held(1));
-    assert_eq!(h.state.set_here().as_deref(), Some(FOLDER));
+    assert_eq!(data_screen::under_cursor(&h.state).as_deref(), Some(FOLDER), "the cursor goes there");
+    h.event(common::held(TICKET));
+    assert_eq!(data_screen::under_cursor(&h.state).as_deref(), Some(FOLDER));
     assert!(h.screen().contains("12000  plain JSON lines"), "{}", h.screen());
     h.keys("space");
     assert!(h.state.view.toast.is_none(), "there is nothing to select");
@@ -90,7 +92,7 @@ fn a_set_that_cannot_be_read_says_why_in_its_pane_and_in_the_notices() {
     }
     assert!(h.state.notices().iter().any(|n| n.problem.r#where == FOLDER));
     h.keys("i");
-    h.event(common::held(2));
+    h.event(common::held(TICKET + 1));
     assert!(!h.screen().contains("half a row"), "once it is mended the failure is forgotten");
 }
 
@@ -108,16 +110,16 @@ fn an_empty_path_is_refused_and_escape_asks_nothing() {
 fn the_cancel_key_stops_what_is_asked_and_quits_when_nothing_is() {
     let mut h = Harness::finished(120, 40);
     h.keys("6 c");
-    h.event(common::data_progress(1));
+    h.event(common::data_progress(TICKET));
     let screen = h.screen();
     assert!(screen.contains("examining /data/facts") && screen.contains("812k rows/s"), "{screen}");
     let effects = h.keys("ctrl-c");
     assert!(matches!(sent(&effects)[..], [Command::Withdraw { topic: Topic::Data }]) && !quits(&effects));
-    h.event(common::data_answer(1, DataAnswer::Stopped));
+    h.event(common::answer(TICKET, DataAnswer::Stopped));
     assert!(h.screen().contains("cancelled"), "{}", h.screen());
     assert!(h.state.view.toast.is_none(), "it has been cancelled");
     let effects = h.keys("c");
-    assert_eq!(asked(&effects).0, 2, "it can be asked again");
+    assert_eq!(asked(&effects).set, "agreement", "it can be asked again");
     h.keys("ctrl-c");
     assert!(quits(&h.keys("ctrl-c")), "a second time quits");
 }
@@ -128,7 +130,7 @@ fn the_cancel_key_stops_the_run_first_except_in_the_data_lab() {
     let [data, run] = [&["6", "i"][..], &["2"]].map(|keys| keys.join(" "));
     h.keys(&data);
     assert!(matches!(sent(&h.keys("ctrl-c"))[..], [Command::Withdraw { topic: Topic::Data }]));
-    h.event(common::data_answer(1, DataAnswer::Stopped));
+    h.event(common::answer(TICKET, DataAnswer::Stopped));
     h.keys(&data);
     h.keys(&run);
     assert!(matches!(sent(&h.keys("ctrl-c"))[..], [Command::Cancel { job: 1 }]));
@@ -139,10 +141,10 @@ fn answers_to_questions_that_were_asked_anew_no_longer_count() {
     let mut h = Harness::finished(120, 40);
     h.keys("6 i i");
     let stale = h.state.board.stale;
-    h.event(common::held(1));
+    h.event(common::held(TICKET));
     assert!(h.state.board.set_of("agreement").unwrap().inspection.is_none());
     assert_eq!(h.state.board.stale, stale + 1);
-    h.event(common::held(2));
+    h.event(common::held(TICKET + 1));
     assert!(h.state.board.set_of("agreement").unwrap().inspection.is_some());
 }
 
@@ -150,7 +152,7 @@ fn answers_to_questions_that_were_asked_anew_no_longer_count() {
 fn a_long_answer_scrolls_to_its_end_and_no_further() {
     let mut h = Harness::finished(80, 24);
     h.keys("6 i");
-    h.event(common::held(1));
+    h.event(common::held(TICKET));
     assert!(!h.screen().contains("这些钥匙"), "{}", h.screen());
     for _ in 0..20 {
         h.keys("pagedown");
@@ -159,7 +161,7 @@ fn a_long_answer_scrolls_to_its_end_and_no_further() {
     for _ in 0..20 {
         h.keys("pageup");
     }
-    assert_eq!(h.state.view.data_scroll, 0);
+    assert_eq!(h.state.place(data_screen::ID).scrolled(data_screen::PAGE), 0);
 }
 
 #[test]
@@ -167,14 +169,14 @@ fn commands_and_answers_rebuild_the_same_board_and_a_replay_asks_nothing() {
     let mut h = added();
     h.event(failure());
     h.keys("i c");
-    h.event(common::data_progress(2));
-    h.event(common::held(2));
-    h.event(common::diagnosed(3));
+    h.event(common::data_progress(TICKET + 1));
+    h.event(common::held(TICKET + 1));
+    h.event(common::diagnosed(TICKET + 2));
     assert_eq!(fold(&h.record), h.state.board);
     let mut replay = replayed(&h.record, 120, 40);
     assert_eq!(replay.state.board, h.state.board);
     assert!(replay.keys("6 i c a").is_empty());
-    replay.state.view.data_row = usize::MAX;
+    replay.state.place_mut(data_screen::ID).scroll.insert(data_screen::LIST, usize::MAX);
     assert!(replay.screen().contains("84 dropped"), "{}", replay.screen());
 }
 
@@ -184,9 +186,9 @@ fn a_click_on_a_line_moves_the_cursor_there() {
     h.keys("6");
     let mouse = |h: &mut Harness, x, y| h.act(Action::Mouse(Mouse { kind: MouseKind::Press, x, y }));
     mouse(&mut h, 5, 4);
-    assert_eq!(h.state.set_here().as_deref(), Some("facts"));
+    assert_eq!(data_screen::under_cursor(&h.state).as_deref(), Some("facts"));
     mouse(&mut h, 5, 3);
-    assert_eq!(h.state.set_here().as_deref(), Some("agreement"));
+    assert_eq!(data_screen::under_cursor(&h.state).as_deref(), Some("agreement"));
     mouse(&mut h, 5, 30);
-    assert_eq!(h.state.set_here().as_deref(), Some("agreement"), "nothing stands there");
+    assert_eq!(data_screen::under_cursor(&h.state).as_deref(), Some("agreement"), "nothing stands there");
 }

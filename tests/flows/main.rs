@@ -11,23 +11,27 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Harness, Record, fold, measured, start};
+use common::{Harness, Record, TICKET, fold, measured, start};
 use crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyModifiers};
 use probity::base::Problem;
 use probity::engine::board::Board;
 use probity::engine::fake::FakeEngine;
-use probity::engine::message::{Command, Event, ModelAnswer, ModelQuestion, Outcome, Question, Topic};
+use probity::engine::message::{Command, Event, Outcome, Question};
+use probity::lab;
 use probity::lab::interventions::oracle::OracleKind;
-use probity::lab::interventions::question::PointQuestion;
+use probity::lab::interventions::question::{PointQuestion, Question as Asked};
 use probity::lab::layer::LayerRef;
 use probity::session::format::{Entry, Item};
 use probity::session::replay::Step;
-use probity::tui::action::{Action, Effect, Mouse, MouseKind, ReplayControl};
-use probity::tui::catalog::Catalog;
-use probity::tui::layout::{compute, inside, setup_row_at, track};
+use probity::tui::action::{Action, Effect, Exported, Mouse, MouseKind, ReplayControl};
+use probity::tui::layout::{compute, inside, track};
 use probity::tui::recording::Recorder;
-use probity::tui::run::{ExitReason, Options, Source, run};
-use probity::tui::state::{Lab, Pane, Popup, Recording, ReplayState, Row, Start};
+use probity::tui::run::{ExitReason, Options, Outside, Source, run};
+use probity::tui::screen::Screen as _;
+use probity::tui::screens::interventions::{self, CURVES, EXAMPLE, PARETO, PROBES, measured::*};
+use probity::tui::screens::{data as data_screen, models as models_screen};
+use probity::tui::setup;
+use probity::tui::state::{Recording, ReplayState, Start};
 use proptest::prelude::*;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -38,8 +42,20 @@ fn sent(effects: &[Effect]) -> Vec<&Command> {
 }
 
 /// The point that a command asks for.
-fn point(command: &Command) -> Option<&PointQuestion> {
-    common::asked(command).map(|(_, _, point)| point)
+fn point(command: &Command) -> Option<(u64, &PointQuestion)> {
+    let Command::Ask { ticket, question: Question::Experiment { question, .. } } = command else {
+        return None;
+    };
+    let lab::Question::Interventions(Asked::Point(point)) = question;
+    Some((*ticket, point))
+}
+
+/// The only command that was sent, which asks for a point.
+fn only_point(effects: &[Effect]) -> &PointQuestion {
+    match sent(effects)[..] {
+        [command] => point(command).expect("a point").1,
+        ref other => panic!("{other:?}"),
+    }
 }
 
 fn quits(effects: &[Effect]) -> bool {
@@ -52,10 +68,11 @@ fn the_start_asks_for_models_runs_the_default_and_asks_for_a_point() {
     let effects = h.act(Action::Start);
     let sent = sent(&effects);
     assert!(matches!(sent[0], Command::ListModels));
-    let spec = h.state.spec.clone().into();
-    assert!(matches!(sent[1], Command::Run { job: 1, generation: 1, spec: s } if **s == spec));
-    let (ticket, generation, point) = common::asked(sent[2]).unwrap();
-    assert_eq!((ticket, generation, point.method.as_str(), point.value), (1, 1, "pgd", 0.112));
+    assert!(
+        matches!(sent[1], Command::Run { job: 1, generation: 1, spec } if **spec == lab::Spec::from(h.lab().spec.clone()))
+    );
+    let (ticket, p) = point(sent[2]).unwrap();
+    assert_eq!((ticket, p.method.as_str(), p.value), (1, "pgd", 0.112));
     assert_eq!(sent.len(), 3);
 }
 
@@ -64,11 +81,10 @@ fn the_slider_moves_at_once_and_asks_for_its_value() {
     let mut h = Harness::finished(120, 40);
     let next = h.state.board.ticket + 1;
     let effects = h.keys("l");
-    assert_eq!(h.state.marker(), 0.136);
-    assert!(
-        matches!(sent(&effects)[..], [c] if common::asked(c).is_some_and(|(t, _, p)| p.value == 0.136 && t == next))
-    );
-    let readout = h.state.readout().unwrap();
+    assert_eq!(marker(&h.state), 0.136);
+    let (ticket, p) = point(sent(&effects)[0]).unwrap();
+    assert_eq!((ticket, p.value), (next, 0.136));
+    let readout = readout(&h.state).unwrap();
     assert!(readout.exact && readout.point.value.value == 0.136, "the curve knows the value already");
     h.keys("end");
     assert!(h.keys("l").is_empty(), "at the end of the track nothing is asked");
@@ -80,11 +96,11 @@ fn an_off_grid_value_shows_the_nearest_point_until_its_answer_comes() {
     h.keys("=");
     h.typed("0.1");
     h.keys("enter");
-    let readout = h.state.readout().unwrap();
-    assert!(!readout.exact && readout.point.value.value == 0.092);
+    let shown = readout(&h.state).unwrap();
+    assert!(!shown.exact && shown.point.value.value == 0.092);
     h.answer(500);
-    let readout = h.state.readout().unwrap();
-    assert!(readout.exact && readout.point.value.value == 0.1 && readout.point.n == 500);
+    let shown = readout(&h.state).unwrap();
+    assert!(shown.exact && shown.point.value.value == 0.1 && shown.point.n == 500);
 }
 
 #[test]
@@ -92,28 +108,27 @@ fn a_point_on_fewer_examples_does_not_replace_the_curve() {
     let mut h = Harness::finished(120, 40);
     h.keys("l");
     h.answer(500);
-    assert_eq!(h.state.readout().unwrap().point.n, 2400);
-    assert_eq!(h.state.example().unwrap().value.value, 0.136, "the example is of the latest answer");
+    assert_eq!(readout(&h.state).unwrap().point.n, 2400);
+    assert_eq!(example(&h.state).unwrap().value.value, 0.136, "the example is of the latest answer");
 }
 
 #[test]
 fn another_method_is_drawn_without_a_new_run() {
     let mut h = Harness::finished(120, 40);
     let effects = h.keys("]");
-    assert!(
-        matches!(sent(&effects)[..], [c] if point(c).is_some_and(|p| p.method == "inlp" && p.value == 8.0))
-    );
-    assert!(!h.state.changed());
+    let p = only_point(&effects);
+    assert_eq!((p.method.as_str(), p.value), ("inlp", 8.0));
+    assert!(!setup::changed(&h.state));
     h.keys("[ [ [");
-    assert_eq!(h.state.view.method, "alterrep");
+    assert_eq!(h.lab().method, "alterrep");
 }
 
 #[test]
 fn the_best_strength_is_one_key_away() {
     let mut h = Harness::finished(120, 40);
-    assert!(
-        matches!(sent(&h.keys("[ [ b"))[..], [_, _, c] if point(c).is_some_and(|p| p.method == "alterrep" && p.value == 1.0))
-    );
+    let effects = h.keys("[ [ b");
+    let p = point(sent(&effects)[2]).unwrap().1;
+    assert_eq!((p.method.as_str(), p.value), ("alterrep", 1.0));
     assert!(Harness::started(120, 40).keys("b").is_empty());
 }
 
@@ -121,55 +136,53 @@ fn the_best_strength_is_one_key_away() {
 fn every_method_keeps_its_own_slider() {
     let mut h = Harness::finished(120, 40);
     h.keys("l l ] l [");
-    assert_eq!(h.state.marker(), 0.165);
+    assert_eq!(marker(&h.state), 0.165);
     h.keys("]");
-    assert_eq!(h.state.marker(), 9.0);
+    assert_eq!(marker(&h.state), 9.0);
 }
 
 #[test]
 fn a_changed_setup_runs_as_a_new_generation_and_old_events_no_longer_count() {
     let mut h = Harness::running(120, 40);
-    h.state.view.focus = Pane::Setup;
-    h.state.view.row = h.state.rows().iter().position(|r| *r == Row::Layer).unwrap();
+    h.row("site.layer");
     assert!(h.keys("h").is_empty(), "a change alone runs nothing");
-    assert!(h.state.changed());
-    assert_eq!(h.state.spec.site.layer, LayerRef::At(3));
+    assert!(setup::changed(&h.state));
+    assert_eq!(h.lab().spec.site.layer, LayerRef::At(3));
     let effects = h.keys("enter");
     assert!(matches!(sent(&effects)[0], Command::Run { job: 2, generation: 2, .. }));
-    assert!(!h.state.changed() && h.state.results().curves.is_empty());
+    assert!(!setup::changed(&h.state) && results(&h.state).curves.is_empty());
     h.events(measured(100, false));
-    assert!(h.state.results().curves.is_empty() && h.state.board.stale > 0);
+    assert!(results(&h.state).curves.is_empty() && h.state.board.stale > 0);
 }
 
 #[test]
 fn a_changed_setup_can_be_taken_back() {
     let mut h = Harness::finished(120, 40);
-    let before = h.state.spec.clone();
-    h.state.view.focus = Pane::Setup;
+    let before = h.lab().spec.clone();
+    h.focus(setup::PANE);
     h.keys("j space j j j l l");
-    assert!(h.state.changed());
+    assert!(setup::changed(&h.state));
     h.keys("u");
-    assert_eq!(h.state.spec, before);
+    assert_eq!(h.lab().spec, before);
 }
 
 #[test]
 fn an_option_asks_for_a_point_with_its_value_and_marks_the_setup() {
     let mut h = Harness::finished(120, 40);
-    h.state.view.focus = Pane::Setup;
-    h.state.view.row = h.state.rows().iter().position(|r| *r == Row::Option(0)).unwrap();
+    h.row("method.pgd.steps");
     let effects = h.keys("h");
-    assert!(matches!(sent(&effects)[..], [c] if point(c).is_some_and(|p| p.options["steps"] == 20.0)));
-    assert!(h.state.changed());
+    assert_eq!(only_point(&effects).options["steps"], 20.0);
+    assert!(setup::changed(&h.state));
 }
 
 #[test]
 fn space_selects_models_and_none_at_all_is_refused() {
     let mut h = Harness::finished(120, 40);
-    h.state.view.focus = Pane::Setup;
+    h.focus(setup::PANE);
     h.keys("j space");
-    assert_eq!(h.state.spec.models, ["bert-mini", "gpt2-mini"]);
+    assert_eq!(h.lab().spec.models, ["bert-mini", "gpt2-mini"]);
     h.keys("space k space");
-    assert!(h.state.spec.models.is_empty());
+    assert!(h.lab().spec.models.is_empty());
     assert!(h.keys("enter").is_empty());
     assert!(h.state.view.toast.as_deref().unwrap().contains("models"));
     assert!(!h.state.notices().is_empty());
@@ -178,19 +191,19 @@ fn space_selects_models_and_none_at_all_is_refused() {
 #[test]
 fn several_models_run_in_one_spec_and_are_drawn_in_turn() {
     let mut h = Harness::finished(120, 40);
-    h.state.view.focus = Pane::Setup;
+    h.focus(setup::PANE);
     h.keys("j space enter");
-    assert_eq!(h.state.run_models().len(), 2);
+    assert_eq!(run_models(&h.state).len(), 2);
     let effects = h.keys("v");
-    assert!(matches!(sent(&effects)[..], [c] if point(c).is_some_and(|p| p.model == "gpt2-mini")));
+    assert_eq!(only_point(&effects).model, "gpt2-mini");
 }
 
 #[test]
 fn the_oracle_is_switched_without_asking() {
     let mut h = Harness::finished(120, 40);
     assert!(h.keys("o").is_empty());
-    assert_eq!(h.state.view.oracle, OracleKind::Linear);
-    assert_eq!(h.state.curve().unwrap().key.oracle, OracleKind::Linear);
+    assert_eq!(h.lab().oracle, OracleKind::Linear);
+    assert_eq!(curve(&h.state).unwrap().key.oracle, OracleKind::Linear);
 }
 
 #[test]
@@ -218,7 +231,7 @@ fn a_new_run_after_a_cancelled_one_can_be_cancelled_too() {
 fn quitting_while_a_run_is_in_progress_asks_first() {
     let mut h = Harness::running(120, 40);
     assert!(!quits(&h.keys("q")));
-    assert!(matches!(h.state.view.popup, Some(Popup::Quit { .. })));
+    assert_eq!(h.state.popup_name(), Some("quit"));
     assert!(!quits(&h.keys("j j enter")), "back");
     assert!(quits(&h.keys("q j enter")), "at once");
     let mut h = Harness::running(120, 40);
@@ -242,21 +255,20 @@ fn typing_q_never_quits() {
 fn digits_type_into_the_slider_under_the_cursor_and_elsewhere_choose_the_lab() {
     let mut h = Harness::finished(120, 40);
     h.keys("5");
-    assert_eq!(h.state.view.lab, Lab::Models);
+    assert_eq!(h.state.view.screen, models_screen::ID);
     h.keys("6");
-    assert_eq!(h.state.view.lab, Lab::Data);
+    assert_eq!(h.state.view.screen, data_screen::ID);
     h.keys("2");
-    h.state.view.focus = Pane::Setup;
-    h.state.view.row = h.state.rows().iter().position(|r| *r == Row::Parameter).unwrap();
+    h.row("view.strength");
     h.keys(". 5 enter");
-    assert_eq!((h.state.marker(), h.state.view.lab), (0.5, Lab::Interventions));
+    assert_eq!((marker(&h.state), h.state.view.screen), (0.5, interventions::ID));
     h.keys("5 0");
     assert!(h.keys("enter").is_empty());
-    assert_eq!(h.state.view.entry.as_ref().unwrap().error.as_deref(), Some("allowed are 0 to 10"));
+    assert_eq!(h.state.view.entry.as_ref().unwrap().error.as_deref(), Some("allowed are 0 to 100"));
     h.keys("esc");
-    assert_eq!(h.state.marker(), 0.5);
+    assert_eq!(marker(&h.state), 0.5);
     h.keys("alt-5");
-    assert_eq!(h.state.view.lab, Lab::Models);
+    assert_eq!(h.state.view.screen, models_screen::ID);
 }
 
 #[test]
@@ -277,7 +289,7 @@ fn the_palette_carries_out_what_it_finds() {
     let mut h = Harness::finished(120, 40);
     h.keys(":");
     h.typed("exfi");
-    assert!(matches!(h.keys("enter")[..], [Effect::Export(_)]));
+    assert!(matches!(h.keys("enter")[..], [Effect::Export(..)]));
     assert!(h.state.view.popup.is_none());
 }
 
@@ -285,14 +297,15 @@ fn the_palette_carries_out_what_it_finds() {
 fn export_writes_the_focused_figure_and_says_where() {
     let mut h = Harness::finished(120, 40);
     let name = |effects: &[Effect]| match effects {
-        [Effect::Export(figure)] => figure.name.clone(),
+        [Effect::Export(figure, _)] => figure.name.clone(),
         other => panic!("{other:?}"),
     };
     assert_eq!(name(&h.keys("e")), "reliability-bert-mini-pgd-mlp");
-    h.state.view.focus = Pane::Pareto;
+    h.focus(PARETO);
     assert_eq!(name(&h.keys("o e")), "pareto-bert-mini-linear");
-    h.act(Action::Exported(Ok(vec!["./a.png".into(), "./a.csv".into(), "/b/c.svg".into()])));
-    assert_eq!(h.state.view.toast.as_deref(), Some("wrote a.png, .csv, /b/c.svg"));
+    let paths = vec!["/f/a.png".into(), "/f/a.csv".into(), "/b/c.svg".into()];
+    h.act(Action::Exported(Ok(Exported::Wrote(paths))));
+    assert_eq!(h.state.view.toast.as_deref(), Some("wrote /f/a.png, .csv, /b/c.svg"));
     assert!(Harness::started(120, 40).keys("e").is_empty(), "nothing to export yet");
 }
 
@@ -300,16 +313,16 @@ fn export_writes_the_focused_figure_and_says_where() {
 fn every_pane_copies_its_numbers() {
     let mut h = Harness::finished(120, 40);
     for (pane, part) in [
-        (Pane::Setup, "[interval]"),
-        (Pane::Curves, "epsilon\tC\tC_lo"),
-        (Pane::Pareto, "alterrep\talpha\t1"),
-        (Pane::Example, "model\tare\t0.91"),
-        (Pane::Probes, "subject_number\tMLP 2x256"),
+        (setup::PANE, "[interval]"),
+        (CURVES, "epsilon\tC\tC_lo"),
+        (PARETO, "alterrep\talpha\t1"),
+        (EXAMPLE, "model\tare\t0.91"),
+        (PROBES, "subject_number\tMLP 2x256"),
     ] {
-        h.state.view.focus = pane;
+        h.focus(pane);
         assert!(matches!(&h.keys("y")[..], [Effect::Copy(text)] if text.contains(part)), "{pane:?}");
     }
-    h.state.view.focus = Pane::Curves;
+    h.focus(CURVES);
     h.keys("i");
     assert!(matches!(&h.keys("y")[..], [Effect::Copy(text)] if text.starts_with("probity run")));
 }
@@ -317,16 +330,17 @@ fn every_pane_copies_its_numbers() {
 #[test]
 fn the_shell_command_of_a_changed_experiment_carries_its_spec() {
     let mut h = Harness::finished(120, 40);
-    h.state.view.focus = Pane::Setup;
-    h.keys("j j j j l enter");
+    h.focus(setup::PANE);
+    h.row("task.examples");
+    h.keys("l enter");
     h.events(Vec::new());
     let findings = measured(500, true).into_iter();
     for finding in findings {
         h.event(Event::Finding { generation: 2, finding: Box::new(finding) });
     }
-    let command = h.state.focused_origin().unwrap().command;
+    let command = interventions::SCREEN.origin(&h.state).unwrap().command;
     let toml = command.split("<<'SPEC'\n").nth(1).unwrap().trim_end_matches("\nSPEC");
-    let spec = probity::lab::Spec::parse(toml, "test").unwrap();
+    let spec = lab::Spec::parse(toml, "test").unwrap();
     assert_eq!(spec, h.state.board.job().unwrap().spec);
 }
 
@@ -336,7 +350,7 @@ fn a_point_asked_before_the_probes_is_asked_again_at_the_end() {
     h.events(measured(2400, true));
     let done = Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 9.0 };
     let effects = h.event(done);
-    assert!(matches!(sent(&effects)[..], [c] if common::asked(c).is_some_and(|(t, ..)| t == 2)));
+    assert_eq!(point(sent(&effects)[0]).unwrap().0, 2);
 }
 
 #[test]
@@ -354,40 +368,44 @@ fn mouse(h: &mut Harness, kind: MouseKind, x: u16, y: u16) -> Vec<Effect> {
 #[test]
 fn the_mouse_drags_sliders_and_the_marker() {
     let mut h = Harness::finished(120, 40);
-    let pane = compute(&h.state).unwrap().pane(Pane::Setup).unwrap();
+    let pane = compute(&h.state).unwrap().pane(setup::PANE).unwrap();
+    let rows = h.state.setup().unwrap().rows(&h.state);
     let line = (pane.y..pane.bottom())
-        .find_map(|y| setup_row_at(&h.state, pane, y).filter(|(_, row, _)| *row == Row::Parameter))
+        .find_map(|y| {
+            setup::line_at(&h.state, pane, y).filter(|(_, at, _)| rows[at.row].key == "view.strength")
+        })
         .unwrap()
         .2;
     let (first, length) = track(line);
     mouse(&mut h, MouseKind::Press, first, line.y);
-    assert_eq!(h.state.marker(), 0.005);
+    assert_eq!(marker(&h.state), 0.005);
     let effects = mouse(&mut h, MouseKind::Drag, first + length + 30, line.y + 5);
-    assert_eq!(h.state.marker(), 5.0);
-    assert!(matches!(sent(&effects)[..], [c] if point(c).is_some_and(|p| p.value == 5.0)));
+    assert_eq!(marker(&h.state), 5.0);
+    assert_eq!(only_point(&effects).value, 5.0);
     mouse(&mut h, MouseKind::Release, first, line.y);
     assert!(mouse(&mut h, MouseKind::Drag, first, line.y).is_empty());
-    assert_eq!(h.state.marker(), 5.0);
-    let curves = inside(compute(&h.state).unwrap().pane(Pane::Curves).unwrap());
+    assert_eq!(marker(&h.state), 5.0);
+    let curves = inside(compute(&h.state).unwrap().pane(CURVES).unwrap());
     mouse(&mut h, MouseKind::Press, curves.x + 5, curves.y + 4);
-    assert_eq!((h.state.marker(), h.state.view.focus), (0.005, Pane::Curves));
+    assert_eq!((marker(&h.state), h.state.here().focus), (0.005, CURVES));
 }
 
 #[test]
 fn the_mouse_clicks_models_tabs_labs_and_footer() {
     let mut h = Harness::finished(120, 40);
-    let setup = inside(compute(&h.state).unwrap().pane(Pane::Setup).unwrap());
+    let setup = inside(compute(&h.state).unwrap().pane(setup::PANE).unwrap());
     mouse(&mut h, MouseKind::Press, setup.x + 10, setup.y + 1);
-    assert_eq!(h.state.spec.models.len(), 2);
-    mouse(&mut h, MouseKind::Press, 30, 0);
-    assert_eq!(h.state.view.lab, Lab::Models);
-    mouse(&mut h, MouseKind::Press, 12, 0);
-    assert_eq!(h.state.view.lab, Lab::Interventions);
+    assert_eq!(h.lab().spec.models.len(), 2);
+    // Name, ` 0 Home `, ` 2 Interventions `, ` 5 Models `.
+    mouse(&mut h, MouseKind::Press, 36, 0);
+    assert_eq!(h.state.view.screen, models_screen::ID);
+    mouse(&mut h, MouseKind::Press, 20, 0);
+    assert_eq!(h.state.view.screen, interventions::ID);
     mouse(&mut h, MouseKind::Press, 3, 39);
-    assert!(matches!(h.state.view.popup, Some(Popup::Help { .. })), "the footer begins with help");
+    assert_eq!(h.state.popup_name(), Some("help"), "the footer begins with help");
     let mut folded = Harness::finished(80, 24);
     mouse(&mut folded, MouseKind::Press, 2, 1);
-    assert_eq!(folded.state.view.focus, Pane::Setup);
+    assert_eq!(folded.state.here().focus, setup::PANE);
 }
 
 fn replayed(record: &[Record], columns: u16, rows: u16) -> Harness {
@@ -430,7 +448,7 @@ fn a_replay_is_steered_and_never_sends() {
     assert_eq!(h.keys("+"), [Effect::Replay(ReplayControl::Speed(2.0))]);
     assert_eq!(h.keys("- -"), [1.0, 0.5].map(|s| Effect::Replay(ReplayControl::Speed(s))));
     assert!(h.keys("l enter p s").is_empty());
-    assert_eq!(h.state.marker(), 0.136, "the marker still moves along the curve");
+    assert_eq!(marker(&h.state), 0.136, "the marker still moves along the curve");
     assert_eq!(h.keys("q"), [Effect::Quit]);
 }
 

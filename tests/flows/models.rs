@@ -1,16 +1,10 @@
 //! The models lab: inspecting, checking, adding.
 
+use probity::engine::message::{ModelAnswer, ModelQuestion};
+
 use super::*;
 
 const FOLDER: &str = "/models/bert-base";
-
-/// The only question about a model that was sent.
-fn asked(effects: &[Effect]) -> (&str, ModelQuestion) {
-    match sent(effects)[..] {
-        [Command::Ask { question: Question::Model { model, what }, .. }] => (model, *what),
-        ref other => panic!("{other:?}"),
-    }
-}
 
 fn failure() -> Event {
     let problem = Problem {
@@ -21,13 +15,18 @@ fn failure() -> Event {
     common::about(FOLDER, ModelAnswer::Failed(problem))
 }
 
+fn asks(effects: &[Effect], model: String, what: ModelQuestion) {
+    let asked = |c: &&Command| matches!(c, Command::Ask { question: Question::Model { model: m, what: w }, .. } if (m, w) == (&model, &what));
+    assert!(sent(effects).len() == 1 && sent(effects).iter().all(asked), "{effects:?}");
+}
+
 /// The models lab with a folder typed in.
 fn added() -> Harness {
     let mut h = Harness::finished(120, 40);
     h.keys("5 a");
     h.typed(FOLDER);
     let effects = h.keys("enter");
-    assert_eq!(asked(&effects), (FOLDER, ModelQuestion::Inspect));
+    asks(&effects, FOLDER.into(), ModelQuestion::Inspect);
     h
 }
 
@@ -36,12 +35,12 @@ fn i_inspects_and_c_checks_the_model_under_the_cursor() {
     let mut h = Harness::finished(120, 40);
     assert!(h.keys("c").is_empty(), "the key means nothing in the other lab");
     let effects = h.keys("5 j i");
-    assert_eq!(asked(&effects), ("gpt2-mini", ModelQuestion::Inspect));
+    asks(&effects, "gpt2-mini".into(), ModelQuestion::Inspect);
     assert!(h.screen().contains("loading"), "{}", h.screen());
     h.event(common::inspected("gpt2-mini"));
     assert!(h.screen().contains("109514298"), "{}", h.screen());
     let effects = h.keys("c");
-    assert_eq!(asked(&effects), ("gpt2-mini", ModelQuestion::Check));
+    asks(&effects, "gpt2-mini".into(), ModelQuestion::Check);
     h.event(common::checked("gpt2-mini"));
     let screen = h.screen();
     assert!(screen.contains("1 of 3 quantities deviate") && screen.contains("FAIL"), "{screen}");
@@ -52,13 +51,13 @@ fn i_inspects_and_c_checks_the_model_under_the_cursor() {
 #[test]
 fn a_model_that_is_added_joins_the_list_and_can_be_run() {
     let mut h = added();
-    assert_eq!(h.state.model_here().as_deref(), Some(FOLDER), "the cursor goes there");
+    assert_eq!(models_screen::under_cursor(&h.state).as_deref(), Some(FOLDER), "the cursor goes there");
     h.keys("space");
-    assert!(!h.state.spec.models.contains(&FOLDER.to_owned()), "not before it is loaded");
+    assert!(!h.lab().spec.models.contains(&FOLDER.to_owned()), "not before it is loaded");
     h.event(common::inspected(FOLDER));
-    assert_eq!(h.state.model_here().as_deref(), Some(FOLDER));
+    assert_eq!(models_screen::under_cursor(&h.state).as_deref(), Some(FOLDER));
     h.keys("space");
-    assert!(h.state.spec.models.contains(&FOLDER.to_owned()));
+    assert!(h.lab().spec.models.contains(&FOLDER.to_owned()));
     let effects = h.keys("enter");
     let runs =
         |c: &&&Command| matches!(c, Command::Run { spec, .. } if spec.models().contains(&FOLDER.to_owned()));
@@ -102,7 +101,7 @@ fn a_long_description_scrolls_to_its_end_and_no_further() {
     for _ in 0..20 {
         h.keys("pageup");
     }
-    assert_eq!(h.state.view.dossier_scroll, 0);
+    assert_eq!(h.state.place(models_screen::ID).scrolled(models_screen::PAGE), 0);
 }
 
 #[test]
@@ -122,9 +121,9 @@ fn a_click_on_a_line_moves_the_cursor_there() {
     h.keys("5");
     let mouse = |h: &mut Harness, x, y| h.act(Action::Mouse(Mouse { kind: MouseKind::Press, x, y }));
     mouse(&mut h, 5, 4);
-    assert_eq!(h.state.model_here().as_deref(), Some("gpt2-mini"));
+    assert_eq!(models_screen::under_cursor(&h.state).as_deref(), Some("gpt2-mini"));
     mouse(&mut h, 5, 3);
-    assert_eq!(h.state.model_here().as_deref(), Some("bert-mini"));
+    assert_eq!(models_screen::under_cursor(&h.state).as_deref(), Some("bert-mini"));
     mouse(&mut h, 5, 20);
-    assert_eq!(h.state.model_here().as_deref(), Some("bert-mini"), "nothing stands there");
+    assert_eq!(models_screen::under_cursor(&h.state).as_deref(), Some("bert-mini"), "nothing stands there");
 }

@@ -1,6 +1,8 @@
 //! The loop itself, and what holds for any keys at any size.
 
 use probity::lab::interventions::Results;
+use probity::session::format::Session;
+use probity::session::shelf::{End, Recorded};
 
 use super::*;
 
@@ -43,6 +45,23 @@ impl Recorder for Tape {
     fn finish(&mut self) {}
 }
 
+/// A world where every figure is written and there is one recorded session.
+fn outside() -> Outside {
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/sessions/agreement.probity.jsonl");
+    let session = move || Recorded {
+        name: "agreement".into(),
+        path: shipped.into(),
+        created: "2026-01-02T03:04:05Z".into(),
+        lab: "interventions".into(),
+        end: End::Done,
+    };
+    Outside {
+        export: Arc::new(|figure, _| Ok(Exported::Wrote(vec![format!("/{}.png", figure.name).into()]))),
+        sessions: Arc::new(move || Ok(vec![session()])),
+        read: Arc::new(|path| Ok(Session::read(path).expect("the shipped session"))),
+    }
+}
+
 /// Runs the loop on a fake engine while keys arrive, each after so many milliseconds. Gives the board, the reason of
 /// the end, the last screen, and the frames drawn before each key.
 fn looped(tape: Tape, keys: &[(u64, &str)]) -> (Board, ExitReason, String, Vec<usize>) {
@@ -53,8 +72,8 @@ fn looped(tape: Tape, keys: &[(u64, &str)]) -> (Board, ExitReason, String, Vec<u
     let frames = Rc::new(Cell::new(0));
     let counter = frames.clone();
     let options = Options {
-        start: Start::new(Catalog::sample()),
-        export: Arc::new(|figure| Ok(vec![format!("{}.png", figure.name).into()])),
+        start: Start::new(),
+        outside: outside(),
         copy: Box::new(|_| {}),
         frame: Box::new(move |begins| counter.set(counter.get() + usize::from(begins))),
         notices: Vec::new(),
@@ -112,6 +131,28 @@ fn a_recording_that_fails_does_not_end_the_program() {
     assert!(screen.contains("disk full"), "{screen}");
 }
 
+#[test]
+fn a_session_is_replayed_on_top_of_the_live_run_and_left_again() {
+    let keys = [(100, "0"), (150, "tab"), (60, "enter"), (300, "x"), (60, "q"), (60, "T"), (60, "ctrl-c")];
+    let tape = Tape::default();
+    let record = tape.record.clone();
+    let (board, reason, screen, _) = looped(tape, &keys[..4]);
+    assert_eq!(reason, ExitReason::InputClosed);
+    assert!(screen.contains("replay agreement"), "{screen}");
+    assert!(board.running(), "the live run goes on beneath");
+    assert_eq!(fold(&record.borrow()), board, "nothing of the replay is recorded");
+    let (_, reason, screen, _) = looped(Tape::default(), &keys);
+    assert_eq!(reason, ExitReason::InputClosed, "leaving the replay does not end the program");
+    assert!(!screen.contains("replay agreement") && screen.contains("What do you want to know"), "{screen}");
+}
+
+#[test]
+fn a_session_is_gone_on_with_in_the_lab_that_ran_it() {
+    let keys = [(100, "0"), (150, "tab"), (60, "c"), (300, "ctrl-c")];
+    let (_, _, screen, _) = looped(Tape::default(), &keys);
+    assert!(screen.contains("Setup") && !screen.contains("What do you want to know"), "{screen}");
+}
+
 // ---- properties --------------------------------------------------------------------------------------------------
 
 #[derive(Debug, Clone)]
@@ -162,7 +203,7 @@ fn stimulus() -> impl Strategy<Value = Stimulus> {
     ]
 }
 
-fn stimulate(h: &mut Harness, stimulus: &Stimulus, findings: &[probity::lab::Finding]) {
+fn stimulate(h: &mut Harness, stimulus: &Stimulus, findings: &[lab::Finding]) {
     let generation = h.state.board.generation;
     match stimulus {
         Stimulus::Key(code, modifiers) => {

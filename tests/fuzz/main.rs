@@ -174,7 +174,7 @@ fn open(bytes: &[u8]) {
         Some(Spec::Interventions(spec)) => *spec,
         None => interventions::Spec::agreement(),
     };
-    let mut harness = Harness::of(Start { size: (80, 24), replay, spec, ..start() });
+    let mut harness = Harness::of(Start { size: (80, 24), replay, spec: spec.into(), ..start() });
     for entry in session.entries {
         harness.act(Action::Played(Step::Entry(Box::new(entry))));
     }

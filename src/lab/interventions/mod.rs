@@ -23,6 +23,7 @@ pub mod results;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod score;
+pub mod settings;
 pub mod spec;
 
 pub use experiment::LAB;

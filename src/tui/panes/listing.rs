@@ -19,37 +19,38 @@ pub struct Listing {
     pub len: usize,
     /// Which one the cursor is on; one behind the last counts as the last.
     pub cursor: usize,
-    /// Hundredths of the width that it takes where the two stand side by side.
-    pub share: u16,
+}
+
+/// Where a list of `len` lines and the rest stand; `share` hundredths of the width are the list's where they stand side by side.
+#[must_use]
+pub fn split(area: Rect, len: usize, share: u16) -> (Rect, Rect) {
+    let [list, rest] = if area.width >= WIDE {
+        Layout::horizontal([Constraint::Percentage(share), Constraint::Fill(1)]).areas(area)
+    } else {
+        let wanted = u16::try_from(len).unwrap_or(u16::MAX).saturating_add(3);
+        let rows = wanted.min(area.height.saturating_sub(4) / 2).max(4);
+        Layout::vertical([Constraint::Length(rows), Constraint::Fill(1)]).areas(area)
+    };
+    (list, rest)
+}
+
+/// Lines that can be scrolled away before the last of `lines(width)` is in sight in a pane.
+#[must_use]
+pub fn overflow(pane: Rect, lines: impl FnOnce(usize) -> usize) -> usize {
+    let inner = inside(pane);
+    lines(inner.width.into()).saturating_sub(inner.height.into())
 }
 
 impl Listing {
-    /// Where the list and the rest stand.
-    pub fn split(&self, area: Rect) -> (Rect, Rect) {
-        let [list, rest] = if area.width >= WIDE {
-            Layout::horizontal([Constraint::Percentage(self.share), Constraint::Fill(1)]).areas(area)
-        } else {
-            let wanted = u16::try_from(self.len).unwrap_or(u16::MAX).saturating_add(3);
-            let rows = wanted.min(area.height.saturating_sub(4) / 2).max(4);
-            Layout::vertical([Constraint::Length(rows), Constraint::Fill(1)]).areas(area)
-        };
-        (list, rest)
-    }
-
     /// The line that stands at a place of the screen.
-    pub fn at(&self, area: Rect, x: u16, y: u16) -> Option<usize> {
-        let inner = inside(self.split(area).0);
+    #[must_use]
+    pub fn at(&self, pane: Rect, x: u16, y: u16) -> Option<usize> {
+        let inner = inside(pane);
         let line = y
             .checked_sub(inner.y + 1)
             .filter(|_| y < inner.bottom() && inner.left() <= x && x < inner.right())?;
         let index = self.first(inner) + usize::from(line);
         (index < self.len).then_some(index)
-    }
-
-    /// Lines that can be scrolled away before the last of `lines(width)` is in sight on the other side.
-    pub fn overflow(&self, area: Rect, lines: impl FnOnce(usize) -> usize) -> usize {
-        let rest = inside(self.split(area).1);
-        lines(rest.width.into()).saturating_sub(rest.height.into())
     }
 
     fn here(&self) -> usize {
@@ -110,16 +111,25 @@ mod tests {
     #[test]
     fn a_click_meets_the_line_that_is_drawn_there() {
         let area = Rect::new(0, 2, 120, 10);
-        let listing = Listing { len: 30, cursor: 29, share: 50 };
-        let (list, rest) = listing.split(area);
+        let listing = Listing { len: 30, cursor: 29 };
+        let (list, rest) = split(area, 30, 50);
         assert_eq!((list.width, rest.width), (60, 60));
         // Frame, header, then the last seven lines.
-        let ys: Vec<Option<usize>> = (2..12).map(|y| listing.at(area, 5, y)).collect();
+        let ys: Vec<Option<usize>> = (2..12).map(|y| listing.at(list, 5, y)).collect();
         let want = [None, None, Some(23), Some(24), Some(25), Some(26), Some(27), Some(28), Some(29), None];
         assert_eq!(ys, want);
-        assert_eq!(listing.at(area, 70, 5), None, "the other side");
-        assert_eq!(Listing { len: 2, ..listing }.at(area, 5, 6), None, "below the last line");
-        assert_eq!(Listing { len: 0, ..listing }.at(area, 5, 4), None, "an empty list");
-        assert_eq!(listing.overflow(area, |width| width), 58 - 8);
+        assert_eq!(listing.at(list, 70, 5), None, "the other side");
+        assert_eq!(Listing { len: 2, cursor: 1 }.at(list, 5, 6), None, "below the last line");
+        assert_eq!(Listing { len: 0, cursor: 0 }.at(list, 5, 4), None, "an empty list");
+        assert_eq!(overflow(rest, |width| width), 58 - 8);
+    }
+
+    #[test]
+    fn on_a_narrow_screen_the_list_stands_above_the_rest_and_leaves_it_room() {
+        for (len, rows) in [(1, 4), (3, 6), (100, 8)] {
+            let (list, rest) = split(Rect::new(0, 1, 80, 20), len, 50);
+            assert_eq!((list.width, rest.width, list.height), (80, 80, rows));
+            assert_eq!((list.bottom(), rest.bottom()), (rest.y, 21));
+        }
     }
 }

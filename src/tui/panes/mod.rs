@@ -1,15 +1,6 @@
-//! The view: borrows the state and draws it.
+//! The view: borrows the state and draws it. The frames, messages and lists that all panes share are here too.
 
-mod bars;
-mod curves;
-mod data;
-mod example;
-mod listing;
-mod models;
-mod pareto;
-mod popups;
-mod probes;
-mod setup;
+pub mod listing;
 
 use ratatui::Frame;
 use ratatui::layout::{Alignment, Rect};
@@ -18,14 +9,11 @@ use ratatui::symbols::border;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Paragraph, Wrap};
 
-pub use bars::{footer_at, lab_at, tab_at};
-pub use curves::chart_area;
-pub use data::set_at;
-pub use models::model_at;
-
-use super::layout::{Layout, SMALLEST, compute};
-use super::state::{Glyphs, Lab, Pane, State};
+use super::layout::{SMALLEST, compute};
+use super::screen::Pane;
+use super::state::{Glyphs, State};
 use super::theme::Role;
+use super::{bars, popups, setup};
 use crate::base::Problem;
 use crate::base::text::{printable, width};
 
@@ -38,32 +26,19 @@ pub fn draw(frame: &mut Frame, state: &State) {
     }
     let Some(layout) = compute(state) else { return too_small(frame, state) };
     bars::title(frame, layout.title, state);
-    match state.view.lab {
-        Lab::Models => models::draw(frame, under_title(&layout), state),
-        Lab::Data => data::draw(frame, under_title(&layout), state),
-        Lab::Interventions => {
-            if let Some(tabs) = layout.tabs {
-                bars::tabs(frame, tabs, state);
-            }
-            for (pane, rect) in &layout.panes {
-                match pane {
-                    Pane::Setup => setup::draw(frame, *rect, state),
-                    Pane::Curves => curves::draw(frame, *rect, state),
-                    Pane::Pareto => pareto::draw(frame, *rect, state),
-                    Pane::Example => example::draw(frame, *rect, state),
-                    Pane::Probes => probes::draw(frame, *rect, state),
-                }
-            }
+    if let Some(tabs) = layout.tabs {
+        bars::tabs(frame, tabs, state);
+    }
+    for (pane, rect) in &layout.panes {
+        match state.screen().setup() {
+            Some(of) if *pane == setup::PANE => setup::draw(frame, *rect, state, of),
+            _ => state.screen().draw(*pane, frame, *rect, state),
         }
     }
     bars::progress(frame, layout.progress, state);
     bars::footer(frame, layout.footer, state);
-    popups::draw(frame, under_title(&layout), state);
-}
-
-/// Everything between title and progress.
-pub fn under_title(layout: &Layout) -> Rect {
-    layout.tabs.map_or(layout.body, |tabs| tabs.union(layout.body))
+    popups::draw(frame, layout.under_title(), state);
+    bars::toast(frame, &layout, state);
 }
 
 fn too_small(frame: &mut Frame, state: &State) {
@@ -72,38 +47,19 @@ fn too_small(frame: &mut Frame, state: &State) {
         "Probity needs {}×{}. This terminal is {columns}×{rows}: enlarge it, or press {} to quit.",
         SMALLEST.0,
         SMALLEST.1,
-        state.keymap.label(super::commands::CommandId::Quit)
+        state.keymap.label("quit")
     );
     let style = state.theme().style(Role::Text);
     frame.render_widget(Paragraph::new(text).style(style).wrap(Wrap { trim: true }), frame.area());
 }
 
-/// How far a pane can be scrolled, in its own units.
-pub fn lines(state: &State, pane: Pane) -> usize {
-    match pane {
-        Pane::Setup => state.rows().len(),
-        Pane::Probes => state.results().probes.len(),
-        Pane::Curves | Pane::Pareto | Pane::Example => 0,
-    }
+/// The frame of a pane of the screen.
+pub fn pane_block(state: &State, pane: Pane, title: &str) -> Block<'static> {
+    block(state, title, state.focused(pane))
 }
 
-/// Lines of the model's description that can be scrolled away before its last one is in sight.
-pub fn dossier_overflow(state: &State) -> usize {
-    compute(state).map_or(0, |layout| models::overflow(state, under_title(&layout)))
-}
-
-/// Lines of what is known of the data set that can be scrolled away before the last one is in sight.
-pub fn data_overflow(state: &State) -> usize {
-    compute(state).map_or(0, |layout| data::overflow(state, under_title(&layout)))
-}
-
-/// Lines of the popup that can be scrolled away before its last one is in sight.
-pub fn popup_overflow(state: &State) -> usize {
-    compute(state).map_or(0, |layout| popups::overflow(state, under_title(&layout)))
-}
-
-/// The frame of a pane. The focused one differs by the weight of its border and by a mark, not by colour alone.
-fn block(state: &State, title: &str, focused: bool) -> Block<'static> {
+/// A frame with a title. The focused one differs by the weight of its border and by a mark, not by colour alone.
+pub fn block(state: &State, title: &str, focused: bool) -> Block<'static> {
     let role = if focused { Role::Focus } else { Role::Border };
     let style = state.theme().style(role);
     let mark = if focused { "» " } else { "" };
@@ -141,7 +97,7 @@ const ASCII_FOCUS: border::Set = border::Set {
 };
 
 /// A message in the middle of an empty pane.
-fn message(frame: &mut Frame, area: Rect, text: &str, style: Style) {
+pub fn message(frame: &mut Frame, area: Rect, text: &str, style: Style) {
     let columns = usize::from(area.width.max(1));
     let rows = printable(text).lines().map(|l| width(l).div_ceil(columns).max(1)).sum::<usize>() as u16;
     let top = area.height.saturating_sub(rows) / 2;
@@ -152,7 +108,7 @@ fn message(frame: &mut Frame, area: Rect, text: &str, style: Style) {
 }
 
 /// A problem in the pane that asked: what failed, on what, what to do.
-fn problem(frame: &mut Frame, area: Rect, problem: &Problem, state: &State) {
+pub fn problem(frame: &mut Frame, area: Rect, problem: &Problem, state: &State) {
     let theme = state.theme();
     let line = |text: &str, role| Line::styled(printable(text).into_owned(), theme.style(role));
     let lines = vec![

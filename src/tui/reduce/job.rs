@@ -1,162 +1,136 @@
-//! Runs, points and the end of the program.
+//! Runs, questions beside them, and the end of the program.
 
-use std::collections::BTreeMap;
-
-use super::{data, fail};
 use crate::base::Problem;
-use crate::engine::message::{Command, Event, Outcome, Question};
-use crate::lab::interventions::{self, question::PointQuestion};
-use crate::lab::spec::LabSpec;
+use crate::engine::message::{Command, Event, Question};
+use crate::lab::Spec;
 use crate::tui::action::Effect;
-use crate::tui::state::{Popup, State};
+use crate::tui::popups;
+use crate::tui::screens::{SCREENS, labs};
+use crate::tui::state::State;
 
 /// Asks for the models and runs the first experiment.
-pub(super) fn start(state: &mut State, effects: &mut Vec<Effect>) {
-    send(state, effects, Command::ListModels);
-    run(state, effects);
+pub(super) fn start(state: &mut State) -> Vec<Effect> {
+    let mut effects = send(state, Command::ListModels);
+    effects.extend(run(state));
+    effects
 }
 
 /// Sends a command to the engine. The board takes it in here, so that a recording of commands and events rebuilds the
 /// same board. A replay has no engine.
-pub(super) fn send(state: &mut State, effects: &mut Vec<Effect>, command: Command) {
-    if state.replay.is_none() {
-        state.board.on_command(&command);
-        effects.push(Effect::Send(command));
-    }
-}
-
-/// Runs the experiment as it is set up, under a new generation.
-pub(super) fn run(state: &mut State, effects: &mut Vec<Effect>) {
+pub fn send(state: &mut State, command: Command) -> Vec<Effect> {
     if state.replay.is_some() {
-        return;
+        return Vec::new();
     }
-    if let Err(error) = state.spec.check("setup") {
-        let hint = "change it in the setup pane".into();
-        fail(state, Problem { what: error.to_string(), r#where: "run".into(), hint });
-        return;
-    }
-    state.cancelling = None;
-    settle_view(state);
-    let job = state.board.job().map_or(0, |j| j.id) + 1;
-    let generation = state.board.generation + 1;
-    let spec = Box::new(state.spec.clone().into());
-    send(state, effects, Command::Run { job, generation, spec });
-    ask_point(state, effects);
-}
-
-/// Keeps model and oracle of the view among those that the setup names.
-pub(super) fn settle_view(state: &mut State) {
-    if !state.spec.models.contains(&state.view.model) {
-        state.view.model = state.spec.models.first().cloned().unwrap_or_default();
-    }
-    if !state.spec.probe.oracles.contains(&state.view.oracle)
-        && let Some(first) = state.spec.probe.oracles.first()
-    {
-        state.view.oracle = *first;
-    }
-}
-
-/// Asks for the point at the marker; the answer to an older question no longer counts.
-pub(super) fn ask_point(state: &mut State, effects: &mut Vec<Effect>) {
-    let failed = |outcome: &Option<Outcome>| matches!(outcome, Some(Outcome::Failed(_)));
-    if state.board.job().is_none_or(|job| failed(&job.outcome)) {
-        return;
-    }
-    let options = state.method_spec().map_or(BTreeMap::new(), |m| m.options.clone());
-    let point = PointQuestion {
-        model: state.view.model.clone(),
-        method: state.view.method.clone(),
-        options,
-        value: state.marker(),
-        example: state.view.example,
-    };
-    let question = interventions::Question::Point(point).into();
-    ask(state, effects, Question::Experiment { generation: state.board.generation, question });
+    state.board.on_command(&command);
+    vec![Effect::Send(command)]
 }
 
 /// Asks the engine, under a new number.
-pub(super) fn ask(state: &mut State, effects: &mut Vec<Effect>, question: Question) {
+pub fn ask(state: &mut State, question: Question) -> Vec<Effect> {
     let ticket = state.board.ticket + 1;
-    send(state, effects, Command::Ask { ticket, question });
+    send(state, Command::Ask { ticket, question })
+}
+
+/// Runs the lab's experiment as it is set up, under a new generation.
+pub fn run(state: &mut State) -> Vec<Effect> {
+    let Some(setup) = state.setup().filter(|_| state.replay.is_none()) else { return Vec::new() };
+    let spec = setup.spec(state);
+    if let Err(error) = spec.check("setup") {
+        let hint = "change it in the setup pane".into();
+        state.fail(Problem { what: error.to_string(), r#where: "run".into(), hint });
+        return Vec::new();
+    }
+    state.cancelling = None;
+    setup.take(state, &spec);
+    let job = state.board.job().map_or(0, |j| j.id) + 1;
+    let generation = state.board.generation + 1;
+    let mut effects = send(state, Command::Run { job, generation, spec: Box::new(spec) });
+    effects.extend(setup.along(state));
+    effects
+}
+
+/// Sets a lab up as a recorded session ran it last, and shows it.
+pub(super) fn resume(state: &mut State, spec: &Spec) {
+    let lab =
+        labs().find_map(|s| s.setup().filter(|setup| setup.lab() == spec.lab()).map(|setup| (s, setup)));
+    if let Some((screen, setup)) = lab {
+        state.show(screen.id());
+        setup.take(state, spec);
+        let run = state.keymap.label("run");
+        state.view.toast = Some(format!("set up as the session was; {run} runs it"));
+    }
 }
 
 /// Takes in an event of the engine.
-pub(super) fn on_event(state: &mut State, event: &Event, effects: &mut Vec<Effect>) {
+pub(super) fn on_event(state: &mut State, event: &Event) -> Vec<Effect> {
     let ran = state.board.running();
     state.board.on_event(event);
-    if state.cancelling_data.is_some() && state.data_waiting().is_none() {
-        state.cancelling_data = None;
+    let ended = ran && !state.board.running();
+    if ended {
+        state.cancelling = None;
+        // What a message said of the run is past; the line of progress says how it ended.
         state.view.toast = None;
-    }
-    if !ran || state.board.running() {
-        return;
-    }
-    state.cancelling = None;
-    // What a message said of the run is past; the line of progress says how it ended.
-    state.view.toast = None;
-    if matches!(state.view.popup, Some(Popup::Quit { .. })) {
-        state.view.popup = None;
-    }
-    if state.quitting {
-        quit(state, effects);
-    } else if state.awaiting_point() && matches!(event, Event::Finished { outcome: Outcome::Done, .. }) {
-        // The question came before the probes that answer it; now they are there.
-        ask_point(state, effects);
-    }
-}
-
-/// Holds the run, or lets it go on.
-pub(super) fn pause(state: &mut State, effects: &mut Vec<Effect>) {
-    let hold = state.board.job().is_some_and(|job| !job.held);
-    send(state, effects, Command::Pause { hold });
-}
-
-/// Cancels the run in progress, or what is asked about data; where there is neither, or when asked again, ends the program.
-pub(super) fn interrupt(state: &mut State, effects: &mut Vec<Effect>) {
-    if data::interrupt(state, effects) {
-        return;
-    }
-    let running = state.board.job().filter(|_| state.busy()).map(|job| job.id);
-    match running {
-        Some(job) if state.cancelling != Some(job) => {
-            cancel(state, effects);
-            state.view.toast = Some("cancelling the run; once more quits".into());
+        if state.popup_name() == Some("quit") {
+            state.view.popup = None;
         }
-        _ => quit(state, effects),
+        if state.quitting {
+            return quit(state);
+        }
     }
+    let mut effects = Vec::new();
+    for screen in SCREENS {
+        effects.extend(screen.on_event(state, event));
+    }
+    effects
+}
+
+/// Pauses or resumes the run.
+pub fn pause(state: &mut State) -> Vec<Effect> {
+    let hold = state.board.job().is_some_and(|job| !job.held);
+    send(state, Command::Pause { hold })
+}
+
+/// Cancels what the shown screen has asked, or the run, or what any screen has asked; where there is nothing of the kind,
+/// or when asked again, ends the program.
+pub fn interrupt(state: &mut State) -> Vec<Effect> {
+    if let Some(effects) = state.screen().interrupt(state) {
+        return effects;
+    }
+    if state.busy() {
+        let running = state.board.job().map(|job| job.id);
+        if state.cancelling == running {
+            return quit(state);
+        }
+        state.view.toast = Some("cancelling the run; once more quits".into());
+        return cancel(state);
+    }
+    let other = SCREENS.iter().find_map(|screen| screen.interrupt(state));
+    other.unwrap_or_else(|| quit(state))
 }
 
 /// Asks the engine to stop the run.
-fn cancel(state: &mut State, effects: &mut Vec<Effect>) {
-    if let Some(job) = state.board.job().map(|job| job.id) {
-        state.cancelling = Some(job);
-        send(state, effects, Command::Cancel { job });
-    }
+fn cancel(state: &mut State) -> Vec<Effect> {
+    let Some(job) = state.board.job().map(|job| job.id) else { return Vec::new() };
+    state.cancelling = Some(job);
+    send(state, Command::Cancel { job })
 }
 
 /// Ends the program, or asks what to do about the run in progress.
-pub(super) fn ask_quit(state: &mut State, effects: &mut Vec<Effect>) {
-    if state.busy() && !state.quitting {
-        state.view.popup = Some(Popup::Quit { selected: 0 });
-    } else {
-        quit(state, effects);
-    }
+pub fn ask_quit(state: &mut State) -> Vec<Effect> {
+    if state.busy() && !state.quitting { popups::pick(state, &popups::Quit, 0) } else { quit(state) }
 }
 
-/// Answers the question of [`ask_quit`].
-pub(super) fn answer_quit(state: &mut State, choice: usize, effects: &mut Vec<Effect>) {
-    match choice {
-        0 => {
-            state.quitting = true;
-            state.view.toast = Some("stopping the run, then quitting; Ctrl-C quits at once".into());
-            cancel(state, effects);
-        }
-        1 => quit(state, effects),
-        _ => {}
-    }
+/// Stops the run and ends the program once it has stopped.
+pub fn stop_then_quit(state: &mut State) -> Vec<Effect> {
+    state.quitting = true;
+    let key = state.keymap.label("cancel");
+    state.view.toast = Some(format!("stopping the run, then quitting; {key} quits at once"));
+    cancel(state)
 }
 
-fn quit(state: &mut State, effects: &mut Vec<Effect>) {
-    send(state, effects, Command::Shutdown);
+/// Ends the program.
+pub fn quit(state: &mut State) -> Vec<Effect> {
+    let mut effects = send(state, Command::Shutdown);
     effects.push(Effect::Quit);
+    effects
 }

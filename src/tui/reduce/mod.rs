@@ -1,19 +1,22 @@
 //! The reducer: the one place where the state changes. No clock, no I/O, no randomness.
 
-mod commands;
-mod data;
-mod job;
-mod models;
+pub mod job;
+pub mod look;
 mod mouse;
-mod popup;
-mod replay;
-mod typing;
+pub mod popup;
+pub mod replay;
+#[cfg(test)]
+mod tests;
+pub mod typing;
 
 use std::path::PathBuf;
 
-use super::action::{Action, Effect};
-use super::commands::contexts;
+use super::action::{Action, Effect, Exported};
+use super::commands::{COMMANDS, Entry, contexts, number_of};
 use super::key::Key;
+use super::popups::{self, Held};
+use super::screens::SCREENS;
+use super::setup;
 use super::state::{Recording, State};
 use crate::base::Problem;
 use crate::base::text::printable;
@@ -21,55 +24,75 @@ use crate::engine::message::{Event, Notice, NoticeLevel};
 
 /// Folds an action into the state and says what the loop is to do about it.
 pub fn reduce(state: &mut State, action: Action) -> Vec<Effect> {
-    let mut effects = Vec::new();
-    let redraws_figures = !matches!(
+    let derives = !matches!(
         &action,
         Action::Tick | Action::Resize(..) | Action::Exported(_) | Action::Named(_) | Action::Notice(_)
     ) && !matches!(&action, Action::Event(e) if matches!(**e, Event::Progress { .. } | Event::AnswerProgress { .. } | Event::Notice(_)));
-    apply(state, action, &mut effects);
-    if redraws_figures {
-        state.rebuild_figures();
+    let effects = apply(state, action);
+    if derives {
+        for screen in SCREENS {
+            screen.refresh(state);
+        }
     }
     effects
 }
 
-fn apply(state: &mut State, action: Action, effects: &mut Vec<Effect>) {
+fn apply(state: &mut State, action: Action) -> Vec<Effect> {
     match action {
-        Action::Start => job::start(state, effects),
-        Action::Key(key) => on_key(state, key, effects),
-        Action::Command(command) => commands::perform(state, command, effects),
+        Action::Start => return job::start(state),
+        Action::Key(key) => return on_key(state, key),
+        Action::Command(name) => return number_of(name).map_or(Vec::new(), |i| perform(state, COMMANDS[i])),
         Action::Paste(text) => typing::insert(state, &text),
-        Action::Mouse(event) => mouse::on_mouse(state, event, effects),
+        Action::Mouse(event) => return mouse::on_mouse(state, event),
         Action::Resize(columns, rows) => state.view.size = (columns, rows),
         Action::Tick => state.view.ticks = state.view.ticks.wrapping_add(1),
-        Action::Event(event) => job::on_event(state, &event, effects),
+        Action::Event(event) => return job::on_event(state, &event),
         Action::EngineGone => {
             let what = "the engine has stopped".into();
             let hint = "save what you need and restart the program".into();
-            fail(state, Problem { what, r#where: "engine".into(), hint });
+            state.fail(Problem { what, r#where: "engine".into(), hint });
         }
         Action::Played(step) => replay::on_step(state, &step),
-        Action::Exported(Ok(paths)) => {
+        Action::Exported(Ok(done)) => exported(state, done),
+        Action::Sessions(Ok(sessions)) => state.sessions = Some(sessions),
+        Action::Resumed(Ok(spec)) => job::resume(state, &spec),
+        Action::Named(Ok(name)) => {
+            state.view.toast = Some(format!("the session is saved as {}", printable(&name)));
+            state.recording = Recording::On(name);
+        }
+        Action::Exported(Err(problem))
+        | Action::Named(Err(problem))
+        | Action::Sessions(Err(problem))
+        | Action::Resumed(Err(problem)) => state.fail(problem),
+        Action::RecordingFailed(problem) => {
+            state.recording = Recording::Failed(problem.what.clone());
+            state.fail(problem);
+        }
+        Action::Notice(notice) => state.notify(notice),
+    }
+    Vec::new()
+}
+
+/// Says where a figure was written, or asks about the files that are in its way.
+fn exported(state: &mut State, done: Exported) {
+    match done {
+        Exported::Wrote(paths) => {
             let names: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
             state.view.toast = Some(format!("wrote {}", printable(&shortened(&paths))));
             let what = format!("wrote {}", printable(&names.join(", ")));
             let problem = Problem { what, r#where: "export".into(), hint: String::new() };
             state.notify(Notice { level: NoticeLevel::Info, problem });
         }
-        Action::Named(Ok(name)) => {
-            state.view.toast = Some(format!("the session is saved as {}", printable(&name)));
-            state.recording = Recording::On(name);
+        Exported::Exists(figure, files) => {
+            state.view.toast = None;
+            state.view.entry = None;
+            state.held = Some(Held { figure, files });
+            popups::pick(state, &popups::Overwrite, 0);
         }
-        Action::Exported(Err(problem)) | Action::Named(Err(problem)) => fail(state, problem),
-        Action::RecordingFailed(problem) => {
-            state.recording = Recording::Failed(problem.what.clone());
-            fail(state, problem);
-        }
-        Action::Notice(notice) => state.notify(notice),
     }
 }
 
-/// Paths of one stem as that stem with its extensions: `a.png, .svg, .csv`.
+/// Paths of one stem as that stem with its extensions: `/a/b.png, .svg, .csv`.
 fn shortened(paths: &[PathBuf]) -> String {
     let mut text = String::new();
     let mut stem = None;
@@ -79,7 +102,6 @@ fn shortened(paths: &[PathBuf]) -> String {
             (true, Some(extension)) => text.push_str(&format!(", .{extension}")),
             _ => {
                 let gap = if text.is_empty() { "" } else { ", " };
-                let path = path.strip_prefix(".").unwrap_or(path);
                 text.push_str(&format!("{gap}{}", path.display()));
             }
         }
@@ -88,20 +110,20 @@ fn shortened(paths: &[PathBuf]) -> String {
     text
 }
 
-/// Shows a problem at once and keeps it in the notices.
-fn fail(state: &mut State, problem: Problem) {
-    state.view.toast = Some(printable(&problem.to_string()).into_owned());
-    state.notify(Notice { level: NoticeLevel::Error, problem });
+/// Carries out a command, if it can be used now.
+pub(super) fn perform(state: &mut State, command: &Entry) -> Vec<Effect> {
+    if (command.enabled)(state) { (command.run)(state) } else { Vec::new() }
 }
 
-fn on_key(state: &mut State, key: Key, effects: &mut Vec<Effect>) {
+fn on_key(state: &mut State, key: Key) -> Vec<Effect> {
     state.view.toast = None;
-    if typing::begins(state, key) {
-        return;
+    let lab = state.view.lab;
+    state.place_mut(lab).refused = None;
+    if key.character().is_some_and(|c| setup::begins(state, c)) {
+        return Vec::new();
     }
-    let command = state.keymap.command(key, contexts(state));
-    match command {
-        Some(command) => commands::perform(state, command, effects),
+    match state.keymap.command(key, &contexts(state)) {
+        Some(command) => return perform(state, command),
         None if state.typing() => {
             if let Some(c) = key.character() {
                 typing::insert(state, c.encode_utf8(&mut [0; 4]));
@@ -109,4 +131,5 @@ fn on_key(state: &mut State, key: Key, effects: &mut Vec<Effect>) {
         }
         None => {}
     }
+    Vec::new()
 }

@@ -1,139 +1,78 @@
-//! The mouse: focus, sliders, the marker, tabs and footer.
+//! The mouse: focus, sliders, what panes offer, tabs and footer.
 
-use ratatui::layout::Rect;
-
-use super::commands::{perform, settle, travel};
-use super::{job, popup};
-use crate::figure::Scale;
+use super::{look, perform, popup};
 use crate::tui::action::{Effect, Mouse, MouseKind};
-use crate::tui::layout::{Layout, compute, inside, setup_row_at, track};
-use crate::tui::panes;
-use crate::tui::state::setup::Control;
-use crate::tui::state::{Drag, Lab, Pane, Row, State};
-use crate::tui::widgets::chart;
+use crate::tui::bars;
+use crate::tui::layout::{Layout, compute};
+use crate::tui::setup;
+use crate::tui::state::{Drag, State};
 
 /// Handles a mouse event.
-pub(super) fn on_mouse(state: &mut State, mouse: Mouse, effects: &mut Vec<Effect>) {
-    let Some(layout) = compute(state) else { return };
+pub(super) fn on_mouse(state: &mut State, mouse: Mouse) -> Vec<Effect> {
+    let Some(layout) = compute(state) else { return Vec::new() };
     match mouse.kind {
-        MouseKind::Release => state.view.drag = None,
+        MouseKind::Release => {
+            state.view.drag = None;
+            Vec::new()
+        }
         MouseKind::ScrollUp => wheel(state, &layout, mouse, -1),
         MouseKind::ScrollDown => wheel(state, &layout, mouse, 1),
-        MouseKind::Drag => drag(state, &layout, mouse, effects),
-        MouseKind::Press => press(state, &layout, mouse, effects),
+        MouseKind::Drag => drag(state, &layout, mouse),
+        MouseKind::Press => press(state, &layout, mouse),
     }
 }
 
-fn wheel(state: &mut State, layout: &Layout, mouse: Mouse, by: i64) {
+fn wheel(state: &mut State, layout: &Layout, mouse: Mouse, by: i64) -> Vec<Effect> {
     if state.view.popup.is_some() {
-        popup::travel(state, by);
-    } else if let Some((pane, _)) = layout.pane_at(mouse.x, mouse.y) {
-        // The wheel turns what it is over; the focus stays where it is.
-        let focus = std::mem::replace(&mut state.view.focus, pane);
-        travel(state, by);
-        state.view.focus = focus;
+        return popup::travel(state, by);
     }
+    let Some((pane, _)) = layout.pane_at(mouse.x, mouse.y) else { return Vec::new() };
+    // The wheel turns what it is over; the focus stays where it is.
+    let focus = std::mem::replace(&mut state.here_mut().focus, pane);
+    let effects = look::travel(state, by);
+    state.here_mut().focus = focus;
+    effects
 }
 
-fn press(state: &mut State, layout: &Layout, mouse: Mouse, effects: &mut Vec<Effect>) {
+fn press(state: &mut State, layout: &Layout, mouse: Mouse) -> Vec<Effect> {
     state.view.toast = None;
+    let lab = state.view.lab;
+    state.place_mut(lab).refused = None;
     if state.view.popup.is_some() || state.view.entry.is_some() {
-        return;
+        return Vec::new();
     }
     if mouse.y == layout.title.y {
-        if let Some(lab) = panes::lab_at(state, mouse.x) {
-            state.view.lab = lab;
+        let hit = bars::screen_at(state, mouse.x).map(crate::tui::screens::screen);
+        return hit.map_or(Vec::new(), |screen| perform(state, screen.tab()));
+    }
+    if mouse.y == layout.footer.y {
+        let hit = bars::footer_at(state, layout.footer, mouse.x);
+        return hit.map_or(Vec::new(), |command| perform(state, command));
+    }
+    if layout.tabs.is_some_and(|t| t.y == mouse.y) {
+        if let Some(pane) = bars::tab_at(state, mouse.x) {
+            state.here_mut().focus = pane;
         }
-    } else if mouse.y == layout.footer.y {
-        if let Some(command) = panes::footer_at(state, layout.footer, mouse.x) {
-            perform(state, command, effects);
-        }
-    } else if state.view.lab == Lab::Data {
-        if let Some(row) = panes::set_at(state, panes::under_title(layout), mouse.x, mouse.y) {
-            state.view.data_row = row;
-            state.view.data_scroll = 0;
-        }
-    } else if state.view.lab == Lab::Models {
-        if let Some(row) = panes::model_at(state, panes::under_title(layout), mouse.x, mouse.y) {
-            state.view.model_row = row;
-            state.view.dossier_scroll = 0;
-        }
-    } else if layout.tabs.is_some_and(|t| t.y == mouse.y) {
-        if let Some(pane) = panes::tab_at(mouse.x) {
-            state.view.focus = pane;
-        }
-    } else if let Some((pane, rect)) = layout.pane_at(mouse.x, mouse.y) {
-        state.view.focus = pane;
-        match pane {
-            Pane::Setup => press_row(state, rect, mouse, effects),
-            Pane::Curves => {
-                state.view.drag = Some(Drag::Marker);
-                drag(state, layout, mouse, effects);
-            }
-            _ => {}
-        }
+        return Vec::new();
+    }
+    let Some((pane, rect)) = layout.pane_at(mouse.x, mouse.y) else { return Vec::new() };
+    let screen = state.screen();
+    if screen.folds() {
+        state.here_mut().focus = pane;
+    }
+    match pane {
+        setup::PANE if screen.setup().is_some() => setup::press(state, rect, mouse),
+        _ => screen.press(state, pane, rect, mouse),
     }
 }
 
-fn press_row(state: &mut State, pane: Rect, mouse: Mouse, effects: &mut Vec<Effect>) {
-    let Some((index, row, line)) = setup_row_at(state, pane, mouse.y) else { return };
-    let again = state.view.row == index;
-    state.view.row = index;
-    let (start, length) = track(line);
-    match state.control(row) {
-        Control::Slider { .. } if (start..start + length).contains(&mouse.x) => {
-            state.view.drag = Some(Drag::Slider(row));
-            slide(state, row, line, mouse.x, effects);
+fn drag(state: &mut State, layout: &Layout, mouse: Mouse) -> Vec<Effect> {
+    match state.view.drag.clone() {
+        Some(Drag::Setting(key)) => {
+            let pane = layout.pane(setup::PANE);
+            pane.map_or(Vec::new(), |pane| setup::drag(state, &key, pane, mouse.x))
         }
-        Control::Check(_) => {
-            if let (Row::Model(i), None) = (row, &state.replay)
-                && let Some(name) = state.model_names().get(i)
-            {
-                state.toggle_model(name);
-            }
-        }
-        Control::Choice(..) if again => super::commands::turn(state, row, 1, effects),
-        _ => {}
-    }
-}
-
-fn drag(state: &mut State, layout: &Layout, mouse: Mouse, effects: &mut Vec<Effect>) {
-    match state.view.drag {
-        Some(Drag::Slider(row)) => {
-            if let Some(pane) = layout.pane(Pane::Setup) {
-                slide(state, row, inside(pane), mouse.x, effects);
-            }
-        }
-        Some(Drag::Marker) => {
-            let target = layout.pane(Pane::Curves).and_then(|pane| {
-                let figure = state.figures.curves.as_ref()?;
-                chart::value_at(figure, panes::chart_area(inside(pane)), mouse.x)
-            });
-            if let Some(value) = target {
-                let log = state.scale() == Scale::Log;
-                let gap = |s: f64| if log && value > 0.0 && s > 0.0 { (s / value).ln() } else { s - value };
-                let stops = state.marker_stops().into_iter();
-                let nearest = stops.min_by(|a, b| gap(*a).abs().total_cmp(&gap(*b).abs()));
-                if let Some(stop) = nearest.filter(|s| *s != state.marker())
-                    && let Ok(touched) = state.set(Row::Parameter, stop)
-                {
-                    settle(state, touched, effects);
-                }
-            }
-        }
-        None => {}
-    }
-}
-
-fn slide(state: &mut State, row: Row, line: Rect, x: u16, effects: &mut Vec<Effect>) {
-    if state.replay.is_some() && row != Row::Parameter {
-        return;
-    }
-    let (start, length) = track(line);
-    let share = f64::from(x.saturating_sub(start)) / f64::from(length.saturating_sub(1).max(1));
-    let before = state.control(row);
-    let touched = state.slide(row, share);
-    if state.control(row) != before && touched.point {
-        job::ask_point(state, effects);
+        Some(Drag::Pane(pane)) => state.screen().drag(state, pane, layout, mouse),
+        None => Vec::new(),
     }
 }

@@ -1,53 +1,59 @@
-//! Moving, marking and accepting in popups.
+//! Moving, toggling, copying and accepting in popups.
 
-use super::{commands, job};
+use super::look;
 use crate::tui::action::Effect;
-use crate::tui::panes;
-use crate::tui::search;
-use crate::tui::state::setup::Touched;
-use crate::tui::state::{Popup, QUIT_CHOICES, State};
+use crate::tui::popups;
+use crate::tui::state::{Popup, State, moved};
+
+/// Steps of a page.
+pub const PAGE: i64 = 10;
 
 /// Moves the cursor of the popup, or scrolls it.
-pub(super) fn travel(state: &mut State, by: i64) {
-    let last = match &state.view.popup {
-        None => return,
-        Some(Popup::Palette { query, .. }) => search::palette(state, query).len().saturating_sub(1),
-        Some(Popup::Methods { .. }) => state.catalog.methods.len().saturating_sub(1),
-        Some(Popup::Quit { .. }) => QUIT_CHOICES.len() - 1,
-        Some(Popup::Help { .. } | Popup::Provenance { .. } | Popup::Notices { .. }) => {
-            panes::popup_overflow(state)
-        }
-    };
-    let Some(mut popup) = state.view.popup.take() else { return };
-    let (Popup::Help { scroll: at, .. }
-    | Popup::Palette { selected: at, .. }
-    | Popup::Methods { selected: at }
-    | Popup::Provenance { scroll: at }
-    | Popup::Notices { scroll: at }
-    | Popup::Quit { selected: at }) = &mut popup;
-    *at = (*at as i64 + by).clamp(0, last as i64) as usize;
-    state.view.popup = Some(popup);
-}
-
-/// Takes what is under the cursor and closes the popup.
-pub(super) fn accept(state: &mut State, effects: &mut Vec<Effect>) {
-    match state.view.popup.take() {
-        Some(Popup::Methods { selected }) => {
-            if let Some(method) = state.catalog.methods.get(selected) {
-                state.view.method = method.id.clone();
-                commands::settle(state, Touched { point: true }, effects);
-            }
-        }
-        Some(Popup::Quit { selected }) => job::answer_quit(state, selected, effects),
-        _ => {}
-    }
-}
-
-/// Lets the method under the cursor run, or not.
-pub(super) fn mark(state: &mut State) {
-    if let Some(Popup::Methods { selected }) = state.view.popup
-        && let Some(id) = state.catalog.methods.get(selected).map(|m| m.id.clone())
+pub fn travel(state: &mut State, by: i64) -> Vec<Effect> {
+    let last = popups::last(state);
+    if let Some(
+        Popup::Help { scroll: at, .. }
+        | Popup::Palette { selected: at, .. }
+        | Popup::Page { scroll: at, .. }
+        | Popup::Pick { selected: at, .. },
+    ) = &mut state.view.popup
     {
-        state.toggle_method(&id);
+        *at = moved(*at, by, last + 1);
     }
+    Vec::new()
+}
+
+/// Takes the entry under the cursor and closes the popup.
+pub fn accept(state: &mut State) -> Vec<Effect> {
+    match state.view.popup.take() {
+        Some(Popup::Pick { picker, selected }) => picker.take(state, selected),
+        other => {
+            state.view.popup = other;
+            Vec::new()
+        }
+    }
+}
+
+/// Toggles the entry under the cursor.
+pub fn mark(state: &mut State) -> Vec<Effect> {
+    match state.view.popup {
+        Some(Popup::Pick { picker, selected }) => picker.mark(state, selected),
+        _ => Vec::new(),
+    }
+}
+
+/// Copies what the popup shows.
+pub fn copy(state: &mut State) -> Vec<Effect> {
+    let text = match state.view.popup {
+        Some(Popup::Page { page, .. }) => page.copy(state),
+        _ => None,
+    };
+    look::copied(state, text)
+}
+
+/// Closes the popup.
+pub fn close(state: &mut State) -> Vec<Effect> {
+    state.view.popup = None;
+    state.held = None;
+    Vec::new()
 }

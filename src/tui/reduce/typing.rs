@@ -1,41 +1,13 @@
-//! Text fields: values, the session's name, the queries of help and palette.
+//! Text fields: values, names and paths, the queries of help and palette.
 
-use super::{commands, data, models};
-use crate::base::numbers::number;
 use crate::base::text::printable;
 use crate::tui::action::Effect;
-use crate::tui::key::Key;
 use crate::tui::search;
-use crate::tui::state::{Lab, Pane, Popup, Purpose, Row, State, TextEntry};
+use crate::tui::setup;
+use crate::tui::state::{Popup, Purpose, State, TextEntry};
 
 /// Longest text that is taken; a paste may be of any length.
 const MAX_TYPED: usize = 1000;
-
-/// A digit in the setup pane starts typing the value of the slider under the cursor.
-pub(super) fn begins(state: &mut State, key: Key) -> bool {
-    let main =
-        state.view.lab == Lab::Interventions && state.view.popup.is_none() && state.view.entry.is_none();
-    let Some(c) = key.character().filter(|c| c.is_ascii_digit() || *c == '.') else { return false };
-    let row = state.row().filter(|row| State::typable(*row));
-    let Some(row) = row.filter(|_| main && state.view.focus == Pane::Setup) else { return false };
-    if state.replay.is_some() && row != Row::Parameter {
-        return false;
-    }
-    state.view.entry = Some(TextEntry { purpose: Purpose::Value(row), buffer: c.to_string(), error: None });
-    true
-}
-
-/// Opens the text field of the slider under the cursor, or of the marker.
-pub(super) fn open(state: &mut State) {
-    let row = if state.view.focus == Pane::Setup { state.row() } else { Some(Row::Parameter) };
-    match row.filter(|row| State::typable(*row) && (state.replay.is_none() || *row == Row::Parameter)) {
-        Some(row) => {
-            let entry = TextEntry { purpose: Purpose::Value(row), buffer: String::new(), error: None };
-            state.view.entry = Some(entry);
-        }
-        None => state.view.toast = Some("this row takes no number".into()),
-    }
-}
 
 fn buffer(state: &mut State) -> Option<&mut String> {
     if let Some(entry) = &mut state.view.entry {
@@ -56,7 +28,7 @@ fn buffer(state: &mut State) -> Option<&mut String> {
 }
 
 /// Adds text to the field. Line ends of a paste become spaces, other control characters visible.
-pub(super) fn insert(state: &mut State, text: &str) {
+pub fn insert(state: &mut State, text: &str) {
     if let Some(buffer) = buffer(state) {
         let flat = text.trim_end_matches(['\r', '\n']).replace(['\r', '\n', '\t'], " ");
         let room = MAX_TYPED.saturating_sub(buffer.chars().count());
@@ -65,7 +37,7 @@ pub(super) fn insert(state: &mut State, text: &str) {
 }
 
 /// Removes the last character, or all of them.
-pub(super) fn erase(state: &mut State, all: bool) {
+pub fn erase(state: &mut State, all: bool) -> Vec<Effect> {
     if let Some(buffer) = buffer(state) {
         if all {
             buffer.clear();
@@ -73,56 +45,41 @@ pub(super) fn erase(state: &mut State, all: bool) {
             buffer.pop();
         }
     }
+    Vec::new()
 }
 
 /// Leaves the field and drops what was typed.
-pub(super) fn cancel(state: &mut State) {
+pub fn cancel(state: &mut State) -> Vec<Effect> {
     if state.view.entry.take().is_none() {
         state.view.popup = None;
     }
+    Vec::new()
 }
 
 /// Takes what was typed. What cannot be taken stays, with the reason.
-pub(super) fn accept(state: &mut State, effects: &mut Vec<Effect>) {
-    let Some(entry) = state.view.entry.clone() else {
-        return accept_query(state, effects);
-    };
+pub fn accept(state: &mut State) -> Vec<Effect> {
+    let Some(entry) = state.view.entry.take() else { return accept_query(state) };
     let text = entry.buffer.trim();
-    let result = match entry.purpose {
-        Purpose::Session if text.is_empty() => Err("type a name".to_owned()),
-        Purpose::Session => {
-            effects.push(Effect::NameSession(text.to_owned()));
-            Ok(None)
-        }
-        Purpose::Model => models::add(state, text, effects).map(|()| None),
-        Purpose::Data => data::add(state, text, effects).map(|()| None),
-        Purpose::Value(Row::Phi) if "natural".starts_with(text) && !text.is_empty() => {
-            state.spec.task.phi = None;
-            Ok(None)
-        }
-        Purpose::Value(row) => match number(text).ok() {
-            Some(value) => state.set(row, value).map(Some),
-            None => Err("type a number, for example .112, 1/8, 5 % or 1e-3".into()),
-        },
+    let result = match &entry.purpose {
+        Purpose::Setting(key) => setup::typed(state, key, text),
+        Purpose::Ask(prompt) => (prompt.take)(state, text),
     };
     match result {
-        Ok(touched) => {
-            state.view.entry = None;
-            if let Some(touched) = touched {
-                commands::settle(state, touched, effects);
-            }
+        Ok(effects) => effects,
+        Err(error) => {
+            state.view.entry = Some(TextEntry { error: Some(error), ..entry });
+            Vec::new()
         }
-        Err(error) => state.view.entry = Some(TextEntry { error: Some(error), ..entry }),
     }
 }
 
-fn accept_query(state: &mut State, effects: &mut Vec<Effect>) {
+fn accept_query(state: &mut State) -> Vec<Effect> {
     match state.view.popup.take() {
         Some(Popup::Palette { query, selected }) => {
-            if let Some(command) = search::palette(state, &query).get(selected) {
-                commands::perform(state, *command, effects);
-            }
+            let found = search::palette(state, &query);
+            found.get(selected).map_or(Vec::new(), |command| super::perform(state, command))
         }
-        other => state.view.popup = other.filter(|p| !matches!(p, Popup::Help { .. })),
+        // The help is closed by taking its query, too.
+        _ => Vec::new(),
     }
 }

@@ -1,45 +1,34 @@
 //! Everything the screen knows. Changed only by [`super::reduce::reduce`]; the view borrows it.
 
-mod copying;
-mod figures;
-mod origin;
-pub mod readout;
-mod rows;
-mod sets;
-pub mod setup;
-pub mod stops;
+mod glyphs;
+mod notices;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-pub use figures::Figures;
-pub use origin::Origin;
-pub use setup::Row;
+pub use glyphs::Glyphs;
 
-use super::catalog::{Catalog, MethodEntry};
+use super::action::Effect;
 use super::keymap::Keymap;
+use super::popups::{Held, Page, Picker};
+use super::screen::{Pane, Screen, ScreenId};
+use super::screens::{SCREENS, Views, labs, screen};
+use super::setup::Setup;
 use super::theme::Theme;
 use crate::engine::board::Board;
 use crate::engine::message::Notice;
-use crate::figure::Scale;
-use crate::lab::interventions::oracle::OracleKind;
-use crate::lab::interventions::spec::Spec;
-use crate::lab::interventions::{key::MethodKey, results::Results};
-use crate::lab::{self, LabId};
-
-/// Local notices kept; older ones are dropped.
-const MAX_LOCAL: usize = 200;
+use crate::lab::{LABS, Spec};
+use crate::session::shelf::Recorded;
 
 /// The state of the terminal program.
 #[derive(Debug, Clone)]
 pub struct State {
     /// What has been measured: a fold over commands and events and nothing else.
     pub board: Board,
-    /// The experiment as the user sets it up.
-    pub spec: Spec,
+    /// What each screen remembers, the experiments as the user sets them up among it.
+    pub screens: Views,
     /// How the user looks at it.
     pub view: View,
-    /// What can be picked.
-    pub catalog: Catalog,
     /// Which key does what.
     pub keymap: Keymap,
     /// The themes that can be cycled through; never empty.
@@ -52,53 +41,29 @@ pub struct State {
     pub local: Vec<(usize, Notice)>,
     /// The run whose cancellation was asked for.
     pub cancelling: Option<u64>,
-    /// The latest question about data when their cancellation was asked for.
-    pub cancelling_data: Option<u64>,
     /// Quit as soon as the run has stopped.
     pub quitting: bool,
-    /// The figures of the current view.
-    pub figures: Figures,
+    /// The recorded sessions, newest first, once they have been listed.
+    pub sessions: Option<Vec<Recorded>>,
+    /// The figure that waits for an answer because files are in its way.
+    pub held: Option<Held>,
 }
 
-/// How the user looks at the experiment.
+/// How the user looks at it, as far as the frame is concerned.
 #[derive(Debug, Clone)]
 pub struct View {
     /// Columns and rows of the terminal.
     pub size: (u16, u16),
-    /// The lab on the screen.
-    pub lab: Lab,
-    /// The pane that keys go to.
-    pub focus: Pane,
-    /// Whether the focused pane has the whole screen.
-    pub zoom: bool,
+    /// The screen that is shown.
+    pub screen: ScreenId,
+    /// The lab that was shown last: its setup is what other screens select models for.
+    pub lab: ScreenId,
+    /// Focus, zoom and scroll of each screen.
+    pub places: BTreeMap<ScreenId, Place>,
     /// The popup on top.
     pub popup: Option<Popup>,
     /// The text field at the bottom.
     pub entry: Option<TextEntry>,
-    /// The cursor of the setup pane.
-    pub row: usize,
-    /// The cursor of the list of models.
-    pub model_row: usize,
-    /// Lines of the model's description that are scrolled away.
-    pub dossier_scroll: usize,
-    /// The cursor of the list of data sets.
-    pub data_row: usize,
-    /// Lines scrolled away of what is known of the data set.
-    pub data_scroll: usize,
-    /// Lines scrolled away, per pane.
-    pub scroll: BTreeMap<Pane, usize>,
-    /// The method that is drawn.
-    pub method: String,
-    /// The model that is drawn.
-    pub model: String,
-    /// The oracle whose judgement is drawn.
-    pub oracle: OracleKind,
-    /// Where the slider of each method stands.
-    pub markers: BTreeMap<String, f64>,
-    /// The example that is shown.
-    pub example: usize,
-    /// The horizontal scale, where the user overrules the method's own.
-    pub scale: Option<Scale>,
     /// What charts and sliders are drawn with.
     pub glyphs: Glyphs,
     /// Index into the themes.
@@ -111,50 +76,48 @@ pub struct View {
     pub ticks: usize,
 }
 
-/// A lab on the screen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lab {
-    /// Completeness, selectivity and reliability of interventions.
-    Interventions,
-    /// The models that can be picked.
-    Models,
-    /// Data sets.
-    Data,
+/// Where the user is on a screen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The pane that keys go to.
+    pub focus: Pane,
+    /// Whether it has the whole screen.
+    pub zoom: bool,
+    /// The line of the setup pane that the cursor is on.
+    pub row: usize,
+    /// Cursor of a list, or lines scrolled away, per pane.
+    pub scroll: BTreeMap<Pane, usize>,
+    /// The row of the setup that refused a value, by its key, and why; until the next key.
+    pub refused: Option<(String, String)>,
 }
 
-/// A pane of the interventions lab.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Pane {
-    /// The experiment as it is set up.
-    Setup,
-    /// C, S and R against the strength.
-    Curves,
-    /// C against S for all methods.
-    Pareto,
-    /// One example before and after.
-    Example,
-    /// The audit of oracles and probes.
-    Probes,
-}
+impl Place {
+    fn at(focus: Pane) -> Self {
+        Self { focus, zoom: false, row: 0, scroll: BTreeMap::new(), refused: None }
+    }
 
-impl Pane {
-    /// All panes in the order of the focus.
-    pub const ALL: [Pane; 5] = [Pane::Setup, Pane::Curves, Pane::Pareto, Pane::Example, Pane::Probes];
+    /// The cursor of a list, or the lines scrolled away.
+    #[must_use]
+    pub fn scrolled(&self, pane: Pane) -> usize {
+        self.scroll.get(&pane).copied().unwrap_or(0)
+    }
 
-    /// Name on its tab.
-    pub fn title(self) -> &'static str {
-        match self {
-            Pane::Setup => "Setup",
-            Pane::Curves => "Curves",
-            Pane::Pareto => "Pareto",
-            Pane::Example => "Example",
-            Pane::Probes => "Probes",
-        }
+    /// Moves the cursor of a pane by steps among `len` entries.
+    pub fn travel(&mut self, pane: Pane, by: i64, len: usize) {
+        let at = self.scroll.entry(pane).or_default();
+        *at = moved(*at, by, len);
     }
 }
 
+/// A cursor moved by steps among `len` entries.
+#[must_use]
+pub fn moved(at: usize, by: i64, len: usize) -> usize {
+    let last = len.saturating_sub(1) as i64;
+    (at as i64).saturating_add(by).clamp(0, last) as usize
+}
+
 /// Something on top of the panes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Clone)]
 pub enum Popup {
     /// Every key, searchable.
     Help {
@@ -170,33 +133,43 @@ pub enum Popup {
         /// Which match is under the cursor.
         selected: usize,
     },
-    /// The methods.
-    Methods {
-        /// Which one is under the cursor.
-        selected: usize,
-    },
-    /// Where numbers come from.
-    Provenance {
+    /// Something to read.
+    Page {
+        /// What.
+        page: &'static dyn Page,
         /// Lines scrolled away.
         scroll: usize,
     },
-    /// What went wrong.
-    Notices {
-        /// Lines scrolled away, counted from the newest.
-        scroll: usize,
-    },
-    /// A run is in progress: what now?
-    Quit {
-        /// Which of [`QUIT_CHOICES`] is under the cursor.
+    /// Something to choose from.
+    Pick {
+        /// From what.
+        picker: &'static dyn Picker,
+        /// Which entry is under the cursor.
         selected: usize,
     },
 }
 
-/// What the user can answer when she quits while a run is in progress.
-pub const QUIT_CHOICES: [&str; 3] = ["Stop the run cleanly, then quit", "Quit at once", "Back"];
+impl Popup {
+    /// A word that tells popups apart.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Popup::Help { .. } => "help",
+            Popup::Palette { .. } => "palette",
+            Popup::Page { page, .. } => page.name(),
+            Popup::Pick { picker, .. } => picker.name(),
+        }
+    }
+}
+
+impl fmt::Debug for Popup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
 
 /// A line of text that is being typed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct TextEntry {
     /// What it is for.
     pub purpose: Purpose,
@@ -206,58 +179,46 @@ pub struct TextEntry {
     pub error: Option<String>,
 }
 
+impl TextEntry {
+    /// A field for a purpose, with what has been typed already.
+    #[must_use]
+    pub fn new(purpose: Purpose, buffer: impl Into<String>) -> Self {
+        Self { purpose, buffer: buffer.into(), error: None }
+    }
+}
+
 /// What a text is typed for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub enum Purpose {
-    /// The value of a slider.
-    Value(Row),
-    /// The name of the session.
-    Session,
-    /// The address of a model to add.
-    Model,
-    /// The path of a data set to add.
-    Data,
+    /// A row of the setup, by its key.
+    Setting(String),
+    /// Something else that is asked for.
+    Ask(&'static Prompt),
+}
+
+/// Something that is asked for in a text field.
+pub struct Prompt {
+    /// What it is.
+    pub label: &'static str,
+    /// What can be typed.
+    pub hint: &'static str,
+    /// Takes what was typed; the error says why it cannot be taken.
+    pub take: fn(&mut State, &str) -> Result<Vec<Effect>, String>,
+}
+
+impl fmt::Debug for Prompt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.label)
+    }
 }
 
 /// What the mouse drags.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Drag {
-    /// A slider of the setup pane.
-    Slider(Row),
-    /// The marker on the curves.
-    Marker,
-}
-
-/// What charts and sliders are drawn with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Glyphs {
-    /// Braille dots: eight to a cell.
-    Braille,
-    /// Half blocks: two to a cell, for fonts without Braille.
-    Blocks,
-    /// ASCII, for terminals without Unicode.
-    Ascii,
-}
-
-impl Glyphs {
-    fn pick(self, unicode: &'static str, ascii: &'static str) -> &'static str {
-        if self == Glyphs::Ascii { ascii } else { unicode }
-    }
-
-    /// The box of something that is selected, or not.
-    pub fn check(self, on: bool) -> &'static str {
-        if on { self.pick("▣", "[x]") } else { self.pick("▢", "[ ]") }
-    }
-
-    /// The mark of the row under the cursor, or the room that it takes.
-    pub fn cursor(self, here: bool) -> &'static str {
-        if here { self.pick("▸", ">") } else { " " }
-    }
-
-    /// The sign of something that failed.
-    pub fn cross(self) -> &'static str {
-        self.pick("✗", "x")
-    }
+    /// A row of the setup pane, by its key.
+    Setting(String),
+    /// Something in a pane of the screen.
+    Pane(Pane),
 }
 
 /// Whether the session is recorded.
@@ -300,8 +261,6 @@ impl ReplayState {
 pub struct Start {
     /// The experiment that runs first.
     pub spec: Spec,
-    /// What can be picked.
-    pub catalog: Catalog,
     /// Which key does what.
     pub keymap: Keymap,
     /// The themes; where empty, the shipped ones.
@@ -318,10 +277,10 @@ pub struct Start {
 
 impl Start {
     /// The default experiment at 120 columns and 40 rows, not recorded.
-    pub fn new(catalog: Catalog) -> Self {
+    #[must_use]
+    pub fn new() -> Self {
         Self {
-            spec: Spec::agreement(),
-            catalog,
+            spec: default_spec(),
             keymap: Keymap::default(),
             themes: Theme::shipped(),
             glyphs: Glyphs::Braille,
@@ -332,32 +291,34 @@ impl Start {
     }
 }
 
+/// The experiment that runs where nothing else is asked for: that of the first lab.
+fn default_spec() -> Spec {
+    let text = LABS[0].default_spec();
+    Spec::parse(text, "shipped")
+        .unwrap_or_else(|e| unreachable!("the shipped spec is checked by a test: {e}"))
+}
+
+impl Default for Start {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl State {
-    /// A state before anything has happened.
+    /// A state before anything has happened: the lab of the spec is shown.
+    #[must_use]
     pub fn new(start: Start) -> Self {
-        let Start { spec, catalog, keymap, themes, glyphs, size, recording, replay } = start;
-        let first = spec.methods.last().map_or(String::new(), |m| m.name.clone());
-        // The paper's main method is drawn first where it runs.
-        let method = spec.methods.iter().find(|m| m.name == "pgd").map_or(first, |m| m.name.clone());
+        let screens = Views::new(&start);
+        let Start { spec, keymap, themes, glyphs, size, recording, replay } = start;
+        let first = labs().find(|s| s.setup().is_some_and(|setup| setup.lab() == spec.lab()));
+        let lab = first.or(labs().next()).unwrap_or(SCREENS[0]).id();
         let view = View {
             size,
-            lab: Lab::Interventions,
-            focus: Pane::Curves,
-            zoom: false,
+            screen: lab,
+            lab,
+            places: SCREENS.iter().map(|s| (s.id(), Place::at(s.first()))).collect(),
             popup: None,
             entry: None,
-            row: 0,
-            model_row: 0,
-            dossier_scroll: 0,
-            data_row: 0,
-            data_scroll: 0,
-            scroll: BTreeMap::new(),
-            method,
-            model: spec.models.first().cloned().unwrap_or_default(),
-            oracle: spec.probe.oracles.first().copied().unwrap_or(OracleKind::Mlp),
-            markers: BTreeMap::new(),
-            example: 0,
-            scale: None,
             glyphs,
             theme: 0,
             toast: None,
@@ -366,130 +327,121 @@ impl State {
         };
         let mut state = Self {
             board: Board::default(),
-            spec,
+            screens,
             view,
-            catalog,
             keymap,
             themes: if themes.is_empty() { Theme::shipped() } else { themes },
             recording: recording.map_or(Recording::Off, Recording::On),
             replay,
             local: Vec::new(),
             cancelling: None,
-            cancelling_data: None,
             quitting: false,
-            figures: Figures::default(),
+            sessions: None,
+            held: None,
         };
-        state.rebuild_figures();
+        for screen in SCREENS {
+            screen.refresh(&mut state);
+        }
         state
     }
 
-    /// What the latest run of the lab has found.
-    pub fn results(&self) -> &Results {
-        self.board.results::<Results>()
-    }
-
-    /// What the latest run of the lab computes.
-    pub fn ran(&self) -> Option<&Spec> {
-        let lab::Spec::Interventions(spec) = &self.board.run_of(LabId::Interventions)?.job.spec;
-        Some(spec)
-    }
-
-    /// The method that is drawn with the options of the setup.
-    pub fn method_key(&self) -> MethodKey {
-        self.method_spec().map_or_else(|| MethodKey::named(&self.view.method), |m| m.key())
-    }
-
     /// The theme that is shown.
+    #[must_use]
     pub fn theme(&self) -> &Theme {
         &self.themes[self.view.theme % self.themes.len()]
     }
 
-    /// The catalog's entry of the method that is drawn.
-    pub fn method(&self) -> Option<&MethodEntry> {
-        self.catalog.method(&self.view.method)
+    /// The screen that is shown.
+    #[must_use]
+    pub fn screen(&self) -> &'static dyn Screen {
+        screen(self.view.screen)
     }
 
-    /// Where the slider of the drawn method stands.
-    pub fn marker(&self) -> f64 {
-        let default = || self.method().map_or(0.0, |m| m.parameter.default);
-        self.view.markers.get(&self.view.method).copied().unwrap_or_else(default)
+    /// The setup of the lab that was shown last.
+    #[must_use]
+    pub fn setup(&self) -> Option<&'static dyn Setup> {
+        screen(self.view.lab).setup()
     }
 
-    /// The models of the latest run, or of the setup where nothing ran yet.
-    pub fn run_models(&self) -> &[String] {
-        self.ran().map_or(&self.spec.models, |spec| &spec.models)
+    /// Shows a screen.
+    pub fn show(&mut self, id: ScreenId) {
+        self.view.screen = id;
+        if screen(id).setup().is_some() {
+            self.view.lab = id;
+        }
     }
 
-    /// The oracles of the latest run, or of the setup where nothing ran yet.
-    pub fn run_oracles(&self) -> &[OracleKind] {
-        self.ran().map_or(&self.spec.probe.oracles, |spec| &spec.probe.oracles)
+    /// Where the user is on a screen.
+    #[must_use]
+    pub fn place(&self, id: ScreenId) -> &Place {
+        &self.view.places[&id]
     }
 
-    /// Whether the setup differs from what was run.
-    pub fn changed(&self) -> bool {
-        self.ran().is_some_and(|spec| *spec != self.spec)
+    /// The same, to change.
+    pub fn place_mut(&mut self, id: ScreenId) -> &mut Place {
+        self.view.places.entry(id).or_insert_with(|| Place::at(screen(id).first()))
+    }
+
+    /// Where the user is on the screen that is shown.
+    #[must_use]
+    pub fn here(&self) -> &Place {
+        self.place(self.view.screen)
+    }
+
+    /// The same, to change.
+    pub fn here_mut(&mut self) -> &mut Place {
+        self.place_mut(self.view.screen)
+    }
+
+    /// Whether a pane of the shown screen has the focus.
+    #[must_use]
+    pub fn focused(&self, pane: Pane) -> bool {
+        self.here().focus == pane
     }
 
     /// Whether the engine works on a run.
+    #[must_use]
     pub fn busy(&self) -> bool {
         self.replay.is_none() && self.board.running()
     }
 
     /// Whether keys go into a text.
+    #[must_use]
     pub fn typing(&self) -> bool {
         self.view.entry.is_some()
             || matches!(self.view.popup, Some(Popup::Help { .. } | Popup::Palette { .. }))
     }
 
     /// Whether the text that is typed filters a list.
+    #[must_use]
     pub fn typing_in_list(&self) -> bool {
         self.view.entry.is_none() && self.typing()
     }
 
-    /// Whether the method picker is open.
-    pub fn picking_methods(&self) -> bool {
-        matches!(self.view.popup, Some(Popup::Methods { .. })) && self.replay.is_none()
+    /// Whether the popup offers something to choose.
+    #[must_use]
+    pub fn picking(&self) -> bool {
+        matches!(self.view.popup, Some(Popup::Pick { .. }))
     }
 
-    /// Whether the popup offers something to take.
-    pub fn popup_accepts(&self) -> bool {
-        matches!(self.view.popup, Some(Popup::Methods { .. } | Popup::Quit { .. }))
+    /// Whether the entries of the popup have checkboxes that can be toggled now.
+    #[must_use]
+    pub fn marking(&self) -> bool {
+        matches!(self.view.popup, Some(Popup::Pick { picker, .. }) if picker.marks(self))
     }
 
     /// Whether the popup shows something to copy.
+    #[must_use]
     pub fn popup_copies(&self) -> bool {
-        matches!(self.view.popup, Some(Popup::Provenance { .. } | Popup::Notices { .. }))
+        matches!(self.view.popup, Some(Popup::Page { page, .. }) if page.copy(self).is_some())
     }
 
-    /// Whether there is something to select under the cursor.
-    pub fn can_select(&self) -> bool {
-        let here = match self.view.lab {
-            Lab::Models => true,
-            Lab::Data => false,
-            Lab::Interventions => self.view.focus == Pane::Setup,
-        };
-        here && self.replay.is_none()
-    }
-
-    /// Notes something that the engine does not know.
-    pub(super) fn notify(&mut self, notice: Notice) {
-        if self.local.len() == MAX_LOCAL {
-            self.local.remove(0);
-        }
-        self.local.push((self.board.notices.len(), notice));
-    }
-
-    /// All notices, oldest first: the board's and the local ones.
-    pub fn notices(&self) -> Vec<&Notice> {
-        let mut all = Vec::with_capacity(self.local.len() + self.board.notices.len());
-        let mut local = self.local.iter().peekable();
-        for (i, notice) in self.board.notices.iter().enumerate() {
-            while let Some((_, own)) = local.next_if(|(before, _)| *before <= i) {
-                all.push(own);
-            }
-            all.push(notice);
-        }
-        all.extend(local.map(|(_, own)| own));
-        all
+    /// The name of the popup on top.
+    #[must_use]
+    pub fn popup_name(&self) -> Option<&'static str> {
+        self.view.popup.as_ref().map(Popup::name)
     }
 }
+
+#[cfg(test)]
+mod tests;

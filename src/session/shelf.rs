@@ -1,0 +1,198 @@
+//! The shelf: which sessions have been recorded, newest first, with what can be said of each at a glance.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde_json::Value;
+
+use super::{SessionError, name};
+
+/// Longest header that is read, in bytes.
+const MAX_HEADER: u64 = 1 << 20;
+/// Bytes at the end of a file in which its last outcome is looked for.
+const TAIL: u64 = 256 << 10;
+
+/// A recorded session at a glance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// Its name.
+    pub name: String,
+    /// Its file.
+    pub path: PathBuf,
+    /// When it began, RFC 3339 in UTC; empty where the header does not say.
+    pub created: String,
+    /// The lab of its first experiment, as the header names it; empty where it names none.
+    pub lab: String,
+    /// How it ended.
+    pub end: End,
+}
+
+/// How a session ended, as far as its last lines say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Its last run computed everything.
+    Done,
+    /// Its last run was cancelled.
+    Cancelled,
+    /// Its last run failed.
+    Failed,
+    /// Its last run did not end, or none began.
+    Open,
+    /// It is no session that can be read.
+    Unreadable,
+}
+
+impl End {
+    /// A word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            End::Done => "done",
+            End::Cancelled => "cancelled",
+            End::Failed => "failed",
+            End::Open => "unfinished",
+            End::Unreadable => "unreadable",
+        }
+    }
+}
+
+/// The newest `most` sessions of a folder, newest first. A folder that is not there has none.
+///
+/// # Errors
+/// [`SessionError::Read`] where the folder cannot be listed.
+pub fn recent(folder: &Path, most: usize) -> Result<Vec<Recorded>, SessionError> {
+    let listing = match std::fs::read_dir(folder) {
+        Ok(listing) => listing,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(SessionError::Read { path: folder.to_owned(), source }),
+    };
+    let mut files: Vec<(SystemTime, PathBuf, String)> = Vec::new();
+    for path in listing.flatten().map(|entry| entry.path()) {
+        let file = path.file_name().map(|f| f.to_string_lossy().into_owned()).unwrap_or_default();
+        let Some(name) = file.strip_suffix(name::EXTENSION) else { continue };
+        let changed = std::fs::metadata(&path).ok().filter(std::fs::Metadata::is_file);
+        if let Some(changed) = changed.and_then(|m| m.modified().ok()) {
+            files.push((changed, path, name.to_owned()));
+        }
+    }
+    // Sessions of one second keep the order of their names, so that the list is the same each time.
+    files.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.2.cmp(&b.2)));
+    files.truncate(most);
+    Ok(files.into_iter().map(|(_, path, name)| glance(path, name)).collect())
+}
+
+fn glance(path: PathBuf, name: String) -> Recorded {
+    let read = || -> std::io::Result<(Value, End)> {
+        let mut file = File::open(&path)?;
+        let mut first = String::new();
+        BufReader::new(Read::by_ref(&mut file).take(MAX_HEADER)).read_line(&mut first)?;
+        let header: Value = serde_json::from_str(&first)?;
+        Ok((header, last_outcome(&mut file)?))
+    };
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    match read() {
+        Ok((header, end)) if header.get("probity_session").is_some() => {
+            Recorded { name, path, created: text(&header["created"]), lab: text(&header["spec"]["lab"]), end }
+        }
+        _ => Recorded { name, path, created: String::new(), lab: String::new(), end: End::Unreadable },
+    }
+}
+
+/// The outcome that stands nearest to the end of the file.
+fn last_outcome(file: &mut File) -> std::io::Result<End> {
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+    let mut bytes = Vec::new();
+    Read::by_ref(file).take(TAIL).read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    for line in text.lines().rev() {
+        // Most lines are findings; only those that can matter are parsed.
+        let began = line.contains("\"command\":\"run\"");
+        if !began && !line.contains("\"event\":\"finished\"") {
+            continue;
+        }
+        let Ok(value) = serde_json::from_str::<Value>(line) else { continue };
+        if value["command"] == "run" {
+            return Ok(End::Open);
+        }
+        let outcome = &value["outcome"];
+        return Ok(match outcome.as_str().or_else(|| outcome["outcome"].as_str()) {
+            Some("done") => End::Done,
+            Some("cancelled") => End::Cancelled,
+            Some("failed") => End::Failed,
+            _ => End::Open,
+        });
+    }
+    Ok(End::Open)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::message::{Event, Outcome};
+
+    const HEADER: &str = r#"{"probity_session":1,"version":"0.1.0","device":"auto","created":"2026-01-02T03:04:05Z","spec":{"lab":"a_newer_lab"}}"#;
+
+    fn finished(outcome: Outcome) -> String {
+        let event = Event::Finished { job: 1, generation: 1, outcome, seconds: 1.0 };
+        let mut value = serde_json::to_value(event).unwrap();
+        value["t"] = 1.0.into();
+        value.to_string()
+    }
+
+    fn session(lines: &[&str]) -> Recorded {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(format!("a{}", name::EXTENSION)), lines.join("\n")).unwrap();
+        recent(folder.path(), 10).unwrap().remove(0)
+    }
+
+    #[test]
+    fn a_session_says_its_name_date_lab_and_end() {
+        let done = finished(Outcome::Done);
+        let found = session(&[HEADER, "half a li", &done, r#"{"t":2.0,"command":"shutdown"}"#]);
+        assert_eq!((found.name.as_str(), found.created.as_str()), ("a", "2026-01-02T03:04:05Z"));
+        assert_eq!((found.lab.as_str(), found.end), ("a_newer_lab", End::Done));
+    }
+
+    #[test]
+    fn the_last_run_says_how_the_session_ended() {
+        let (done, cancelled) = (finished(Outcome::Done), finished(Outcome::Cancelled));
+        let problem = crate::base::Problem { what: "x".into(), r#where: "y".into(), hint: "z".into() };
+        let failed = finished(Outcome::Failed(problem));
+        let run = r#"{"t":0.0,"command":"run","job":1}"#;
+        for (lines, end) in [
+            (vec![HEADER, run, &done, run], End::Open),
+            (vec![HEADER, run, &done, run, &cancelled], End::Cancelled),
+            (vec![HEADER, run, &failed], End::Failed),
+            (vec![HEADER], End::Open),
+            (vec!["no session at all"], End::Unreadable),
+            (vec!["{}"], End::Unreadable),
+            (vec![""], End::Unreadable),
+        ] {
+            assert_eq!(session(&lines).end, end, "{lines:?}");
+        }
+    }
+
+    #[test]
+    fn the_newest_come_first_and_other_files_do_not_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str, seconds: u64| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, HEADER).unwrap();
+            let time = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+            File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+        };
+        at("old.probity.jsonl", 1_000);
+        at("new.probity.jsonl", 3_000);
+        at("mid.probity.jsonl", 2_000);
+        at("notes.txt", 9_000);
+        std::fs::create_dir(folder.path().join("folder.probity.jsonl")).unwrap();
+        let names =
+            |most| recent(folder.path(), most).unwrap().into_iter().map(|s| s.name).collect::<Vec<_>>();
+        assert_eq!(names(10), ["new", "mid", "old"]);
+        assert_eq!(names(2), ["new", "mid"]);
+        assert!(recent(&folder.path().join("nowhere"), 3).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,405 @@
+//! The lines above and below the panes: title, tabs, progress, footer.
+
+use ratatui::Frame;
+use ratatui::layout::{Alignment, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Clear, Paragraph};
+
+use super::commands::{COMMANDS, Entry, contexts};
+use super::key::Key;
+use super::layout::Layout;
+use super::screen::{Pane, Screen, ScreenId, Waiting};
+use super::screens::SCREENS;
+use super::setup;
+use super::state::{Glyphs, Purpose, Recording, State};
+use super::theme::Role;
+use super::widgets::bar::bar;
+use crate::base::numbers::{clock, count, seconds, short};
+use crate::base::text::{fit, printable, width, wrapped};
+use crate::engine::message::{NoticeLevel, Outcome, Progress};
+use crate::lab::setting::Kind;
+
+const NAME: &str = " Probity ";
+/// Most lines that a message takes.
+const TOAST: usize = 4;
+
+/// The name of a screen on its tab, after the key that opens it where that is one character.
+fn tab_of(state: &State, screen: &dyn Screen) -> String {
+    let key = state.keymap.short_label(screen.tab().name);
+    if key.chars().count() == 1 {
+        format!(" {key} {} ", screen.title())
+    } else {
+        format!(" {} ", screen.title())
+    }
+}
+
+/// The tabs that fit: their names, or where there is no room their keys alone.
+fn screen_tabs(state: &State) -> Vec<(ScreenId, String)> {
+    let all =
+        |of: &dyn Fn(&dyn Screen) -> String| SCREENS.iter().map(|s| (s.id(), of(*s))).collect::<Vec<_>>();
+    let long = all(&|s| tab_of(state, s));
+    let room = usize::from(state.view.size.0).saturating_sub(width(NAME));
+    if long.iter().map(|(_, t)| width(t)).sum::<usize>() <= room {
+        return long;
+    }
+    all(&|s| match s.id() == state.view.screen {
+        true => tab_of(state, s),
+        false => format!(" {} ", state.keymap.short_label(s.tab().name)),
+    })
+}
+
+/// The line on top: name, screens, device, recording.
+pub fn title(frame: &mut Frame, area: Rect, state: &State) {
+    let theme = state.theme();
+    let mut spans = vec![Span::styled(NAME, theme.style(Role::Title))];
+    for (id, name) in screen_tabs(state) {
+        let role = if id == state.view.screen { Role::Selection } else { Role::Dim };
+        spans.push(Span::styled(name, theme.style(role)));
+    }
+    let used: usize = spans.iter().map(Span::width).sum();
+    frame.render_widget(Line::from(spans), area);
+    let device = state.board.engine.as_ref().map_or("", |e| e.device.as_str());
+    let (lamp, role) = lamp(state);
+    let room = usize::from(area.width).saturating_sub(used + 2);
+    let lamp = fit(&lamp, room).into_owned();
+    let device = fit(&printable(device), room.saturating_sub(width(&lamp) + 2)).into_owned();
+    let status = Line::from(vec![
+        Span::styled(device, theme.style(Role::Dim)),
+        Span::raw("  "),
+        Span::styled(lamp, theme.style(role)),
+        Span::raw(" "),
+    ]);
+    frame.render_widget(Paragraph::new(status).alignment(Alignment::Right), right(area, used));
+}
+
+fn right(area: Rect, used: usize) -> Rect {
+    let used = (used as u16).min(area.width);
+    Rect { x: area.x + used, width: area.width - used, ..area }
+}
+
+/// What is recorded or replayed.
+fn lamp(state: &State) -> (String, Role) {
+    let ascii = state.view.glyphs == Glyphs::Ascii;
+    if let Some(replay) = &state.replay {
+        let sign = match (replay.held || replay.ended, ascii) {
+            (true, false) => "❚❚",
+            (true, true) => "||",
+            (false, false) => "▶",
+            (false, true) => ">",
+        };
+        let end = if replay.ended { " end" } else { "" };
+        let speed = if replay.speed == 1.0 { String::new() } else { format!(" ×{}", short(replay.speed)) };
+        let (at, length) = (clock(replay.at), clock(replay.length));
+        return (
+            format!("{sign} replay {} {at}/{length}{speed}{end}", printable(&replay.name)),
+            Role::Recording,
+        );
+    }
+    match &state.recording {
+        Recording::Off => ("not recorded".into(), Role::Dim),
+        Recording::On(name) => {
+            (format!("{} rec {}", if ascii { "(o)" } else { "●" }, printable(name)), Role::Recording)
+        }
+        Recording::Failed(_) => (format!("{} recording stopped", state.view.glyphs.cross()), Role::Error),
+    }
+}
+
+/// The screen whose name stands at a column of the title.
+pub fn screen_at(state: &State, x: u16) -> Option<ScreenId> {
+    let mut start = width(NAME);
+    screen_tabs(state).into_iter().find_map(|(id, name)| {
+        let span = start..start + width(&name);
+        start = span.end;
+        span.contains(&usize::from(x)).then_some(id)
+    })
+}
+
+/// The tabs of the folded panes.
+pub fn tabs(frame: &mut Frame, area: Rect, state: &State) {
+    let span = |pane: &Pane| {
+        let here = state.focused(*pane);
+        let role = if here { Role::Selection } else { Role::Dim };
+        Span::styled(format!("{}{} ", if here { "»" } else { " " }, pane.0), state.theme().style(role))
+    };
+    frame.render_widget(Line::from(state.screen().panes().iter().map(span).collect::<Vec<_>>()), area);
+}
+
+/// The pane whose tab stands at a column.
+pub fn tab_at(state: &State, x: u16) -> Option<Pane> {
+    let mut start = 0;
+    state.screen().panes().iter().copied().find(|pane| {
+        let span = start..start + width(pane.0) + 2;
+        start = span.end;
+        span.contains(&usize::from(x))
+    })
+}
+
+/// The line of progress, of messages and of text fields.
+pub fn progress(frame: &mut Frame, area: Rect, state: &State) {
+    if state.view.entry.is_some() {
+        return prompt(frame, area, state);
+    }
+    let theme = state.theme();
+    let count = state.notices().len();
+    let grave = state.notices().iter().any(|n| n.level != NoticeLevel::Info);
+    let notices = match count {
+        0 => String::new(),
+        1 => format!("1 notice ({}) ", state.keymap.label("notices")),
+        n => format!("{n} notices ({}) ", state.keymap.label("notices")),
+    };
+    let role = if grave { Role::Warning } else { Role::Dim };
+    let room = usize::from(area.width).saturating_sub(width(&notices) + 2);
+    let line = match &state.view.toast {
+        // A longer message is drawn over the panes, see [`toast`].
+        Some(toast) => Line::styled(fit(toast, room).into_owned(), theme.style(Role::Title)),
+        None => waiting_line(state, room).unwrap_or_else(|| job_line(state, room)),
+    };
+    let mut line = line;
+    line.spans.insert(0, Span::raw(" "));
+    frame.render_widget(line, area);
+    let notices = Line::styled(notices, theme.style(role));
+    let taken = usize::from(area.width).saturating_sub(notices.width());
+    frame.render_widget(notices, right(area, taken));
+}
+
+/// A message that is longer than the line of progress, wrapped above it.
+pub fn toast(frame: &mut Frame, layout: &Layout, state: &State) {
+    let Some(toast) = state.view.toast.as_ref().filter(|_| state.view.entry.is_none()) else { return };
+    let room = usize::from(layout.progress.width).saturating_sub(2);
+    if width(toast) <= room {
+        return;
+    }
+    let mut lines = wrapped(toast, room);
+    lines.truncate(TOAST.min(usize::from(layout.body.height)));
+    let rows = lines.len() as u16;
+    let area = Rect { y: layout.progress.bottom() - rows, height: rows, ..layout.progress };
+    let style = state.theme().style(Role::Title);
+    let lines: Vec<Line> = lines.into_iter().map(|l| Line::styled(format!(" {l}"), style)).collect();
+    frame.render_widget(Clear, area);
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+/// What a screen has asked beside the run: of the shown screen, or of any while nothing runs.
+fn waiting(state: &State) -> Option<Waiting<'_>> {
+    let others = SCREENS.iter().filter(|_| !state.busy());
+    state.screen().waiting(state).or_else(|| others.filter_map(|s| s.waiting(state)).next())
+}
+
+fn waiting_line(state: &State, room: usize) -> Option<Line<'static>> {
+    let waiting = waiting(state)?;
+    Some(match waiting.progress {
+        Some(progress) => stage_line(state, progress, room, waiting.stopping, false),
+        None => Line::styled(format!("{} {}", spinner(state), waiting.doing), state.theme().style(Role::Dim)),
+    })
+}
+
+fn job_line(state: &State, room: usize) -> Line<'static> {
+    let theme = state.theme();
+    let plain = |text: String, role| Line::styled(fit(&text, room).into_owned(), theme.style(role));
+    let Some(job) = state.board.job() else {
+        let text = if state.board.engine.is_some() { "ready" } else { "the engine is starting" };
+        return plain(text.into(), Role::Dim);
+    };
+    let took = job.seconds.map_or(String::new(), seconds);
+    match &job.outcome {
+        Some(Outcome::Done) => plain(format!("done in {took}"), Role::Good),
+        Some(Outcome::Cancelled) => {
+            plain(format!("cancelled after {took}; what was measured stays"), Role::Warning)
+        }
+        Some(Outcome::Failed(p)) => plain(format!("failed: {}", printable(&p.to_string())), Role::Error),
+        None if job.held => plain(format!("paused; {} resumes", state.keymap.label("pause")), Role::Warning),
+        None => match &job.progress {
+            Some(progress) => stage_line(state, progress, room, state.cancelling.is_some(), true),
+            None => plain(format!("{} starting", spinner(state)), Role::Dim),
+        },
+    }
+}
+
+fn spinner(state: &State) -> char {
+    let frames: [char; 4] =
+        if state.view.glyphs == Glyphs::Ascii { ['|', '/', '-', '\\'] } else { ['◐', '◓', '◑', '◒'] };
+    frames[state.view.ticks % frames.len()]
+}
+
+fn stage_line(state: &State, p: &Progress, room: usize, stopping: bool, staged: bool) -> Line<'static> {
+    let theme = state.theme();
+    let share = if p.total == 0 { 0.0 } else { p.done as f64 / p.total as f64 };
+    let rate =
+        if p.rate > 0.0 { format!("  {} {}/s", count(p.rate), printable(&p.unit)) } else { String::new() };
+    let left = p.left.map_or(String::new(), |t| format!("  {} left", seconds(t)));
+    let stopping = if stopping { "  stopping" } else { "" };
+    let stage = fit(&printable(&p.stage), room * 2 / 5).into_owned();
+    let after = format!(" {:>3.0} %{rate}{left}{stopping}", share.clamp(0.0, 1.0) * 100.0);
+    // A run has further stages; a question about data has one.
+    let overall =
+        if staged { format!("  all {:.0} %", p.overall.clamp(0.0, 1.0) * 100.0) } else { String::new() };
+    let mut spans = vec![Span::raw(format!("{} {stage} ", spinner(state)))];
+    let mut used = spans[0].width();
+    for (text, role) in
+        [(bar(share, 10, state.view.glyphs), Role::Bar), (after, Role::Text), (overall, Role::Dim)]
+    {
+        if used + width(&text) > room {
+            break;
+        }
+        used += width(&text);
+        spans.push(Span::styled(text, theme.style(role)));
+    }
+    Line::from(spans)
+}
+
+/// The text field in place of the progress.
+fn prompt(frame: &mut Frame, area: Rect, state: &State) {
+    let Some(entry) = &state.view.entry else { return };
+    let theme = state.theme();
+    let (name, hint) = match &entry.purpose {
+        Purpose::Ask(prompt) => (prompt.label.to_owned(), prompt.hint.to_owned()),
+        Purpose::Setting(key) => setup::row(state, key).map_or((key.clone(), String::new()), |row| {
+            let hint = match &row.kind {
+                Kind::Slider { range, unset: Some(word), .. } => format!("{range}, or {word}"),
+                Kind::Slider { range, .. } | Kind::Integer(range) => range.to_string(),
+                _ => row.help,
+            };
+            (row.label, hint)
+        }),
+    };
+    let hint = match &entry.error {
+        Some(error) => {
+            Span::styled(format!("  {} {error}", state.view.glyphs.cross()), theme.style(Role::Error))
+        }
+        None => Span::styled(format!("  {hint}"), theme.style(Role::Dim)),
+    };
+    let cursor = Style::new().add_modifier(ratatui::style::Modifier::REVERSED);
+    let room = usize::from(area.width).saturating_sub(width(&name) + 5 + hint.width()).max(12);
+    // The end of a long text is where one types.
+    let mut shown = entry.buffer.as_str();
+    while width(shown) > room {
+        shown = shown.char_indices().nth(1).map_or("", |(i, _)| &shown[i..]);
+    }
+    let line = Line::from(vec![
+        Span::styled(format!(" {name} = "), theme.style(Role::Title)),
+        Span::styled(shown.to_owned(), theme.style(Role::Value)),
+        Span::styled(" ", cursor),
+        hint,
+    ]);
+    frame.render_widget(line, area);
+}
+
+/// An item of the footer: its text for keys and word, and the command that a click carries out.
+struct Item {
+    keys: String,
+    word: &'static str,
+    entry: &'static Entry,
+}
+
+/// What the footer offers now, as far as there is room.
+fn items(state: &State, room: usize) -> Vec<Item> {
+    let active = contexts(state);
+    let mut entries: Vec<_> = COMMANDS
+        .iter()
+        .filter(|e| active.contains(&e.context) && (e.enabled)(state))
+        // Where nothing runs, the same key quits, which another word says already.
+        .filter(|e| e.name != "cancel" || state.busy() || waiting(state).is_some())
+        .filter_map(|e| e.footer.map(|(word, rank)| (rank, word, *e)))
+        .collect();
+    entries.sort_by_key(|(rank, _, _)| *rank);
+    let mut items: Vec<Item> = Vec::new();
+    for (_, word, e) in entries {
+        // Keys that another context takes away are not shown.
+        let mine = |k: &&Key| state.keymap.command(**k, &active).is_some_and(|other| other.name == e.name);
+        let key = state.keymap.keys(e.name).iter().find(mine);
+        let Some(key) = key.map(ToString::to_string) else { continue };
+        match items.iter_mut().find(|i| i.word == word) {
+            Some(item) => item.keys = format!("{}/{key}", item.keys),
+            None => items.push(Item { keys: key, word, entry: e }),
+        }
+    }
+    let mut used = 1;
+    items.retain(|item| {
+        let columns = width(&item.keys) + 1 + width(item.word) + 2;
+        let fits = used + columns <= room + 2;
+        used += if fits { columns } else { 0 };
+        fits
+    });
+    items
+}
+
+/// The keys that count now.
+pub fn footer(frame: &mut Frame, area: Rect, state: &State) {
+    let theme = state.theme();
+    let mut spans = vec![Span::raw(" ")];
+    for item in items(state, area.width.into()) {
+        spans.push(Span::styled(item.keys, theme.style(Role::Key)));
+        spans.push(Span::styled(format!(" {}  ", item.word), theme.style(Role::Dim)));
+    }
+    frame.render_widget(Line::from(spans), area);
+}
+
+/// The command whose word stands at a column of the footer.
+pub fn footer_at(state: &State, area: Rect, x: u16) -> Option<&'static Entry> {
+    let mut start = usize::from(area.x) + 1;
+    items(state, area.width.into()).into_iter().find_map(|item| {
+        let span = start..start + width(&item.keys) + 1 + width(item.word);
+        start = span.end + 2;
+        span.contains(&usize::from(x)).then_some(item.entry)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::state::Start;
+
+    fn state(columns: u16) -> State {
+        State::new(Start { size: (columns, 24), ..Start::new() })
+    }
+
+    #[test]
+    fn a_click_on_a_tab_meets_the_screen_whose_name_is_there() {
+        for columns in [120, 60, 40] {
+            let mut state = state(columns);
+            for screen in SCREENS {
+                state.show(screen.id());
+                let mut x = width(NAME);
+                for (id, name) in screen_tabs(&state) {
+                    assert_eq!(screen_at(&state, x as u16), Some(id));
+                    x += width(&name);
+                    assert_eq!(screen_at(&state, x as u16 - 1), Some(id));
+                }
+                assert_eq!(screen_at(&state, x as u16), None);
+                assert!(x <= usize::from(columns), "the tabs fit {columns} columns");
+            }
+        }
+    }
+
+    #[test]
+    fn tabs_show_the_key_that_is_bound() {
+        let (keymap, _) = crate::tui::keymap::Keymap::parse("[keys]\nhome = [\"9\"]", "mine");
+        let state = State::new(Start { keymap, ..Start::new() });
+        assert!(screen_tabs(&state)[0].1.starts_with(" 9 "));
+    }
+
+    #[test]
+    fn a_click_on_the_footer_meets_the_word_that_is_there() {
+        let state = state(120);
+        let area = Rect::new(0, 23, 120, 1);
+        let mut x = 1;
+        for item in items(&state, 120) {
+            assert_eq!(footer_at(&state, area, x).map(|e| e.name), Some(item.entry.name));
+            x += (width(&item.keys) + 1 + width(item.word) + 2) as u16;
+        }
+        assert!(footer_at(&state, area, 0).is_none());
+        assert!(x <= 121, "the words fit");
+    }
+
+    #[test]
+    fn a_click_on_a_pane_tab_meets_its_pane() {
+        let state = state(80);
+        let mut x = 0;
+        for pane in state.screen().panes() {
+            assert_eq!(tab_at(&state, x), Some(*pane));
+            x += width(pane.0) as u16 + 2;
+        }
+        assert_eq!(tab_at(&state, x), None);
+    }
+}

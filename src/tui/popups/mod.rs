@@ -1,0 +1,224 @@
+//! What lies on top of the panes: help, palette, pages to read, and pickers.
+
+mod pages;
+mod pickers;
+
+use std::fmt;
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Clear, Paragraph};
+
+pub use pages::{Family, Notices, Provenance};
+pub use pickers::{Held, Overwrite, Quit};
+
+use super::action::Effect;
+use super::commands::Entry;
+use super::layout::{compute, inside, scrolled};
+use super::panes::block;
+use super::search::{HelpLine, help as help_lines, palette as palette_entries};
+use super::state::{Popup, State};
+use super::theme::Role;
+use crate::base::text::{fit, pad, width, wrapped};
+
+/// Columns of the keys in the help.
+const KEYS: usize = 17;
+
+/// Something to read in a popup.
+pub trait Page: Sync {
+    /// A word that tells popups apart.
+    fn name(&self) -> &'static str;
+
+    /// What stands on the frame.
+    fn title(&self, state: &State) -> String;
+
+    /// Its lines, at most `room` columns wide where they can be broken.
+    fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>>;
+
+    /// What `copy` puts on the clipboard.
+    fn copy(&self, _state: &State) -> Option<String> {
+        None
+    }
+}
+
+/// Something to choose from in a popup: a line an entry.
+pub trait Picker: Sync {
+    /// A word that tells popups apart.
+    fn name(&self) -> &'static str;
+
+    /// What stands on the frame.
+    fn title(&self, state: &State) -> String;
+
+    /// Its entries; `selected` is the one under the cursor.
+    fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>>;
+
+    /// Takes an entry; the popup is closed already.
+    fn take(&self, state: &mut State, entry: usize) -> Vec<Effect>;
+
+    /// Whether entries have checkboxes that can be toggled now.
+    fn marks(&self, _state: &State) -> bool {
+        false
+    }
+
+    /// Toggles the checkbox of an entry.
+    fn mark(&self, _state: &mut State, _entry: usize) -> Vec<Effect> {
+        Vec::new()
+    }
+}
+
+impl fmt::Debug for dyn Picker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Opens the help.
+pub fn help(state: &mut State) -> Vec<Effect> {
+    state.view.popup = Some(Popup::Help { query: String::new(), scroll: 0 });
+    Vec::new()
+}
+
+/// Opens the palette.
+pub fn palette(state: &mut State) -> Vec<Effect> {
+    state.view.popup = Some(Popup::Palette { query: String::new(), selected: 0 });
+    Vec::new()
+}
+
+/// Opens a page.
+pub fn show(state: &mut State, page: &'static dyn Page) -> Vec<Effect> {
+    state.view.popup = Some(Popup::Page { page, scroll: 0 });
+    Vec::new()
+}
+
+/// Opens a picker with the cursor on an entry.
+pub fn pick(state: &mut State, picker: &'static dyn Picker, selected: usize) -> Vec<Effect> {
+    state.view.popup = Some(Popup::Pick { picker, selected });
+    Vec::new()
+}
+
+/// Draws the popup, if there is one.
+pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+    let Some(popup) = &state.view.popup else { return };
+    let Content { title, lines, first } = content(state, popup, area);
+    let widest = lines.iter().map(Line::width).max().unwrap_or(0).max(width(&title) + 6).max(30);
+    let popup = centred(area, widest as u16 + 4, lines.len() as u16 + 2);
+    frame.render_widget(Clear, popup);
+    frame.render_widget(block(state, &fit(&title, usize::from(popup.width.saturating_sub(6))), true), popup);
+    let inner = inside(popup);
+    let inner = Rect { x: inner.x + 1, width: inner.width.saturating_sub(2), ..inner };
+    frame.render_widget(Paragraph::new(lines.into_iter().skip(first).collect::<Vec<_>>()), inner);
+}
+
+/// What a popup shows, and the first line that is in sight.
+struct Content {
+    title: String,
+    lines: Vec<Line<'static>>,
+    first: usize,
+}
+
+fn content(state: &State, popup: &Popup, area: Rect) -> Content {
+    let room = usize::from(area.width.saturating_sub(4));
+    let (title, lines) = match popup {
+        Popup::Help { query, .. } => (format!("Help: {query}_"), help_text(state, query, room)),
+        Popup::Palette { query, selected } => {
+            (format!("Command: {query}_"), palette_text(state, query, *selected))
+        }
+        Popup::Page { page, .. } => (page.title(state), page.lines(state, room)),
+        Popup::Pick { picker, selected } => (picker.title(state), picker.lines(state, *selected)),
+    };
+    let height = rows_in(area, lines.len());
+    let first = match popup {
+        Popup::Help { scroll, .. } | Popup::Page { scroll, .. } => (*scroll).min(lines.len() - height),
+        Popup::Palette { selected, .. } | Popup::Pick { selected, .. } => {
+            scrolled(*selected, lines.len(), height)
+        }
+    };
+    Content { title, lines, first }
+}
+
+/// The last place that the popup's cursor can go to, or the lines that can be scrolled away.
+#[must_use]
+pub fn last(state: &State) -> usize {
+    match &state.view.popup {
+        None => 0,
+        Some(Popup::Palette { query, .. }) => palette_entries(state, query).len().saturating_sub(1),
+        Some(Popup::Pick { picker, selected }) => picker.lines(state, *selected).len().saturating_sub(1),
+        Some(Popup::Help { .. } | Popup::Page { .. }) => {
+            compute(state).map_or(0, |layout| overflow(state, layout.under_title()))
+        }
+    }
+}
+
+/// Lines that can be scrolled away before the last one of the popup is in sight.
+fn overflow(state: &State, area: Rect) -> usize {
+    let Some(popup) = &state.view.popup else { return 0 };
+    let lines = content(state, popup, area).lines.len();
+    lines - rows_in(area, lines)
+}
+
+fn rows_in(area: Rect, lines: usize) -> usize {
+    lines.min(usize::from(area.height.saturating_sub(2)))
+}
+
+fn centred(area: Rect, columns: u16, rows: u16) -> Rect {
+    let (columns, rows) = (columns.min(area.width), rows.min(area.height).max(3.min(area.height)));
+    let (x, y) = ((area.width - columns) / 2, (area.height - rows) / 3);
+    Rect { x: area.x + x, y: area.y + y, width: columns, height: rows }
+}
+
+/// The mark of the entry under the cursor, or the room that it takes.
+pub fn mark(state: &State, here: bool) -> String {
+    format!("{} ", state.view.glyphs.cursor(here))
+}
+
+fn help_text(state: &State, query: &str, room: usize) -> Vec<Line<'static>> {
+    let theme = state.theme();
+    let found = help_lines(&state.keymap, query);
+    if found.is_empty() {
+        return vec![Line::styled("no command matches", theme.style(Role::Dim))];
+    }
+    let room = room.saturating_sub(KEYS);
+    let mut lines = Vec::new();
+    for line in found {
+        match line {
+            HelpLine::Heading(context) => lines.push(Line::styled(context.title(), theme.style(Role::Title))),
+            HelpLine::Command(entry) => {
+                let mut keys = format!("  {}", state.keymap.label(entry.name));
+                for part in hanging(entry.doc, room) {
+                    lines.push(Line::from(vec![
+                        Span::styled(pad(&std::mem::take(&mut keys), KEYS), theme.style(Role::Key)),
+                        Span::styled(part, theme.style(Role::Text)),
+                    ]));
+                }
+            }
+        }
+    }
+    lines
+}
+
+fn palette_text(state: &State, query: &str, selected: usize) -> Vec<Line<'static>> {
+    let theme = state.theme();
+    let found = palette_entries(state, query);
+    if found.is_empty() {
+        return vec![Line::styled("no command matches", theme.style(Role::Dim))];
+    }
+    let line = |(i, entry): (usize, &&Entry)| {
+        let role = if i == selected { Role::Selection } else { Role::Text };
+        Line::from(vec![
+            Span::styled(format!("{}{}", mark(state, i == selected), pad(entry.name, 20)), theme.style(role)),
+            Span::styled(pad(entry.title, 22), theme.style(role)),
+            Span::styled(state.keymap.label(entry.name), theme.style(Role::Key)),
+        ])
+    };
+    found.iter().enumerate().map(line).collect()
+}
+
+/// A text in lines of at most so many columns; the further ones stand two columns behind.
+pub fn hanging(text: &str, room: usize) -> Vec<String> {
+    let lines = wrapped(text, room.saturating_sub(2).max(1));
+    lines.into_iter().enumerate().map(|(i, l)| if i == 0 { l } else { format!("  {l}") }).collect()
+}
+
+#[cfg(test)]
+mod tests;

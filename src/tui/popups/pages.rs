@@ -1,0 +1,150 @@
+//! Popups to read: where numbers come from, what went wrong, and every comparison of the session.
+
+use ratatui::text::{Line, Span};
+
+use super::{Page, hanging};
+use crate::base::numbers::probability;
+use crate::base::text::{fit, pad, printable};
+use crate::engine::message::NoticeLevel;
+use crate::tui::state::State;
+use crate::tui::theme::Role;
+
+/// Where the number under the cursor comes from.
+pub struct Provenance;
+
+impl Page for Provenance {
+    fn name(&self) -> &'static str {
+        "provenance"
+    }
+
+    fn title(&self, _: &State) -> String {
+        "Where this comes from".into()
+    }
+
+    fn lines(&self, state: &State, _: usize) -> Vec<Line<'static>> {
+        let theme = state.theme();
+        let Some(origin) = state.screen().origin(state) else {
+            return vec![Line::styled("nothing has been measured yet", theme.style(Role::Dim))];
+        };
+        let mut lines = vec![
+            Line::styled(printable(&origin.what).into_owned(), theme.style(Role::Title)),
+            Line::default(),
+        ];
+        for (key, value) in &origin.entries {
+            lines.push(Line::from(vec![
+                Span::styled(pad(&printable(key), 16), theme.style(Role::Dim)),
+                Span::styled(printable(value).into_owned(), theme.style(Role::Value)),
+            ]));
+        }
+        lines.push(Line::default());
+        let copy = state.keymap.label("popup-copy");
+        let again = format!("to make it again from the shell ({copy} copies):");
+        lines.push(Line::styled(again, theme.style(Role::Dim)));
+        let command = origin.command.lines();
+        lines.extend(command.map(|l| Line::styled(printable(l).into_owned(), theme.style(Role::Text))));
+        lines
+    }
+
+    fn copy(&self, state: &State) -> Option<String> {
+        state.screen().origin(state).map(|origin| origin.command)
+    }
+}
+
+/// What went wrong and what deserves a look, newest first.
+pub struct Notices;
+
+impl Page for Notices {
+    fn name(&self) -> &'static str {
+        "notices"
+    }
+
+    fn title(&self, _: &State) -> String {
+        "Notices, newest first".into()
+    }
+
+    fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>> {
+        let theme = state.theme();
+        let notices = state.notices();
+        if notices.is_empty() {
+            return vec![Line::styled("nothing to report", theme.style(Role::Dim))];
+        }
+        let lines = notices.iter().rev().flat_map(|notice| {
+            let (sign, role) = match notice.level {
+                NoticeLevel::Info => ("i", Role::Text),
+                NoticeLevel::Warning => ("!", Role::Warning),
+                NoticeLevel::Error => (state.view.glyphs.cross(), Role::Error),
+            };
+            let text = format!("{sign} {}", printable(&notice.problem.to_string()));
+            hanging(&text, room).into_iter().map(move |l| Line::styled(l, theme.style(role)))
+        });
+        lines.collect()
+    }
+
+    fn copy(&self, state: &State) -> Option<String> {
+        let lines: Vec<String> = state.notices().iter().map(|n| n.problem.to_string()).collect();
+        Some(lines.join("\n")).filter(|text| !text.is_empty())
+    }
+}
+
+/// Every comparison that was shown in the session, corrected over all of them.
+pub struct Family;
+
+/// Columns of a comparison's words and of each number.
+const WHAT: usize = 48;
+const NUMBER: usize = 9;
+
+impl Page for Family {
+    fn name(&self) -> &'static str {
+        "family"
+    }
+
+    fn title(&self, state: &State) -> String {
+        match state.board.family.len() {
+            0 => "Comparisons".into(),
+            n => format!("Comparisons of this session: {n}"),
+        }
+    }
+
+    fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>> {
+        let theme = state.theme();
+        if state.board.family.is_empty() {
+            let text = "no comparison has been shown yet; each that is counts here, whichever lab made it";
+            return hanging(text, room)
+                .into_iter()
+                .map(|l| Line::styled(l, theme.style(Role::Dim)))
+                .collect();
+        }
+        let what = WHAT.min(room.saturating_sub(4 * NUMBER)).max(12);
+        let columns = ["p", "Holm", "BH", "n"].map(|c| format!("{c:>NUMBER$}")).concat();
+        let header = format!("{}{columns}", pad("comparison", what));
+        let mut lines = vec![Line::styled(header, theme.style(Role::Title))];
+        for c in state.board.family.corrected() {
+            let shown = pad(&fit(&printable(&c.comparison.what), what - 1), what);
+            let numbers = [c.comparison.p, c.holm, c.bh].map(|p| format!("{:>NUMBER$}", probability(p)));
+            let n = c.comparison.n;
+            let text = format!("{shown}{}{n:>NUMBER$}", numbers.concat());
+            lines.push(Line::styled(text, theme.style(Role::Text)));
+        }
+        let about = "Holm bounds the chance of any false finding among them, BH (Benjamini and Hochberg) the expected share of false ones among those called findings.";
+        lines.push(Line::default());
+        lines.extend(
+            hanging(about, room.min(what + 4 * NUMBER))
+                .into_iter()
+                .map(|l| Line::styled(l, theme.style(Role::Dim))),
+        );
+        lines
+    }
+
+    fn copy(&self, state: &State) -> Option<String> {
+        if state.board.family.is_empty() {
+            return None;
+        }
+        let mut text = String::from("lab\tspec\tcomparison\ttest\tn\tp\tholm\tbh\n");
+        for c in state.board.family.corrected() {
+            let x = c.comparison;
+            let numbers = format!("{}\t{}\t{}\t{}", x.n, x.p, c.holm, c.bh);
+            text.push_str(&format!("{}\t{}\t{}\t{}\t{numbers}\n", x.lab, x.spec, x.what, x.test));
+        }
+        Some(text)
+    }
+}

@@ -1,0 +1,146 @@
+//! What a screen is: a lab, the models, the data sets, or the opening screen, as the frame sees it.
+//!
+//! The frame draws the title, the tabs, the line of progress and the footer, and decides who gets a key. Everything between
+//! belongs to the screen that is shown. What a screen remembers lies in its own part of [`super::screens::Views`].
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+
+use super::action::{Effect, Mouse};
+use super::commands::Entry;
+use super::layout::Layout;
+use super::setup::Setup;
+use super::state::State;
+use crate::engine::message::{Command, Event, Progress};
+use crate::figure::Figure;
+
+/// Identifies a screen; also its name in text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ScreenId(pub &'static str);
+
+/// A pane of a screen, by the name on its tab.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pane(pub &'static str);
+
+/// Where a number comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    /// The number in words.
+    pub what: String,
+    /// Key and value pairs.
+    pub entries: Vec<(String, String)>,
+    /// The shell command that makes it again.
+    pub command: String,
+}
+
+/// A question that a screen has asked beside the run and that has no answer yet.
+#[derive(Debug, Clone, Copy)]
+pub struct Waiting<'a> {
+    /// What is being done, until the engine says it in its own words.
+    pub doing: &'static str,
+    /// How far it is, once the engine has said so.
+    pub progress: Option<&'a Progress>,
+    /// Whether it is being cancelled.
+    pub stopping: bool,
+}
+
+/// A screen of the terminal program.
+pub trait Screen: Sync {
+    /// Its identifier.
+    fn id(&self) -> ScreenId;
+
+    /// The name on its tab.
+    fn title(&self) -> &'static str;
+
+    /// The command that opens it, in the context of the frame; its first key is shown on the tab.
+    fn tab(&self) -> &'static Entry;
+
+    /// What it answers, in one line for the opening screen; none leaves it out there.
+    fn question(&self) -> Option<&'static str>;
+
+    /// Its panes in the order of the focus; never empty.
+    fn panes(&self) -> &'static [Pane];
+
+    /// The pane that has the focus at first.
+    fn first(&self) -> Pane {
+        self.panes()[0]
+    }
+
+    /// Whether the panes become tabs on a small screen or when zoomed.
+    fn folds(&self) -> bool {
+        true
+    }
+
+    /// Where the panes stand when none is folded away.
+    fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)>;
+
+    /// Draws a pane.
+    fn draw(&self, pane: Pane, frame: &mut Frame, area: Rect, state: &State);
+
+    /// Its experiment as the user sets it up; none where the screen runs nothing.
+    fn setup(&self) -> Option<&'static dyn Setup> {
+        None
+    }
+
+    /// Its commands, in a context of their own.
+    fn commands(&self) -> &'static [Entry];
+
+    /// Moves the cursor of a pane, or scrolls it.
+    fn travel(&self, _state: &mut State, _pane: Pane, _by: i64) {}
+
+    /// The mouse was pressed in a pane that is no setup pane; the focus is there already.
+    fn press(&self, _state: &mut State, _pane: Pane, _area: Rect, _mouse: Mouse) -> Vec<Effect> {
+        Vec::new()
+    }
+
+    /// The mouse drags what it pressed in a pane.
+    fn drag(&self, _state: &mut State, _pane: Pane, _layout: &Layout, _mouse: Mouse) -> Vec<Effect> {
+        Vec::new()
+    }
+
+    /// The figure of the focused pane, or the one that stands for it.
+    fn figure<'a>(&self, _state: &'a State) -> Option<&'a Figure> {
+        None
+    }
+
+    /// The numbers of the focused pane as text.
+    fn copy(&self, _state: &State) -> Option<String> {
+        None
+    }
+
+    /// Where the number under the cursor comes from.
+    fn origin(&self, _state: &State) -> Option<Origin> {
+        None
+    }
+
+    /// Whether it has numbers whose origin can be asked for.
+    fn measures(&self) -> bool {
+        false
+    }
+
+    /// Rebuilds what is derived from the board and the view, such as figures.
+    fn refresh(&self, _state: &mut State) {}
+
+    /// The view follows a recorded command, so that a replay shows what the user saw.
+    fn follow(&self, _state: &mut State, _command: &Command) {}
+
+    /// Reacts to an event that the board has taken in.
+    fn on_event(&self, _state: &mut State, _event: &Event) -> Vec<Effect> {
+        Vec::new()
+    }
+
+    /// What its latest run made of the data of this hash, a line for each model; for the screen that describes the data.
+    fn made_of(&self, _state: &State, _hash: &str) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The question beside the run that waits for an answer.
+    fn waiting<'a>(&self, _state: &'a State) -> Option<Waiting<'a>> {
+        None
+    }
+
+    /// Cancels everything that waits; none where nothing does or it is being cancelled already.
+    fn interrupt(&self, _state: &mut State) -> Option<Vec<Effect>> {
+        None
+    }
+}

@@ -1,0 +1,213 @@
+//! What is known of one data set: what it holds, how it is split, and what the data doctor says.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::{ID, PAGE, known, stopping, under_cursor};
+use crate::base::numbers::seconds;
+use crate::base::text::{fit, pad, printable, wrapped};
+use crate::engine::board::DataDossier;
+use crate::engine::data::{DataDiagnosis, DataInspection, DataQuestion};
+use crate::lab::setting::Value;
+use crate::tui::layout::inside;
+use crate::tui::panes::{block, message, problem};
+use crate::tui::screens::SCREENS;
+use crate::tui::setup;
+use crate::tui::state::State;
+use crate::tui::theme::Role;
+
+/// Columns by which what belongs to a key is indented, as the command line prints it.
+const KEY: usize = 13;
+
+/// Draws the set under the cursor.
+pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+    let title = under_cursor(state).map_or("Data set".to_owned(), |name| format!("Data set: {name}"));
+    let title = fit(&printable(&title), usize::from(area.width.saturating_sub(6))).into_owned();
+    frame.render_widget(block(state, &title, false), area);
+    let inner = inside(area);
+    let dossier = known(state);
+    let only = |d: &&DataDossier| d.inspection.is_none() && d.diagnosis.is_none() && d.waiting.is_empty();
+    if let Some(failed) = dossier.filter(only).and_then(|d| d.problem.as_ref()) {
+        return problem(frame, inner, failed, state);
+    }
+    let lines = lines(state, inner.width.into());
+    if lines.is_empty() {
+        return message(frame, inner, &invitation(state), state.theme().style(Role::Dim));
+    }
+    let last = lines.len().saturating_sub(inner.height.into());
+    let from = state.place(ID).scrolled(PAGE).min(last).min(usize::from(u16::MAX));
+    frame.render_widget(Paragraph::new(lines).scroll((from as u16, 0)), inner);
+}
+
+fn invitation(state: &State) -> String {
+    let key = |id| state.keymap.label(id);
+    let models = match setup::row(state, "models").map(|row| row.value) {
+        Some(Value::Marks(on)) => on.iter().filter(|on| **on).count(),
+        _ => 0,
+    };
+    let with = match models {
+        0 => "no model is selected, so no vocabulary is checked".to_owned(),
+        1 => "with the vocabulary of the selected model".to_owned(),
+        n => format!("with the vocabularies of the {n} selected models"),
+    };
+    format!(
+        "{} says what it holds: counts, drops, splits, rows\n{} asks the data doctor, {with}\n{} adds a file or a folder",
+        key("inspect-data"),
+        key("check-data"),
+        key("add-data")
+    )
+}
+
+/// Everything known of the set under the cursor, wrapped to `room` columns.
+pub fn lines(state: &State, room: usize) -> Vec<Line<'static>> {
+    let theme = state.theme();
+    let Some(dossier) = known(state) else { return Vec::new() };
+    let mut page = Page { room, lines: Vec::new() };
+    for waiting in &dossier.waiting {
+        let doing = match waiting.question {
+            DataQuestion::Inspect => "reading",
+            DataQuestion::Doctor => "the doctor examines it",
+        };
+        let then = match stopping(state) {
+            true => "stopping".to_owned(),
+            false => format!("{} cancels", state.keymap.label("cancel")),
+        };
+        page.put(&format!("{doing}; {then}"), theme.style(Role::Warning));
+    }
+    if dossier.stopped && dossier.waiting.is_empty() {
+        page.put("cancelled; what was known before stays", theme.style(Role::Warning));
+    }
+    if let Some(failed) = &dossier.problem {
+        page.put(&failed.to_string(), theme.style(Role::Error));
+    }
+    if let Some(diagnosis) = &dossier.diagnosis {
+        page.diagnosis(state, diagnosis);
+    }
+    if let Some(inspection) = &dossier.inspection {
+        page.inspection(state, inspection);
+    }
+    page.lines
+}
+
+/// Lines that fit a width.
+struct Page {
+    room: usize,
+    lines: Vec<Line<'static>>,
+}
+
+impl Page {
+    /// Adds a text at its own indentation; its further lines stand two columns behind.
+    fn put(&mut self, text: &str, role: Style) {
+        let text = printable(text);
+        let body = text.trim_start_matches(' ');
+        let indent = (text.len() - body.len()).min(self.room / 2);
+        let hang = (indent + 2).min(self.room / 2);
+        for (i, part) in wrapped(body, self.room.saturating_sub(hang)).into_iter().enumerate() {
+            let margin = " ".repeat(if i == 0 { indent } else { hang });
+            self.lines.push(Line::styled(format!("{margin}{part}"), role));
+        }
+    }
+
+    /// Adds a line of a report. A key and its value stand in columns of their own.
+    fn report(&mut self, state: &State, text: &str) {
+        let theme = state.theme();
+        let pair = text.split_at_checked(KEY).filter(|(key, value)| {
+            key.starts_with("  ") && !key.starts_with("   ") && key.ends_with(' ') && !value.starts_with(' ')
+        });
+        let Some((key, value)) = pair else {
+            let role = if text.starts_with(' ') { Role::Text } else { Role::Title };
+            return self.put(text, theme.style(role));
+        };
+        // Nothing that is left out stands there in silence.
+        let lost = match key.trim() {
+            "dropped" => {
+                !value.starts_with("0 ") || value.contains(" unfit, ") && !value.contains(", 0 unreadable")
+            }
+            "not read" => true,
+            _ => false,
+        };
+        let role = if lost { Role::Warning } else { Role::Text };
+        let columns = KEY.min(self.room / 2);
+        for (i, part) in wrapped(value, self.room.saturating_sub(columns)).into_iter().enumerate() {
+            let key = if i == 0 { pad(&printable(key), columns) } else { " ".repeat(columns) };
+            self.lines.push(Line::from(vec![
+                Span::styled(key, theme.style(Role::Dim)),
+                Span::styled(part, theme.style(role)),
+            ]));
+        }
+    }
+
+    fn diagnosis(&mut self, state: &State, found: &DataDiagnosis) {
+        let theme = state.theme();
+        let with = match found.models.len() {
+            0 => "no vocabulary".to_owned(),
+            _ => found.models.join(", "),
+        };
+        let took = seconds(found.seconds);
+        self.put(&format!("Data doctor, with {with} ({took})"), theme.style(Role::Title));
+        let lost = found.unfit + found.unreadable;
+        let role = if lost > 0 { Role::Warning } else { Role::Good };
+        let text =
+            format!("{} of {} rows are fit; {lost} dropped", found.kept, found.rows + found.unreadable);
+        self.put(&text, theme.style(role));
+        found.lines.iter().for_each(|line| self.report(state, line));
+        if !found.examples.is_empty() {
+            self.put("dropped rows", theme.style(Role::Title));
+            found.examples.iter().for_each(|line| self.put(&format!("  {line}"), theme.style(Role::Text)));
+        }
+        self.lines.push(Line::default());
+    }
+
+    fn inspection(&mut self, state: &State, found: &DataInspection) {
+        let theme = state.theme();
+        self.put(&format!("What it holds ({})", seconds(found.seconds)), theme.style(Role::Title));
+        found.lines.iter().for_each(|line| self.report(state, line));
+        found.parts.iter().flat_map(|parts| parts.lines()).for_each(|line| self.report(state, &line));
+        for run in runs(state, found) {
+            self.report(state, &run);
+        }
+        if !found.examples.is_empty() {
+            self.put("first rows", theme.style(Role::Title));
+            found
+                .examples
+                .iter()
+                .for_each(|line| self.put(&format!("  {}", spaced(line)), theme.style(Role::Text)));
+        }
+    }
+}
+
+/// JSON with a blank behind each comma between values, where lines can break.
+fn spaced(json: &str) -> String {
+    let (mut out, mut inside, mut escaped) = (String::with_capacity(json.len() + 16), false, false);
+    for c in json.chars() {
+        out.push(c);
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = inside,
+            '"' => inside = !inside,
+            ',' if !inside => out.push(' '),
+            _ => {}
+        }
+    }
+    out
+}
+
+/// What the latest run of each lab made of these very examples.
+fn runs(state: &State, found: &DataInspection) -> Vec<String> {
+    let Some(hash) = &found.hash else { return Vec::new() };
+    SCREENS.iter().flat_map(|screen| screen.made_of(state, hash)).map(|line| format!("  {line}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_breaks_between_values_and_never_within_them() {
+        let json = r#"line 1: {"a":["x",",","b,\",\"c"],"n":[1,2]}"#;
+        assert_eq!(spaced(json), r#"line 1: {"a":["x", ",", "b,\",\"c"], "n":[1, 2]}"#);
+    }
+}

@@ -1,0 +1,69 @@
+//! The list of data sets.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+
+use super::{listed, listing};
+use crate::base::numbers::count;
+use crate::base::text::{pad, printable};
+use crate::engine::board::DataDossier;
+use crate::lab::setting::Value;
+use crate::tui::layout::inside;
+use crate::tui::panes::listing::ending;
+use crate::tui::panes::{block, message};
+use crate::tui::setup;
+use crate::tui::state::State;
+use crate::tui::theme::Role;
+
+/// Width of the column of names.
+const NAME: usize = 25;
+/// Width of the column of rows.
+const ROWS: usize = 6;
+
+/// Draws the list.
+pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+    let theme = state.theme();
+    frame.render_widget(block(state, "Data: built in, and what you add", true), area);
+    let inner = inside(area);
+    let names = listed(state);
+    if names.is_empty() {
+        let text = format!("there is no set; {} adds one", state.keymap.label("add-data"));
+        return message(frame, inner, &text, theme.style(Role::Dim));
+    }
+    let header = format!("{}{:>ROWS$}  format or kind", pad("  set", NAME), "rows");
+    listing(state).draw(frame, inner, state, &header, |i, here| entry(state, &names[i], here));
+}
+
+fn entry(state: &State, name: &str, here: bool) -> String {
+    let mark = state.view.glyphs.cursor(here);
+    let known = state.board.set_of(name);
+    let catalog = state.screens.data.sets.iter().find(|s| s.id == name);
+    let inspection = known.and_then(|d| d.inspection.as_ref());
+    // What was counted, or else what will be drawn.
+    let drawn = || match setup::row(state, "task.examples").map(|row| row.value) {
+        Some(Value::Number(n)) => Some(n as u64),
+        _ => None,
+    };
+    let promised = catalog.and_then(|s| s.rows.or_else(drawn));
+    let rows = inspection.map(|i| i.rows).or(promised);
+    let rows = rows.map_or_else(String::new, |n| if n < 100_000 { n.to_string() } else { count(n as f64) });
+    let kind = match (inspection, catalog) {
+        (Some(i), _) => printable(&i.title).into_owned(),
+        (None, Some(s)) => printable(&s.title).into_owned(),
+        (None, None) => String::new(),
+    };
+    let state_of = known.map_or(String::new(), doing);
+    let text = [kind, state_of].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join("; ");
+    format!("{}{rows:>ROWS$}  {text}", pad(&format!("{mark} {}", ending(&printable(name), NAME - 3)), NAME))
+}
+
+/// What stands behind a set whose latest question has no answer.
+fn doing(dossier: &DataDossier) -> String {
+    let text = match dossier {
+        d if !d.waiting.is_empty() => "reading",
+        d if d.problem.is_some() => "cannot be read",
+        d if d.stopped => "cancelled",
+        _ => "",
+    };
+    text.to_owned()
+}

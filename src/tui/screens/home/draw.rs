@@ -1,0 +1,87 @@
+//! Draws the panes of the opening screen.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+
+use super::{LABS, MODELS, SESSIONS, answering, listing};
+use crate::base::numbers::count;
+use crate::base::text::{pad, printable};
+use crate::lab::LabId;
+use crate::tui::layout::inside;
+use crate::tui::panes::listing::ending;
+use crate::tui::panes::{message, pane_block};
+use crate::tui::state::State;
+use crate::tui::theme::Role;
+
+/// Columns of a screen's name.
+const NAME: usize = 17;
+/// Columns of a session's date and time.
+const DATE: usize = 18;
+
+/// Which question each screen answers, with the key that opens it.
+pub fn labs(frame: &mut Frame, area: Rect, state: &State) {
+    frame.render_widget(pane_block(state, LABS, "What do you want to know?"), area);
+    let all: Vec<_> = answering().collect();
+    let entry = |i: usize, here: bool| {
+        let (screen, question) = all[i];
+        let key = state.keymap.short_label(screen.tab().name);
+        let mark = state.view.glyphs.cursor(here && state.focused(LABS));
+        format!("{mark} {} {}{question}", pad(&key, 5), pad(screen.title(), NAME))
+    };
+    let header = format!("  {} {}question", pad("key", 5), pad("screen", NAME));
+    listing(state, LABS).draw(frame, inside(area), state, &header, entry);
+}
+
+/// The recorded sessions, newest first.
+pub fn sessions(frame: &mut Frame, area: Rect, state: &State) {
+    let key = |name| state.keymap.short_label(name);
+    let title = format!("Sessions: {} replays, {} goes on", key("home-take"), key("home-resume"));
+    frame.render_widget(pane_block(state, SESSIONS, &title), area);
+    let inner = inside(area);
+    let all = super::sessions(state);
+    if all.is_empty() {
+        let text = if state.sessions.is_some() {
+            "no session has been recorded yet"
+        } else {
+            "looking for sessions"
+        };
+        return message(frame, inner, text, state.theme().style(Role::Dim));
+    }
+    let name = usize::from(inner.width).saturating_sub(2 + DATE + 16 + 10).max(12);
+    let header = format!("  {}{}{}end", pad("name", name), pad("began (UTC)", DATE), pad("lab", 16));
+    let entry = |i: usize, here: bool| {
+        let session = &all[i];
+        let mark = state.view.glyphs.cursor(here && state.focused(SESSIONS));
+        let shown = ending(&printable(&session.name), name - 1);
+        // Seconds are of no use for finding a session.
+        let date = session.created.get(..16).unwrap_or(&session.created).replace('T', " ");
+        let lab = LabId::named(&session.lab).map_or(session.lab.as_str(), |id| id.lab().title());
+        let (date, lab) = (pad(&printable(&date), DATE), pad(&printable(lab), 16));
+        format!("{mark} {}{date}{lab}{}", pad(&shown, name), session.end.word())
+    };
+    listing(state, SESSIONS).draw(frame, inner, state, &header, entry);
+}
+
+/// The models at hand, with those selected for the lab's next run.
+pub fn models(frame: &mut Frame, area: Rect, state: &State) {
+    frame.render_widget(pane_block(state, MODELS, "Models at hand"), area);
+    let inner = inside(area);
+    let all = super::models(state);
+    if all.is_empty() {
+        let text = "the engine has not named its models yet";
+        return message(frame, inner, text, state.theme().style(Role::Dim));
+    }
+    let name = usize::from(inner.width).saturating_sub(6 + 16).max(10);
+    let header = format!("      {}{}params", pad("model", name), pad("family", 8));
+    let entry = |i: usize, here: bool| {
+        let (model, on) = &all[i];
+        let mark = state.view.glyphs.cursor(here && state.focused(MODELS));
+        let sign = state.view.glyphs.check(*on);
+        let known = state.board.models.iter().find(|m| m.name == *model);
+        let facts = known.map_or(String::new(), |m| {
+            format!("{}{}", pad(&printable(&m.family), 8), count(m.parameters as f64))
+        });
+        format!("{mark} {} {}{facts}", pad(sign, 3), pad(&ending(&printable(model), name - 1), name))
+    };
+    listing(state, MODELS).draw(frame, inner, state, &header, entry);
+}

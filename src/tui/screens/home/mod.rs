@@ -1,0 +1,181 @@
+//! The opening screen: which question each screen answers, the recorded sessions, and the models at hand.
+
+mod draw;
+#[cfg(test)]
+mod tests;
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout as Split, Rect};
+
+use crate::lab::setting::{Kind, Value};
+use crate::session::shelf::Recorded;
+use crate::tui::action::{Effect, Mouse};
+use crate::tui::commands::{Context, Entry, always, live, rows};
+use crate::tui::panes::listing::Listing;
+use crate::tui::screen::{Pane, Screen, ScreenId};
+use crate::tui::screens::SCREENS;
+use crate::tui::setup;
+use crate::tui::state::{Start, State};
+
+/// This screen.
+pub const ID: ScreenId = ScreenId("home");
+/// The questions and who answers them.
+pub const LABS: Pane = Pane("Labs");
+/// The recorded sessions.
+pub const SESSIONS: Pane = Pane("Sessions");
+/// The models at hand.
+pub const MODELS: Pane = Pane("Models at hand");
+
+/// Nothing but the cursors, which the frame keeps.
+#[derive(Debug, Clone, Default)]
+pub struct View;
+
+impl View {
+    /// The view before anything has happened.
+    #[must_use]
+    pub fn new(_: &Start) -> Self {
+        Self
+    }
+}
+
+/// The screen.
+pub struct Home;
+
+/// The screen, for the registry.
+pub static SCREEN: Home = Home;
+
+static TAB: &[Entry] = rows! { Context::Global;
+    "home", "opening screen",
+        "Shows the opening screen: what each lab answers, recorded sessions, models. In the setup pane a bare digit types a number instead.",
+        ["0", "alt-0"], None, always => show;
+};
+
+static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
+    "home-take", "open", "Opens the lab or replays the session under the cursor, or toggles the model there.",
+        ["enter"], Some(("open", 1)), always => take;
+    "home-resume", "go on with session", "Sets the lab up as the session under the cursor ran it last.",
+        ["c"], Some(("go on", 2)), can_resume => resume;
+};
+
+/// Shows the screen and lists the sessions anew.
+fn show(state: &mut State) -> Vec<Effect> {
+    state.show(ID);
+    vec![Effect::ListSessions]
+}
+
+/// The screens that answer a question.
+fn answering() -> impl Iterator<Item = (&'static dyn Screen, &'static str)> {
+    SCREENS.iter().filter_map(|s| s.question().map(|question| (*s, question)))
+}
+
+fn sessions(state: &State) -> &[Recorded] {
+    state.sessions.as_deref().unwrap_or_default()
+}
+
+/// The models that the lab can pick, each with whether it is selected.
+fn models(state: &State) -> Vec<(String, bool)> {
+    match setup::row(state, "models").map(|row| (row.kind, row.value)) {
+        Some((Kind::Marks(names), Value::Marks(on))) => names.into_iter().zip(on).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn listing(state: &State, pane: Pane) -> Listing {
+    let len = match pane {
+        LABS => answering().count(),
+        SESSIONS => sessions(state).len(),
+        _ => models(state).len(),
+    };
+    Listing { len, cursor: state.place(ID).scrolled(pane) }
+}
+
+/// The session under the cursor.
+fn session_here(state: &State) -> Option<&Recorded> {
+    let all = sessions(state);
+    all.get(state.place(ID).scrolled(SESSIONS).min(all.len().checked_sub(1)?))
+}
+
+fn can_resume(state: &State) -> bool {
+    live(state) && state.focused(SESSIONS) && session_here(state).is_some()
+}
+
+fn take(state: &mut State) -> Vec<Effect> {
+    let pane = state.place(ID).focus;
+    let at = state.place(ID).scrolled(pane);
+    match pane {
+        LABS => {
+            let screen = answering().nth(at).map(|(screen, _)| screen);
+            screen.map_or(Vec::new(), |screen| (screen.tab().run)(state))
+        }
+        SESSIONS if state.replay.is_some() => {
+            state.view.toast = Some("a replay is open already; leave it first".into());
+            Vec::new()
+        }
+        SESSIONS => {
+            let path = session_here(state).map(|s| s.path.clone());
+            path.map_or(Vec::new(), |path| vec![Effect::OpenSession(path)])
+        }
+        _ => {
+            let row = setup::row(state, "models");
+            row.map_or(Vec::new(), |row| setup::toggle(state, &row, at))
+        }
+    }
+}
+
+fn resume(state: &mut State) -> Vec<Effect> {
+    let path = session_here(state).map(|s| s.path.clone());
+    path.map_or(Vec::new(), |path| vec![Effect::ResumeSession(path)])
+}
+
+impl Screen for Home {
+    fn id(&self) -> ScreenId {
+        ID
+    }
+
+    fn title(&self) -> &'static str {
+        "Home"
+    }
+
+    fn tab(&self) -> &'static Entry {
+        &TAB[0]
+    }
+
+    fn question(&self) -> Option<&'static str> {
+        None
+    }
+
+    fn panes(&self) -> &'static [Pane] {
+        &[LABS, SESSIONS, MODELS]
+    }
+
+    fn layout(&self, _: &State, body: Rect) -> Vec<(Pane, Rect)> {
+        let rows = answering().count() as u16 + 3;
+        let [labs, below] = Split::vertical([Constraint::Length(rows), Constraint::Fill(1)]).areas(body);
+        let [sessions, models] = Split::horizontal([Constraint::Fill(5), Constraint::Fill(3)]).areas(below);
+        vec![(LABS, labs), (SESSIONS, sessions), (MODELS, models)]
+    }
+
+    fn draw(&self, pane: Pane, frame: &mut Frame, area: Rect, state: &State) {
+        match pane {
+            LABS => draw::labs(frame, area, state),
+            SESSIONS => draw::sessions(frame, area, state),
+            _ => draw::models(frame, area, state),
+        }
+    }
+
+    fn commands(&self) -> &'static [Entry] {
+        COMMANDS
+    }
+
+    fn travel(&self, state: &mut State, pane: Pane, by: i64) {
+        let len = listing(state, pane).len;
+        state.place_mut(ID).travel(pane, by, len);
+    }
+
+    fn press(&self, state: &mut State, pane: Pane, area: Rect, mouse: Mouse) -> Vec<Effect> {
+        let Some(row) = listing(state, pane).at(area, mouse.x, mouse.y) else { return Vec::new() };
+        let again = state.place(ID).scrolled(pane) == row;
+        state.place_mut(ID).scroll.insert(pane, row);
+        if again || pane == MODELS { take(state) } else { Vec::new() }
+    }
+}

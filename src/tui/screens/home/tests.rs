@@ -1,0 +1,82 @@
+//! The opening screen: what it opens, replays and goes on with.
+
+use super::*;
+use crate::session::shelf::End;
+
+fn session(name: &str) -> Recorded {
+    Recorded {
+        name: name.into(),
+        path: format!("/sessions/{name}.probity.jsonl").into(),
+        created: "2026-01-02T03:04:05Z".into(),
+        lab: "interventions".into(),
+        end: End::Done,
+    }
+}
+
+fn state() -> State {
+    let mut state = State::new(Start::new());
+    let effects = show(&mut state);
+    assert_eq!(effects, [Effect::ListSessions]);
+    state.sessions = Some(vec![session("b"), session("a")]);
+    state
+}
+
+#[test]
+fn every_other_screen_says_which_question_it_answers() {
+    assert_eq!(answering().count(), SCREENS.len() - 1);
+    assert!(answering().all(|(_, question)| question.len() > 10));
+}
+
+#[test]
+fn taking_a_question_opens_its_screen() {
+    for (i, (screen, _)) in answering().enumerate() {
+        let mut state = state();
+        state.place_mut(ID).scroll.insert(LABS, i);
+        take(&mut state);
+        assert_eq!(state.view.screen, screen.id());
+    }
+}
+
+#[test]
+fn taking_a_session_replays_it_and_the_other_key_goes_on_with_it() {
+    let mut state = state();
+    assert!(!can_resume(&state), "the cursor is among the questions");
+    state.here_mut().focus = SESSIONS;
+    SCREEN.travel(&mut state, SESSIONS, 1);
+    let path = std::path::PathBuf::from("/sessions/a.probity.jsonl");
+    assert_eq!(take(&mut state), [Effect::OpenSession(path.clone())]);
+    assert!(can_resume(&state));
+    assert_eq!(resume(&mut state), [Effect::ResumeSession(path)]);
+    state.sessions = Some(Vec::new());
+    assert!(take(&mut state).is_empty() && !can_resume(&state));
+}
+
+#[test]
+fn within_a_replay_no_other_is_opened() {
+    let mut state = state();
+    state.replay = Some(crate::tui::state::ReplayState::new("s".into(), 1.0, 1.0));
+    state.here_mut().focus = SESSIONS;
+    assert!(take(&mut state).is_empty() && state.view.toast.is_some());
+    assert!(!can_resume(&state));
+}
+
+#[test]
+fn taking_a_model_toggles_it_for_the_next_run() {
+    let mut state = state();
+    state.here_mut().focus = MODELS;
+    assert_eq!(models(&state), [("bert-mini".to_owned(), true)]);
+    take(&mut state);
+    assert!(models(&state).iter().all(|(_, on)| !on));
+}
+
+#[test]
+fn a_second_click_takes_what_the_first_pointed_at() {
+    use crate::tui::action::MouseKind;
+    let mut state = state();
+    state.here_mut().focus = SESSIONS;
+    let area = Rect::new(0, 10, 60, 10);
+    let click = Mouse { kind: MouseKind::Press, x: 5, y: 13 };
+    assert!(SCREEN.press(&mut state, SESSIONS, area, click).is_empty());
+    assert_eq!(state.place(ID).scrolled(SESSIONS), 1);
+    assert_eq!(SCREEN.press(&mut state, SESSIONS, area, click).len(), 1);
+}

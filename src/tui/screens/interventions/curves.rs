@@ -1,0 +1,141 @@
+//! Completeness, selectivity and reliability against the strength, with the marker and its numbers.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::measured::{awaiting_point, behaviour as measured_behaviour, marker, method, readout as measured};
+use super::{CURVES, ran, run, view};
+use crate::base::numbers::{percent, plus_minus, score, short};
+use crate::base::text::{fit, printable, width};
+use crate::engine::message::Outcome;
+use crate::stats::estimate::Estimate;
+use crate::tui::layout::inside;
+use crate::tui::panes::{message, pane_block, problem};
+use crate::tui::state::State;
+use crate::tui::theme::Role;
+use crate::tui::widgets::chart::{Chart, Form};
+
+/// The drawn method's name, with its options where the spec runs it several times.
+fn title(state: &State) -> String {
+    super::setup::title(state, &view(state).method, view(state).nth)
+}
+
+/// Lines of numbers below the chart, for a pane with so many rows inside.
+fn numbers(rows: u16) -> u16 {
+    match rows {
+        0..6 => 0,
+        6..14 => 1,
+        _ => 2,
+    }
+}
+
+/// The area of the chart inside the pane.
+pub fn chart_area(inner: Rect) -> Rect {
+    Rect { height: inner.height - numbers(inner.height), ..inner }
+}
+
+/// Draws the pane.
+pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+    let drawn = title(state);
+    let symbol = method(state).map_or("strength", |m| m.parameter.symbol.as_str());
+    let view = view(state);
+    let room = usize::from(area.width.saturating_sub(6));
+    let long = format!("C, S, R vs {symbol}: {drawn} on {}, {} oracle", view.model, view.oracle);
+    let title = if width(&long) <= room { long } else { format!("{drawn} vs {symbol}, {}", view.model) };
+    frame.render_widget(pane_block(state, CURVES, &fit(&printable(&title), room)), area);
+    let inner = inside(area);
+    let Some(figure) = &view.curves else { return nothing(frame, inner, state) };
+    let chart = Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Lines };
+    frame.render_widget(chart, chart_area(inner));
+    let below = Rect { y: chart_area(inner).bottom(), height: numbers(inner.height), ..inner };
+    for (row, line) in below.rows().zip([readout(state, below.width.into()), behaviour(state)]) {
+        if let Some(line) = line {
+            frame.render_widget(line, row);
+        }
+    }
+}
+
+/// The numbers at the marker.
+fn readout(state: &State, room: usize) -> Option<Line<'static>> {
+    let readout = measured(state)?;
+    let theme = state.theme();
+    let p = &readout.point.value;
+    let symbol = method(state).map_or(p.parameter.clone(), |m| m.parameter.symbol.clone());
+    let at = format!(" {} = {}", printable(&symbol), short(p.value));
+    let mut spans = vec![Span::styled(at, theme.style(Role::Marker))];
+
+    for (role, name, e) in [
+        (Role::Completeness, "C", p.completeness),
+        (Role::Selectivity, "S", p.selectivity),
+        (Role::Reliability, "R", p.reliability),
+    ] {
+        spans.push(Span::styled(format!("  {name} {}", estimate(e)), theme.style(role)));
+    }
+    let kind = match (readout.exact, readout.point.is_final) {
+        (false, _) if awaiting_point(state) => format!("nearest; {} is on its way", short(marker(state))),
+        (false, _) => format!("nearest to {}", short(marker(state))),
+        (true, false) => "refining".into(),
+        (true, true) => "final".into(),
+    };
+    let level = readout.point.level.map_or(String::new(), |l| format!(", {} % intervals", short(100.0 * l)));
+    let short_form = format!("  n {}", readout.point.n);
+    let used: usize = spans.iter().map(Span::width).sum();
+    let full = format!("{short_form}  {kind}");
+    let fullest = format!("{full}{level}");
+    let fits = |text: &String| used + width(text) <= room;
+    let text = [fullest, full].into_iter().find(fits).unwrap_or(short_form);
+    spans.push(Span::styled(text, theme.style(Role::Dim)));
+    Some(Line::from(spans))
+}
+
+/// What the model itself does at the marker.
+fn behaviour(state: &State) -> Option<Line<'static>> {
+    let b = measured_behaviour(state)?;
+    let v = &b.value;
+    let text = format!(
+        " model at {}: flips {} {}, correct form {} → {}  n {}",
+        short(v.value),
+        percent(v.flip_rate.mean),
+        plus_minus(v.flip_rate.half_width()),
+        score(v.correct_before.mean),
+        score(v.correct_after.mean),
+        b.n
+    );
+    Some(Line::styled(text, state.theme().style(Role::Dim)))
+}
+
+fn estimate(e: Estimate) -> String {
+    format!("{} {}", score(e.mean), plus_minus(e.half_width()))
+}
+
+/// Why there is no curve.
+fn nothing(frame: &mut Frame, area: Rect, state: &State) {
+    let dim = state.theme().style(Role::Dim);
+    let key = |id| state.keymap.label(id);
+    let method = title(state);
+    let text = match run(state) {
+        None if state.replay.is_some() => "nothing has been played yet".into(),
+        None => format!("{} runs the experiment", key("run")),
+        Some(job) => match &job.outcome {
+            Some(Outcome::Failed(p)) => return problem(frame, area, p, state),
+            _ if !ran(state).is_some_and(|s| s.methods.iter().any(|m| m.name == view(state).method)) => {
+                format!(
+                    "{method} is not in this run\n{} opens the picker, {} adds it to the run, {} starts",
+                    key("methods"),
+                    key("popup-select"),
+                    key("run")
+                )
+            }
+            Some(Outcome::Cancelled) => format!("cancelled before the first point of {method}"),
+            Some(Outcome::Done) => {
+                format!("the run gave no point of {method} under the {} oracle", view(state).oracle)
+            }
+            None => match &job.progress {
+                Some(progress) => format!("no point of {method} yet\n{}", progress.stage),
+                None => "the experiment is starting".into(),
+            },
+        },
+    };
+    message(frame, area, &text, dim);
+}

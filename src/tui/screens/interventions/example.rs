@@ -1,0 +1,129 @@
+//! One example: the oracle's view and the model's own prediction, before and after.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Paragraph, Wrap};
+
+use super::measured::{awaiting_point, example};
+use super::{EXAMPLE, ran, view};
+use crate::base::numbers::{probability, short};
+use crate::base::text::{pad, printable, width};
+use crate::lab::interventions::finding::{ExampleFinding, Shift};
+use crate::tui::layout::inside;
+use crate::tui::panes::{message, pane_block};
+use crate::tui::state::{Glyphs, State};
+use crate::tui::theme::Role;
+
+/// Draws the pane.
+pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+    let Some(example) = example(state) else {
+        frame.render_widget(pane_block(state, EXAMPLE, "Example"), area);
+        let text = if state.board.running() { "waits for the first probe" } else { "no example yet" };
+        return message(frame, inside(area), text, state.theme().style(Role::Dim));
+    };
+    let v = &example.value;
+    let waiting = if awaiting_point(state) { " …" } else { "" };
+    let title = format!("Example {}/{}{waiting}", v.index + 1, v.of);
+    frame.render_widget(pane_block(state, EXAMPLE, &title), area);
+    let inner = inside(area);
+    frame.render_widget(Paragraph::new(text(state, v, inner)).wrap(Wrap { trim: false }), inner);
+}
+
+/// How the groups of values are laid out.
+#[derive(Clone, Copy, PartialEq)]
+enum Form {
+    /// The name beside the first value, in so many columns.
+    Beside(usize),
+    /// The name on a line of its own.
+    Above,
+}
+
+fn text(state: &State, v: &ExampleFinding, area: Rect) -> Vec<Line<'static>> {
+    let theme = state.theme();
+    let values = v.oracle.iter().map(|(_, shifts)| shifts.len()).sum::<usize>() + v.words.len();
+    let sentence = width(&v.text).div_ceil(usize::from(area.width.max(1)));
+    let spare = usize::from(area.height).saturating_sub(values + sentence);
+    let form = match area.width {
+        56.. => Form::Beside(24),
+        _ if spare > v.oracle.len() => Form::Above,
+        _ => Form::Beside(6),
+    };
+    let taken = if form == Form::Above { v.oracle.len() + 1 } else { 0 };
+    let mut lines = vec![Line::styled(printable(&v.text).into_owned(), theme.style(Role::Value))];
+    if spare > taken + 1 {
+        lines.push(Line::default());
+    }
+    let target = ran(state).map_or("", |spec| spec.task.target.as_str());
+    for (property, shifts) in &v.oracle {
+        // Z_c is the property that was to change, Z_e one that was to stay (Canby et al.).
+        let sign = if property == target { "Zc" } else { "Ze" };
+        lines.extend(group(state, form, &format!("{sign} {}", property.replace('_', " ")), shifts, None));
+    }
+    lines.extend(group(state, form, "model", &v.words, Some(v.correct)));
+    if spare > taken {
+        let entry = view(state).catalog.method(&v.method);
+        let method = entry.map_or(v.method.as_str(), |m| m.title.as_str());
+        let symbol = entry.map_or(v.parameter.as_str(), |m| m.parameter.symbol.as_str());
+        let at = format!("{} at {} = {}", printable(method), printable(symbol), short(v.value));
+        lines.push(Line::styled(at, theme.style(Role::Dim)));
+    }
+    lines
+}
+
+/// A name and a line per value: the probability before and after, and which way it went.
+fn group(
+    state: &State,
+    form: Form,
+    name: &str,
+    shifts: &[Shift],
+    correct: Option<usize>,
+) -> Vec<Line<'static>> {
+    let dim = state.theme().style(Role::Dim);
+    let name = printable(name);
+    let (mut lines, columns) = match form {
+        Form::Above => (vec![Line::styled(name.to_string(), dim)], 2),
+        Form::Beside(columns) => (Vec::new(), columns),
+    };
+    let first = |of: fn(&Shift) -> f64| {
+        let best = shifts.iter().enumerate().max_by(|a, b| of(a.1).total_cmp(&of(b.1)));
+        best.map(|(i, _)| i)
+    };
+    // The winner changed hands: this is what an intervention is about.
+    let (before, after) = (first(|s| s.before), first(|s| s.after));
+    for (i, s) in shifts.iter().enumerate() {
+        let label = if i == 0 && form != Form::Above { &name } else { "" };
+        let mut spans = vec![Span::styled(pad(label, columns), dim)];
+        spans.extend(value(state, s, correct == Some(i), before != after && after == Some(i)));
+        lines.push(Line::from(spans));
+    }
+    lines
+}
+
+fn value(state: &State, s: &Shift, correct: bool, flipped: bool) -> Vec<Span<'static>> {
+    let theme = state.theme();
+    let ascii = state.view.glyphs == Glyphs::Ascii;
+    let arrow = if ascii { "->" } else { "→" };
+    let way = match (s.after - s.before, ascii) {
+        (d, _) if d.abs() < 0.005 || d.is_nan() => " ",
+        (d, false) if d > 0.0 => "▲",
+        (_, false) => "▼",
+        (d, true) if d > 0.0 => "^",
+        (_, true) => "v",
+    };
+    let note = match (correct, flipped) {
+        (true, true) => " correct, now first",
+        (true, false) => " correct",
+        (false, true) => " now first",
+        (false, false) => "",
+    };
+    let role = if flipped { Role::Changed } else { Role::Text };
+    vec![
+        Span::styled(pad(&printable(&s.label), 9), theme.style(Role::Text)),
+        Span::styled(
+            format!("{:>5} {arrow} {:>5} {way}", probability(s.before), probability(s.after)),
+            theme.style(role),
+        ),
+        Span::styled(note, theme.style(Role::Dim)),
+    ]
+}

@@ -1,0 +1,178 @@
+//! What stands where the marker stands: the numbers that the panes show.
+
+use super::catalog::MethodEntry;
+use super::{ran, view};
+use crate::figure::{Figure, Scale};
+use crate::lab::Tagged;
+use crate::lab::interventions::figures;
+use crate::lab::interventions::finding::{BehaviourFinding, ExampleFinding, ReliabilityFinding};
+use crate::lab::interventions::key::MethodKey;
+use crate::lab::interventions::oracle::OracleKind;
+use crate::lab::interventions::results::{Curve, Results};
+use crate::lab::interventions::settings::nth_of;
+use crate::lab::interventions::spec::MethodSpec;
+use crate::tui::state::State;
+
+/// The measured point nearest to the marker.
+#[derive(Debug, Clone, Copy)]
+pub struct Readout<'a> {
+    /// The point.
+    pub point: &'a Tagged<ReliabilityFinding>,
+    /// Whether it lies exactly at the marker.
+    pub exact: bool,
+}
+
+/// The curve that is drawn: with the options of the setup, or where these were not run, as the method was run.
+pub fn curve(state: &State) -> Option<&Curve> {
+    let (results, key) = (results(state), method_key(state));
+    results.curve(&view(state).model, &key, view(state).oracle).or_else(|| {
+        let other = |c: &&Curve| {
+            c.key.model == view(state).model
+                && c.key.method.name == key.name
+                && c.key.oracle == view(state).oracle
+        };
+        results.curves.iter().find(other)
+    })
+}
+
+/// The point at the marker: of the curve and of the slider's answer the one with more examples; failing both, the
+/// nearest point of the curve.
+pub fn readout(state: &State) -> Option<Readout<'_>> {
+    let marker = marker(state);
+    let at = |p: &&Tagged<ReliabilityFinding>| same(p.value.value, marker);
+    let key = method_key(state);
+    let on_curve = curve(state).filter(|c| c.key.method == key).and_then(|c| c.points.iter().find(at));
+    let answered = results(state).point.as_ref().and_then(|p| {
+        p.reliability.iter().filter(at).find(|p| {
+            p.model == view(state).model
+                && p.value.key(&p.model).method == key
+                && p.value.oracle == view(state).oracle
+        })
+    });
+    let exact = match (on_curve, answered) {
+        (Some(a), Some(b)) => Some(if b.n > a.n { b } else { a }),
+        (a, b) => a.or(b),
+    };
+    if let Some(point) = exact {
+        return Some(Readout { point, exact: true });
+    }
+    let nearest = curve(state)?.points.iter().min_by(|a, b| {
+        distance(state, a.value.value, marker).total_cmp(&distance(state, b.value.value, marker))
+    })?;
+    Some(Readout { point: nearest, exact: false })
+}
+
+/// The model's behaviour at the marker, or nearest to it.
+pub fn behaviour(state: &State) -> Option<&Tagged<BehaviourFinding>> {
+    let (marker, key) = (marker(state), method_key(state));
+    let mine = |b: &&Tagged<BehaviourFinding>| b.model == view(state).model && b.value.method_key() == key;
+    let answered = results(state).point.as_ref().and_then(|p| p.behaviour.as_ref()).filter(mine);
+    let swept = results(state).behaviour.iter().filter(mine).min_by(|a, b| {
+        distance(state, a.value.value, marker).total_cmp(&distance(state, b.value.value, marker))
+    });
+    match (swept, answered) {
+        (Some(s), Some(a)) if same(a.value.value, marker) && (a.n > s.n || !same(s.value.value, marker)) => {
+            Some(a)
+        }
+        (s, a) => s.or(a),
+    }
+}
+
+/// The strength at which the drawn method is most reliable, once the run has found it.
+pub fn optimum(state: &State) -> Option<f64> {
+    let best = results(state).optimum(&view(state).model, &method_key(state), view(state).oracle);
+    best.map(|o| o.value.value)
+}
+
+/// The example of the latest answer.
+pub fn example(state: &State) -> Option<&Tagged<ExampleFinding>> {
+    results(state).point.as_ref()?.example.as_ref()
+}
+
+/// Whether the answer on the screen is not yet the one to the latest question.
+pub fn awaiting_point(state: &State) -> bool {
+    results(state).point.as_ref().map_or(0, |p| p.ticket) < state.board.asked
+}
+
+/// The scale of the horizontal axis.
+pub fn scale(state: &State) -> Scale {
+    view(state).scale.or_else(|| method(state).map(|m| m.parameter.scale)).unwrap_or(Scale::Linear)
+}
+
+fn distance(state: &State, a: f64, b: f64) -> f64 {
+    let own = method(state).map_or(Scale::Linear, |m| m.parameter.scale);
+    match own {
+        Scale::Log if a > 0.0 && b > 0.0 => (a.ln() - b.ln()).abs(),
+        _ => (a - b).abs(),
+    }
+}
+
+/// Whether two strengths are the same number, give or take its decimal form.
+fn same(a: f64, b: f64) -> bool {
+    (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
+}
+
+/// What the lab's latest run has found.
+pub fn results(state: &State) -> &Results {
+    state.board.results::<Results>()
+}
+
+/// The drawn method as the spec has it; none where it does not run.
+pub fn method_spec(state: &State) -> Option<&MethodSpec> {
+    let view = view(state);
+    nth_of(&view.spec, &view.method, view.nth).map(|i| &view.spec.methods[i])
+}
+
+/// The drawn method with the options of the setup.
+pub fn method_key(state: &State) -> MethodKey {
+    method_spec(state).map_or_else(|| MethodKey::named(&view(state).method), MethodSpec::key)
+}
+
+/// Where the marker stands on the drawn method's axis.
+pub fn marker(state: &State) -> f64 {
+    let default = || method(state).map_or(0.0, |m| m.parameter.default);
+    view(state).markers.get(&view(state).method).copied().unwrap_or_else(default)
+}
+
+/// Where the marker can stop: the values that the spec names, or the grid of the method.
+pub fn marker_stops(state: &State) -> Vec<f64> {
+    let values = method_spec(state).map_or(&[][..], |m| &m.values);
+    let mut stops = match method(state) {
+        _ if !values.is_empty() => values.to_vec(),
+        Some(m) if !m.parameter.grid.is_empty() => m.parameter.grid.clone(),
+        Some(m) => vec![m.parameter.min, m.parameter.max],
+        None => vec![0.0],
+    };
+    stops.sort_by(f64::total_cmp);
+    stops
+}
+
+/// The catalog's entry of the drawn method.
+pub fn method(state: &State) -> Option<&MethodEntry> {
+    view(state).catalog.method(&view(state).method)
+}
+
+/// The models of the latest run, or of the setup where nothing ran yet.
+pub fn run_models(state: &State) -> &[String] {
+    &ran(state).unwrap_or(&view(state).spec).models
+}
+
+/// The oracles of the latest run, or of the setup where nothing ran yet.
+pub fn run_oracles(state: &State) -> &[OracleKind] {
+    &ran(state).unwrap_or(&view(state).spec).probe.oracles
+}
+
+/// C, S and R against the strength; none before the first point.
+pub fn curves_figure(state: &State) -> Option<Figure> {
+    let (engine, view) = (state.board.engine.as_ref(), view(state));
+    let methods = curve(state).map_or(Vec::new(), |c| vec![c.key.method.clone()]);
+    let marker = Some(marker(state));
+    let mut figure = figures::curves(results(state), engine, &view.model, &methods, view.oracle, marker)?;
+    figure.x.scale = scale(state);
+    Some(figure)
+}
+
+/// C against S for all methods; none before the first point.
+pub fn pareto_figure(state: &State) -> Option<Figure> {
+    figures::pareto(results(state), state.board.engine.as_ref(), &view(state).model, view(state).oracle)
+}

@@ -1,0 +1,86 @@
+//! Where the numbers of a pane come from, and the shell command that makes them again.
+
+use super::measured::{example, method_key, readout, results};
+use super::{EXAMPLE, ID, PROBES, ran};
+use crate::base::numbers::{plus_minus, score, short};
+use crate::lab::Tagged;
+use crate::lab::examples::TaskSpec;
+use crate::lab::interventions::spec::Spec;
+use crate::tui::screen::Origin;
+use crate::tui::state::State;
+
+/// The provenance of the number in the focused pane; none before anything was measured.
+pub fn focused_origin(state: &State) -> Option<Origin> {
+    match state.place(ID).focus {
+        PROBES => {
+            let at = state.place(ID).scrolled(PROBES);
+            let probes = &results(state).probes;
+            let probe = probes.get(at.min(probes.len().checked_sub(1)?))?;
+            let p = &probe.value;
+            let accuracy = format!("{} {}", score(p.accuracy.mean), plus_minus(p.accuracy.half_width()));
+            Some(origin_of(
+                state,
+                format!("{} probe of {}: accuracy {accuracy}", p.classifier, p.property),
+                probe,
+            ))
+        }
+        EXAMPLE if example(state).is_some() => {
+            let example = example(state)?;
+            let what = format!("example {} of {}", example.value.index + 1, example.value.of);
+            Some(origin_of(state, what, example))
+        }
+        _ => {
+            let point = readout(state)?.point;
+            let p = &point.value;
+            let r = format!("{} {}", score(p.reliability.mean), plus_minus(p.reliability.half_width()));
+            let what = format!("{} at {} = {}: reliability {r}", p.method, p.parameter, short(p.value));
+            let mut origin = origin_of(state, what, point);
+            let site = format!("layer {}, {} oracle at layer {}", p.layer, p.oracle, p.oracle_layer);
+            origin.entries.insert(2, ("site".into(), site));
+            Some(origin)
+        }
+    }
+}
+
+fn origin_of<T>(state: &State, what: String, number: &Tagged<T>) -> Origin {
+    let command = ran(state).map_or(String::new(), |ran| shell_command(&ran.with_method(&method_key(state))));
+    Origin { what, entries: origin(state, number), command }
+}
+
+/// Where a number comes from, as pairs of key and value.
+fn origin<T>(state: &State, number: &Tagged<T>) -> Vec<(String, String)> {
+    let mut entries = vec![("spec".to_owned(), number.spec.clone()), ("model".into(), number.model.clone())];
+    if let Some(data) = results(state).data.iter().find(|d| d.model == number.model) {
+        entries.push(("model hash".into(), data.value.model_hash.clone()));
+        entries.push(("data".into(), format!("{} {}", data.value.task, data.value.data_hash)));
+        if let Some(source) = &data.value.source {
+            entries.push(("data file".into(), source.summary()));
+        }
+    }
+    entries.push(("seed".into(), number.seed.to_string()));
+    entries.push(("n".into(), number.n.to_string()));
+    if let Some(level) = number.level {
+        entries.push(("interval level".into(), level.to_string()));
+    }
+    entries.push(("state".into(), if number.is_final { "final" } else { "still refined" }.into()));
+    if let Some(engine) = &state.board.engine {
+        entries.push(("version".into(), engine.version.clone()));
+        entries.push(("device".into(), engine.device.clone()));
+    }
+    entries
+}
+
+/// A shell command that runs a spec, complete in itself.
+fn shell_command(spec: &Spec) -> String {
+    if *spec == Spec::agreement() {
+        return "probity run assets/specs/agreement.toml --json".into();
+    }
+    // A spec on standard input lies in no folder that its data could be relative to.
+    let data = spec.task.data_path().map(|p| p.display().to_string());
+    let spec = Spec { task: TaskSpec { data, ..spec.task.clone() }, ..spec.clone() };
+    // The quoted delimiter keeps the shell from reading anything into the spec.
+    format!(
+        "probity run /dev/stdin --json <<'SPEC'\n{}\nSPEC",
+        crate::lab::Spec::from(spec).to_toml().trim_end()
+    )
+}

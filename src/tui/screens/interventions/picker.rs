@@ -1,0 +1,94 @@
+//! The picker of methods: which one is drawn, and which ones run.
+
+use ratatui::text::{Line, Span};
+
+use super::{ask_point, open_picker, ran, settle, view, view_mut};
+use crate::base::text::{pad, printable};
+use crate::lab::interventions::spec::MethodSpec;
+use crate::tui::action::Effect;
+use crate::tui::popups::{Picker, mark};
+use crate::tui::state::State;
+use crate::tui::theme::Role;
+
+/// The picker, for the popups.
+pub static METHODS: Methods = Methods;
+
+/// The picker of methods.
+pub struct Methods;
+
+/// Opens the picker.
+pub fn open(state: &mut State) -> Vec<Effect> {
+    open_picker(state);
+    Vec::new()
+}
+
+/// Toggles whether a method runs. Methods keep the order of the catalog.
+pub fn toggle(state: &mut State, id: &str) {
+    let view = view(state);
+    let mut methods = view.spec.methods.clone();
+    if methods.iter().any(|m| m.name == id) {
+        methods.retain(|m| m.name != id);
+    } else {
+        // A method that was run comes back as it ran, at its place among the others.
+        let ran = ran(state).map_or(&[][..], |spec| &spec.methods);
+        let as_it_ran: Vec<MethodSpec> = ran.iter().filter(|m| m.name == id).cloned().collect();
+        let new = if as_it_ran.is_empty() { vec![MethodSpec::named(id)] } else { as_it_ran };
+        let rank = |name: &str| {
+            let place = ran.iter().position(|m| m.name == name);
+            let known = view.catalog.methods.iter().position(|m| m.id == name);
+            (place.unwrap_or(usize::MAX), known.unwrap_or(usize::MAX))
+        };
+        let at = methods.iter().position(|m| rank(&m.name) > rank(id)).unwrap_or(methods.len());
+        methods.splice(at..at, new);
+    }
+    let view = view_mut(state);
+    view.spec.methods = methods;
+    settle(view);
+}
+
+impl Picker for Methods {
+    fn name(&self) -> &'static str {
+        "methods"
+    }
+
+    fn title(&self, state: &State) -> String {
+        let key = |name| state.keymap.label(name);
+        format!("Methods: {} draws, {} toggles whether it runs", key("popup-accept"), key("popup-select"))
+    }
+
+    fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
+        let theme = state.theme();
+        let line = |(i, method): (usize, &super::catalog::MethodEntry)| {
+            let runs = view(state).spec.methods.iter().any(|m| m.name == method.id);
+            let sign = state.view.glyphs.check(runs);
+            let role = if i == selected { Role::Selection } else { Role::Text };
+            let name = format!("{}{sign} {}", mark(state, i == selected), pad(&printable(&method.title), 14));
+            Line::from(vec![
+                Span::styled(name, theme.style(role)),
+                Span::styled(pad(&printable(&method.goal), 16), theme.style(Role::Dim)),
+                Span::styled(printable(&method.doc).into_owned(), theme.style(Role::Dim)),
+            ])
+        };
+        view(state).catalog.methods.iter().enumerate().map(line).collect()
+    }
+
+    fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
+        let Some(id) = view(state).catalog.methods.get(entry).map(|m| m.id.clone()) else {
+            return Vec::new();
+        };
+        let view = view_mut(state);
+        (view.method, view.nth) = (id, 0);
+        ask_point(state)
+    }
+
+    fn marks(&self, state: &State) -> bool {
+        state.replay.is_none()
+    }
+
+    fn mark(&self, state: &mut State, entry: usize) -> Vec<Effect> {
+        if let Some(id) = view(state).catalog.methods.get(entry).map(|m| m.id.clone()) {
+            toggle(state, &id);
+        }
+        Vec::new()
+    }
+}

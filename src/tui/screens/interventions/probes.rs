@@ -1,0 +1,126 @@
+//! The audit of oracles and probes: accuracy against the majority share, balance, calibration, leftover correlation.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::measured::results;
+use super::{ID, PROBES, view};
+use crate::base::numbers::{decimals, percent, plus_minus, score};
+use crate::base::text::{fit, pad, printable};
+use crate::lab::Tagged;
+use crate::lab::interventions::finding::{ProbeFinding, ProbeRole};
+use crate::tui::layout::inside;
+use crate::tui::panes::{message, pane_block};
+use crate::tui::state::State;
+use crate::tui::theme::Role;
+
+/// From this width on a probe takes one line.
+const WIDE: u16 = 92;
+
+/// Draws the pane.
+pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+    let probes = &results(state).probes;
+    let title = if probes.is_empty() { "Probes".into() } else { format!("Probes ({})", probes.len()) };
+    frame.render_widget(pane_block(state, PROBES, &title), area);
+    let inner = inside(area);
+    if probes.is_empty() {
+        return message(frame, inner, "no probe is trained yet", state.theme().style(Role::Dim));
+    }
+    let mut lines = Vec::new();
+    lines.push(header(state, inner.width));
+    let first = state.place(ID).scrolled(PROBES).min(probes.len() - 1);
+    for probe in &probes[first..] {
+        if inner.width >= WIDE {
+            lines.push(wide(state, probe));
+        } else {
+            lines.extend(narrow(state, probe, inner.width.into()));
+        }
+    }
+    lines.extend(data(state, inner.width.into()));
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+fn name(p: &Tagged<ProbeFinding>) -> String {
+    let role = match (p.value.role, p.value.oracle) {
+        (ProbeRole::Oracle, Some(kind)) => format!("{kind} oracle"),
+        (ProbeRole::Oracle, None) => "oracle".into(),
+        (ProbeRole::Interventional, _) => "attacked".into(),
+    };
+    format!("{role}: {}", printable(&p.value.property).replace('_', " "))
+}
+
+/// A probe that is no better than guessing cannot judge anything.
+fn useless(p: &ProbeFinding) -> bool {
+    p.accuracy.lo <= p.majority
+}
+
+fn header(state: &State, room: u16) -> Line<'static> {
+    let style = state.theme().style(Role::Dim);
+    if room < WIDE {
+        return Line::styled(" acc. %     maj.  bal.  ECE", style);
+    }
+    let columns = [("probe", 32), ("classifier", 26), ("accuracy", 15), ("majority", 10), ("balanced", 10)];
+    let mut text: String = columns.iter().map(|(name, columns)| pad(name, *columns)).collect();
+    text.push_str("calibration error  n");
+    Line::styled(format!(" {text}"), style)
+}
+
+fn wide(state: &State, p: &Tagged<ProbeFinding>) -> Line<'static> {
+    let v = &p.value;
+    let text = [
+        pad(&name(p), 32),
+        pad(&printable(&v.classifier), 26),
+        pad(&format!("{} {}", percent(v.accuracy.mean), plus_minus(v.accuracy.half_width())), 15),
+        pad(&percent(v.majority), 10),
+        pad(&percent(v.balanced_accuracy), 10),
+        pad(&format!("{:.3}", v.calibration_error), 19),
+        p.n.to_string(),
+        if v.cached { "  cached".into() } else { String::new() },
+    ];
+    let role = if useless(v) { Role::Warning } else { Role::Text };
+    let sign = if useless(v) { '!' } else { ' ' };
+    Line::styled(format!("{sign}{}", text.concat()), state.theme().style(role))
+}
+
+fn narrow(state: &State, p: &Tagged<ProbeFinding>, room: usize) -> Vec<Line<'static>> {
+    let theme = state.theme();
+    let v = &p.value;
+    let line = |text: String, role| Line::styled(fit(&text, room).into_owned(), theme.style(role));
+    let points = |share: f64| format!("{:.1}", 100.0 * share);
+    let accuracy = format!(" {} ±{}", points(v.accuracy.mean), points(v.accuracy.half_width()));
+    let rest =
+        [pad(&points(v.majority), 6), pad(&points(v.balanced_accuracy), 6), decimals(v.calibration_error, 3)];
+    let mut lines = vec![
+        line(format!(" {}", name(p)), Role::Text),
+        Line::from(vec![
+            Span::styled(pad(&accuracy, 12), theme.style(Role::Value)),
+            Span::styled(rest.concat(), theme.style(Role::Dim)),
+        ]),
+    ];
+    if useless(v) {
+        lines.push(line(" ! no better than the majority".into(), Role::Warning));
+    }
+    lines
+}
+
+/// The grid and what the data leave of a correlation.
+fn data(state: &State, room: usize) -> Vec<Line<'static>> {
+    let dim = state.theme().style(Role::Dim);
+    let line = |text: String| Line::styled(fit(&text, room).into_owned(), dim);
+    let mut lines = Vec::new();
+    if room >= WIDE.into() && results(state).probes.iter().any(|p| useless(&p.value)) {
+        let text = "! no better than the majority: its interval reaches down to it";
+        lines.push(Line::styled(text, state.theme().style(Role::Warning)));
+    }
+    if let Some(p) = results(state).probes.last() {
+        lines.push(line(format!(" grid {}", printable(&p.value.grid))));
+    }
+    if let Some(d) = results(state).data.iter().find(|d| d.model == view(state).model) {
+        let v = &d.value;
+        lines.push(line(format!(" φ in oracle data {} → {}", score(v.phi.0), score(v.phi.1))));
+        lines.push(line(format!(" n {} → {}, test {}", v.n_oracle.0, v.n_oracle.1, v.n_test)));
+    }
+    lines
+}

@@ -1,0 +1,215 @@
+//! The setup of the lab: its settings, and what the user looks at among them (method, strength, oracle).
+
+use super::measured::{marker, marker_stops, method, method_key, results, run_models, run_oracles};
+use super::{ask_point, open_picker, own, ran, settle, view, view_mut};
+use crate::base::numbers::{percent, short};
+use crate::base::text::printable;
+use crate::lab::examples::TaskSpec;
+use crate::lab::interventions::finding::ProbeRole;
+use crate::lab::interventions::settings::{nth_of, options, settings};
+use crate::lab::interventions::spec::MethodSpec;
+use crate::lab::setting::{Kind, Range, Setting, SettingError, Value};
+use crate::lab::{self, LabId};
+use crate::tui::action::Effect;
+use crate::tui::setup::{Row, Setup, known};
+use crate::tui::state::State;
+
+/// The setup, for the screen.
+pub static SETUP: InterventionsSetup = InterventionsSetup;
+/// The row of the drawn method.
+pub const METHOD: &str = "view.method";
+/// The row of the drawn method's strength: the marker on the curves.
+pub const STRENGTH: &str = "view.strength";
+/// The row of the drawn oracle.
+pub const ORACLE: &str = "view.oracle";
+/// The settings before which the rows of the method and of the oracle stand.
+const BEFORE: [&str; 1] = ["probe.oracles"];
+
+/// The setup of the lab.
+pub struct InterventionsSetup;
+
+/// What can be drawn: every method of the catalog, each as often as the spec runs it with other options.
+fn drawable(state: &State) -> Vec<(String, usize)> {
+    let view = view(state);
+    let times = |id: &str| view.spec.methods.iter().filter(|m| m.name == id).count().max(1);
+    let each = view.catalog.methods.iter();
+    each.flat_map(|m| (0..times(&m.id)).map(move |nth| (m.id.clone(), nth))).collect()
+}
+
+/// A method's name, with its options where the spec runs it several times.
+pub fn title(state: &State, id: &str, nth: usize) -> String {
+    let view = view(state);
+    let entry = view.catalog.method(id).map_or(id, |m| m.title.as_str());
+    match nth_of(&view.spec, id, nth).map(|i| view.spec.methods[i].key()) {
+        Some(key) if nth_of(&view.spec, id, 1).is_some() => key.title(),
+        _ => entry.to_owned(),
+    }
+}
+
+fn method_row(state: &State) -> Row {
+    let all = drawable(state);
+    let view = view(state);
+    let at = all.iter().position(|(id, nth)| *id == view.method && *nth == view.nth);
+    let names = all.iter().map(|(id, nth)| title(state, id, *nth)).collect();
+    let help = "The method that is drawn; the picker says which methods run.";
+    let mut row = Row::of_view(METHOD, "Method", help, Kind::Choice(names), Value::Choice(at));
+    let name = title(state, &view.method, view.nth);
+    let runs = nth_of(&view.spec, &view.method, view.nth).is_some();
+    row.text = printable(&match (runs, all.len()) {
+        (false, _) => format!("{name} (not run)"),
+        (true, 0 | 1) => name,
+        (true, n) => format!("{name} ({} more)", n - 1),
+    })
+    .into_owned();
+    let names = |methods: &[MethodSpec]| methods.iter().map(|m| m.name.clone()).collect::<Vec<_>>();
+    row.changed = ran(state).is_some_and(|ran| names(&ran.methods) != names(&view.spec.methods));
+    row
+}
+
+fn strength_row(state: &State) -> Row {
+    let parameter = method(state).map(|m| &m.parameter);
+    let label = parameter.map_or("value", |p| p.symbol.as_str());
+    let range =
+        parameter.map_or(Range::real(0.0, 0.0), |p| Range { min: p.min, max: p.max, whole: p.integer });
+    let kind = Kind::Slider { stops: marker_stops(state), range, unset: None };
+    let help = "The strength whose numbers and example are shown: the marker on the curves.";
+    let mut row = Row::of_view(STRENGTH, label, help, kind, Value::Number(marker(state)));
+    row.text = short(marker(state));
+    row
+}
+
+fn oracle_row(state: &State) -> Row {
+    let oracles = run_oracles(state);
+    let at = oracles.iter().position(|o| *o == view(state).oracle);
+    let names = oracles.iter().map(ToString::to_string).collect();
+    let help = "The oracle whose judgement is drawn.";
+    let mut row = Row::of_view(ORACLE, "Oracle", help, Kind::Choice(names), Value::Choice(at));
+    let accuracy = oracle_accuracy(state).map_or(String::new(), |a| format!("  {}", percent(a)));
+    row.text = format!("{}{accuracy}", view(state).oracle);
+    row
+}
+
+/// Accuracy of the drawn oracle on the target, once it is known.
+fn oracle_accuracy(state: &State) -> Option<f64> {
+    let target = ran(state).map(|spec| spec.task.target.as_str())?;
+    let mine = results(state).probes.iter().find(|p| {
+        p.model == view(state).model
+            && p.value.role == ProbeRole::Oracle
+            && p.value.oracle == Some(view(state).oracle)
+            && p.value.property == target
+    });
+    mine.map(|p| p.value.accuracy.mean)
+}
+
+impl Setup for InterventionsSetup {
+    fn lab(&self) -> LabId {
+        LabId::Interventions
+    }
+
+    fn rows(&self, state: &State) -> Vec<Row> {
+        let (view, ran, known) = (view(state), ran(state), known(state));
+        let row = |s: &Setting<_>| Row::of(s, &view.spec, ran, &known);
+        let mut rows = Vec::new();
+        for setting in settings() {
+            if BEFORE.contains(&setting.key.as_str()) {
+                rows.extend([method_row(state), strength_row(state)]);
+                rows.extend(options(&view.spec, &view.method, view.nth).iter().map(row));
+                rows.push(oracle_row(state));
+            }
+            rows.push(row(&setting));
+        }
+        // Which of the selected models is drawn.
+        for row in rows.iter_mut().filter(|_| run_models(state).len() > 1) {
+            if let (Kind::Marks(names), "models") = (&row.kind, row.key.as_str()) {
+                let note =
+                    |name: &String| if *name == view.model { " (drawn)".to_owned() } else { String::new() };
+                row.notes = names.iter().map(note).collect();
+            }
+        }
+        rows
+    }
+
+    fn set(&self, state: &mut State, key: &str, value: Value) -> Result<Vec<Effect>, SettingError> {
+        match (key, &value) {
+            (METHOD, Value::Choice(Some(at))) => {
+                if let Some((id, nth)) = drawable(state).get(*at).cloned() {
+                    let view = view_mut(state);
+                    (view.method, view.nth) = (id, nth);
+                }
+                return Ok(ask_point(state));
+            }
+            (STRENGTH, Value::Number(x)) => {
+                strength_row(state).kind.check(&value)?;
+                let view = view_mut(state);
+                view.markers.insert(view.method.clone(), *x);
+                return Ok(ask_point(state));
+            }
+            (ORACLE, Value::Choice(Some(at))) => {
+                if let Some(oracle) = run_oracles(state).get(*at).copied() {
+                    view_mut(state).oracle = oracle;
+                }
+                return Ok(Vec::new());
+            }
+            _ => {}
+        }
+        let known = known(state);
+        let (mut spec, before) = (view(state).spec.clone(), method_key(state));
+        let own = options(&spec, &view(state).method, view(state).nth);
+        let all = settings().into_iter().chain(own);
+        let Some(setting) = all.into_iter().find(|s| s.key == key) else {
+            return Err(SettingError::NotOffered);
+        };
+        setting.set(&mut spec, &known, value)?;
+        if let Some(ran) = ran(state)
+            && let Some(said) = spelled_out(&spec, ran, &view(state).method, view(state).nth)
+        {
+            spec = said;
+        }
+        let view = view_mut(state);
+        view.spec = spec;
+        Ok(if method_key(state) == before { Vec::new() } else { ask_point(state) })
+    }
+
+    fn main(&self) -> &'static str {
+        STRENGTH
+    }
+
+    fn open(&self, state: &mut State, key: &str) -> bool {
+        if key == METHOD {
+            open_picker(state);
+        }
+        key == METHOD
+    }
+
+    fn spec(&self, state: &State) -> lab::Spec {
+        view(state).spec.clone().into()
+    }
+
+    fn take(&self, state: &mut State, spec: &lab::Spec) {
+        if let Some(spec) = own(spec) {
+            let view = view_mut(state);
+            view.spec = spec.clone();
+            settle(view);
+        }
+    }
+
+    fn examples(&self, state: &State) -> TaskSpec {
+        view(state).spec.task.clone()
+    }
+
+    fn along(&self, state: &mut State) -> Vec<Effect> {
+        ask_point(state)
+    }
+}
+
+/// The spec with the drawn method as the run spelled it out, where both say the same: a default that the run named
+/// explicitly is named again, so that a setup taken back is the spec that was run.
+fn spelled_out(spec: &super::Spec, ran: &super::Spec, method: &str, nth: usize) -> Option<super::Spec> {
+    let (i, then) = (nth_of(spec, method, nth)?, &ran.methods[nth_of(ran, method, nth)?]);
+    if spec.methods[i].key() != then.key() || spec.methods[i].options == then.options {
+        return None;
+    }
+    let mut spec = spec.clone();
+    spec.methods[i].options = then.options.clone();
+    Some(spec)
+}

@@ -1,0 +1,206 @@
+//! The screen of the lab: methods, strengths, options, examples, what follows a recording.
+
+use super::*;
+use crate::lab::interventions::spec::MethodSpec;
+use crate::tui::setup::{row, set, turn, typed, undo};
+
+fn state() -> State {
+    let mut state = State::new(Start::new());
+    view_mut(&mut state).catalog = Catalog::sample();
+    state
+}
+
+/// A state whose default experiment has been sent.
+fn started() -> State {
+    let mut state = state();
+    job::run(&mut state);
+    state
+}
+
+fn points(effects: &[Effect]) -> Vec<PointQuestion> {
+    let point = |e: &Effect| match e {
+        Effect::Send(Command::Ask { question: Question::Experiment { question, .. }, .. }) => {
+            let lab::Question::Interventions(Asked::Point(point)) = question;
+            Some(point.clone())
+        }
+        _ => None,
+    };
+    effects.iter().filter_map(point).collect()
+}
+
+#[test]
+fn steps_go_along_the_grid_and_stop_at_its_ends() {
+    let mut state = started();
+    let asked = points(&turn(&mut state, setup::STRENGTH, 1));
+    assert_eq!((marker(&state), asked[0].value), (0.136, 0.136));
+    turn(&mut state, setup::STRENGTH, -2);
+    assert_eq!(marker(&state), 0.092);
+    turn(&mut state, setup::STRENGTH, 1000);
+    assert_eq!(marker(&state), 5.0);
+    assert!(turn(&mut state, setup::STRENGTH, 1).is_empty(), "at the end nothing is asked");
+    typed(&mut state, setup::STRENGTH, "7.5").unwrap();
+    turn(&mut state, setup::STRENGTH, 1);
+    assert_eq!(marker(&state), 7.5, "a step up never leads down");
+    assert_eq!(typed(&mut state, setup::STRENGTH, "-1").unwrap_err(), "allowed are 0 to 100");
+}
+
+#[test]
+fn an_option_asks_for_a_point_and_back_at_its_default_leaves_the_spec() {
+    let mut state = started();
+    let before = view(&state).spec.clone();
+    let asked = points(&typed(&mut state, "method.pgd.steps", "20").unwrap());
+    assert_eq!(asked[0].options["steps"], 20.0);
+    assert!(row(&state, "method.pgd.steps").unwrap().changed && frame_setup::changed(&state));
+    typed(&mut state, "method.pgd.steps", "40").unwrap();
+    assert_eq!(view(&state).spec, before);
+    assert!(!frame_setup::changed(&state));
+}
+
+#[test]
+fn a_default_that_the_run_spelled_out_comes_back_spelled_out() {
+    let mut state = state();
+    view_mut(&mut state).spec.methods[2].options.insert("steps".into(), 40.0);
+    job::run(&mut state);
+    typed(&mut state, "method.pgd.steps", "20").unwrap();
+    typed(&mut state, "method.pgd.steps", "40").unwrap();
+    assert!(!frame_setup::changed(&state));
+}
+
+#[test]
+fn a_method_dropped_and_taken_back_keeps_its_place() {
+    let mut state = started();
+    let before = view(&state).spec.clone();
+    picker::toggle(&mut state, "fgsm");
+    assert_eq!(view(&state).spec.methods.len(), 3);
+    assert!(row(&state, setup::METHOD).unwrap().changed);
+    picker::toggle(&mut state, "fgsm");
+    assert_eq!(view(&state).spec, before);
+}
+
+#[test]
+fn a_method_that_does_not_run_says_so_and_has_no_options() {
+    let mut state = state();
+    picker::toggle(&mut state, "pgd");
+    assert!(row(&state, setup::METHOD).unwrap().text.contains("not run"));
+    assert!(row(&state, "method.pgd.steps").is_none());
+}
+
+#[test]
+fn two_settings_of_one_method_are_drawn_in_turn() {
+    let mut state = state();
+    let second = MethodSpec { options: [("steps".to_owned(), 10.0)].into(), ..MethodSpec::named("pgd") };
+    view_mut(&mut state).spec.methods.push(second);
+    job::run(&mut state);
+    assert_eq!(row(&state, "method.pgd.steps").unwrap().value, Value::Number(40.0));
+    let asked = points(&turn(&mut state, setup::METHOD, 1));
+    assert_eq!((asked[0].method.as_str(), asked[0].options["steps"]), ("pgd", 10.0));
+    assert!(row(&state, setup::METHOD).unwrap().text.contains("steps 10"));
+    typed(&mut state, "method.pgd.steps", "5").unwrap();
+    let options: Vec<_> = view(&state).spec.methods.iter().map(|m| m.options.get("steps").copied()).collect();
+    assert_eq!(options, [None, None, None, None, Some(5.0)], "only the drawn one changes");
+    assert_eq!(points(&turn(&mut state, setup::METHOD, 1))[0].method, "inlp");
+}
+
+#[test]
+fn undo_takes_the_setup_back_to_what_was_run() {
+    let mut state = started();
+    let before = view(&state).spec.clone();
+    typed(&mut state, "task.examples", "500").unwrap();
+    typed(&mut state, "seed", "9").unwrap();
+    assert!(frame_setup::changed(&state));
+    undo(&mut state);
+    assert_eq!(view(&state).spec, before);
+}
+
+#[test]
+fn the_view_keeps_to_models_and_oracles_that_the_setup_names() {
+    let mut state = started();
+    view_mut(&mut state).model = "gone".into();
+    view_mut(&mut state).oracle = OracleKind::Linear;
+    view_mut(&mut state).spec.probe.oracles = vec![OracleKind::Mlp];
+    job::run(&mut state);
+    assert_eq!((view(&state).model.as_str(), view(&state).oracle), ("bert-mini", OracleKind::Mlp));
+}
+
+#[test]
+fn examples_go_round_once_their_number_is_known_and_not_before() {
+    let mut state = started();
+    assert_eq!(points(&step_example(&mut state, false))[0].example, 0);
+    assert_eq!(points(&step_example(&mut state, true))[0].example, 1);
+}
+
+#[test]
+fn the_axis_switches_from_the_methods_own_scale() {
+    let mut state = state();
+    assert_eq!(scale(&state), Scale::Log);
+    switch_axis(&mut state);
+    assert_eq!(scale(&state), Scale::Linear);
+    switch_axis(&mut state);
+    assert_eq!(scale(&state), Scale::Log);
+}
+
+#[test]
+fn nothing_is_asked_of_a_run_that_failed_or_has_not_begun() {
+    let mut state = state();
+    assert!(ask_point(&mut state).is_empty());
+    job::run(&mut state);
+    let problem = crate::base::Problem { what: "x".into(), r#where: "y".into(), hint: "z".into() };
+    let outcome = Outcome::Failed(problem);
+    state.board.on_event(&Event::Finished { job: 1, generation: 1, outcome, seconds: 0.1 });
+    assert!(ask_point(&mut state).is_empty());
+}
+
+#[test]
+fn a_point_that_waited_for_the_probes_is_asked_again_when_its_own_run_ends() {
+    let mut state = started();
+    let done = |generation| Event::Finished { job: 1, generation, outcome: Outcome::Done, seconds: 1.0 };
+    assert!(SCREEN.on_event(&mut state, &done(7)).is_empty(), "another run");
+    assert_eq!(points(&SCREEN.on_event(&mut state, &done(1))).len(), 1);
+}
+
+#[test]
+fn the_view_follows_the_recorded_commands() {
+    let mut live = started();
+    let mut spec = view(&live).spec.clone();
+    spec.models = vec!["gpt2-mini".into()];
+    let mut replay = state();
+    SCREEN.follow(&mut replay, &Command::Run { job: 1, generation: 1, spec: Box::new(spec.into()) });
+    assert_eq!(view(&replay).model, "gpt2-mini");
+    let effects = turn(&mut live, setup::METHOD, -1);
+    let [Effect::Send(command)] = &effects[..] else { panic!("{effects:?}") };
+    SCREEN.follow(&mut replay, command);
+    assert_eq!((view(&replay).method.as_str(), view(&replay).model.as_str()), ("fgsm", "bert-mini"));
+}
+
+#[test]
+fn the_marker_goes_to_the_stop_nearest_on_the_axis_that_is_drawn() {
+    let mut state = state();
+    // Between 1.196 and 1.71: nearer to one in ratio, to the other in distance.
+    assert_eq!(nearest_stop(&state, 1.44), Some(1.71));
+    switch_axis(&mut state);
+    assert_eq!(nearest_stop(&state, 1.44), Some(1.196));
+    assert_eq!(nearest_stop(&state, -3.0), Some(0.005));
+}
+
+#[test]
+fn the_setup_shows_which_of_several_models_is_drawn() {
+    let mut state = state();
+    view_mut(&mut state).spec.models = vec!["bert-mini".into(), "gpt2-mini".into()];
+    let models = row(&state, "models").unwrap();
+    assert_eq!(models.notes, [" (drawn)", ""]);
+    job::run(&mut state);
+    assert_eq!(points(&next_model(&mut state))[0].model, "gpt2-mini");
+    assert_eq!(row(&state, "models").unwrap().notes, ["", " (drawn)"]);
+}
+
+#[test]
+fn a_replay_moves_the_marker_and_changes_nothing_of_the_experiment() {
+    let mut state = state();
+    state.replay = Some(crate::tui::state::ReplayState::new("s".into(), 1.0, 1.0));
+    turn(&mut state, setup::STRENGTH, 1);
+    assert_eq!(marker(&state), 0.136);
+    let seed = row(&state, "seed").unwrap();
+    set(&mut state, &seed, Value::Number(4.0));
+    assert_eq!(view(&state).spec.seed, 0);
+    assert!(state.here().refused.is_some());
+}

@@ -1,0 +1,110 @@
+//! The screens: one folder and one line in the registry each.
+
+pub mod data;
+pub mod home;
+pub mod interventions;
+pub mod models;
+
+use super::screen::{Screen, ScreenId};
+use super::state::Start;
+
+/// One line a screen, in the order of the tabs: its folder gives its static `SCREEN` and its view state `View`.
+macro_rules! registry {
+    ($($name:ident: $doc:literal;)+) => {
+        /// What every screen remembers of how the user looks at it.
+        #[derive(Debug, Clone)]
+        pub struct Views { $( #[doc = $doc] pub $name: $name::View, )+ }
+
+        impl Views {
+            /// The views before anything has happened.
+            #[must_use]
+            pub fn new(start: &Start) -> Self {
+                Self { $( $name: $name::View::new(start), )+ }
+            }
+        }
+
+        /// All screens.
+        pub static SCREENS: &[&dyn Screen] = &[ $( &$name::SCREEN, )+ ];
+    };
+}
+
+registry! {
+    home: "The opening screen.";
+    interventions: "Completeness, selectivity and reliability of interventions.";
+    models: "The models that can be picked.";
+    data: "Data sets.";
+}
+
+/// The screen of an identifier; the first one where there is none.
+#[must_use]
+pub fn screen(id: ScreenId) -> &'static dyn Screen {
+    SCREENS.iter().copied().find(|s| s.id() == id).unwrap_or(SCREENS[0])
+}
+
+/// The screens that run an experiment, in the order of the tabs.
+pub fn labs() -> impl Iterator<Item = &'static dyn Screen> {
+    SCREENS.iter().copied().filter(|s| s.setup().is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use super::*;
+
+    #[test]
+    fn identifiers_titles_and_panes_are_distinct() {
+        for (i, a) in SCREENS.iter().enumerate() {
+            assert!(SCREENS[..i].iter().all(|b| a.id() != b.id() && a.title() != b.title()));
+            assert!(a.panes().contains(&a.first()), "{}", a.title());
+            assert_eq!(a.tab().context, crate::tui::commands::Context::Global, "{}", a.title());
+            let mut panes = a.panes().to_vec();
+            panes.sort_unstable();
+            panes.dedup();
+            assert_eq!(panes.len(), a.panes().len(), "{}", a.title());
+            assert_eq!(screen(a.id()).title(), a.title());
+        }
+        assert!(labs().count() >= 1);
+        assert_eq!(screen(ScreenId("nowhere")).id(), SCREENS[0].id());
+    }
+
+    fn sources(folder: &Path) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                found.extend(sources(&path));
+            } else if path.extension().is_some_and(|e| e == "rs") {
+                found.push(path);
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn no_screen_is_named_outside_its_folder_but_in_the_registry() {
+        let tui = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/tui");
+        for path in sources(&tui) {
+            if path == tui.join("screens/mod.rs") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            let lines = code.lines().map(str::trim).filter(|l| !l.starts_with("//"));
+            for (number, line) in lines.enumerate() {
+                for other in SCREENS.iter().filter(|s| !path.starts_with(tui.join("screens").join(s.id().0)))
+                {
+                    let name = other.id().0;
+                    let mut forms = vec![format!("screens::{name}"), format!("screens.{name}")];
+                    if other.setup().is_some() {
+                        forms.push(name.to_owned());
+                        forms.push(other.title().to_owned());
+                    }
+                    for form in forms {
+                        assert!(!line.contains(&form), "{}: code line {number} names {form}", path.display());
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What is known of one model: description, tokens, and the comparison with another implementation.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::{ID, PAGE, under_cursor};
+use crate::base::text::{fit, pad, printable, wrapped};
+use crate::engine::board::Dossier;
+use crate::engine::inspection::CheckRow;
+use crate::engine::message::ModelQuestion;
+use crate::tui::layout::inside;
+use crate::tui::panes::{block, message, problem};
+use crate::tui::state::State;
+use crate::tui::theme::Role;
+
+/// Width of the column that says what a line is.
+const KEY: usize = 21;
+
+/// Draws the model under the cursor.
+pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+    let title = under_cursor(state).map_or("Model".to_owned(), |name| format!("Model: {name}"));
+    let title = fit(&printable(&title), usize::from(area.width.saturating_sub(6))).into_owned();
+    frame.render_widget(block(state, &title, false), area);
+    let inner = inside(area);
+    let known = under_cursor(state).and_then(|name| state.board.dossier_of(&name));
+    if let Some(failed) = known.and_then(|d| d.problem.as_ref()).filter(|_| known.is_some_and(empty)) {
+        return problem(frame, inner, failed, state);
+    }
+    let lines = lines(state, inner.width.into());
+    if lines.is_empty() {
+        let key = |id| state.keymap.label(id);
+        let text = format!(
+            "{} loads and inspects it\n{} compares it with the expected.* beside its weights\n{} adds a folder or a hub id",
+            key("inspect-model"),
+            key("check-model"),
+            key("add-model")
+        );
+        return message(frame, inner, &text, state.theme().style(Role::Dim));
+    }
+    let last = lines.len().saturating_sub(inner.height.into());
+    let from = state.place(ID).scrolled(PAGE).min(last);
+    frame.render_widget(Paragraph::new(lines).scroll((from as u16, 0)), inner);
+}
+
+fn empty(dossier: &Dossier) -> bool {
+    dossier.inspection.is_none() && dossier.check.is_none()
+}
+
+/// Everything known of the model under the cursor, wrapped to `room` columns.
+pub fn lines(state: &State, room: usize) -> Vec<Line<'static>> {
+    let theme = state.theme();
+    let Some(dossier) = under_cursor(state).and_then(|name| state.board.dossier_of(&name)) else {
+        return Vec::new();
+    };
+    let mut lines = Vec::new();
+    if let Some(question) = dossier.waiting {
+        let doing = match question {
+            ModelQuestion::Inspect => "loading",
+            ModelQuestion::Check => "checking against the expected.* beside the weights",
+        };
+        let wait = if state.busy() { "; it waits for the run" } else { "" };
+        lines.push(Line::styled(format!("{doing}{wait}"), theme.style(Role::Warning)));
+    }
+    if let Some(failed) = &dossier.problem {
+        for text in wrapped(&failed.to_string(), room) {
+            lines.push(Line::styled(text, theme.style(Role::Error)));
+        }
+    }
+    if let Some(rows) = &dossier.check {
+        lines.extend(check(state, rows, room));
+    }
+    if let Some(inspection) = &dossier.inspection {
+        for (key, value) in inspection.lines() {
+            for (i, part) in wrapped(&value, room.saturating_sub(KEY)).into_iter().enumerate() {
+                let key = if i == 0 { pad(&printable(&key), KEY) } else { " ".repeat(KEY) };
+                lines.push(Line::from(vec![
+                    Span::styled(key, theme.style(Role::Dim)),
+                    Span::styled(part, theme.style(Role::Text)),
+                ]));
+            }
+        }
+    }
+    lines
+}
+
+fn check(state: &State, rows: &[CheckRow], room: usize) -> Vec<Line<'static>> {
+    let theme = state.theme();
+    let failed = rows.iter().filter(|r| r.failed()).count();
+    let compared = rows.iter().filter(|r| r.deviation.is_some()).count();
+    let (text, role) = match failed {
+        0 => (format!("{compared} quantities agree with the expected numbers"), Role::Good),
+        n => (format!("{n} of {compared} quantities deviate from the expected numbers"), Role::Error),
+    };
+    let mut lines = vec![Line::styled(text, theme.style(role))];
+    let name = room.saturating_sub(35).clamp(12, 42);
+    let header = format!("{}{:>7}{:>10}{:>9}  verdict", pad("quantity", name), "n", "deviation", "allowed");
+    lines.push(Line::styled(fit(&header, room).into_owned(), theme.style(Role::Title)));
+    for row in rows {
+        let number =
+            |x: Option<f64>| x.map_or("-".into(), |x| if x == 0.0 { "0".into() } else { format!("{x:.1e}") });
+        let text = format!(
+            "{}{:>7}{:>10}{:>9}  {}",
+            pad(&fit(&printable(&row.quantity.replace("integrated gradients", "IG")), name - 1), name),
+            row.n,
+            number(row.deviation),
+            number(row.tolerance),
+            printable(&row.verdict)
+        );
+        let role = if row.failed() { Role::Error } else { Role::Text };
+        lines.push(Line::styled(fit(&text, room).into_owned(), theme.style(role)));
+    }
+    lines.push(Line::default());
+    lines
+}

@@ -1,0 +1,58 @@
+//! The list of models.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+
+use super::{listed, listing, pickable};
+use crate::base::numbers::count;
+use crate::base::text::{pad, printable};
+use crate::tui::layout::inside;
+use crate::tui::panes::listing::ending;
+use crate::tui::panes::{block, message};
+use crate::tui::state::{Glyphs, State};
+use crate::tui::theme::Role;
+
+/// Width of the column of names.
+const NAME: usize = 24;
+
+/// Draws the list.
+pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+    let theme = state.theme();
+    let title = format!("Models: {} selects for the next run", state.keymap.label("select-model"));
+    frame.render_widget(block(state, &title, true), area);
+    let inner = inside(area);
+    let names = listed(state);
+    if names.is_empty() {
+        let text =
+            format!("the engine has not named its models yet; {} adds one", state.keymap.label("add-model"));
+        return message(frame, inner, &text, theme.style(Role::Dim));
+    }
+    let selected = pickable(state);
+    let on = |name: &str| selected.iter().any(|(n, on)| n == name && *on);
+    let header =
+        [pad("    model", NAME), pad("family", 12), pad("layers", 7), pad("width", 6), "params".into()];
+    listing(state)
+        .draw(frame, inner, state, &header.concat(), |i, here| entry(state, &names[i], on(&names[i]), here));
+}
+
+fn entry(state: &State, name: &str, on: bool, here: bool) -> String {
+    let sign = state.view.glyphs.check(on);
+    let mark = state.view.glyphs.cursor(here);
+    let room = NAME - 6 - if state.view.glyphs == Glyphs::Ascii { 2 } else { 0 };
+    let shown = ending(&printable(name), room);
+    let mut text = pad(&format!("{mark} {sign} {shown}"), NAME);
+    match state.board.models.iter().find(|m| m.name == name) {
+        Some(m) => {
+            text.push_str(&pad(&printable(&m.family), 12));
+            text.push_str(&pad(&m.layers.to_string(), 7));
+            text.push_str(&pad(&m.hidden.to_string(), 6));
+            text.push_str(&count(m.parameters as f64));
+        }
+        None => match state.board.dossier_of(name) {
+            Some(d) if d.waiting.is_some() => text.push_str("loading"),
+            Some(d) if d.problem.is_some() => text.push_str("could not be loaded"),
+            _ => text.push_str("named by the spec"),
+        },
+    }
+    text
+}

@@ -1,0 +1,209 @@
+//! The models: what can be picked on one side, the one under the cursor on the other.
+
+mod dossier;
+mod list;
+#[cfg(test)]
+mod tests;
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+
+use crate::engine::message::{ModelQuestion, Question};
+use crate::lab::setting::{Kind, Value};
+use crate::tui::action::{Effect, Mouse};
+use crate::tui::commands::{Context, Entry, always, live, rows};
+use crate::tui::layout::compute;
+use crate::tui::panes::listing::{Listing, overflow, split};
+use crate::tui::reduce::{job, look};
+use crate::tui::screen::{Pane, Screen, ScreenId};
+use crate::tui::setup;
+use crate::tui::state::{Prompt, Start, State};
+
+/// This screen.
+pub const ID: ScreenId = ScreenId("models");
+/// The list.
+pub const LIST: Pane = Pane("Models");
+/// What is known of the model under the cursor.
+pub const PAGE: Pane = Pane("Model");
+
+/// Nothing but the cursors, which the frame keeps.
+#[derive(Debug, Clone, Default)]
+pub struct View;
+
+impl View {
+    /// The view before anything has happened.
+    #[must_use]
+    pub fn new(_: &Start) -> Self {
+        Self
+    }
+}
+
+/// The screen.
+pub struct Models;
+
+/// The screen, for the registry.
+pub static SCREEN: Models = Models;
+
+static TAB: &[Entry] = rows! { Context::Global;
+    "lab-models", "models", "Shows the models. In the setup pane a bare digit types a number instead.",
+        ["5", "alt-5"], None, always => |s| { s.show(ID); Vec::new() };
+};
+
+static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
+    "select-model", "select model", "Toggles whether the lab's next run uses the model under the cursor.",
+        ["space"], Some(("select", 3)), live => select;
+    "inspect-model", "inspect model", "Loads the model under the cursor and describes it.",
+        ["i"], Some(("inspect", 4)), can_ask => |s| ask(s, ModelQuestion::Inspect);
+    "check-model", "check model",
+        "Compares the model under the cursor with the numbers that another implementation left beside its weights.",
+        ["c"], Some(("check", 5)), can_ask => |s| ask(s, ModelQuestion::Check);
+    "add-model", "add model", "Adds a model: a folder in Hugging Face layout, a hub id, or any name that a spec takes.",
+        ["a"], Some(("add", 6)), live => |s| look::ask(s, &ADD);
+    "model-page-up", "scroll model up", "Scrolls the description of the model up.",
+        ["pageup"], None, always => |s| scroll(s, -5);
+    "model-page-down", "scroll model down", "Scrolls the description of the model down.",
+        ["pagedown"], None, always => |s| scroll(s, 5);
+};
+
+static ADD: Prompt =
+    Prompt { label: "model", hint: "folder, organisation/name@revision, or name", take: add };
+
+fn can_ask(state: &State) -> bool {
+    live(state) && under_cursor(state).is_some()
+}
+
+/// The models that the lab can pick, each with whether it is selected.
+fn pickable(state: &State) -> Vec<(String, bool)> {
+    match setup::row(state, "models").map(|row| (row.kind, row.value)) {
+        Some((Kind::Marks(names), Value::Marks(on))) => names.into_iter().zip(on).collect(),
+        _ => state.board.models.iter().map(|m| (m.name.clone(), false)).collect(),
+    }
+}
+
+/// The models of the list: those that can be picked, then those that were asked about and are not there (yet).
+#[must_use]
+pub fn listed(state: &State) -> Vec<String> {
+    let mut names: Vec<String> = pickable(state).into_iter().map(|(name, _)| name).collect();
+    let asked = state.board.dossiers.iter().map(|d| &d.model);
+    let more: Vec<String> = asked.filter(|m| !names.contains(m)).cloned().collect();
+    names.extend(more);
+    names
+}
+
+/// The model under the cursor.
+#[must_use]
+pub fn under_cursor(state: &State) -> Option<String> {
+    let mut names = listed(state);
+    let at = state.place(ID).scrolled(LIST).min(names.len().checked_sub(1)?);
+    Some(names.swap_remove(at))
+}
+
+fn listing(state: &State) -> Listing {
+    Listing { len: listed(state).len(), cursor: state.place(ID).scrolled(LIST) }
+}
+
+fn select(state: &mut State) -> Vec<Effect> {
+    let name = under_cursor(state);
+    let at = pickable(state).iter().position(|(n, _)| Some(n) == name.as_ref());
+    match (setup::row(state, "models"), at) {
+        (Some(row), Some(at)) => setup::toggle(state, &row, at),
+        // Behind those that can be picked stand those that could not be loaded.
+        _ => {
+            state.view.toast = Some("a model that is not loaded cannot be picked".into());
+            Vec::new()
+        }
+    }
+}
+
+/// Asks the engine about the model under the cursor.
+fn ask(state: &mut State, what: ModelQuestion) -> Vec<Effect> {
+    let Some(model) = under_cursor(state) else { return Vec::new() };
+    state.place_mut(ID).scroll.remove(&PAGE);
+    job::ask(state, Question::Model { model, what })
+}
+
+/// Adds a model by its address and asks what it is.
+fn add(state: &mut State, address: &str) -> Result<Vec<Effect>, String> {
+    if address.is_empty() {
+        return Err("type a folder, a hub id or a name".into());
+    }
+    let question = Question::Model { model: address.to_owned(), what: ModelQuestion::Inspect };
+    let effects = job::ask(state, question);
+    let at = listed(state).iter().position(|m| m == address);
+    let place = state.place_mut(ID);
+    place.scroll.remove(&PAGE);
+    if let Some(at) = at {
+        place.scroll.insert(LIST, at);
+    }
+    Ok(effects)
+}
+
+/// Scrolls the description.
+fn scroll(state: &mut State, by: i64) -> Vec<Effect> {
+    SCREEN.travel(state, PAGE, by);
+    Vec::new()
+}
+
+impl Screen for Models {
+    fn id(&self) -> ScreenId {
+        ID
+    }
+
+    fn title(&self) -> &'static str {
+        "Models"
+    }
+
+    fn tab(&self) -> &'static Entry {
+        &TAB[0]
+    }
+
+    fn question(&self) -> Option<&'static str> {
+        Some("Which models are at hand, and do they compute what other implementations compute?")
+    }
+
+    fn panes(&self) -> &'static [Pane] {
+        &[LIST, PAGE]
+    }
+
+    fn folds(&self) -> bool {
+        false
+    }
+
+    fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)> {
+        let (list, page) = split(body, listed(state).len(), 48);
+        vec![(LIST, list), (PAGE, page)]
+    }
+
+    fn draw(&self, pane: Pane, frame: &mut Frame, area: Rect, state: &State) {
+        match pane {
+            LIST => list::draw(frame, area, state),
+            _ => dossier::draw(frame, area, state),
+        }
+    }
+
+    fn commands(&self) -> &'static [Entry] {
+        COMMANDS
+    }
+
+    fn travel(&self, state: &mut State, pane: Pane, by: i64) {
+        if pane == LIST {
+            let len = listed(state).len();
+            let place = state.place_mut(ID);
+            place.travel(LIST, by, len);
+            place.scroll.remove(&PAGE);
+        } else {
+            let lines = compute(state).and_then(|layout| layout.pane(PAGE));
+            let lines = lines.map_or(0, |pane| overflow(pane, |width| dossier::lines(state, width).len()));
+            state.place_mut(ID).travel(PAGE, by, lines + 1);
+        }
+    }
+
+    fn press(&self, state: &mut State, pane: Pane, area: Rect, mouse: Mouse) -> Vec<Effect> {
+        if let Some(row) = listing(state).at(area, mouse.x, mouse.y).filter(|_| pane == LIST) {
+            let place = state.place_mut(ID);
+            place.scroll.insert(LIST, row);
+            place.scroll.remove(&PAGE);
+        }
+        Vec::new()
+    }
+}

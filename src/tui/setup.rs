@@ -1,0 +1,402 @@
+//! The one setup pane, for every lab: its rows are settings ([`crate::lab::setting`]) and what the lab adds of its own view.
+//!
+//! A lab implements [`Setup`]; sliders, typed values, checkboxes, the mouse and the drawing are here.
+
+mod draw;
+#[cfg(test)]
+mod tests;
+
+use ratatui::layout::Rect;
+
+pub use draw::draw;
+
+use super::action::{Effect, Mouse};
+use super::layout::{inside, scrolled, track};
+use super::screen::Pane;
+use super::state::{Drag, Purpose, State, TextEntry, moved};
+use super::stops::{share_of, step_along};
+use crate::base::text::printable;
+use crate::engine::board::Job;
+use crate::lab::examples::TaskSpec;
+use crate::lab::setting::{Kind, Known, KnownModel, Setting, SettingError, Value};
+use crate::lab::{LabId, Spec};
+
+/// The setup pane of a lab.
+pub const PANE: Pane = Pane("Setup");
+/// Steps of a far move.
+pub const FAR: i64 = 5;
+/// Steps that lead to the end of any track.
+pub const END: i64 = i64::MAX / 2;
+
+/// The experiment of a lab as the user sets it up.
+pub trait Setup: Sync {
+    /// The lab that is set up.
+    fn lab(&self) -> LabId;
+
+    /// The rows of the pane.
+    fn rows(&self, state: &State) -> Vec<Row>;
+
+    /// Sets a row.
+    ///
+    /// # Errors
+    /// Why it cannot be set; nothing has changed then.
+    fn set(&self, state: &mut State, key: &str, value: Value) -> Result<Vec<Effect>, SettingError>;
+
+    /// The row that a step changes where another pane has the focus.
+    fn main(&self) -> &'static str;
+
+    /// Opens the picker of a row; false where it has none.
+    fn open(&self, _state: &mut State, _key: &str) -> bool {
+        false
+    }
+
+    /// The spec, ready to be sent.
+    fn spec(&self, state: &State) -> Spec;
+
+    /// Sets everything up as a spec of this lab says.
+    fn take(&self, state: &mut State, spec: &Spec);
+
+    /// The examples that it draws, for whoever wants to look at them.
+    fn examples(&self, _state: &State) -> TaskSpec {
+        TaskSpec::default()
+    }
+
+    /// What is asked along with a run that has just been sent.
+    fn along(&self, _state: &mut State) -> Vec<Effect> {
+        Vec::new()
+    }
+}
+
+/// A row of the pane.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// Its key, unique in the pane.
+    pub key: String,
+    /// What it is.
+    pub label: String,
+    /// One sentence about it.
+    pub help: String,
+    /// How it is worked.
+    pub kind: Kind,
+    /// Its value.
+    pub value: Value,
+    /// Its value as text.
+    pub text: String,
+    /// What stands behind each checkbox.
+    pub notes: Vec<String>,
+    /// Whether it differs from what was run.
+    pub changed: bool,
+    /// Whether it is a matter of view alone, which can be changed in a replay too.
+    pub view: bool,
+}
+
+impl Row {
+    /// A row of a setting, compared with the spec that was run.
+    #[must_use]
+    pub fn of<S>(setting: &Setting<S>, spec: &S, ran: Option<&S>, known: &Known) -> Self {
+        let value = setting.get(spec, known);
+        let kind = setting.kind(spec, known);
+        let changed = ran.is_some_and(|ran| match (&kind, &value) {
+            // What can be picked depends on the spec itself, so the names are compared, not the places.
+            (Kind::Marks(_), value) => {
+                kind.show(value) != setting.kind(ran, known).show(&setting.get(ran, known))
+            }
+            _ => setting.get(ran, known) != value,
+        });
+        Self {
+            key: setting.key.clone(),
+            label: setting.label.clone(),
+            help: setting.help.clone(),
+            text: printable(&setting.text(spec, known)).into_owned(),
+            kind,
+            value,
+            notes: Vec::new(),
+            changed,
+            view: false,
+        }
+    }
+
+    /// A row of the view, which no spec holds.
+    #[must_use]
+    pub fn of_view(key: &str, label: &str, help: &str, kind: Kind, value: Value) -> Self {
+        let text = printable(&kind.show(&value)).into_owned();
+        let (key, label, help) = (key.to_owned(), printable(label).into_owned(), help.to_owned());
+        Self { key, label, help, kind, value, text, notes: Vec::new(), changed: false, view: true }
+    }
+
+    /// The value some steps away; none where the row does not step.
+    #[must_use]
+    pub fn stepped(&self, by: i64) -> Option<Value> {
+        match (&self.kind, &self.value) {
+            (Kind::Choice(names), _) if names.is_empty() => None,
+            (Kind::Choice(_), Value::Choice(None)) => Some(Value::Choice(Some(0))),
+            (Kind::Choice(names), Value::Choice(Some(at))) => {
+                let next = (*at as i64 + by.signum()).rem_euclid(names.len() as i64);
+                Some(Value::Choice(Some(next as usize)))
+            }
+            // A count has no end to go to.
+            (Kind::Integer(range), Value::Number(x)) if by.abs() <= FAR => {
+                Some(Value::Number((x + by as f64).clamp(range.min, range.max)))
+            }
+            (Kind::Slider { stops, .. }, Value::Unset) => {
+                let at = usize::try_from(by - 1).ok()?;
+                stops.get(at.min(stops.len().checked_sub(1)?)).copied().map(Value::Number)
+            }
+            (Kind::Slider { stops, unset, .. }, Value::Number(x)) => {
+                let below = stops.partition_point(|s| s < x) as i64;
+                if unset.is_some() && by < 0 && below.saturating_add(by) < 0 {
+                    return Some(Value::Unset);
+                }
+                Some(Value::Number(step_along(stops, *x, by)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Share of the track, 0 to 1, at which a slider stands.
+    #[must_use]
+    pub fn share(&self) -> f64 {
+        match (&self.kind, &self.value) {
+            (Kind::Slider { stops, unset, .. }, Value::Number(x)) => {
+                let before = f64::from(u8::from(unset.is_some()));
+                let steps = stops.len().saturating_sub(1) as f64;
+                let all = before + steps;
+                if all > 0.0 { (before + share_of(stops, *x) * steps) / all } else { 0.0 }
+            }
+            _ => 0.0,
+        }
+    }
+
+    /// The stop nearest to a share of the track; none where the row is no slider.
+    #[must_use]
+    pub fn at_share(&self, share: f64) -> Option<Value> {
+        let Kind::Slider { stops, unset, .. } = &self.kind else { return None };
+        let before = usize::from(unset.is_some());
+        let last = (before + stops.len()).checked_sub(1)?;
+        let at = (share.clamp(0.0, 1.0) * last as f64).round() as usize;
+        if at < before { Some(Value::Unset) } else { stops.get(at - before).copied().map(Value::Number) }
+    }
+
+    fn lines(&self) -> usize {
+        if let Kind::Marks(names) = &self.kind { names.len() } else { 1 }
+    }
+}
+
+/// A line of the pane: the row, and which of its checkboxes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RowLine {
+    /// Index of the row.
+    pub row: usize,
+    /// Index of the checkbox.
+    pub mark: usize,
+}
+
+/// The lines of the pane: one a row, and one a checkbox.
+#[must_use]
+pub fn lines(rows: &[Row]) -> Vec<RowLine> {
+    let of = |(row, r): (usize, &Row)| (0..r.lines()).map(move |mark| RowLine { row, mark });
+    rows.iter().enumerate().flat_map(of).collect()
+}
+
+/// What the settings of a lab know beside its spec.
+#[must_use]
+pub fn known(state: &State) -> Known {
+    let model = |m: &crate::engine::message::ModelInfo| KnownModel { name: m.name.clone(), layers: m.layers };
+    Known { models: state.board.models.iter().map(model).collect() }
+}
+
+/// The lab's latest run.
+#[must_use]
+pub fn ran(state: &State) -> Option<&Job> {
+    state.board.run_of(state.setup()?.lab()).map(|run| &run.job)
+}
+
+/// The row of a key.
+#[must_use]
+pub fn row(state: &State, key: &str) -> Option<Row> {
+    state.setup()?.rows(state).into_iter().find(|r| r.key == key)
+}
+
+/// The line under the cursor: its row, and which of its checkboxes.
+#[must_use]
+pub fn under_cursor(state: &State) -> Option<(Row, usize)> {
+    let rows = state.setup()?.rows(state);
+    let lines = lines(&rows);
+    let line = lines.get(state.place(state.view.lab).row.min(lines.len().checked_sub(1)?))?;
+    Some((rows[line.row].clone(), line.mark))
+}
+
+/// The row that keys work on: under the cursor of the setup pane, or the main row from any other pane.
+fn target(state: &State) -> Option<Row> {
+    if state.focused(PANE) {
+        under_cursor(state).map(|(row, _)| row)
+    } else {
+        row(state, state.setup()?.main())
+    }
+}
+
+/// Whether the lab's setup differs from its latest run.
+#[must_use]
+pub fn changed(state: &State) -> bool {
+    let Some(setup) = state.setup() else { return false };
+    ran(state).is_some_and(|job| job.spec != setup.spec(state))
+}
+
+/// Sets a row. What refuses says so in the row. A value that is there already changes and asks nothing.
+pub fn set(state: &mut State, row: &Row, value: Value) -> Vec<Effect> {
+    match take(state, row, value) {
+        Ok(effects) => effects,
+        Err(error) => {
+            let lab = state.view.lab;
+            state.place_mut(lab).refused = Some((row.key.clone(), error.to_string()));
+            Vec::new()
+        }
+    }
+}
+
+fn take(state: &mut State, row: &Row, value: Value) -> Result<Vec<Effect>, SettingError> {
+    let Some(setup) = state.setup() else { return Ok(Vec::new()) };
+    if state.replay.is_some() && !row.view {
+        return Err(SettingError::Refused("a replay cannot be set up anew".into()));
+    }
+    if row.value == value { Ok(Vec::new()) } else { setup.set(state, &row.key, value) }
+}
+
+/// Steps a row by its key.
+pub fn turn(state: &mut State, key: &str, by: i64) -> Vec<Effect> {
+    let next = row(state, key).and_then(|row| row.stepped(by).map(|value| (row, value)));
+    next.map_or(Vec::new(), |(row, value)| set(state, &row, value))
+}
+
+/// Steps the row under the cursor, or the main row from any other pane.
+pub fn adjust(state: &mut State, by: i64) -> Vec<Effect> {
+    target(state).map_or(Vec::new(), |row| turn(state, &row.key, by))
+}
+
+/// Whether a checkbox or a picker is under the cursor.
+#[must_use]
+pub fn can_select(state: &State) -> bool {
+    state.replay.is_none() && state.screen().setup().is_some() && state.focused(PANE)
+}
+
+/// Toggles the checkbox under the cursor, or opens the row's picker.
+pub fn select(state: &mut State) -> Vec<Effect> {
+    let (Some(setup), Some((row, mark))) = (state.setup(), under_cursor(state)) else { return Vec::new() };
+    if let Kind::Marks(_) = row.kind {
+        return toggle(state, &row, mark);
+    }
+    if !setup.open(state, &row.key) {
+        let (down, up) = (state.keymap.short_label("adjust-down"), state.keymap.short_label("adjust-up"));
+        state.view.toast = Some(format!("{down} and {up} change this row"));
+    }
+    Vec::new()
+}
+
+/// Toggles a checkbox of a row.
+pub fn toggle(state: &mut State, row: &Row, mark: usize) -> Vec<Effect> {
+    let Value::Marks(mut on) = row.value.clone() else { return Vec::new() };
+    if let Some(on) = on.get_mut(mark) {
+        *on = !*on;
+    }
+    set(state, row, Value::Marks(on))
+}
+
+/// Whether `key` can be typed into `row` now.
+fn typable(state: &State, row: &Row) -> bool {
+    row.kind.typable() && (state.replay.is_none() || row.view)
+}
+
+/// Opens the text field of the row under the cursor, or of the main row.
+pub fn open(state: &mut State) -> Vec<Effect> {
+    match target(state).filter(|row| typable(state, row)) {
+        Some(row) => {
+            // A path is changed more often than typed anew.
+            let now = if let Value::Text(text) = &row.value { text.clone() } else { String::new() };
+            state.view.entry = Some(TextEntry::new(Purpose::Setting(row.key), now));
+        }
+        None => state.view.toast = Some("nothing can be typed into this row".into()),
+    }
+    Vec::new()
+}
+
+/// A digit in the setup pane starts typing into the row under the cursor. False where it does not.
+pub fn begins(state: &mut State, c: char) -> bool {
+    let free = state.view.popup.is_none() && state.view.entry.is_none();
+    let here = free && state.screen().setup().is_some() && state.focused(PANE);
+    let digit = c.is_ascii_digit() || c == '.';
+    let row = if here && digit { under_cursor(state).map(|(row, _)| row) } else { None };
+    let Some(row) = row.filter(|row| row.kind.numeric() && typable(state, row)) else { return false };
+    state.view.entry = Some(TextEntry::new(Purpose::Setting(row.key), c));
+    true
+}
+
+/// Takes a text that was typed into a row.
+///
+/// # Errors
+/// Why it cannot be taken.
+pub fn typed(state: &mut State, key: &str, text: &str) -> Result<Vec<Effect>, String> {
+    let Some(row) = row(state, key) else { return Ok(Vec::new()) };
+    let value = row.kind.parse(text).map_err(|e| e.to_string())?;
+    take(state, &row, value).map_err(|e| e.to_string())
+}
+
+/// Resets the setup to what was run.
+pub fn undo(state: &mut State) -> Vec<Effect> {
+    let ran = state.setup().and_then(|setup| Some((setup, ran(state)?.spec.clone())));
+    if let Some((setup, spec)) = ran {
+        setup.take(state, &spec);
+        state.view.toast = Some("the setup is what was run".into());
+    }
+    Vec::new()
+}
+
+/// Moves the cursor.
+pub fn travel(state: &mut State, by: i64) {
+    let Some(setup) = state.screen().setup() else { return };
+    let len = lines(&setup.rows(state)).len();
+    let place = state.here_mut();
+    place.row = moved(place.row, by, len);
+}
+
+/// The line of the pane at a row of the screen: its number, what it is, and where.
+#[must_use]
+pub fn line_at(state: &State, pane: Rect, y: u16) -> Option<(usize, RowLine, Rect)> {
+    let inner = inside(pane);
+    let lines = lines(&state.screen().setup()?.rows(state));
+    let first = scrolled(state.here().row, lines.len(), inner.height.into());
+    let line = y.checked_sub(inner.y).filter(|l| *l < inner.height)?;
+    let number = first + usize::from(line);
+    Some((number, *lines.get(number)?, Rect { y, height: 1, ..inner }))
+}
+
+/// The mouse was pressed in the pane.
+pub fn press(state: &mut State, pane: Rect, mouse: Mouse) -> Vec<Effect> {
+    let (Some(setup), Some((number, at, line))) = (state.setup(), line_at(state, pane, mouse.y)) else {
+        return Vec::new();
+    };
+    let again = state.here().row == number;
+    state.here_mut().row = number;
+    let row = setup.rows(state).swap_remove(at.row);
+    let (start, length) = track(line);
+    match row.kind {
+        Kind::Slider { .. } if (start..start + length).contains(&mouse.x) => {
+            state.view.drag = Some(Drag::Setting(row.key.clone()));
+            slide(state, &row, line, mouse.x)
+        }
+        Kind::Marks(_) => toggle(state, &row, at.mark),
+        Kind::Choice(_) if again => turn(state, &row.key, 1),
+        _ if again => open(state),
+        _ => Vec::new(),
+    }
+}
+
+/// The mouse drags the slider of a row.
+pub fn drag(state: &mut State, key: &str, pane: Rect, x: u16) -> Vec<Effect> {
+    row(state, key).map_or(Vec::new(), |row| slide(state, &row, inside(pane), x))
+}
+
+fn slide(state: &mut State, row: &Row, line: Rect, x: u16) -> Vec<Effect> {
+    let (start, length) = track(line);
+    let share = f64::from(x.saturating_sub(start)) / f64::from(length.saturating_sub(1).max(1));
+    row.at_share(share).map_or(Vec::new(), |value| set(state, row, value))
+}

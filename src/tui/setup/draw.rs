@@ -1,0 +1,87 @@
+//! Draws the setup pane.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::{PANE, Row, RowLine, Setup, changed, lines};
+use crate::base::text::{fit, pad, printable};
+use crate::lab::setting::{Kind, Value};
+use crate::tui::layout::{LABEL, VALUE, inside, scrolled, track};
+use crate::tui::panes::pane_block;
+use crate::tui::state::{Purpose, State};
+use crate::tui::theme::Role;
+use crate::tui::widgets::slider::slider;
+
+/// Draws the pane.
+pub fn draw(frame: &mut Frame, area: Rect, state: &State, setup: &dyn Setup) {
+    let run = state.keymap.label("run");
+    let title = if changed(state) { format!("Setup*: {run} runs it") } else { "Setup".into() };
+    frame.render_widget(pane_block(state, PANE, &title), area);
+    let inner = inside(area);
+    let rows = setup.rows(state);
+    let lines = lines(&rows);
+    let here = state.here().row.min(lines.len().saturating_sub(1));
+    let first = scrolled(here, lines.len(), inner.height.into());
+    for (line, (number, at)) in inner.rows().zip(lines.iter().enumerate().skip(first)) {
+        let cursor = state.focused(PANE) && number == here;
+        frame.render_widget(row_line(state, &rows[at.row], *at, line, cursor), line);
+    }
+}
+
+fn row_line(state: &State, row: &Row, at: RowLine, area: Rect, cursor: bool) -> Line<'static> {
+    let theme = state.theme();
+    let mark = state.view.glyphs.cursor(cursor);
+    let star = if row.changed { "*" } else { "" };
+    // The label stands before the first of several checkboxes.
+    let label = if at.mark == 0 { format!("{mark}{}{star}", row.label) } else { mark.to_owned() };
+    let label = format!("{} ", pad(&label, usize::from(LABEL) - 1));
+    let label_role = if cursor { Role::Selection } else { Role::Dim };
+    let value_role = match (row.changed, cursor) {
+        (true, _) => Role::Changed,
+        (false, true) => Role::Selection,
+        (false, false) => Role::Value,
+    };
+    let room = usize::from(area.width.saturating_sub(LABEL));
+    let mut spans = vec![Span::styled(label, theme.style(label_role))];
+    if let Some(why) = refusal(state, row) {
+        spans.push(Span::styled(fit(&why, room).into_owned(), theme.style(Role::Error)));
+        return Line::from(spans);
+    }
+    let typed = typed(state, row);
+    if let Kind::Slider { .. } = row.kind {
+        let (_, columns) = track(area);
+        let text = slider(row.share(), columns.into(), state.view.glyphs);
+        spans.push(Span::styled(text, theme.style(if cursor { Role::Selection } else { Role::Dim })));
+        let text = pad(&typed.unwrap_or_else(|| row.text.clone()), VALUE.into());
+        spans.push(Span::styled(format!(" {text}"), theme.style(value_role)));
+    } else {
+        let text = typed.unwrap_or_else(|| words(state, row, at.mark));
+        spans.push(Span::styled(fit(&text, room).into_owned(), theme.style(value_role)));
+    }
+    Line::from(spans)
+}
+
+/// What is being typed into a row.
+fn typed(state: &State, row: &Row) -> Option<String> {
+    let entry = state.view.entry.as_ref()?;
+    matches!(&entry.purpose, Purpose::Setting(key) if *key == row.key).then(|| format!("{}_", entry.buffer))
+}
+
+/// Why a row did not take its latest value.
+fn refusal(state: &State, row: &Row) -> Option<String> {
+    let (key, why) = state.place(state.view.lab).refused.as_ref()?;
+    (*key == row.key).then(|| format!("{} {why}", state.view.glyphs.cross()))
+}
+
+/// A row without a track.
+fn words(state: &State, row: &Row, mark: usize) -> String {
+    match (&row.kind, &row.value) {
+        (Kind::Marks(names), Value::Marks(on)) => {
+            let sign = state.view.glyphs.check(on.get(mark).copied().unwrap_or(false));
+            let note = row.notes.get(mark).map_or("", String::as_str);
+            format!("{sign} {}{note}", printable(&names[mark]))
+        }
+        _ => row.text.clone(),
+    }
+}

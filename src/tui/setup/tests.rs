@@ -1,0 +1,225 @@
+//! The one setup pane: steps, tracks, typed values, the mouse, refusals.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::lab::setting::Range;
+use crate::tui::action::MouseKind;
+use crate::tui::layout::compute;
+use crate::tui::state::Start;
+
+fn slider(value: Value, unset: Option<&'static str>) -> Row {
+    let kind = Kind::Slider { stops: vec![1.0, 2.0, 4.0], range: Range::real(0.0, 8.0), unset };
+    Row::of_view("x", "x", "A test.", kind, value)
+}
+
+fn choice(at: Option<usize>) -> Row {
+    let names = ["a", "b", "c"].map(String::from).to_vec();
+    Row::of_view("x", "x", "A test.", Kind::Choice(names), Value::Choice(at))
+}
+
+/// A state whose setup pane has the focus, with two models known.
+fn state() -> State {
+    let mut state = State::new(Start::new());
+    let model = |name: &str| crate::engine::message::ModelInfo {
+        name: name.into(),
+        family: "bert".into(),
+        layers: 4,
+        hidden: 8,
+        parameters: 100,
+    };
+    state.board.models = vec![model("bert-mini"), model("gpt2-mini")];
+    state.here_mut().focus = PANE;
+    state
+}
+
+fn go_to(state: &mut State, key: &str) -> Row {
+    let rows = state.setup().unwrap().rows(state);
+    let at = lines(&rows).iter().position(|l| rows[l.row].key == key).unwrap_or_else(|| panic!("{key}"));
+    state.here_mut().row = at;
+    under_cursor(state).unwrap().0
+}
+
+#[test]
+fn a_slider_steps_along_its_stops_and_stays_at_the_ends() {
+    let at = |x| slider(Value::Number(x), None);
+    assert_eq!(at(2.0).stepped(1), Some(Value::Number(4.0)));
+    assert_eq!(at(3.0).stepped(-1), Some(Value::Number(2.0)));
+    assert_eq!(at(4.0).stepped(END), Some(Value::Number(4.0)));
+    assert_eq!(at(7.0).stepped(1), Some(Value::Number(7.0)), "a step up never leads down");
+    assert_eq!(at(4.0).stepped(-END), Some(Value::Number(1.0)));
+}
+
+#[test]
+fn no_number_lies_before_the_first_stop() {
+    let row = slider(Value::Unset, Some("natural"));
+    assert_eq!(row.stepped(-1), None);
+    assert_eq!(row.stepped(1), Some(Value::Number(1.0)));
+    assert_eq!(row.stepped(END), Some(Value::Number(4.0)));
+    assert_eq!(row.share(), 0.0);
+    let first = slider(Value::Number(1.0), Some("natural"));
+    assert_eq!(first.stepped(-1), Some(Value::Unset));
+    assert!((first.share() - 1.0 / 3.0).abs() < 1e-12);
+    assert_eq!(slider(Value::Number(2.0), Some("natural")).stepped(-END), Some(Value::Unset));
+    assert_eq!(first.at_share(0.0), Some(Value::Unset));
+    let alone = Kind::Slider { stops: Vec::new(), range: Range::real(0.0, 1.0), unset: Some("same") };
+    let alone = Row::of_view("x", "x", "A test.", alone, Value::Unset);
+    assert_eq!((alone.stepped(1), alone.at_share(1.0), alone.share()), (None, Some(Value::Unset), 0.0));
+}
+
+#[test]
+fn a_choice_goes_round_and_an_unknown_one_begins_at_the_first() {
+    assert_eq!(choice(Some(2)).stepped(5), Some(Value::Choice(Some(0))));
+    assert_eq!(choice(Some(0)).stepped(-1), Some(Value::Choice(Some(2))));
+    assert_eq!(choice(None).stepped(1), Some(Value::Choice(Some(0))));
+    let none = Row::of_view("x", "x", "A test.", Kind::Choice(Vec::new()), Value::Choice(None));
+    assert_eq!(none.stepped(1), None);
+}
+
+#[test]
+fn a_count_steps_by_one_and_has_no_end_to_go_to() {
+    let kind = Kind::Integer(Range::whole(0.0, 10.0));
+    let row = |x| Row::of_view("x", "x", "A test.", kind.clone(), Value::Number(x));
+    assert_eq!(row(0.0).stepped(-1), Some(Value::Number(0.0)));
+    assert_eq!(row(9.0).stepped(FAR), Some(Value::Number(10.0)));
+    assert_eq!(row(3.0).stepped(END), None);
+}
+
+#[test]
+fn every_row_of_every_lab_has_a_line_a_label_and_help() {
+    for lab in crate::tui::screens::labs() {
+        let state = state();
+        let rows = lab.setup().unwrap().rows(&state);
+        let mut keys: Vec<&str> = rows.iter().map(|r| r.key.as_str()).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), rows.len(), "{}", lab.title());
+        assert!(rows.iter().all(|r| !r.label.is_empty() && r.help.len() > 8), "{}", lab.title());
+        assert!(rows.iter().any(|r| r.key == lab.setup().unwrap().main()), "{}", lab.title());
+        assert!(rows.iter().all(|r| r.kind.check(&r.value).is_ok()), "{}", lab.title());
+    }
+}
+
+#[test]
+fn each_model_is_a_checkbox_with_a_line_of_its_own() {
+    let mut state = state();
+    let row = go_to(&mut state, "models");
+    assert_eq!(row.lines(), 2);
+    assert!(can_select(&state));
+    state.here_mut().row = 1;
+    select(&mut state);
+    assert_eq!(self::row(&state, "models").unwrap().value, Value::Marks(vec![true, true]));
+    select(&mut state);
+    assert_eq!(self::row(&state, "models").unwrap().value, Value::Marks(vec![true, false]));
+}
+
+#[test]
+fn what_a_row_refuses_is_said_in_the_row() {
+    let mut state = state();
+    let file = go_to(&mut state, "task.data");
+    set(&mut state, &file, Value::Text("own.tsv".into()));
+    let phi = go_to(&mut state, "task.phi");
+    assert!(set(&mut state, &phi, Value::Number(0.2)).is_empty());
+    let refused = state.here().refused.clone().unwrap();
+    assert_eq!(refused, ("task.phi".to_owned(), "the file's own rows decide".to_owned()));
+    assert_eq!(self::row(&state, "task.phi").unwrap().value, Value::Unset);
+}
+
+#[test]
+fn typed_values_out_of_range_are_refused_with_the_range() {
+    let mut state = state();
+    assert_eq!(typed(&mut state, "task.examples", "1e12").unwrap_err(), "allowed are 200 to 2000000");
+    assert_eq!(typed(&mut state, "task.examples", "300.5").unwrap_err(), "must be a whole number");
+    assert!(typed(&mut state, "task.examples", "many").unwrap_err().contains("type a number"));
+    assert!(typed(&mut state, "no.such.row", "1").unwrap().is_empty());
+    typed(&mut state, "task.phi", "1/8").unwrap();
+    assert_eq!(row(&state, "task.phi").unwrap().value, Value::Number(0.125));
+    typed(&mut state, "task.phi", "nat").unwrap();
+    assert_eq!(row(&state, "task.phi").unwrap().value, Value::Unset);
+}
+
+#[test]
+fn a_digit_begins_a_number_only_where_one_is_wanted() {
+    let mut state = state();
+    go_to(&mut state, "task.target");
+    assert!(!begins(&mut state, '5'), "a choice takes no number");
+    go_to(&mut state, "task.data");
+    assert!(!begins(&mut state, '5'), "a path may begin with a digit, but the digit may also open a screen");
+    go_to(&mut state, "seed");
+    assert!(!begins(&mut state, 'x'));
+    assert!(begins(&mut state, '5'));
+    assert!(!begins(&mut state, '5'), "a text field is open already");
+    let mut elsewhere = self::state();
+    elsewhere.here_mut().focus = elsewhere.screen().first();
+    assert!(!begins(&mut elsewhere, '5'));
+}
+
+#[test]
+fn a_path_is_changed_where_it_stands() {
+    let mut state = state();
+    let file = go_to(&mut state, "task.data");
+    set(&mut state, &file, Value::Text("folder/own.tsv".into()));
+    open(&mut state);
+    assert_eq!(state.view.entry.as_ref().unwrap().buffer, "folder/own.tsv");
+    typed(&mut state, "task.data", "").unwrap();
+    assert_eq!(row(&state, "task.data").unwrap().text, "built in");
+}
+
+#[test]
+fn the_mouse_slides_where_the_track_is_drawn() {
+    let mut state = state();
+    go_to(&mut state, "seed");
+    let pane = compute(&state).unwrap().pane(PANE).unwrap();
+    let examples = |state: &State| {
+        let hit = |y| {
+            line_at(state, pane, y)
+                .filter(|(_, at, _)| state.setup().unwrap().rows(state)[at.row].key == "task.examples")
+        };
+        (pane.y..pane.bottom()).find_map(hit).unwrap()
+    };
+    let (number, _, line) = examples(&state);
+    let (start, length) = track(line);
+    press(&mut state, pane, Mouse { kind: MouseKind::Press, x: start, y: line.y });
+    assert_eq!(
+        (state.here().row, state.view.drag.clone()),
+        (number, Some(Drag::Setting("task.examples".into())))
+    );
+    assert_eq!(row(&state, "task.examples").unwrap().value, Value::Number(500.0));
+    drag(&mut state, "task.examples", pane, start + length + 20);
+    assert_eq!(row(&state, "task.examples").unwrap().value, Value::Number(100_000.0));
+    press(&mut state, pane, Mouse { kind: MouseKind::Press, x: line.x, y: line.y });
+    assert!(state.view.entry.is_some(), "a second click beside the track types");
+}
+
+#[test]
+fn a_scrolled_pane_is_hit_where_its_lines_are_drawn() {
+    let mut state = state();
+    let pane = Rect::new(0, 1, 30, 7);
+    let rows = state.setup().unwrap().rows(&state);
+    let all = lines(&rows).len();
+    state.here_mut().row = all - 1;
+    let (number, _, _) = line_at(&state, pane, 6).unwrap();
+    assert_eq!(number, all - 1, "the last line in sight is the last of all");
+    assert_eq!(line_at(&state, pane, 1), None, "the frame");
+    assert_eq!(line_at(&state, pane, 7), None, "below");
+}
+
+#[test]
+fn the_cursor_stops_at_both_ends() {
+    let mut state = state();
+    travel(&mut state, -3);
+    assert_eq!(state.here().row, 0);
+    travel(&mut state, 1000);
+    let rows = state.setup().unwrap().rows(&state);
+    assert_eq!(state.here().row, lines(&rows).len() - 1);
+}
+
+proptest! {
+    #[test]
+    fn a_slider_is_shown_where_the_mouse_put_it(share in 0.0f64..=1.0, with_unset: bool) {
+        let row = slider(Value::Unset, with_unset.then_some("natural"));
+        let value = row.at_share(share).unwrap();
+        let put = Row { value: value.clone(), ..row };
+        prop_assert_eq!(put.at_share(put.share()), Some(value));
+    }
+}

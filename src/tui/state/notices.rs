@@ -1,0 +1,81 @@
+//! Notices: the board's and those that the engine does not know, as one list.
+
+use super::State;
+use crate::base::Problem;
+use crate::base::text::printable;
+use crate::engine::message::{Notice, NoticeLevel};
+
+/// Local notices kept; older ones are dropped.
+const MAX_LOCAL: usize = 200;
+
+impl State {
+    /// Notes something that the engine does not know.
+    pub(in crate::tui) fn notify(&mut self, notice: Notice) {
+        if self.local.len() == MAX_LOCAL {
+            self.local.remove(0);
+        }
+        self.local.push((self.board.notices.len(), notice));
+    }
+
+    /// Shows a problem at once and keeps it in the notices.
+    pub(in crate::tui) fn fail(&mut self, problem: Problem) {
+        self.view.toast = Some(printable(&problem.to_string()).into_owned());
+        self.notify(Notice { level: NoticeLevel::Error, problem });
+    }
+
+    /// All notices, oldest first: the board's and the local ones.
+    #[must_use]
+    pub fn notices(&self) -> Vec<&Notice> {
+        let mut all = Vec::with_capacity(self.local.len() + self.board.notices.len());
+        let mut local = self.local.iter().peekable();
+        for (i, notice) in self.board.notices.iter().enumerate() {
+            while let Some((_, own)) = local.next_if(|(before, _)| *before <= i) {
+                all.push(own);
+            }
+            all.push(notice);
+        }
+        all.extend(local.map(|(_, own)| own));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::message::Event;
+    use crate::tui::state::Start;
+
+    fn notice(what: &str) -> Notice {
+        let problem = Problem { what: what.into(), r#where: String::new(), hint: String::new() };
+        Notice { level: NoticeLevel::Info, problem }
+    }
+
+    #[test]
+    fn own_notices_stand_where_they_came_among_those_of_the_board() {
+        let mut state = State::new(Start::new());
+        state.notify(notice("a"));
+        state.board.on_event(&Event::Notice(notice("b")));
+        state.notify(notice("c"));
+        state.board.on_event(&Event::Notice(notice("d")));
+        let all: Vec<&str> = state.notices().iter().map(|n| n.problem.what.as_str()).collect();
+        assert_eq!(all, ["a", "b", "c", "d"]);
+    }
+
+    #[test]
+    fn only_the_latest_own_notices_are_kept() {
+        let mut state = State::new(Start::new());
+        for i in 0..=MAX_LOCAL {
+            state.notify(notice(&i.to_string()));
+        }
+        assert_eq!(state.local.len(), MAX_LOCAL);
+        assert_eq!(state.notices()[0].problem.what, "1");
+    }
+
+    #[test]
+    fn a_problem_is_shown_at_once_and_kept() {
+        let mut state = State::new(Start::new());
+        state.fail(Problem { what: "no\u{1b}".into(), r#where: "x".into(), hint: "y".into() });
+        assert!(!state.view.toast.clone().unwrap().contains('\u{1b}'));
+        assert_eq!(state.notices().len(), 1);
+    }
+}
