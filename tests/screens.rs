@@ -119,7 +119,7 @@ screens! {
     typing: |c, r| {
         let mut h = Harness::finished(c, r);
         h.keys("=");
-        h.typed("77");
+        h.typed("777");
         h.keys("enter");
         h
     };

@@ -262,7 +262,7 @@ fn digits_type_into_the_slider_under_the_cursor_and_elsewhere_choose_the_lab() {
     h.row("view.strength");
     h.keys(". 5 enter");
     assert_eq!((marker(&h.state), h.state.view.screen), (0.5, interventions::ID));
-    h.keys("5 0");
+    h.keys("5 0 0");
     assert!(h.keys("enter").is_empty());
     assert_eq!(h.state.view.entry.as_ref().unwrap().error.as_deref(), Some("allowed are 0 to 100"));
     h.keys("esc");
