@@ -84,8 +84,13 @@ impl Range {
 impl std::fmt::Display for Range {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let whole = if self.whole { ", whole" } else { "" };
-        write!(f, "{} to {}{whole}", short(self.min), short(self.max))
+        write!(f, "{} to {}{whole}", bound(self.min), bound(self.max))
     }
+}
+
+/// The end of a range as text: whole numbers in full, so that what is allowed can be typed as it stands.
+fn bound(x: f64) -> String {
+    if x.fract() == 0.0 && x.abs() < 1e9 { format!("{x:.0}") } else { short(x) }
 }
 
 /// How a setting is worked.
@@ -116,7 +121,7 @@ pub enum Kind {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SettingError {
     /// Outside the range.
-    #[error("allowed are {} to {}", short(*.min), short(*.max))]
+    #[error("allowed are {} to {}", bound(*.min), bound(*.max))]
     Range {
         /// Least value.
         min: f64,
