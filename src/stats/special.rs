@@ -185,7 +185,8 @@ pub fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
 /// million degrees of freedom the normal quantile, which differs by less than 1e-5.
 #[must_use]
 pub fn student_quantile(p: f64, df: f64) -> f64 {
-    if !(df < 1e6) || !(p > 0.0 && p < 1.0) {
+    let inside = p > 0.0 && p < 1.0 && df < 1e6;
+    if !inside {
         return normal_quantile(p);
     }
     if p == 0.5 {
