@@ -23,10 +23,11 @@ pub struct Ranking {
 }
 
 impl Ranking {
-    /// Compares methods by the draws of their optima. `seed` draws replicates, the same for all methods.
+    /// Compares methods by the draws of their optima. `seed` draws replicates, the same for all methods; where replicates are
+    /// still arriving and one method has fewer than another, its own are drawn in their place.
     ///
     /// # Panics
-    /// If the methods have other numbers of resamples, or of replicates where they have more than one.
+    /// If the methods have other numbers of resamples.
     #[must_use]
     pub fn new(methods: &[&Draws], seed: u64) -> Self {
         let count = methods.len();
@@ -77,8 +78,7 @@ fn resampled(theta: Option<&[f64]>, drawn: &[usize]) -> f64 {
     if k < 2 {
         return mean;
     }
-    assert_eq!(k, drawn.len(), "another number of replicates");
-    let apart = drawn.iter().map(|i| theta[*i] - mean).sum::<f64>() / k as f64;
+    let apart = drawn.iter().take(k).map(|i| theta[i % k] - mean).sum::<f64>() / k as f64;
     mean + apart * (k as f64 / (k - 1) as f64).sqrt()
 }
 
@@ -129,6 +129,19 @@ mod tests {
         let steady = draws(0.61, 0.0, 4);
         let open = Ranking::new(&[&a, &steady], 1).better[1][0];
         assert!((0.3..0.7).contains(&open), "{open}");
+    }
+
+    /// While replicates arrive methods may have different numbers of them.
+    #[test]
+    fn fewer_replicates_can_be_compared() {
+        let a = draws(0.8, 0.01, 1);
+        let few = |list: &[f64]| list[..2].to_vec();
+        let b = draws(0.5, 0.01, 2);
+        let b = Draws {
+            theta: b.theta.as_deref().map(few),
+            rows: b.rows.iter().map(|r| r.as_deref().map(few)).collect(),
+        };
+        assert!((Ranking::new(&[&b, &a], 1).better[1][0] - 1.0).abs() < 1e-9);
     }
 
     #[test]
