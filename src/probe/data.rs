@@ -178,6 +178,17 @@ impl<R: Role> TrainingData<R> {
         Ok(Self { train, validation, role: PhantomData })
     }
 
+    /// The same examples with other hidden states, as an intervention leaves them: what a fresh probe is trained on to see
+    /// what is left.
+    ///
+    /// # Errors
+    /// [`DataError`] if the states are of other examples or not finite.
+    pub fn with_states(&self, train: Matrix, validation: Matrix) -> Result<Self, DataError> {
+        let joined = |x, old: &Labelled| Labelled::new(x, old.y.clone(), old.classes);
+        let (train, validation) = (joined(train, &self.train)?, joined(validation, &self.validation)?);
+        Ok(Self { train, validation, role: PhantomData })
+    }
+
     /// What weights are fitted to.
     #[must_use]
     pub fn train(&self) -> &Labelled {

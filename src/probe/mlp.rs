@@ -406,7 +406,8 @@ mod tests {
             let loss = attack_row(&mut row, 0);
             assert_eq!(row, [-1.0, 1.0]);
             let exact = (-f64::from(margin)).exp().ln_1p();
-            assert!((f64::from(loss) - exact).abs() <= 1e-6 * exact, "{margin}: {loss} {exact}");
+            // The least number in single precision is 1.4e-45.
+            assert!((f64::from(loss) - exact).abs() <= 1e-5 * exact + 1e-44, "{margin}: {loss} {exact}");
             let mut row = [margin, 0.0];
             let loss = attack_row(&mut row, 1);
             assert_eq!(row, [1.0, -1.0]);

@@ -327,6 +327,21 @@ mod tests {
         }
     }
 
+    /// Of a property that every sixth example has, the intervention part keeps those, and validates on enough of them.
+    #[test]
+    fn defined_examples_are_split_anew() {
+        let s = Split::new(6_000, 3).unwrap();
+        let target: Vec<_> = (0..6_000).map(|i| (i % 6 == 0).then_some(i / 6 % 2)).collect();
+        let part = s.intervention().defined(&target, 3).unwrap();
+        let before: Vec<usize> = [s.intervention.train.as_slice(), &s.intervention.validation].concat();
+        let after = [part.train.as_slice(), &part.validation].concat();
+        assert!(after.iter().all(|r| target[*r].is_some() && before.contains(r)));
+        assert_eq!(after.len(), before.iter().filter(|r| target[**r].is_some()).count());
+        assert_eq!(part.validation.len(), (after.len() / 3).min(VALIDATION));
+        let none = vec![None; 6_000];
+        assert_eq!(s.intervention().defined(&none, 3), Err(SplitError::TooFew { n: 0, least: 2 }));
+    }
+
     #[test]
     fn too_few_examples_are_refused() {
         assert_eq!(Split::new(4, 0), Err(SplitError::TooFew { n: 4, least: 5 }));

@@ -36,6 +36,12 @@ pub struct Recipe {
 }
 
 impl Recipe {
+    /// What a first point may rest on while the search goes on: one hidden layer of 64, learning rate 1e-3.
+    #[must_use]
+    pub fn provisional() -> Self {
+        Self { hidden: vec![64], learning_rate: 1e-3, batch: 64 }
+    }
+
     /// Most Adam steps of its training in a search, whatever the number `_n` of examples.
     #[must_use]
     pub fn steps(&self, _n: usize) -> usize {

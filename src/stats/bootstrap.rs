@@ -11,11 +11,16 @@
 
 use super::estimate::Estimate;
 use super::rng::{below, stream};
+use crate::base::matmul::{View, matmul};
+use crate::base::matrix::Matrix;
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
 /// Above this many bytes the counts are drawn again for each use: slower, the same numbers, bounded memory.
 const TABLE_LIMIT: usize = 64 << 20;
+
+/// Resamples that one thread takes together in [`Resamples::block_sums`]. Fixed, so that sums do not depend on threads.
+const TOGETHER: usize = 40;
 
 /// Shared resampling counts for samples of `n` examples.
 #[derive(Debug, Clone)]
@@ -101,6 +106,67 @@ impl Resamples {
                 },
             )
             .collect()
+    }
+
+    /// Sums of many columns over the rows of each block, in every resample: `visit` gets the number of the resample and
+    /// blocks x columns sums, and what it returns comes back in the order of the resamples. `columns` is n x columns; the
+    /// blocks hold each row once. Sums are in single precision: give columns less their means.
+    ///
+    /// # Panics
+    /// If the columns or blocks are of another sample.
+    pub fn block_sums<T: Send>(
+        &self,
+        columns: &Matrix,
+        blocks: &[Vec<usize>],
+        visit: impl Fn(usize, &[f32]) -> T + Sync,
+    ) -> Vec<T> {
+        let order: Vec<usize> = blocks.iter().flatten().copied().collect();
+        assert_eq!((columns.rows(), order.len()), (self.n, self.n), "columns or blocks of another sample");
+        let (dealt, width) = (columns.select_rows(&order), columns.cols());
+        let chunks: Vec<usize> = (0..self.count).step_by(TOGETHER).collect();
+        let parts: Vec<Vec<T>> = chunks
+            .into_par_iter()
+            .with_max_len(1)
+            .map(|from| {
+                let together = TOGETHER.min(self.count - from);
+                let counts = self.gather(from, together, &order);
+                let mut sums = vec![0.0f32; together * blocks.len() * width];
+                let mut product = vec![0.0f32; together * width];
+                let mut begin = 0;
+                for (g, block) in blocks.iter().enumerate() {
+                    let end = begin + block.len();
+                    let rows = &counts[begin * together..end * together];
+                    let rows = View::new(rows, block.len(), together).t();
+                    let values = View::new(&dealt.data()[begin * width..end * width], block.len(), width);
+                    matmul(&mut product, 0.0, rows, values, 1.0);
+                    for (b, row) in product.chunks_exact(width).enumerate() {
+                        let at = (b * blocks.len() + g) * width;
+                        sums[at..at + width].copy_from_slice(row);
+                    }
+                    begin = end;
+                }
+                let each = sums.chunks_exact(blocks.len() * width).enumerate();
+                each.map(|(b, sums)| visit(from + b, sums)).collect()
+            })
+            .collect();
+        parts.into_iter().flatten().collect()
+    }
+
+    /// Counts of `together` resamples from `from` on: rows in the given order x resamples.
+    fn gather(&self, from: usize, together: usize, order: &[usize]) -> Vec<f32> {
+        let mut counts = vec![0.0f32; order.len() * together];
+        let mut drawn = vec![0u8; self.n];
+        for b in 0..together {
+            let row = match &self.table {
+                Some(table) => &table[(from + b) * self.n..(from + b + 1) * self.n],
+                None => {
+                    self.draw(from + b, &mut drawn);
+                    drawn.as_slice()
+                }
+            };
+            order.iter().enumerate().for_each(|(i, r)| counts[i * together + b] = f32::from(row[*r]));
+        }
+        counts
     }
 
     /// Mean of `values` with its interval. NaN if there are no examples or no resamples.
@@ -207,7 +273,7 @@ fn sum(counts: &[f32], values: &[f32]) -> f64 {
 }
 
 /// The percentile interval of resampled values around a statistic. NaN ends if there are no values.
-fn interval(mean: f64, mut values: Vec<f64>, level: f64) -> Estimate {
+pub(crate) fn interval(mean: f64, mut values: Vec<f64>, level: f64) -> Estimate {
     values.sort_unstable_by(f64::total_cmp);
     let tail = 0.5 * (1.0 - level);
     Estimate { mean, lo: quantile(&values, tail), hi: quantile(&values, 1.0 - tail) }
@@ -234,6 +300,28 @@ mod tests {
         let squares: f32 = r.each(|w| w.iter().map(|c| c * c).sum::<f32>()).iter().sum();
         let variance = squares / (50.0 * 200.0) - 1.0;
         assert!((variance - 0.98).abs() < 0.06, "{variance}");
+    }
+
+    /// Sums by blocks add up to the sums that means are made of.
+    #[test]
+    fn block_sums_are_sums_over_the_resample() {
+        let (n, cols) = (90, 3);
+        let mut rng = stream(4, "values");
+        let columns = Matrix::from_vec(n, cols, (0..n * cols).map(|_| unit(&mut rng) as f32).collect());
+        let columns = columns.unwrap();
+        let r = Resamples::new(n, 130, 3);
+        let blocks: Vec<Vec<usize>> =
+            (0..4).map(|g| (0..n).filter(|i| i * i % 7 % 4 == g).collect()).collect();
+        let got = r.block_sums(&columns, &blocks, |_, sums| sums.to_vec());
+        let want = r.each(|w| {
+            let sum = |g: usize, c: usize| blocks[g].iter().map(|i| w[*i] * columns.row(*i)[c]).sum::<f32>();
+            (0..4 * cols).map(|at| sum(at / cols, at % cols)).collect::<Vec<f32>>()
+        });
+        for (a, b) in got.iter().flatten().zip(want.iter().flatten()) {
+            assert!((a - b).abs() < 1e-4, "{a} {b}");
+        }
+        let drawn = Resamples { table: None, ..r.clone() };
+        assert_eq!(drawn.block_sums(&columns, &blocks, |_, sums| sums.to_vec()), got);
     }
 
     #[test]

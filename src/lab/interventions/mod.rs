@@ -4,20 +4,24 @@
 //! [`score`] says how completely and how selectively it changed what oracles read. To add a method: one file in `methods/`,
 //! one line in [`registry()`].
 
+pub mod assess;
 pub mod bench;
 pub mod continuation;
 pub mod experiment;
 pub mod figures;
 pub mod finding;
 pub mod key;
+pub mod leak;
 pub mod looks;
 pub mod method;
 pub mod methods;
+pub mod optimum;
 pub mod options;
 pub mod oracle;
 pub mod parameter;
 pub mod pick;
 pub mod question;
+pub mod ranking;
 pub mod registry;
 pub mod results;
 #[cfg(test)]
@@ -25,6 +29,7 @@ pub(crate) mod sample;
 pub mod score;
 pub mod settings;
 pub mod spec;
+pub mod table;
 
 pub use experiment::LAB;
 pub use finding::{KINDS, Kind};

@@ -30,9 +30,18 @@ pub struct Parameter {
     pub max: f64,
     /// Where the marker stands first.
     pub default: f64,
+    /// Whether it is in the embeddings' own units, so that the same value is large for one model and small for another.
+    pub absolute: bool,
 }
 
 impl Parameter {
+    /// An absolute value in standard deviations, `deviation` being that of a usual coordinate of the embeddings. `None` for
+    /// a parameter without a unit and for embeddings that do not vary.
+    #[must_use]
+    pub fn natural(&self, value: f64, deviation: f64) -> Option<f64> {
+        (self.absolute && deviation > 0.0).then(|| value / deviation)
+    }
+
     /// Whether the method can be asked for `value`.
     #[must_use]
     pub fn allows(&self, value: f64) -> bool {
@@ -46,28 +55,49 @@ pub const EPSILONS: [f64; 29] = [
     0.092, 0.112, 0.136, 0.165, 0.2, 0.286, 0.409, 0.585, 0.836, 1.196, 1.71, 2.445, 3.497, 5.0,
 ];
 
+/// The radii of Canby et al. and further ones at the last ratio of theirs. Their grid suits embeddings with coordinates near 1;
+/// models with larger ones (GPT-2's kind) have not reached their plateau at 5. The grid does not depend on the data: radii
+/// that were made to fit the embeddings could not be compared between models.
+pub const FURTHER_EPSILONS: [f64; 33] = {
+    let mut all = [0.0; 33];
+    let mut i = 0;
+    while i < EPSILONS.len() {
+        all[i] = EPSILONS[i];
+        i += 1;
+    }
+    let further = [7.15, 10.22, 14.62, 20.9];
+    while i < all.len() {
+        all[i] = further[i - EPSILONS.len()];
+        i += 1;
+    }
+    all
+};
+
 /// Radius of the maximum-norm ball around an embedding, in the embedding's own units.
 pub const EPSILON: Parameter = Parameter {
     name: "epsilon",
     symbol: "ε",
     doc: "largest change of any coordinate of the embedding (maximum norm)",
-    grid: &EPSILONS,
+    grid: &FURTHER_EPSILONS,
     scale: Scale::Log,
     min: 0.0,
     max: 100.0,
     default: 0.112,
+    absolute: true,
 };
 
-/// Strengths of AlterRep. The paper reports an optimum of .1 and no grid; this one is ours.
+/// Strengths of AlterRep. The paper reports an optimum of .1 and no grid; this one is ours, close where completeness climbs
+/// (.1 to 1) and long enough to reach the plateau.
 pub const ALPHA: Parameter = Parameter {
     name: "alpha",
     symbol: "α",
     doc: "how far the embedding is pushed along the classifiers' directions, relative to what it had there; 0 is INLP",
-    grid: &[0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 2.0, 4.0, 8.0],
+    grid: &[0.0, 0.01, 0.03, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 4.0, 8.0, 16.0],
     scale: Scale::Log,
     min: 0.0,
     max: 100.0,
     default: 0.1,
+    absolute: false,
 };
 
 /// Largest number of INLP iterations, of random directions, and of AlterRep's classifiers.
@@ -94,6 +124,7 @@ pub const RANK: Parameter = Parameter {
     min: 0.0,
     max: MOST_ITERATIONS as f64,
     default: 8.0,
+    absolute: false,
 };
 
 /// For the control that does nothing.
@@ -106,6 +137,7 @@ pub const NONE: Parameter = Parameter {
     min: 0.0,
     max: 0.0,
     default: 0.0,
+    absolute: false,
 };
 
 #[cfg(test)]
@@ -124,6 +156,15 @@ mod tests {
             assert!(!p.allows(f64::NAN) && !p.allows(-1.0) && !p.allows(p.max + 1.0));
         }
         assert!(!RANK.allows(1.5));
-        assert_eq!((EPSILON.grid.len(), RANK.grid.len()), (29, 41));
+        assert_eq!((EPSILONS.len(), RANK.grid.len()), (29, 41));
+        assert_eq!(EPSILON.grid[..29], EPSILONS);
+    }
+
+    /// Radii are also said in standard deviations of a coordinate; strengths without a unit are not.
+    #[test]
+    fn natural_units_are_for_what_has_a_unit() {
+        assert_eq!(EPSILON.natural(0.5, 0.25), Some(2.0));
+        assert!(EPSILON.natural(0.5, 0.0).is_none() && EPSILON.natural(0.5, f64::NAN).is_none());
+        assert!([&ALPHA, &RANK, &NONE].iter().all(|p| p.natural(1.0, 0.25).is_none()));
     }
 }

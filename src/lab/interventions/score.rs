@@ -6,6 +6,7 @@
 //!
 //! Denominators: C is taken over all test examples, S over those for which a non-targeted property is defined.
 
+use crate::base::matrix::argmax;
 use crate::probe::Dense;
 use crate::stats::Estimate;
 use crate::stats::bootstrap::{Resamples, harmonic_mean};
@@ -55,6 +56,60 @@ pub fn selectivity(before: &Dense<f64>, after: &Dense<f64>) -> Vec<f64> {
         (1.0 - total_variation(p, q) / (1.0 - least).max(most)).clamp(0.0, 1.0)
     };
     before.iter_rows().zip(after.iter_rows()).map(one).collect()
+}
+
+/// The values that the oracle predicts, moved on by `shift` (modulo their number): targets of a completeness toward the other
+/// value of the *predicted* label, where [`counterfactual_completeness`] is otherwise asked about the true one.
+#[must_use]
+pub fn predicted_targets(before: &Dense<f64>, shift: usize) -> Vec<usize> {
+    before.iter_rows().map(|p| (argmax(p) + shift) % p.len().max(1)).collect()
+}
+
+/// 1 where the oracle's answer is the example's true value, 0 where it is not, undefined where the example has none.
+///
+/// # Panics
+/// If there is not one label per row.
+#[must_use]
+pub fn right(after: &Dense<f64>, labels: &[Option<usize>]) -> Vec<Option<f64>> {
+    assert_eq!(after.rows(), labels.len(), "not one label per example");
+    let one = |(p, label): (&[f64], &Option<usize>)| label.map(|y| f64::from(u8::from(argmax(p) == y)));
+    after.iter_rows().zip(labels).map(one).collect()
+}
+
+/// The oracle's answers by true value: `counts[true][answered]` over the examples that have a value.
+///
+/// # Panics
+/// If there is not one label per row or a label is no class.
+#[must_use]
+pub fn confusion(after: &Dense<f64>, labels: &[Option<usize>]) -> Vec<Vec<usize>> {
+    assert_eq!(after.rows(), labels.len(), "not one label per example");
+    let mut counts = vec![vec![0; after.cols()]; after.cols()];
+    for (p, label) in after.iter_rows().zip(labels) {
+        if let Some(y) = label {
+            counts[*y][argmax(p)] += 1;
+        }
+    }
+    counts
+}
+
+/// The floor of selectivity: that of an oracle which, after the intervention, answers `value` with probability 1 for
+/// every example. With the majority value it is what an intervention gets that leaves nothing to read.
+///
+/// # Panics
+/// If `value` is no class.
+#[must_use]
+pub fn selectivity_floor(before: &Dense<f64>, value: usize) -> Vec<f64> {
+    assert!(value < before.cols(), "no such value");
+    let constant = Dense::from_fn(before.rows(), before.cols(), |_, j| f64::from(u8::from(j == value)));
+    selectivity(before, &constant)
+}
+
+/// The most frequent value, the lower of equals; `None` if no example has one.
+#[must_use]
+pub fn majority(labels: &[Option<usize>]) -> Option<usize> {
+    let mut counts = std::collections::BTreeMap::<usize, usize>::new();
+    labels.iter().flatten().for_each(|y| *counts.entry(*y).or_default() += 1);
+    counts.into_iter().max_by_key(|(y, n)| (*n, std::cmp::Reverse(*y))).map(|(y, _)| y)
 }
 
 /// Mean over several lists of the same examples: completeness over the counterfactual targets of a property with more than
@@ -153,6 +208,24 @@ mod tests {
         // The prior itself is complete, the other end is not at all.
         close(nullifying_completeness_to(&row(&[0.7, 0.3]), &[0.7, 0.3])[0], 1.0);
         close(nullifying_completeness_to(&row(&[0.0, 1.0]), &[0.7, 0.3])[0], 0.0);
+    }
+
+    #[test]
+    fn a_constant_answer_gets_its_floor() {
+        let p = Dense::from_vec(3, 2, vec![0.9, 0.1, 0.2, 0.8, 0.6, 0.4]).unwrap();
+        let floor = selectivity_floor(&p, 0);
+        // TV to (1, 0) is .1, .8, .4 and the largest possible .9, .8, .6.
+        for (got, want) in floor.iter().zip([1.0 - 0.1 / 0.9, 0.0, 1.0 - 0.4 / 0.6]) {
+            assert!((got - want).abs() < 1e-12, "{floor:?}");
+        }
+        let labels = [Some(0), Some(0), None];
+        assert_eq!(
+            (majority(&labels), majority(&[None]), majority(&[Some(1), Some(0)])),
+            (Some(0), None, Some(0))
+        );
+        assert_eq!(right(&p, &labels), [Some(1.0), Some(0.0), None]);
+        assert_eq!(confusion(&p, &labels), [[1, 1], [0, 0]]);
+        assert_eq!(predicted_targets(&p, 1), [1, 0, 1]);
     }
 
     #[test]

@@ -121,10 +121,12 @@ fn attack<T: Real>(set: &Saturated, report: &mut Report, case: &Case, tolerance:
     let (fgsm_margin, turned) = set.grid(case, "fgsm.margin");
     let (pgd_margin, _) = set.grid(case, "pgd.margin");
     let (rows, mut got, mut want) = (h.rows(), Vec::new(), Vec::new());
+    let (final_losses, mut reached) = (set.stored.find(&format!("{}.pgd.loss", case.key)), Vec::new());
     for (i, epsilon) in numbers(&set.info["eps"]).into_iter().enumerate() {
         let schedule = Schedule { epsilon: T::from_f64(epsilon), step: T::from_f64(epsilon / 10.0), steps };
         let walked = pgd(&probe, &h, (&case.labels, case.aim), &first, schedule, &mut NoPulse).unwrap();
         let stepped = fgsm(&h, &first, schedule.epsilon);
+        reached.extend(losses(&probe, &walked, &case.labels).iter().map(|l| l.to_f64()));
         for (points, margin) in [(&stepped, &fgsm_margin), (&walked, &pgd_margin)] {
             got.extend(margins(&case.probe, &points.cast(), &case.labels));
             want.extend(margin.data[i * rows..(i + 1) * rows].iter().map(|m| turned * m));
@@ -139,6 +141,10 @@ fn attack<T: Real>(set: &Saturated, report: &mut Report, case: &Case, tolerance:
     let apart = relative(&got, &want, usual);
     let name = format!("{} margins at {} radii", case.key, got.len() / rows / 2);
     report.close64(&name, &apart, &vec![0.0; apart.len()], tolerance);
+    if let Some(want) = final_losses {
+        let apart = relative(&reached, &want.data, usual);
+        report.close64(&format!("{} final losses", case.key), &apart, &vec![0.0; apart.len()], tolerance);
+    }
 }
 
 #[test]

@@ -1,0 +1,129 @@
+//! What is left of a property after it was taken out: fresh probes on the changed hidden states.
+//!
+//! An oracle was trained on unchanged states. That it no longer reads a property shows that the property is no longer where
+//! the oracle looks, not that it is gone. Fresh probes, a linear and a multilayer one, trained on changed states of the oracle
+//! part and tested on changed states of the test part, say what another reader could still find.
+
+use serde::{Deserialize, Serialize};
+
+use crate::base::Pulse;
+use crate::base::matrix::argmax;
+use crate::probe::logistic::Settings;
+use crate::probe::split::Role;
+use crate::probe::train::{MOST_STEPS, Recipe};
+use crate::probe::{Job, Labelled, Logistic, ProbeError, TrainingData, train_all};
+use crate::stats::intervals::wilson;
+use crate::stats::{Estimate, Purpose};
+
+/// What one kind of fresh probe finds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Left {
+    /// Accuracy on unchanged test states of a probe trained on unchanged states.
+    pub before: Estimate,
+    /// Accuracy on changed test states of a probe trained on changed states.
+    pub after: Estimate,
+    /// Share of the accuracy above chance that remains; its interval is that of `after`, with `before` taken as it is. None
+    /// where nothing was above chance before. Below 0 where the fresh probe does worse than the majority answer.
+    pub share: Option<Estimate>,
+}
+
+/// What fresh probes find.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Leak {
+    /// Share of the largest class among the test examples: what an answer without looking gets.
+    pub chance: f64,
+    /// Logistic regression (C = 1).
+    pub linear: Left,
+    /// A perceptron of the given recipe.
+    pub mlp: Left,
+    /// Test examples.
+    pub n: usize,
+}
+
+/// Training data and the test examples that have the property, both with the states of the same condition.
+pub type Condition<'a, R> = (&'a TrainingData<R>, &'a Labelled);
+
+/// Trains fresh probes under both conditions. The perceptrons draw from the streams of `purpose`, whose classifier should
+/// name the method, so that no other probe shares them. Intervals at `level`.
+///
+/// # Errors
+/// [`ProbeError`] if cancelled or if a perceptron diverged.
+pub fn leak<R: Role>(
+    before: Condition<'_, R>,
+    after: Condition<'_, R>,
+    recipe: &Recipe,
+    purpose: &Purpose,
+    level: f64,
+    pulse: &mut dyn Pulse,
+) -> Result<Leak, ProbeError> {
+    let jobs = [before, after].map(|(data, _)| Job::new(data, recipe, MOST_STEPS, purpose));
+    let mut mlp = Vec::new();
+    for (done, (_, test)) in train_all(&jobs, pulse, &mut |_, _| {})?.into_iter().zip([before, after]) {
+        let diverged = || ProbeError::Diverged { grid: recipe.describe(), trials: 1 };
+        let probe = done.ok_or_else(diverged)?.probe::<R>()?;
+        let logits = probe.mlp().logits(test.x());
+        mlp.push(logits.iter_rows().zip(test.y()).filter(|(row, y)| argmax(row) == **y).count());
+    }
+    let mut linear = Vec::new();
+    for (data, test) in [before, after] {
+        let fit = Logistic::fit_plain(data.train(), &Settings::default(), &mut || pulse.beat(0, 1))?;
+        linear.push((fit.model.accuracy(test) * test.len() as f64).round() as usize);
+    }
+    let (chance, n) = (after.1.majority(), after.1.len());
+    let left = |right: &[usize]| {
+        let [before, after] = [right[0], right[1]].map(|right| wilson(right as u64, n as u64, level));
+        let above = before.mean - chance;
+        let share = |accuracy: f64| (accuracy - chance) / above;
+        let share = (above > 0.0).then(|| Estimate {
+            mean: share(after.mean),
+            lo: share(after.lo),
+            hi: share(after.hi),
+        });
+        Left { before, after, share }
+    };
+    Ok(Leak { chance, linear: left(&linear), mlp: left(&mlp), n })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::NoPulse;
+    use crate::probe::split::Oracle;
+    use crate::probe::{Matrix, Split};
+    use crate::stats::rng::{stream, unit};
+
+    /// A property written twice: linearly in the first coordinate and as a product in the next two. Taking the first out
+    /// blinds the linear probe and leaves the perceptron what it needs; taking all out leaves chance.
+    #[test]
+    fn what_one_probe_cannot_see_another_can() {
+        let n = 3_000;
+        let mut rng = stream(1, "leak");
+        let values: Vec<f64> = (0..n * 3).map(|_| 2.0 * unit(&mut rng) - 1.0).collect();
+        let y: Vec<Option<usize>> =
+            (0..n).map(|i| Some(usize::from(values[3 * i + 1] * values[3 * i + 2] > 0.0))).collect();
+        let states = |first: f64, rest: f64| {
+            Matrix::from_fn(n, 3, |i, j| match j {
+                0 => (first * (2.0 * y[i].unwrap_or(0) as f64 - 1.0) + 0.1 * values[3 * i]) as f32,
+                _ => (rest * values[3 * i + j]) as f32,
+            })
+        };
+        let split = Split::new(n, 2).unwrap();
+        let condition = |x: &Matrix| {
+            let data = TrainingData::<Oracle>::new(split.oracle(), x, &y, 2).unwrap();
+            let rows = split.test().rows();
+            let labels = rows.iter().map(|r| y[*r].unwrap()).collect();
+            (data, Labelled::new(x.select_rows(rows), labels, 2).unwrap())
+        };
+        let recipe = Recipe { hidden: vec![32], learning_rate: 1e-2, batch: 64 };
+        let run = |first: f64, rest: f64| {
+            let ((a, b), (c, d)) = (condition(&states(1.0, 1.0)), condition(&states(first, rest)));
+            let purpose = Purpose::new(1, "property", "leak");
+            leak((&a, &b), (&c, &d), &recipe, &purpose, 0.95, &mut NoPulse).unwrap()
+        };
+        let half = run(0.0, 1.0);
+        assert!(half.linear.before.mean > 0.99 && half.linear.share.unwrap().mean < 0.25, "{half:?}");
+        assert!(half.mlp.share.unwrap().mean > 0.8, "{half:?}");
+        let none = run(0.0, 0.0);
+        assert!(none.mlp.share.unwrap().mean < 0.25 && none.linear.share.unwrap().lo < 0.1, "{none:?}");
+    }
+}

@@ -1,0 +1,295 @@
+//! The optimum of a sweep without optimism.
+//!
+//! The largest of 29 noisy numbers is larger than the best of the 29 true ones: a strength that is chosen and reported on the
+//! same examples looks better than it is. Here it is chosen on one half of the examples and reported on the other, both ways,
+//! and averaged over random halvings; the choice is made again in every resample, so the interval covers it. The paper's
+//! way, chosen and reported on all examples, stands beside it.
+//!
+//! A strength can only be chosen where the choosing half shows that the oracle still reads the other property better than
+//! chance: an oracle that answers one value for everything has a selectivity of about the majority share.
+
+use serde::{Deserialize, Serialize};
+
+use super::assess::{Strength, balanced};
+use super::score::reliability;
+use super::table::Table;
+use crate::stats::Estimate;
+use crate::stats::halves::Halves;
+use crate::stats::replicates::Bands;
+use crate::stats::special::normal_quantile;
+
+/// An end of a grid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum End {
+    /// The least strength.
+    First,
+    /// The largest: further out it might be better still.
+    Last,
+}
+
+impl End {
+    /// Whether place `index` of `count` strengths is an end; a single strength has none.
+    #[must_use]
+    pub fn of(index: usize, count: usize) -> Option<Self> {
+        match index {
+            _ if count < 2 => None,
+            0 => Some(Self::First),
+            i if i + 1 == count => Some(Self::Last),
+            _ => None,
+        }
+    }
+}
+
+/// The best strength, chosen on one half and reported on the other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Optimum {
+    /// Place among the strengths: the best of the eligible ones on all examples.
+    pub index: usize,
+    /// Its value.
+    pub value: f64,
+    /// Reliability on examples that had no part in the choice, with bands that cover the choice.
+    pub reliability: Bands,
+    /// How often each strength was chosen over the halves, as a share of all choices that found one.
+    pub chosen: Vec<f64>,
+    /// Share of halves in which no strength was eligible.
+    pub none: f64,
+    /// Whether it sits at an end of the grid.
+    pub end: Option<End>,
+}
+
+/// The paper's way: chosen and reported on the same examples, whatever became of the other property.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Paper {
+    /// Place among the strengths.
+    pub index: usize,
+    /// Its value.
+    pub value: f64,
+    /// Reliability there; the interval does not cover the choice.
+    pub reliability: Bands,
+    /// Whether it sits at an end of the grid.
+    pub end: Option<End>,
+}
+
+/// Why a sweep has no optimum.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub enum NoOptimum {
+    /// Nothing to be selective about.
+    #[error("no test example has the other property: nothing to be selective about")]
+    Undefined,
+    /// A value of the other property that no test example has.
+    #[error(
+        "the test examples show {values} of {classes} values of the other property: chance cannot be told apart"
+    )]
+    OneValue {
+        /// Values that occur.
+        values: usize,
+        /// Values that there are.
+        classes: usize,
+    },
+    /// The oracle reads nothing of the other property any more, at any strength.
+    #[error("at no strength does the oracle read the other property better than chance (balanced accuracy at best {:.3}, from {:.3}; chance is {chance:.3})", best.mean, best.lo)]
+    Ruined {
+        /// The best balanced accuracy of any strength.
+        best: Estimate,
+        /// One over the number of values.
+        chance: f64,
+    },
+    /// Enough examples to see it on all of them, too few on a half.
+    #[error(
+        "half of the test examples are too few to tell the other property from chance after the intervention"
+    )]
+    FewExamples,
+}
+
+/// An optimum's reliability on all examples and in every resample of them, by replicate.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Draws {
+    /// On the examples as they are; none without an optimum.
+    pub theta: Option<Vec<f64>>,
+    /// In each resample; none where no strength was eligible.
+    pub rows: Vec<Option<Vec<f64>>>,
+}
+
+impl Paper {
+    pub(super) fn of(strengths: &[Strength]) -> Option<Self> {
+        let at = |s: &Strength| s.reliability.map(|r| r.narrow.mean);
+        let index = best(strengths.iter().map(at))?;
+        let (value, reliability) = (strengths[index].value, strengths[index].reliability?);
+        Some(Self { index, value, reliability, end: End::of(index, strengths.len()) })
+    }
+}
+
+/// The first of the largest.
+fn best(values: impl Iterator<Item = Option<f64>>) -> Option<usize> {
+    let mut found: Option<(usize, f64)> = None;
+    for (i, value) in values.enumerate() {
+        if let Some(value) = value.filter(|v| !v.is_nan())
+            && found.is_none_or(|(_, most)| value > most)
+        {
+            found = Some((i, value));
+        }
+    }
+    found.map(|(i, _)| i)
+}
+
+/// The choice on halves of a set.
+pub(super) struct Halved<'a> {
+    table: &'a Table,
+    halves: &'a Halves,
+    z: f64,
+}
+
+/// What was chosen on the halves.
+pub(super) struct Chosen {
+    /// Mean reliability over all choices, by replicate.
+    pub(super) theta: Option<Vec<f64>>,
+    counts: Vec<usize>,
+    none: usize,
+}
+
+impl<'a> Halved<'a> {
+    pub(super) fn new(table: &'a Table, halves: &'a Halves, level: f64) -> Self {
+        Self { table, halves, z: normal_quantile(0.5 + 0.5 * level) }
+    }
+
+    /// Chooses on every half of the set with these sums over blocks.
+    pub(super) fn choose(&self, sums: &[f32]) -> Chosen {
+        let (k, m) = (self.table.replicates, self.table.strengths);
+        let slim = self.slim(sums);
+        let width = self.slim_width();
+        let mut total = vec![0.0f32; width];
+        slim.chunks_exact(width).for_each(|block| add(&mut total, block));
+        let mut chosen = Chosen { theta: None, counts: vec![0; m], none: 0 };
+        let (mut theta, mut choices) = (vec![0.0; k], 0usize);
+        let (mut one, mut two) = (vec![0.0f32; width], vec![0.0f32; width]);
+        let mut reliabilities = [vec![0.0f64; k * m], vec![0.0f64; k * m]];
+        for first in self.halves.firsts() {
+            one.fill(0.0);
+            first.iter().for_each(|g| add(&mut one, &slim[g * width..(g + 1) * width]));
+            two.iter_mut().zip(total.iter().zip(&one)).for_each(|(b, (all, a))| *b = all - a);
+            let halves = [&one, &two];
+            for (half, r) in halves.iter().zip(&mut reliabilities) {
+                self.reliabilities(half, r);
+            }
+            for (here, there) in [(0, 1), (1, 0)] {
+                let mean = |at: usize| (0..k).map(|i| reliabilities[here][at * k + i]).sum::<f64>();
+                let scored = (0..m).map(|at| self.eligible(halves[here], at).then(|| mean(at)));
+                let Some(at) = best(scored) else {
+                    chosen.none += 1;
+                    continue;
+                };
+                let reported = &reliabilities[there][at * k..(at + 1) * k];
+                if reported.iter().any(|r| r.is_nan()) {
+                    chosen.none += 1;
+                    continue;
+                }
+                chosen.counts[at] += 1;
+                choices += 1;
+                theta.iter_mut().zip(reported).for_each(|(sum, r)| *sum += r);
+            }
+        }
+        if choices > 0 {
+            theta.iter_mut().for_each(|sum| *sum /= choices as f64);
+            chosen.theta = Some(theta);
+        }
+        chosen
+    }
+
+    /// The columns that the choice needs: counts, completeness and selectivity by strength and replicate, shares read right.
+    fn slim_width(&self) -> usize {
+        let t = self.table;
+        1 + t.classes + t.strengths * (2 * t.replicates + t.classes)
+    }
+
+    fn slim(&self, sums: &[f32]) -> Vec<f32> {
+        let t = self.table;
+        let mut slim = Vec::with_capacity(self.halves.blocks().len() * self.slim_width());
+        for block in sums.chunks_exact(t.width()) {
+            slim.extend_from_slice(&block[..1 + t.classes]);
+            for m in 0..t.strengths {
+                for k in 0..t.replicates {
+                    let at = t.at(k, m);
+                    slim.push(block[at]);
+                    slim.push(block[at + 2..at + 2 + t.classes].iter().sum());
+                }
+                slim.extend_from_slice(&block[t.rights(m)..t.rights(m) + t.classes]);
+            }
+        }
+        slim
+    }
+
+    /// First slim column of a strength.
+    fn slim_at(&self, m: usize) -> usize {
+        1 + self.table.classes + m * (2 * self.table.replicates + self.table.classes)
+    }
+
+    /// Reliability by strength and replicate on a half.
+    fn reliabilities(&self, half: &[f32], out: &mut [f64]) {
+        let t = self.table;
+        let rows = 1.0 / f64::from(half[0]);
+        let defined = 1.0 / half[1..1 + t.classes].iter().map(|n| f64::from(*n)).sum::<f64>();
+        for m in 0..t.strengths {
+            let at = self.slim_at(m);
+            for k in 0..t.replicates {
+                let [c0, s0] = t.centres[k * t.strengths + m];
+                let c = (c0.mean + f64::from(half[at + 2 * k]) * rows).clamp(0.0, 1.0);
+                let s = s0.mean + f64::from(half[at + 2 * k + 1]) * defined;
+                out[m * t.replicates + k] = if s.is_nan() { s } else { reliability(c, s.clamp(0.0, 1.0)) };
+            }
+        }
+    }
+
+    fn eligible(&self, half: &[f32], m: usize) -> bool {
+        let t = self.table;
+        let right = &half[self.slim_at(m) + 2 * t.replicates..][..t.classes];
+        let counts = right.iter().zip(&half[1..1 + t.classes]).map(|(r, n)| (f64::from(*r), f64::from(*n)));
+        let (accuracy, half_width) = balanced(counts, self.z);
+        accuracy - half_width > 1.0 / t.classes as f64
+    }
+
+    /// The optimum on the examples themselves, with bands from the choices in the resamples.
+    pub(super) fn optimum(
+        &self,
+        values: &[f64],
+        strengths: &[Strength],
+        sums: &[f32],
+        draws: &Draws,
+        level: f64,
+    ) -> Result<Optimum, NoOptimum> {
+        let t = self.table;
+        if t.defined == 0 {
+            return Err(NoOptimum::Undefined);
+        }
+        let present = t.totals(sums)[1..1 + t.classes].iter().filter(|n| **n > 0.0).count();
+        if present < t.classes {
+            return Err(NoOptimum::OneValue { values: present, classes: t.classes });
+        }
+        let eligible = |s: &Strength| s.readable.as_ref().is_some_and(|r| r.eligible);
+        let scored = strengths.iter().map(|s| s.reliability.filter(|_| eligible(s)).map(|r| r.narrow.mean));
+        let Some(index) = best(scored) else {
+            let all = strengths.iter().filter_map(|s| s.readable.as_ref()).map(|r| r.balanced);
+            let best = all.reduce(|a, b| if b.lo > a.lo { b } else { a });
+            let chance = 1.0 / t.classes as f64;
+            return Err(best.map_or(NoOptimum::Undefined, |best| NoOptimum::Ruined { best, chance }));
+        };
+        let chosen = self.choose(sums);
+        let theta = chosen.theta.ok_or(NoOptimum::FewExamples)?;
+        let rows: Vec<f64> = draws.rows.iter().flatten().flatten().copied().collect();
+        let reliability = Bands::new(&theta, &rows, level).ok_or(NoOptimum::FewExamples)?;
+        let choices: usize = chosen.counts.iter().sum();
+        Ok(Optimum {
+            index,
+            value: values[index],
+            reliability,
+            chosen: chosen.counts.iter().map(|c| *c as f64 / choices as f64).collect(),
+            none: chosen.none as f64 / (choices + chosen.none) as f64,
+            end: End::of(index, values.len()),
+        })
+    }
+}
+
+fn add(sum: &mut [f32], block: &[f32]) {
+    sum.iter_mut().zip(block).for_each(|(a, b)| *a += b);
+}

@@ -1,0 +1,153 @@
+//! Which method is more reliable, and how sure that is.
+//!
+//! Methods are compared on the same resamples of examples and of replicates: what all of them owe to the draw of examples or
+//! to a harsh oracle cancels. In each resample every method's strength has been chosen anew (see [`super::optimum`]). The
+//! spread between K replicates shows itself too small by (K-1)/K; deviations from their mean are widened by sqrt(K/(K-1)).
+
+use serde::{Deserialize, Serialize};
+
+use super::optimum::Draws;
+use crate::stats::rng::{below, stream};
+
+/// Methods compared at their optima.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ranking {
+    /// The methods by falling reliability on the examples as they are; those without an optimum last.
+    pub order: Vec<usize>,
+    /// `better[a][b]`: probability that a is more reliable than b. Ties count half; no optimum counts as below any.
+    pub better: Vec<Vec<f64>>,
+    /// `places[a][p]`: share of resamples in which a is at place p (0 is the best).
+    pub places: Vec<Vec<f64>>,
+    /// Share of resamples with exactly this order.
+    pub stability: f64,
+}
+
+impl Ranking {
+    /// Compares methods by the draws of their optima. `seed` draws replicates, the same for all methods; where replicates are
+    /// still arriving and one method has fewer than another, its own are drawn in their place.
+    ///
+    /// # Panics
+    /// If the methods have other numbers of resamples.
+    #[must_use]
+    pub fn new(methods: &[&Draws], seed: u64) -> Self {
+        let count = methods.len();
+        let resamples = methods.first().map_or(0, |d| d.rows.len());
+        assert!(methods.iter().all(|d| d.rows.len() == resamples), "draws from other resamples");
+        let replicates = methods.iter().filter_map(|d| d.theta.as_ref().map(Vec::len)).max().unwrap_or(0);
+        let mean = |d: &Draws| d.theta.as_ref().map_or(f64::NEG_INFINITY, |t| average(t));
+        let order = ordered(&methods.iter().map(|d| mean(d)).collect::<Vec<_>>());
+        let mut rng = stream(seed, "replicates of resamples");
+        let mut better = vec![vec![0.0; count]; count];
+        let mut places = vec![vec![0.0; count]; count];
+        let (mut same, share) = (0.0, 1.0 / resamples.max(1) as f64);
+        for b in 0..resamples {
+            let drawn: Vec<usize> =
+                (0..replicates).map(|_| below(&mut rng, replicates as u32) as usize).collect();
+            let values: Vec<f64> = methods.iter().map(|d| resampled(d.rows[b].as_deref(), &drawn)).collect();
+            for (i, x) in values.iter().enumerate() {
+                for (j, y) in values.iter().enumerate() {
+                    better[i][j] += share * if x > y { 1.0 } else { f64::from(u8::from(x == y)) / 2.0 };
+                }
+            }
+            let here = ordered(&values);
+            here.iter().enumerate().for_each(|(place, method)| places[*method][place] += share);
+            same += if here == order { share } else { 0.0 };
+        }
+        Self { order, better, places, stability: same }
+    }
+
+    /// Pairs (a, b) of which a is more likely the better here and b under another oracle or recipe.
+    #[must_use]
+    pub fn turns(&self, other: &Self) -> Vec<(usize, usize)> {
+        let mut pairs = Vec::new();
+        for (a, row) in self.better.iter().enumerate() {
+            for (b, p) in row.iter().enumerate() {
+                if *p > 0.5 && other.better.get(a).and_then(|r| r.get(b)).is_some_and(|q| *q < 0.5) {
+                    pairs.push((a, b));
+                }
+            }
+        }
+        pairs
+    }
+}
+
+/// Mean over drawn replicates, with deviations widened.
+fn resampled(theta: Option<&[f64]>, drawn: &[usize]) -> f64 {
+    let Some(theta) = theta else { return f64::NEG_INFINITY };
+    let (mean, k) = (average(theta), theta.len());
+    if k < 2 {
+        return mean;
+    }
+    let apart = drawn.iter().take(k).map(|i| theta[i % k] - mean).sum::<f64>() / k as f64;
+    mean + apart * (k as f64 / (k - 1) as f64).sqrt()
+}
+
+fn average(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Places of the values from the largest down; of equals the earlier first.
+fn ordered(values: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|a, b| values[*b].total_cmp(&values[*a]));
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::rng::unit;
+
+    fn draws(centre: f64, between: f64, seed: u64) -> Draws {
+        let mut rng = stream(seed, "draws");
+        let base: Vec<f64> = (0..4).map(|k| centre + between * (k as f64 - 1.5)).collect();
+        let rows = (0..400).map(|_| {
+            let e = 0.01 * (unit(&mut rng) - 0.5);
+            Some(base.iter().map(|v| v + e).collect())
+        });
+        Draws { rows: rows.collect(), theta: Some(base) }
+    }
+
+    #[test]
+    fn far_apart_is_certain_and_a_method_without_optimum_is_last() {
+        let (good, poor) = (draws(0.8, 0.0, 1), draws(0.5, 0.0, 2));
+        let none = Draws { theta: None, rows: vec![None; 400] };
+        let r = Ranking::new(&[&none, &poor, &good], 1);
+        assert_eq!(r.order, [2, 1, 0]);
+        let close = |a: f64, b: f64| (a - b).abs() < 1e-9;
+        assert!(close(r.better[2][1], 1.0) && close(r.better[1][2], 0.0) && close(r.better[0][0], 0.5));
+        assert!(close(r.stability, 1.0) && close(r.places[2][0], 1.0) && close(r.better[0][1], 0.0));
+    }
+
+    /// What replicates share cancels: the same replicates are drawn for both methods.
+    #[test]
+    fn replicates_are_drawn_jointly() {
+        let (a, b) = (draws(0.60, 0.2, 3), draws(0.62, 0.2, 3));
+        let r = Ranking::new(&[&a, &b], 1);
+        assert!((r.better[1][0] - 1.0).abs() < 1e-9, "{r:?}");
+        // Against a method whose replicates agree the spread is there, wider than that of four draws of four.
+        let steady = draws(0.61, 0.0, 4);
+        let open = Ranking::new(&[&a, &steady], 1).better[1][0];
+        assert!((0.3..0.7).contains(&open), "{open}");
+    }
+
+    /// While replicates arrive methods may have different numbers of them.
+    #[test]
+    fn fewer_replicates_can_be_compared() {
+        let a = draws(0.8, 0.01, 1);
+        let few = |list: &[f64]| list[..2].to_vec();
+        let b = draws(0.5, 0.01, 2);
+        let b = Draws {
+            theta: b.theta.as_deref().map(few),
+            rows: b.rows.iter().map(|r| r.as_deref().map(few)).collect(),
+        };
+        assert!((Ranking::new(&[&b, &a], 1).better[1][0] - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn verdicts_that_turn_are_listed() {
+        let (a, b) = (draws(0.7, 0.0, 1), draws(0.6, 0.0, 2));
+        let (one, other) = (Ranking::new(&[&a, &b], 1), Ranking::new(&[&b, &a], 1));
+        assert_eq!((one.turns(&other), one.turns(&one)), (vec![(0, 1)], vec![]));
+    }
+}

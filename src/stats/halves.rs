@@ -1,0 +1,92 @@
+//! Random halvings of a sample, for choosing on one half and reporting on the other.
+//!
+//! Rows are dealt at random into blocks, stratum by stratum, and a halving is a random half of the blocks: each halving by
+//! itself is a random stratified halving of the rows. Because all halvings are made of the same blocks, sums over the blocks
+//! of one resample serve all of them; that makes the choice cheap enough to be repeated in every resample of a bootstrap.
+//! Rows, not copies of rows, are dealt: all copies of a row in a resample stay in its half.
+
+use super::rng::{shuffle, stream};
+
+/// Blocks that rows are dealt into, if there are rows enough.
+pub const BLOCKS: usize = 32;
+
+/// Halvings that a choice is averaged over.
+pub const HALVINGS: usize = 20;
+
+/// Blocks of rows and halvings of the blocks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Halves {
+    blocks: Vec<Vec<usize>>,
+    /// For each halving, the blocks of its first half.
+    firsts: Vec<Vec<usize>>,
+}
+
+impl Halves {
+    /// Deals rows with the given strata (any numbers; equal ones belong together) and draws `halvings` halvings.
+    #[must_use]
+    pub fn new(strata: &[usize], halvings: usize, seed: u64) -> Self {
+        let mut rng = stream(seed, "halvings");
+        let count = BLOCKS.min(strata.len() / 2 * 2).max(2);
+        let mut rows: Vec<usize> = (0..strata.len()).collect();
+        shuffle(&mut rng, &mut rows);
+        rows.sort_by_key(|row| strata[*row]);
+        let mut blocks = vec![Vec::new(); count];
+        // Dealt in turn over the ends of strata, so that blocks differ by at most one row in each stratum and in all.
+        rows.into_iter().enumerate().for_each(|(i, row)| blocks[i % count].push(row));
+        blocks.iter_mut().for_each(|block| block.sort_unstable());
+        let firsts = (0..halvings).map(|_| {
+            let mut order: Vec<usize> = (0..count).collect();
+            shuffle(&mut rng, &mut order);
+            order.truncate(count / 2);
+            order
+        });
+        let firsts = firsts.collect();
+        Self { blocks, firsts }
+    }
+
+    /// The blocks: every row is in exactly one.
+    #[must_use]
+    pub fn blocks(&self) -> &[Vec<usize>] {
+        &self.blocks
+    }
+
+    /// For each halving, the numbers of the blocks that make its first half.
+    #[must_use]
+    pub fn firsts(&self) -> &[Vec<usize>] {
+        &self.firsts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn halves_are_even_within_every_stratum(
+            strata in proptest::collection::vec(0usize..3, 8..300),
+            seed: u64,
+        ) {
+            let halves = Halves::new(&strata, 5, seed);
+            let mut rows: Vec<usize> = halves.blocks().iter().flatten().copied().collect();
+            rows.sort_unstable();
+            prop_assert_eq!(rows, (0..strata.len()).collect::<Vec<_>>());
+            let blocks = halves.blocks().len();
+            for s in 0..3 {
+                let all = strata.iter().filter(|t| **t == s).count();
+                for block in halves.blocks() {
+                    let here = block.iter().filter(|r| strata[**r] == s).count();
+                    prop_assert!(here >= all / blocks && here <= all.div_ceil(blocks));
+                }
+            }
+            for first in halves.firsts() {
+                let mut distinct = first.clone();
+                distinct.sort_unstable();
+                distinct.dedup();
+                prop_assert!(distinct.len() == blocks / 2);
+            }
+            prop_assert_eq!(Halves::new(&strata, 5, seed), halves);
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Two bands around a statistic that was measured with K trained replicates on the same examples.
+//!
+//! The **narrow** band holds the replicates fixed and asks what other examples would have said: percentiles of the mean over
+//! replicates, resampling examples (the same resample for all replicates). The **wide** band asks what other examples *and*
+//! other trainings would have said. With theta_k the statistic of replicate k, theta_k^b the same in resample b and bars for
+//! means over k:
+//!
+//! - `s_w² = Var_b(mean_k theta_k^b)`, sampling of the mean;
+//! - `s_i² = sum_k Var_b(theta_k^b - mean^b) / (K-1)`, the part of the spread between replicates that is sampling only;
+//! - `s_b² = max(0, Var_k(theta_k) - s_i²)`, what training adds.
+//!
+//! The variance is `s_w² + s_b²/K` (s_w² holds s_i²/K already). Since few replicates estimate s_b² badly the quantile is
+//! Student's t with `df = (s_w² + s_b²/K)² / ((s_b²/K)²/(K-1))` degrees of freedom, at least K - 1 (the form of Welch and
+//! Satterthwaite); without s_b² it is the normal one. One replicate says nothing about training, so it has no wide band.
+
+use super::bootstrap::interval;
+use super::estimate::Estimate;
+use super::special::{beta_quantile, normal_quantile, student_quantile};
+use serde::{Deserialize, Serialize};
+
+/// Where the wide band's quantile comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Form {
+    /// Training adds nothing that the replicates could show: the normal quantile.
+    Normal,
+    /// Student's t, since few replicates estimate the variance between them.
+    Student {
+        /// Degrees of freedom.
+        df: f64,
+    },
+}
+
+/// The parts of a variance; see the module's head.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Parts {
+    /// `s_w²`: of the mean over replicates, by sampling of examples.
+    pub sampling: f64,
+    /// `s_i²`: of one replicate about that mean, by sampling of examples.
+    pub interaction: f64,
+    /// `s_b²`: of one replicate, by training.
+    pub training: f64,
+}
+
+/// A statistic with its two bands.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Bands {
+    /// Sampling only: mean over replicates and percentiles.
+    pub narrow: Estimate,
+    /// Sampling with training; none with one replicate.
+    pub wide: Option<Estimate>,
+    /// The form of the wide band.
+    pub form: Option<Form>,
+    /// Least and largest value of a single replicate: what one run may have said.
+    pub range: [f64; 2],
+    /// Number of replicates.
+    pub replicates: usize,
+    /// The parts of the variance; none with one replicate.
+    pub parts: Option<Parts>,
+}
+
+impl Bands {
+    /// Both bands of a statistic in [0, 1]. `theta` are its values for the K replicates, `draws` those in each resample of
+    /// examples (resample after resample, K values each). Resamples with a value that is not a number are left out: they
+    /// hold no example of which the statistic speaks. `None` without replicates or with a `theta` that is not a number.
+    ///
+    /// # Panics
+    /// If `draws` is no multiple of K long.
+    #[must_use]
+    pub fn new(theta: &[f64], draws: &[f64], level: f64) -> Option<Self> {
+        let k = theta.len();
+        if k == 0 || theta.iter().any(|t| t.is_nan()) {
+            return None;
+        }
+        assert!(draws.len().is_multiple_of(k), "draws of another number of replicates");
+        let mean = average(theta);
+        let sound: Vec<&[f64]> =
+            draws.chunks_exact(k).filter(|row| row.iter().all(|v| !v.is_nan())).collect();
+        let means: Vec<f64> = sound.iter().map(|row| average(row)).collect();
+        let narrow = interval(mean, means.clone(), level);
+        let range = theta.iter().fold([mean; 2], |[lo, hi], t| [lo.min(*t), hi.max(*t)]);
+        let mut bands = Self { narrow, wide: None, form: None, range, replicates: k, parts: None };
+        if k > 1 && means.len() > 1 {
+            let sampling = variance(&means);
+            let about =
+                |i: usize| variance(&sound.iter().zip(&means).map(|(r, m)| r[i] - m).collect::<Vec<_>>());
+            let interaction = (0..k).map(about).sum::<f64>() / (k - 1) as f64;
+            let training = (variance(theta) - interaction).max(0.0);
+            let (form, wide) = wide(mean, sampling, training / k as f64, k, level);
+            bands.parts = Some(Parts { sampling, interaction, training });
+            bands.form = Some(form);
+            bands.wide = Some(wide);
+        }
+        Some(bands)
+    }
+
+    /// The same with both bands reaching at least to the ends of `exact`.
+    #[must_use]
+    pub fn floored(mut self, exact: Option<Estimate>) -> Self {
+        if let Some(exact) = exact {
+            for band in std::iter::once(&mut self.narrow).chain(&mut self.wide) {
+                band.lo = band.lo.min(exact.lo);
+                band.hi = band.hi.max(exact.hi);
+            }
+        }
+        self
+    }
+
+    /// The band to show: the wide one, or with one replicate the narrow one.
+    #[must_use]
+    pub fn shown(&self) -> Estimate {
+        self.wide.unwrap_or(self.narrow)
+    }
+}
+
+/// Outside of this distance from 0 and 1 the wide band is symmetric; nearer it is made on the logit scale.
+const EDGE: f64 = 0.1;
+
+fn wide(mean: f64, sampling: f64, training: f64, k: usize, level: f64) -> (Form, Estimate) {
+    let total = sampling + training;
+    let tail = 0.5 + 0.5 * level;
+    let (form, quantile) = if training > 0.0 {
+        let least = (k - 1) as f64;
+        let df = (total * total * least / (training * training)).max(least);
+        (Form::Student { df }, student_quantile(tail, df))
+    } else {
+        (Form::Normal, normal_quantile(tail))
+    };
+    let half = quantile * total.sqrt();
+    let inside = mean > 0.0 && mean < 1.0;
+    let (lo, hi) = if inside && !(EDGE..=1.0 - EDGE).contains(&mean) {
+        // The delta method: a step of the logit is a step of the mean over its slope p (1 - p).
+        let (centre, half) = ((mean / (1.0 - mean)).ln(), half / (mean * (1.0 - mean)));
+        let back = |z: f64| 1.0 / (1.0 + (-z).exp());
+        (back(centre - half), back(centre + half))
+    } else {
+        (mean - half, mean + half)
+    };
+    (form, Estimate { mean, lo: lo.clamp(0.0, 1.0), hi: hi.clamp(0.0, 1.0) })
+}
+
+fn average(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// With n - 1 in the denominator.
+fn variance(values: &[f64]) -> f64 {
+    let mean = average(values);
+    values.iter().map(|v| (v - mean) * (v - mean)).sum::<f64>() / (values.len() as f64 - 1.0)
+}
+
+/// Below so many expected successes or failures the bootstrap has seen too few of them to know their spread.
+pub const FEW: f64 = 15.0;
+
+/// The exact bound below which no band of the mean of `n` values in [0, 1] should be narrow, if it needs one: where all
+/// values are equal (a resample then shows no spread at all), or where the mean is so near 0 or 1 that fewer than [`FEW`]
+/// values' worth is on one side. Clopper and Pearson's interval with `n * mean` successes: of all values in [0, 1] with this
+/// mean, zeros and ones spread most.
+#[must_use]
+pub fn exact_floor(mean: f64, n: usize, constant: bool, level: f64) -> Option<Estimate> {
+    let size = n as f64;
+    let few = size * mean.min(1.0 - mean) < FEW;
+    if n == 0 || !(0.0..=1.0).contains(&mean) || !(constant || few) {
+        return None;
+    }
+    let (successes, tail) = (size * mean, 0.5 * (1.0 - level));
+    let lo = if mean > 0.0 { beta_quantile(tail, successes, size - successes + 1.0) } else { 0.0 };
+    let hi = if mean < 1.0 { beta_quantile(1.0 - tail, successes + 1.0, size - successes) } else { 1.0 };
+    Some(Estimate { mean, lo: lo.min(mean), hi: hi.max(mean) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Three replicates, four resamples: every part by hand.
+    #[test]
+    fn the_parts_by_hand() {
+        let theta = [0.4, 0.5, 0.6];
+        let draws = [0.40, 0.50, 0.60, 0.42, 0.50, 0.58, 0.38, 0.50, 0.62, 0.44, 0.54, 0.64];
+        let b = Bands::new(&theta, &draws, 0.95).unwrap();
+        let parts = b.parts.unwrap();
+        // Means .5 .5 .5 .54; deviations of the outer replicates ∓.1 ∓.08 ∓.12 ∓.1, none of the middle one.
+        let sampling = 4.0 * 0.01 * 0.01 * (3.0 + 9.0) / 4.0 / 3.0;
+        let interaction = 2.0 * (0.02f64 * 0.02 * 2.0 / 3.0) / 2.0;
+        assert!((parts.sampling - sampling).abs() < 1e-12, "{parts:?}");
+        assert!((parts.interaction - interaction).abs() < 1e-12, "{parts:?}");
+        assert!((parts.training - (0.01 - interaction)).abs() < 1e-12, "{parts:?}");
+        let share = parts.training / 3.0;
+        let total = parts.sampling + share;
+        let df = (total * total * 2.0 / (share * share)).max(2.0);
+        assert_eq!(b.form, Some(Form::Student { df }));
+        let half = student_quantile(0.975, df) * total.sqrt();
+        let wide = b.wide.unwrap();
+        assert!((wide.hi - (0.5 + half).min(1.0)).abs() < 1e-12 && (wide.mean - 0.5).abs() < 1e-15);
+        assert_eq!((b.range, b.replicates), ([0.4, 0.6], 3));
+    }
+
+    #[test]
+    fn one_replicate_has_no_wide_band() {
+        let b = Bands::new(&[0.3], &[0.2, 0.3, 0.4], 0.9).unwrap();
+        assert_eq!((b.wide, b.form, b.parts), (None, None, None));
+        assert_eq!(b.shown(), b.narrow);
+        assert!(Bands::new(&[], &[], 0.9).is_none() && Bands::new(&[f64::NAN], &[0.1], 0.9).is_none());
+    }
+
+    /// Replicates that differ no more than sampling makes them: the normal quantile, and df at least K - 1 otherwise.
+    #[test]
+    fn without_variance_of_training_the_form_is_normal() {
+        let b = Bands::new(&[0.5, 0.5], &[0.4, 0.6, 0.6, 0.4, 0.5, 0.5], 0.95).unwrap();
+        assert_eq!(b.form, Some(Form::Normal));
+        let far = Bands::new(&[0.2, 0.8], &[0.2, 0.8, 0.2, 0.8], 0.95).unwrap();
+        assert_eq!(far.form, Some(Form::Student { df: 1.0 }));
+        assert_eq!(far.wide.map(|w| (w.lo, w.hi)), Some((0.0, 1.0)));
+    }
+
+    #[test]
+    fn floors_at_the_edges_only() {
+        assert_eq!(exact_floor(0.5, 256, false, 0.95), None);
+        let all = exact_floor(1.0, 256, true, 0.95).unwrap();
+        assert!((all.lo - 0.025f64.powf(1.0 / 256.0)).abs() < 1e-12 && all.hi == 1.0);
+        let exact = super::super::intervals::clopper_pearson(3, 256, 0.95);
+        let same = exact_floor(3.0 / 256.0, 256, false, 0.95).unwrap();
+        assert!((same.lo - exact.lo).abs() < 1e-12 && (same.hi - exact.hi).abs() < 1e-12);
+        assert!(
+            exact_floor(0.3, 256, true, 0.95).is_some() && exact_floor(f64::NAN, 9, true, 0.95).is_none()
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn bands_hold_the_mean_and_stay_in_range(
+            theta in proptest::collection::vec(0.0f64..=1.0, 2..6),
+            noise in proptest::collection::vec(-0.1f64..0.1, 40),
+            level in 0.5f64..0.99,
+        ) {
+            let draws: Vec<f64> = noise.iter().flat_map(|e| theta.iter().map(move |t| (t + e).clamp(0.0, 1.0))).collect();
+            let b = Bands::new(&theta, &draws, level).unwrap();
+            let wide = b.wide.unwrap();
+            prop_assert!(wide.lo <= wide.mean + 1e-9 && wide.mean <= wide.hi + 1e-9);
+            prop_assert!(wide.lo >= 0.0 && wide.hi <= 1.0 && b.range[0] <= b.range[1]);
+            let wider = b.floored(Some(Estimate { mean: 0.5, lo: 0.0, hi: 1.0 }));
+            prop_assert!(wider.narrow.lo == 0.0 && wider.wide.unwrap().hi == 1.0);
+        }
+    }
+}

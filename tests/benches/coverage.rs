@@ -1,0 +1,286 @@
+//! Whether the bands hold what they promise: coverage by simulation, and what an assessment and its replicates cost.
+//!
+//! `cargo bench --bench coverage`. Prints one line a figure; nothing is asserted. Each row simulates a lab many times over:
+//! K trained replicates, n test examples of which a sixth has the other property, logistic scores with an effect of the
+//! example, of the training and of both. The narrow band should hold what *these* replicates would say of infinitely many
+//! examples, the wide one what infinitely many replicates would say, each with the level's frequency (.95).
+
+use std::time::Instant;
+
+use probity::base::NoPulse;
+use probity::lab::interventions::assess::{Assessment, assess};
+use probity::lab::interventions::score::{ExampleScores, reliability};
+use probity::lab::interventions::table::{Judged, Sweep};
+use probity::probe::grid::search;
+use probity::probe::{Grid, Job, Matrix, Oracle, Split, TrainingData, train_all};
+use probity::stats::Purpose;
+use probity::stats::bootstrap::Resamples;
+use probity::stats::halves::Halves;
+use probity::stats::replicates::Bands;
+use probity::stats::rng::{stream, unit};
+use probity::stats::special::normal_quantile;
+
+const LEVEL: f64 = 0.95;
+const ROUNDS: usize = 400;
+const RESAMPLES: usize = 400;
+/// Points of the numerical integrals.
+const POINTS: usize = 201;
+
+/// A population of examples and trainings.
+struct World {
+    name: &'static str,
+    n: usize,
+    replicates: usize,
+    /// Logit of a usual completeness and selectivity.
+    centre: [f64; 2],
+    /// Standard deviations on the logit scale: of examples, of trainings, of the two together.
+    spread: [f64; 3],
+}
+
+const WORLDS: [World; 9] = [
+    World { name: "middle, K 5", n: 1200, replicates: 5, centre: [0.0, 0.5], spread: [1.5, 0.3, 0.5] },
+    World { name: "middle, K 2", n: 1200, replicates: 2, centre: [0.0, 0.5], spread: [1.5, 0.3, 0.5] },
+    World { name: "few examples, K 5", n: 256, replicates: 5, centre: [0.0, 0.5], spread: [1.5, 0.3, 0.5] },
+    World { name: "saturated, K 5", n: 600, replicates: 5, centre: [2.0, 1.0], spread: [8.0, 1.0, 3.0] },
+    World {
+        name: "training is nothing, K 5",
+        n: 600,
+        replicates: 5,
+        centre: [0.0, 1.0],
+        spread: [2.0, 0.0, 1.0],
+    },
+    World {
+        name: "training is most, K 5",
+        n: 600,
+        replicates: 5,
+        centre: [0.5, 0.5],
+        spread: [1.0, 1.5, 0.5],
+    },
+    World {
+        name: "training is most, K 10",
+        n: 600,
+        replicates: 10,
+        centre: [0.5, 0.5],
+        spread: [1.0, 1.5, 0.5],
+    },
+    World { name: "near the ends, K 5", n: 600, replicates: 5, centre: [-4.0, 4.0], spread: [2.0, 0.6, 0.5] },
+    World { name: "at the ends, K 5", n: 256, replicates: 5, centre: [-14.0, 14.0], spread: [5.0, 1.0, 1.0] },
+];
+
+fn main() {
+    println!("world | statistic | true | narrow covers | width | wide covers | width | n");
+    for world in &WORLDS {
+        coverage(world);
+    }
+    optimum();
+    cost();
+    training();
+}
+
+fn logistic(z: f64) -> f64 {
+    1.0 / (1.0 + (-z).exp())
+}
+
+/// The mean of `f` over a normal variable with this standard deviation.
+fn expected(deviation: f64, f: impl Fn(f64) -> f64) -> f64 {
+    let at = |i: usize| normal_quantile((i as f64 + 0.5) / POINTS as f64);
+    (0..POINTS).map(|i| f(deviation * at(i))).sum::<f64>() / POINTS as f64
+}
+
+/// Examples of which every sixth has a value of the other property.
+fn labels(n: usize) -> Vec<Option<usize>> {
+    (0..n).map(|i| (i % 6 == 0).then_some(i / 6 % 2)).collect()
+}
+
+fn assessed(judged: &[Vec<Judged>], values: &[f64], seed: u64, resamples: usize) -> Assessment {
+    let other = labels(judged[0][0].right.len());
+    let strata: Vec<usize> = other.iter().map(|o| o.unwrap_or(2)).collect();
+    let halves = Halves::new(&strata, 20, seed);
+    let resamples = Resamples::new(other.len(), resamples, seed);
+    let sweep = Sweep { values, judged, other: &other, classes: 2 };
+    assess(&sweep, &resamples, &halves, LEVEL).expect("replicates, strengths and examples")
+}
+
+/// How often a band held its truth, and its mean half-width.
+#[derive(Default)]
+struct Tally {
+    held: usize,
+    width: f64,
+}
+
+impl Tally {
+    fn add(&mut self, lo: f64, hi: f64, truth: f64) {
+        self.held += usize::from(lo <= truth && truth <= hi);
+        self.width += 0.5 * (hi - lo) / ROUNDS as f64;
+    }
+
+    fn share(&self) -> f64 {
+        self.held as f64 / ROUNDS as f64
+    }
+}
+
+fn coverage(world: &World) {
+    let other = labels(world.n);
+    let [examples, training, both] = world.spread;
+    let inner = examples.hypot(both);
+    // What a replicate with this effect of training would say of all examples.
+    let said = |which: usize, effect: f64| expected(inner, |z| logistic(world.centre[which] + effect + z));
+    let over = |which: usize| expected(training, |u| said(which, u));
+    let by_training: Vec<f64> =
+        (0..POINTS).map(|i| said(1, training * normal_quantile((i as f64 + 0.5) / POINTS as f64))).collect();
+    let mean_r = |c: f64| by_training.iter().map(|s| reliability(c, *s)).sum::<f64>() / POINTS as f64;
+    let truths = [over(0), over(1), expected(training, |u| mean_r(said(0, u)))];
+    let mut tallies: [[Tally; 2]; 3] = Default::default();
+    let mut rng = stream(1, world.name);
+    let mut normal = || normal_quantile(unit(&mut rng).clamp(1e-12, 1.0 - 1e-12));
+    for round in 0..ROUNDS {
+        let shared: Vec<[f64; 2]> = (0..world.n).map(|_| [normal(), normal()]).collect();
+        let effects: Vec<[f64; 2]> =
+            (0..world.replicates).map(|_| [training * normal(), training * normal()]).collect();
+        let mut score = |which: usize, k: usize, i: usize| {
+            logistic(world.centre[which] + effects[k][which] + examples * shared[i][which] + both * normal())
+        };
+        let judged: Vec<Vec<Judged>> = (0..world.replicates)
+            .map(|k| {
+                let completeness = (0..world.n).map(|i| score(0, k, i)).collect();
+                let selectivity = (0..world.n).map(|i| other[i].map(|_| score(1, k, i))).collect();
+                let right = other.iter().map(|o| o.map(|_| 1.0)).collect();
+                vec![Judged { scores: ExampleScores { completeness, selectivity }, right }]
+            })
+            .collect();
+        let got = assessed(&judged, &[1.0], round as u64, RESAMPLES);
+        let strength = &got.strengths[0];
+        let mean = |f: &dyn Fn(&[f64; 2]) -> f64| effects.iter().map(f).sum::<f64>() / effects.len() as f64;
+        let here = [
+            mean(&|e| said(0, e[0])),
+            mean(&|e| said(1, e[1])),
+            mean(&|e| reliability(said(0, e[0]), said(1, e[1]))),
+        ];
+        let bands = [Some(strength.completeness), strength.selectivity, strength.reliability];
+        for (i, band) in bands.iter().enumerate() {
+            let Some(Bands { narrow, wide: Some(wide), .. }) = band else { continue };
+            tallies[i][0].add(narrow.lo, narrow.hi, here[i]);
+            tallies[i][1].add(wide.lo, wide.hi, truths[i]);
+        }
+    }
+    for (i, letter) in ["C", "S", "R"].into_iter().enumerate() {
+        let [narrow, wide] = &tallies[i];
+        println!(
+            "{} | {letter} | {:.4} | {:.3} | {:.4} | {:.3} | {:.4} | {ROUNDS}",
+            world.name,
+            truths[i],
+            narrow.share(),
+            narrow.width,
+            wide.share(),
+            wide.width
+        );
+    }
+}
+
+/// Strengths that differ by chance only: what the two ways report where the truth is known.
+fn optimum() {
+    let (n, k, m) = (600, 5, 29);
+    let other = labels(n);
+    let values: Vec<f64> = (0..m).map(|i| i as f64).collect();
+    let mut rng = stream(2, "optimum");
+    let (mut honest, mut paper) = (Tally::default(), Tally::default());
+    let (mut means, mut truth) = ([0.0; 2], 0.0);
+    for round in 0..ROUNDS {
+        let judged: Vec<Vec<Judged>> = (0..k)
+            .map(|_| {
+                let mut one = || {
+                    let completeness = (0..n).map(|_| f64::from(u8::from(unit(&mut rng) < 0.5))).collect();
+                    let selectivity =
+                        (0..n).map(|i| other[i].map(|_| f64::from(u8::from(unit(&mut rng) < 0.7)))).collect();
+                    let right = other.iter().map(|o| o.map(|_| 1.0)).collect();
+                    Judged { scores: ExampleScores { completeness, selectivity }, right }
+                };
+                (0..m).map(|_| one()).collect()
+            })
+            .collect();
+        let got = assessed(&judged, &values, round as u64, 100);
+        truth = reliability(0.5, 0.7);
+        if let (Ok(optimum), Some(best)) = (&got.optimum, &got.paper) {
+            for (i, (tally, bands)) in
+                [(&mut honest, &optimum.reliability), (&mut paper, &best.reliability)].into_iter().enumerate()
+            {
+                let shown = bands.shown();
+                tally.add(shown.lo, shown.hi, truth);
+                means[i] += shown.mean / ROUNDS as f64;
+            }
+        }
+    }
+    println!("optimum of 29 equal strengths | way | true | mean | covers | width | n");
+    for (way, mean, tally) in [("halves", means[0], &honest), ("paper", means[1], &paper)] {
+        println!(
+            "optimum | {way} | {truth:.4} | {mean:.4} | {:.3} | {:.4} | {ROUNDS}",
+            tally.share(),
+            tally.width
+        );
+    }
+}
+
+/// Seconds for one method under one oracle at the size of the default experiment.
+fn cost() {
+    let (n, k, m) = (2_400, 5, 33);
+    let other = labels(n);
+    let values: Vec<f64> = (0..m).map(|i| i as f64).collect();
+    let mut rng = stream(3, "cost");
+    let judged: Vec<Vec<Judged>> = (0..k)
+        .map(|_| {
+            let mut one = || Judged {
+                scores: ExampleScores {
+                    completeness: (0..n).map(|_| unit(&mut rng)).collect(),
+                    selectivity: (0..n).map(|i| other[i].map(|_| unit(&mut rng))).collect(),
+                },
+                right: other.iter().map(|o| o.map(|_| 1.0)).collect(),
+            };
+            (0..m).map(|_| one()).collect()
+        })
+        .collect();
+    let begun = Instant::now();
+    let rounds = 3;
+    for round in 0..rounds {
+        std::hint::black_box(assessed(&judged, &values, round, 1_000));
+    }
+    let seconds = begun.elapsed().as_secs_f64() / f64::from(rounds as u32);
+    println!("assessing {k} replicates x {m} strengths x {n} examples, 1000 resamples | {seconds:.3} s");
+}
+
+/// Seconds for the search of the small grid, recipe by recipe, and for five replicates of what it chose.
+fn training() {
+    let (n, d) = (6_000, 160);
+    let mut rng = stream(4, "training");
+    let mut normal = || normal_quantile(unit(&mut rng).clamp(1e-12, 1.0 - 1e-12));
+    let values: Vec<f32> = (0..n * d).map(|_| normal() as f32).collect();
+    let x = Matrix::from_vec(n, d, values).expect("n x d values");
+    // Mostly a direction, partly a product, and noise: accuracies around .9.
+    let label = |r: &[f32], e: f64| f64::from(r[0] + 0.6 * r[1] * r[2]) + 0.25 * e > 0.0;
+    let noise: Vec<f64> = (0..n).map(|_| normal()).collect();
+    let y: Vec<Option<usize>> =
+        x.iter_rows().zip(noise).map(|(r, e)| Some(usize::from(label(r, e)))).collect();
+    let split = Split::new(n, 1).expect("examples enough");
+    let data = TrainingData::<Oracle>::new(split.oracle(), &x, &y, 2).expect("labelled data");
+    let begun = Instant::now();
+    let purpose = Purpose::new(1, "bench", "mlp");
+    let probe = search(&data, &Grid::small(), purpose.clone(), &mut NoPulse, &mut |trial| {
+        let best = trial.run.correct.iter().max().copied().unwrap_or(0);
+        let at = begun.elapsed().as_secs_f64();
+        println!(
+            "{} | {} steps | best {best} of {} | done at {at:.2} s",
+            trial.recipe.describe(),
+            trial.run.steps(),
+            trial.run.examples
+        );
+    })
+    .expect("a probe");
+    println!("small grid, {} rows of {d} | {:.3} s", data.train().len(), begun.elapsed().as_secs_f64());
+    let (Some(chosen), rivals) = (probe.standing(), probe.rivals().len()) else { return };
+    let recipe = &chosen.trial.recipe;
+    println!("chosen {} at validation {}, {rivals} rivals", recipe.describe(), chosen.epoch);
+    let begun = Instant::now();
+    let jobs: Vec<Job> =
+        (1..=5).map(|k| Job::new(&data, recipe, probe.replicate_steps(), &purpose.replicate(k))).collect();
+    train_all(&jobs, &mut NoPulse, &mut |_, _| {}).expect("nobody stops it");
+    println!("five replicates | {:.3} s", begun.elapsed().as_secs_f64());
+}
