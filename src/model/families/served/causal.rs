@@ -371,8 +371,9 @@ fn phi3_fields(file: &ConfigFile) -> Result<Phi3> {
     if let Some(long) = &f.rope_scaling {
         let name: String = long.r#type.chars().take(40).collect::<String>().escape_debug().to_string();
         file.only(long.r#type == "longrope", &format!("rotary scaling '{name}'"))?;
-        let whole = long.short_factor.len() == rotated / 2 && long.short_factor.iter().all(|v| *v > 0.0);
-        file.only(whole, "a short_factor that is not one positive number for each pair of dimensions")?;
+        let whole = |list: &[f32]| list.len() == rotated / 2 && list.iter().all(|v| *v > 0.0);
+        let sound = whole(&long.short_factor) && whole(&long.long_factor);
+        file.only(sound, "factors that are not one positive number for each pair of dimensions")?;
         let original = f.original_max_position_embeddings;
         file.only(original.is_some_and(|n| n > 1), "longrope without original_max_position_embeddings")?;
     }

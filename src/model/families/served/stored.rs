@@ -70,11 +70,6 @@ impl<'a> Stored<'a> {
         &self.device
     }
 
-    /// Whether the checkpoint has a tensor.
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.weights.contains(name)
-    }
-
     /// What a constructor of the library is given.
     pub(super) fn builder(&self, rules: Rules) -> VarBuilder<'_> {
         let view = View { stored: self, rules };
