@@ -178,6 +178,7 @@ fn network(arch: &Arch) -> String {
     match arch.network {
         Network::Transformer => "transformer".into(),
         Network::Table => "word vectors: a table, no blocks".into(),
+        Network::LogitsOnly(_) => format!("run by candle-transformers; {}", arch.serves()),
         Network::BiLstm => {
             format!("bidirectional LSTM, 2 x {} over words of {}", arch.hidden / 2, arch.embedding.width)
         }

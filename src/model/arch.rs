@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::hook::HookPoint;
+use super::offers::LogitsOnly;
 
 /// One architecture, completely.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,6 +65,8 @@ pub enum Network {
     Table,
     /// Bidirectional LSTMs (InferSent): D = 2 H, both directions side by side. E may differ from D.
     BiLstm,
+    /// Run by candle-transformers: nothing but logits can be had. See [`families::served`](super::families::served).
+    LogitsOnly(LogitsOnly),
 }
 
 /// The input side.
@@ -261,9 +264,13 @@ impl List {
 const LARGEST: usize = 1 << 24;
 
 impl Arch {
-    /// Every parameter of this architecture, in a fixed order: shapes for loading, roles for training.
+    /// Every parameter of this architecture, in a fixed order: shapes for loading, roles for training. None for a family
+    /// that is run by its logits only: its library asks for its own.
     pub fn parameters(&self) -> Vec<Parameter> {
         let mut list = List(Vec::new());
+        if matches!(self.network, Network::LogitsOnly(_)) {
+            return list.0;
+        }
         let (d, e) = (self.hidden, self.embedding.width);
         list.push("embed.tokens.weight".into(), vec![self.vocab, e], Role::Weight);
         if let Positions::Learned { offset, .. } = self.positions {
@@ -373,14 +380,17 @@ impl Arch {
 
     /// Number of scalar parameters.
     pub fn parameter_count(&self) -> usize {
+        if let Network::LogitsOnly(about) = self.network {
+            return usize::try_from(about.parameters).unwrap_or(usize::MAX);
+        }
         self.parameters().iter().map(|p| p.shape.iter().product::<usize>()).sum()
     }
 
     /// `masked-LM`, `causal-LM`: what a missing head is called.
     pub fn head_kind(&self) -> &'static str {
         match (self.network, self.attention.causal) {
-            (Network::Transformer, true) => "causal-LM",
-            (Network::Transformer, false) => "masked-LM",
+            (Network::Transformer | Network::LogitsOnly(_), true) => "causal-LM",
+            (Network::Transformer | Network::LogitsOnly(_), false) => "masked-LM",
             (Network::Table | Network::BiLstm, _) => "language-model",
         }
     }
@@ -439,7 +449,7 @@ impl Arch {
             Network::BiLstm if !self.hidden.is_multiple_of(2) => {
                 return Err(format!("{} does not split into two directions", self.hidden));
             }
-            Network::Table | Network::BiLstm => {}
+            Network::Table | Network::BiLstm | Network::LogitsOnly(_) => {}
         }
         if !self.heads.is_multiple_of(self.kv_heads) {
             return Err(format!("{} heads cannot share {} key/value heads", self.heads, self.kv_heads));
@@ -454,7 +464,8 @@ impl Arch {
         if let Some(second) = self.decoder {
             let plain =
                 self.place == Place::Post && !self.embedding.projection && self.kv_heads == self.heads;
-            if !plain || second.layers > 4096 || self.heads * self.head_dim != self.hidden {
+            let ours = self.network == Network::Transformer;
+            if second.layers > 4096 || (ours && (!plain || self.heads * self.head_dim != self.hidden)) {
                 return Err("a decoder of this kind is not supported".into());
             }
             if second.layers == 0 || second.intermediate == 0 || second.intermediate > LARGEST {
@@ -475,7 +486,7 @@ impl Arch {
         }
         if let Positions::Rotary { fraction, theta } = self.positions {
             let sound = fraction > 0.0 && fraction <= 1.0 && theta > 0.0 && theta.is_finite();
-            if !sound || !self.rotated().is_multiple_of(2) || self.rotated() == 0 {
+            if !sound || self.rotated() == 0 || self.rotated() > self.head_dim {
                 return Err(format!("rotary positions with share {fraction} and base {theta}"));
             }
         }
@@ -485,8 +496,15 @@ impl Arch {
         Ok(())
     }
 
-    /// Number of rotated dimensions of a head (0 without rotary positions).
+    /// Number of rotated dimensions of a head (0 without rotary positions). An odd share takes one more, as in transformers:
+    /// it makes one frequency for every second dimension and doubles them.
     pub fn rotated(&self) -> usize {
+        self.rotary_share().next_multiple_of(2)
+    }
+
+    /// The share of a head that the frequencies are spread over: base^(-2 i / share). One less than [`Arch::rotated`]
+    /// where it is odd.
+    pub fn rotary_share(&self) -> usize {
         match self.positions {
             Positions::Rotary { fraction, .. } => (self.head_dim as f64 * fraction) as usize,
             _ => 0,

@@ -1,7 +1,8 @@
 //! Sentences side by side: token ids padded on the right.
 
-use super::arch::Arch;
+use super::arch::{Arch, Network};
 use super::error::{ModelError, Result};
+use super::offers::Limit;
 
 /// B rows of token ids, padded on the right to the longest, T.
 ///
@@ -169,8 +170,14 @@ impl Batch {
 
     fn check_rows(&self, arch: &Arch) -> Result<()> {
         for (row, &len) in self.lengths.iter().enumerate() {
-            if len > arch.max_positions {
-                return Err(ModelError::TooLong { row, len, max: arch.max_positions });
+            let max = arch.max_positions;
+            if len > max {
+                return Err(match arch.network {
+                    Network::LogitsOnly(about) if about.limit != Limit::Positions => {
+                        ModelError::BeyondLimit { row, len, max, why: about.limit.reason() }
+                    }
+                    _ => ModelError::TooLong { row, len, max },
+                });
             }
         }
         if let Some(i) = self.ids.iter().position(|&id| id as usize >= arch.vocab) {

@@ -26,12 +26,17 @@ macro_rules! builtins {
         }),*]
     };
     (@file $name:literal, $file:literal) => {
-        include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/models/", $name, "/", $file))
+        {
+            static FILE: &[u8] =
+                include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/models/", $name, "/", $file));
+            FILE
+        }
     };
 }
 
-/// The gallery, in the order of the picker. To add a model: its folder, and its name here.
-pub const BUILTINS: &[Builtin] = builtins![
+/// The gallery, in the order of the picker. To add a model: its folder, and its name here. A `static`, because every use
+/// of a `const` may bring a copy of the files into the program.
+pub static BUILTINS: &[Builtin] = builtins![
     "bert-mini",
     "roberta-mini",
     "gpt2-mini",

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::hook::HookPoint;
+use super::offers::Offer;
 use crate::base::Cancelled;
 
 /// Every failure of loading or running a model.
@@ -89,6 +90,30 @@ pub enum ModelError {
         model: String,
         /// `masked-LM` or `causal-LM`.
         kind: &'static str,
+    },
+    /// Something was asked of a model of a kind that has no such thing to give.
+    #[error(
+        "{model}: no {what}: {serves}; take a model that offers them (`probity models` lists what each serves)"
+    )]
+    NotOffered {
+        /// The model's name.
+        model: String,
+        /// What was asked for.
+        what: Offer,
+        /// What the model serves.
+        serves: &'static str,
+    },
+    /// A row is longer than the length up to which a family that is run by its logits agrees with its reference.
+    #[error("sentence {row} has {len} tokens; this model is offered up to {max} tokens: {why}; shorten it")]
+    BeyondLimit {
+        /// Row in the batch, from 0.
+        row: usize,
+        /// Its number of tokens.
+        len: usize,
+        /// The limit.
+        max: usize,
+        /// What is different beyond it.
+        why: &'static str,
     },
     /// A row has more tokens than the model has positions.
     #[error("sentence {row} has {len} tokens, the model takes {max}; shorten it")]

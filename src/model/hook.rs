@@ -57,6 +57,7 @@ impl HookPoint {
     /// Whether this architecture passes through the point.
     pub fn exists_in(self, arch: &Arch) -> bool {
         match self {
+            _ if matches!(arch.network, Network::LogitsOnly(_)) => false,
             HookPoint::Embed => true,
             HookPoint::ResidPost(l) if arch.network == Network::BiLstm => l < arch.layers,
             _ if arch.network != Network::Transformer => false,

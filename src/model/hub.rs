@@ -1,4 +1,9 @@
 //! Hub ids through the standard cache: what is complete there is used without the network.
+//!
+//! hf-hub gives the layout of the cache, the addresses and the form of the hub's answers. Of its own remains here:
+//! offline resolution, because hf-hub has no offline switch and does not say which file is missing; the settings, because
+//! it reads only `HF_HOME` and `HF_ENDPOINT`; the transfer ([`fetch`], [`http`]), because it can be neither stopped nor
+//! timed nor checked there.
 
 mod fetch;
 mod http;
@@ -28,7 +33,7 @@ const WANTED: [&str; 10] = [
 ];
 
 /// The settings that the ecosystem reads from the environment.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Settings {
     /// Folder of the cache: `HF_HUB_CACHE`, else `HUGGINGFACE_HUB_CACHE`, else `$HF_HOME/hub`, else
     /// `$XDG_CACHE_HOME/huggingface/hub`, else `~/.cache/huggingface/hub`.
@@ -83,6 +88,16 @@ pub struct Cached {
     pub revision: String,
     /// The snapshot's folder.
     pub dir: PathBuf,
+}
+
+impl std::fmt::Debug for Settings {
+    /// Neither the token nor the address, which may hold a password.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings")
+            .field("cache", &self.cache)
+            .field("offline", &self.offline)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Settings {

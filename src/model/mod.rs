@@ -22,6 +22,7 @@ pub mod exec;
 pub mod families;
 pub mod hook;
 pub mod hub;
+pub mod offers;
 pub mod params;
 pub mod plan;
 pub mod sentence;
@@ -47,6 +48,7 @@ pub use self::dtype::Dtype;
 pub use self::error::{ModelError, Result};
 pub use self::exec::Executor;
 pub use self::hook::HookPoint;
+pub use self::offers::{LogitsOnly, Offer};
 pub use self::params::Params;
 pub use self::plan::{Capture, Edit, EditKind, Gradient, LogitsAt, Plan, Scalar, Sites, Start, Target};
 pub use self::sentence::{PoolOver, Pooler, Pooling, Readout};
@@ -55,6 +57,7 @@ pub use self::tokenizer::{Encoding, Special, Tokenizer};
 pub use self::trace::Trace;
 
 use self::arch::Network;
+use self::exec::logits::LogitsExecutor;
 use self::families::{ConfigFile, bilstm};
 use self::hub::OnTransfer;
 use self::source::Files;
@@ -70,6 +73,7 @@ pub struct Model {
     pooling: Option<Pooling>,
     pooler: Option<Pooler>,
     card: Option<Value>,
+    ignored: Vec<String>,
     hash: String,
 }
 
@@ -123,18 +127,27 @@ impl Model {
         hash.update(config.as_bytes());
         hash.update(tokenizer.as_ref().map_or([0; 32], Tokenizer::digest));
         given.hash_into(&mut hash);
-        let params = Params::read_rest(&mut arch, family, &weights, given)?;
-        let pooler = Pooler::read(&arch, family, &weights)?;
+        let served = matches!(arch.network, Network::LogitsOnly(_));
+        let (executor, pooler, ignored): (Box<dyn Executor>, _, _) = if served {
+            let (executor, ignored) = LogitsExecutor::open(&file, &arch, &weights, (device, dtype))?;
+            (Box::new(executor), None, ignored)
+        } else {
+            let params = Params::read_rest(&mut arch, family, &weights, given)?;
+            let ignored = family.ignored(&arch, &weights);
+            let pooler = Pooler::read(&arch, family, &weights)?;
+            (exec::open(&arch, params, device, dtype)?, pooler, ignored)
+        };
         drop(weights);
         let card = files.text("card.json")?.and_then(|t| serde_json::from_str(&t).ok());
         Ok(Model {
             name: source.to_string(),
-            executor: exec::open(&arch, params, device, dtype)?,
+            executor,
             arch,
             tokenizer,
             pooling: sentence::pooling(&files)?,
             pooler,
             card,
+            ignored,
             hash: identity(hash, dtype),
         })
     }
@@ -198,6 +211,7 @@ impl Model {
             pooling: None,
             pooler: None,
             card: None,
+            ignored: Vec::new(),
             hash: identity(hash, dtype),
         })
     }
@@ -276,6 +290,18 @@ impl Model {
     /// `card.json`, where there is one.
     pub fn card(&self) -> Option<&Value> {
         self.card.as_ref()
+    }
+
+    /// Stored tensors that belong to the family and that the configuration has no place for (more blocks in the weights
+    /// than in `config.json`, say), in one sentence; none where there are none. Such a model runs, but is not the one that
+    /// was saved.
+    pub fn ignored(&self) -> Option<String> {
+        let first = self.ignored.first()?;
+        Some(format!(
+            "{} stored tensors are not used ('{}' is the first): config.json describes a smaller network than the weights",
+            self.ignored.len(),
+            crate::base::text::shortened(first, 80)
+        ))
     }
 
     /// SHA-256 in hexadecimal over weights, configuration and tokenizer, and over the dtype unless that is f32: the

@@ -5,6 +5,7 @@ use super::array::Array;
 use super::batch::Batch;
 use super::error::{ModelError, Result};
 use super::hook::HookPoint;
+use super::offers::{self, Offer};
 
 /// One request. The empty plan reads nothing; only what is asked for is computed and kept, and no block above the last
 /// one needed runs.
@@ -240,6 +241,9 @@ impl Plan {
     /// [`ModelError::Plan`] with the offending part; [`ModelError::NoHead`] when logits are asked of a model without
     /// one (`name` is the model's).
     pub fn check(&self, name: &str, arch: &Arch, batch: &Batch) -> Result<()> {
+        if matches!(arch.network, Network::LogitsOnly(_)) {
+            self.asks_for_logits_alone(name, arch)?;
+        }
         let check = Check { name, arch, batch, first: self.first_block(), embeds: self.embeds() };
         check.start(&self.start)?;
         for c in &self.captures {
@@ -255,6 +259,20 @@ impl Plan {
         }
         self.edits.iter().try_for_each(|e| check.edit(e))?;
         self.gradient.iter().try_for_each(|g| check.gradient(g))
+    }
+
+    /// Refuses what only a network with open blocks can give.
+    fn asks_for_logits_alone(&self, name: &str, arch: &Arch) -> Result<()> {
+        if self.gradient.is_some() {
+            offers::require(name, arch, Offer::Gradients)?;
+        }
+        if self.captures.iter().any(|c| c.at.is_pattern()) {
+            offers::require(name, arch, Offer::Attention)?;
+        }
+        if self.start != Start::Tokens || !self.captures.is_empty() || !self.edits.is_empty() {
+            offers::require(name, arch, Offer::Hidden)?;
+        }
+        Ok(())
     }
 
     /// Whether the embedding layer runs.

@@ -157,7 +157,7 @@ impl Model {
     pub fn sentence_pooling(&self) -> Pooling {
         self.pooling.unwrap_or(Pooling::plain(match self.arch.network {
             Network::BiLstm => PoolOver::Max,
-            Network::Transformer | Network::Table => PoolOver::Mean,
+            Network::Transformer | Network::Table | Network::LogitsOnly(_) => PoolOver::Mean,
         }))
     }
 

@@ -74,6 +74,7 @@ impl Tokenizer {
     /// [`ModelError::Config`] if the text is no tokenizer.
     pub fn from_json(file: &str, text: &[u8], extras: Extras<'_>) -> Result<Tokenizer> {
         let wrong = |what: String| ModelError::Config { file: file.to_owned(), what };
+        bounds::check(text).map_err(wrong)?;
         let mut inner = guarded(|| tokenizers::Tokenizer::from_bytes(text))
             .map_err(|e| wrong(format!("no tokenizer: {}", e.escape_debug())))?;
         inner.with_padding(None);
@@ -357,7 +358,8 @@ impl Special {
             named.or_else(|| common.iter().find_map(|t| inner.token_to_id(t)))
         };
         Ok(Special {
-            mask: role("mask_token", &["[MASK]", "<mask>"]),
+            // T5's first sentinel stands for what is left out, too.
+            mask: role("mask_token", &["[MASK]", "<mask>", "<extra_id_0>"]),
             cls: role("cls_token", &["[CLS]", "<s>"]),
             sep: role("sep_token", &["[SEP]", "</s>"]),
             pad: role("pad_token", &["[PAD]", "<pad>"]),
@@ -368,6 +370,7 @@ impl Special {
     }
 }
 
+mod bounds;
 #[cfg(test)]
 mod tests;
 mod words;

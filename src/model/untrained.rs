@@ -52,6 +52,10 @@ pub(super) fn load(
     on: &mut OnTransfer<'_>,
 ) -> Result<Model> {
     let trained = Model::load_with(of, (Device::Cpu, Dtype::F32), on)?;
+    if matches!(trained.arch.network, Network::LogitsOnly(_)) {
+        let what = format!("no untrained twin: {}", trained.arch.serves());
+        return Err(ModelError::Config { file: name, what });
+    }
     let sd = initializer_range(of)?;
     let Model { arch, tokenizer, pooling, pooler, .. } = trained;
     let params = initial(&arch, seed, sd);

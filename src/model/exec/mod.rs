@@ -1,4 +1,5 @@
-//! Executors run an architecture description. All of them answer the same [`Plan`] with the same [`Trace`].
+//! Executors run an architecture description. All of them answer the same [`Plan`] with the same [`Trace`]; one of them
+//! ([`logits`]) gives logits only.
 
 #[cfg(test)]
 mod agreement;
@@ -6,6 +7,7 @@ pub mod candle;
 pub mod cpu;
 #[cfg(test)]
 mod halves;
+pub mod logits;
 pub mod lstm;
 #[cfg(test)]
 mod tests;
@@ -18,7 +20,7 @@ use super::arch::{Arch, Network};
 use super::batch::Batch;
 use super::device::Device;
 use super::dtype::Dtype;
-use super::error::Result;
+use super::error::{ModelError, Result};
 use super::params::Params;
 use super::plan::Plan;
 use super::trace::Trace;
@@ -53,6 +55,11 @@ pub trait Executor: Send + Sync {
 /// [`Device`](super::ModelError::Device), [`Compute`](super::ModelError::Compute) (memory),
 /// [`MissingTensor`](super::ModelError::MissingTensor), [`Weights`](super::ModelError::Weights) (beyond the dtype's range).
 pub fn open(arch: &Arch, params: Params, device: Device, dtype: Dtype) -> Result<Box<dyn Executor>> {
+    if let Network::LogitsOnly(_) = arch.network {
+        // Its parameters have no canonical names: only files can be opened ([`logits::LogitsExecutor`]).
+        let what = format!("'{}' can only be loaded from the files of a checkpoint", arch.family);
+        return Err(ModelError::Config { file: "parameters".into(), what });
+    }
     if arch.network == Network::BiLstm {
         return Ok(Box::new(LstmExecutor::new(arch, params, dtype)?));
     }

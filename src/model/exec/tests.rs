@@ -370,3 +370,30 @@ fn an_encoder_decoder_reads_its_own_decoder_rows() {
     let refused = plain.forward(&short, &Plan::default().logits_at(Sites::All));
     assert!(matches!(refused, Err(ModelError::Plan(_))), "a model without decoder refuses its rows");
 }
+
+/// GPT-NeoX with heads of 10 of which a share of .5 is rotated: transformers makes the frequencies base^0, base^(-2/5)
+/// and base^(-4/5) and rotates six dimensions by them.
+#[test]
+fn an_odd_share_of_rotated_dimensions_is_rotated_as_in_transformers() {
+    use crate::model::arch::{Arch, Embedding, Positions};
+    use crate::model::testing::params;
+    use crate::model::{Batch, Device};
+    let neox = archs().into_iter().find(|a| a.family == "gpt_neox").unwrap();
+    let odd = Arch { hidden: 20, head_dim: 10, embedding: Embedding::plain(20), ..neox };
+    odd.validate().unwrap();
+    assert_eq!((odd.rotated(), odd.rotary_share()), (6, 5));
+    let open =
+        |arch: &Arch, device| Model::from_params("odd", arch.clone(), params(arch, 4), None, device).unwrap();
+    let b = batch(&[5, 2], 9);
+    let logits = |m: &Model, b: &Batch| {
+        m.forward(b, &Plan::default().logits_at(Sites::per_row(&b.last_positions()))).unwrap().logits.unwrap()
+    };
+    let ours = logits(&open(&odd, Device::Cpu), &b);
+    assert!(distance(&ours, &logits(&open(&odd, Device::CandleCpu), &b)) < 1e-4);
+    // Six of ten with frequencies of their own are something else.
+    let even = Arch { positions: Positions::Rotary { theta: 100.0, fraction: 0.6 }, ..odd.clone() };
+    assert!(distance(&ours, &logits(&open(&even, Device::Cpu), &b)) > 1e-4);
+    let whole = Arch { head_dim: 5, hidden: 10, embedding: Embedding::plain(10), ..even };
+    let whole = Arch { positions: Positions::Rotary { theta: 100.0, fraction: 1.0 }, ..whole };
+    assert!(whole.validate().is_err(), "there is no sixth dimension to rotate");
+}

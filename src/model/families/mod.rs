@@ -1,6 +1,6 @@
 //! Families: each file reads a `config.json` into an [`Arch`] and says how its checkpoints name things.
 //!
-//! To add one: a file with a `FAMILY`, and its line in [`FAMILIES`].
+//! To add one: a file with a `FAMILY`, and its line in [`FAMILIES`]; or, for logits alone, one in [`served`].
 
 mod albert;
 mod bart;
@@ -14,6 +14,9 @@ mod gpt_neox;
 mod llama;
 mod roberta;
 mod rotary;
+pub mod served;
+
+use std::collections::BTreeSet;
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -21,8 +24,9 @@ use serde_json::Value;
 use super::arch::{Activation, Arch};
 use super::error::{ModelError, Result};
 use super::params::{Layout, Location, Rows};
+use super::weights::Checkpoint;
 
-/// Every family that can be loaded.
+/// Every family whose blocks can be read, changed and differentiated; those of [`served`] give logits only.
 pub const FAMILIES: &[Family] = &[
     bert::FAMILY,
     roberta::FAMILY,
@@ -92,6 +96,28 @@ impl Family {
         Location { names, layout: entry.2 }
     }
 
+    /// Stored tensors of this family that an architecture has no place for: more blocks than `config.json` says, biases
+    /// that it denies. Other things that files hold beside a model (poolers, buffers, tied copies) do not count.
+    pub fn ignored(&self, arch: &Arch, weights: &Checkpoint) -> Vec<String> {
+        let mut used = BTreeSet::new();
+        let mut numbered = BTreeSet::new();
+        for p in arch.parameters() {
+            used.extend(self.locate(&p.name).names);
+        }
+        for entry in self.names.iter().flat_map(|t| t.iter()).filter(|e| e.0.contains("{l}")) {
+            numbered.extend(entry.1.iter().map(|stored| stored.to_string()));
+        }
+        let unused = |name: &&str| {
+            let Some((stem, "weight" | "bias")) = name.rsplit_once('.') else { return false };
+            let prefixes = self.prefixes.iter().chain([&""]);
+            let of_a_block = prefixes
+                .filter_map(|p| stem.strip_prefix(p))
+                .any(|rest| numbered.contains(&unnumbered(rest)));
+            of_a_block && !used.contains(*name)
+        };
+        weights.names().filter(unused).map(str::to_owned).collect()
+    }
+
     /// The family that wrote an [`Arch`].
     ///
     /// # Errors
@@ -111,18 +137,34 @@ fn split_layer(name: &str) -> (String, String) {
     (String::new(), name.to_owned())
 }
 
+/// `layer.3.output.dense` to `layer.{l}.output.dense`: the first part that is a number.
+fn unnumbered(stem: &str) -> String {
+    let mut seen = false;
+    let part = |p: &str| {
+        let number = !seen && !p.is_empty() && p.bytes().all(|b| b.is_ascii_digit());
+        seen |= number;
+        if number { "{l}".to_owned() } else { p.to_owned() }
+    };
+    stem.split('.').map(part).collect::<Vec<_>>().join(".")
+}
+
 fn old_norm_name(name: &str) -> Option<String> {
     let stem = name.strip_suffix("LayerNorm.weight").map(|s| (s, "gamma"));
     let (stem, kind) = stem.or_else(|| name.strip_suffix("LayerNorm.bias").map(|s| (s, "beta")))?;
     Some(format!("{stem}LayerNorm.{kind}"))
 }
 
+/// Every family: those with open blocks first, then those that are run by their logits.
+fn all() -> impl Iterator<Item = &'static Family> {
+    FAMILIES.iter().chain(served::SERVED.iter().map(|s| &s.family))
+}
+
 fn find(model_type: &str) -> Option<&'static Family> {
-    FAMILIES.iter().find(|f| f.model_types.contains(&model_type))
+    all().find(|f| f.model_types.contains(&model_type))
 }
 
 fn unknown(file: &str, found: &str) -> ModelError {
-    let known: Vec<&str> = FAMILIES.iter().flat_map(|f| f.model_types).copied().collect();
+    let known: Vec<&str> = all().flat_map(|f| f.model_types).copied().collect();
     ModelError::UnknownArchitecture {
         file: file.to_owned(),
         found: found.chars().take(80).collect::<String>().escape_debug().to_string(),

@@ -1,10 +1,14 @@
 //! Downloading a model: what the hub has of it, file by file, resumed where a connection broke, checked by its hash.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
 
-use serde::Deserialize;
+use hf_hub::api::RepoInfo;
+use hf_hub::{Repo, RepoType};
 use sha2::{Digest, Sha256};
 use ureq::http::{HeaderMap, Response, StatusCode, header};
 
@@ -19,20 +23,11 @@ use crate::base::files::hex;
 /// Largest list of a model's files that is read.
 const LARGEST_LIST: u64 = 16 << 20;
 
+/// How often a request that has not been answered looks whether it is still wanted.
+const LOOK: Duration = Duration::from_millis(500);
+
 /// Room that a download leaves free.
 const SPARE: u64 = 64 << 20;
-
-/// What the hub says of a model at a revision.
-#[derive(Deserialize)]
-struct Info {
-    sha: String,
-    siblings: Vec<Sibling>,
-}
-
-#[derive(Deserialize)]
-struct Sibling {
-    rfilename: String,
-}
 
 /// What the hub says of a file.
 struct About {
@@ -46,6 +41,8 @@ struct Fetch<'a, 'b> {
     client: Client,
     store: Store,
     commit: String,
+    /// Which file has which content name, and how long it is.
+    seen: BTreeMap<String, (String, Option<u64>)>,
     on: &'a mut OnTransfer<'b>,
 }
 
@@ -60,7 +57,7 @@ pub(super) fn fetch(
     let client = Client::new(settings).map_err(failed)?;
     let store = Store::new(&settings.cache, id);
     fs::create_dir_all(&store.root).map_err(ModelError::io(&store.root))?;
-    let mut fetch = Fetch { id, client, store, commit: String::new(), on };
+    let mut fetch = Fetch { id, client, store, commit: String::new(), seen: BTreeMap::new(), on };
     let info = fetch.info(revision)?;
     if !is_plain(&info.sha) {
         return Err(failed("the server names a commit that is none".into()));
@@ -105,14 +102,25 @@ impl Fetch<'_, '_> {
         Ok((self.on)(&Transfer { model: self.id, file, step, done, total })?)
     }
 
-    fn info(&mut self, revision: &str) -> Result<Info> {
-        let path = format!("/api/models/{}/revision/{}", self.id, revision.replace('/', "%2F"));
-        let body = self.patiently("its list of files", |client| {
-            let response = client.get(&path, 0)?;
-            let mut text = Vec::new();
-            let mut reader = response.into_body().into_reader().take(LARGEST_LIST + 1);
-            reader.read_to_end(&mut text).map_err(|e| Failure::Passing(said(&e)))?;
-            Ok(text)
+    fn info(&mut self, revision: &str) -> Result<RepoInfo> {
+        let repo = Repo::with_revision(self.id.to_owned(), RepoType::Model, revision.to_owned());
+        let path = format!("/api/{}", repo.api_url());
+        let body = self.patiently("its list of files", move |client| {
+            let (begun, whole) = (Instant::now(), client.patience.silence * 2);
+            let mut reader = client.get(&path, 0)?.into_body().into_reader().take(LARGEST_LIST + 1);
+            let (mut text, mut buffer) = (Vec::new(), [0; 1 << 14]);
+            // A server that sends a byte now and then keeps every limit of a single read.
+            loop {
+                match reader.read(&mut buffer) {
+                    Ok(0) => return Ok(text),
+                    Ok(n) => text.extend_from_slice(&buffer[..n]),
+                    Err(e) => return Err(Failure::Passing(said(&e))),
+                }
+                if begun.elapsed() > whole {
+                    let come = text.len();
+                    return Err(Failure::Away(format!("only {come} bytes came in {} s", whole.as_secs())));
+                }
+            }
         })?;
         if body.len() as u64 > LARGEST_LIST {
             return Err(self.failed(format!("its list of files is longer than {LARGEST_LIST} bytes")));
@@ -122,19 +130,44 @@ impl Fetch<'_, '_> {
         })
     }
 
+    /// Asks on a thread of its own, so that a server that says nothing cannot keep the user from stopping; a thread that
+    /// is left behind ends with its own time limits.
+    fn aside<T: Send + 'static>(
+        &mut self,
+        (file, step, done, total): (&str, Step, u64, Option<u64>),
+        ask: impl FnOnce(&Client) -> std::result::Result<T, Failure> + Send + 'static,
+    ) -> Result<std::result::Result<T, Failure>> {
+        let (client, (send, answer)) = (self.client.clone(), channel());
+        std::thread::spawn(move || send.send(ask(&client)));
+        loop {
+            match answer.recv_timeout(LOOK) {
+                Ok(answer) => return Ok(answer),
+                Err(RecvTimeoutError::Timeout) => self.tell(file, step, done, total)?,
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Ok(Err(Failure::Final("the request ended without an answer".into())));
+                }
+            }
+        }
+    }
+
     /// Repeats a request while that may help.
-    fn patiently<T>(
+    fn patiently<T: Send + 'static>(
         &mut self,
         file: &str,
-        mut ask: impl FnMut(&Client) -> std::result::Result<T, Failure>,
+        ask: impl Fn(&Client) -> std::result::Result<T, Failure> + Clone + Send + 'static,
     ) -> Result<T> {
         let patience = self.client.patience;
+        let begun = Instant::now();
         let mut attempt = 0;
         loop {
             self.tell(file, Step::Asking, 0, None)?;
-            match ask(&self.client) {
+            match self.aside((file, Step::Asking, 0, None), ask.clone())? {
                 Ok(value) => return Ok(value),
-                Err(Failure::Passing(_)) if attempt + 1 < patience.tries => attempt += 1,
+                Err(Failure::Passing(_))
+                    if attempt + 1 < patience.tries && begun.elapsed() < patience.silence =>
+                {
+                    attempt += 1;
+                }
                 Err(failure) => return Err(self.explain(file, failure)),
             }
             std::thread::sleep(patience.pause * (1 << (attempt - 1).min(6)));
@@ -143,7 +176,7 @@ impl Fetch<'_, '_> {
 
     /// A failure in words that say what to do.
     fn explain(&self, file: &str, failure: Failure) -> ModelError {
-        self.failed(match failure {
+        let what = match failure {
             Failure::Passing(what) | Failure::Away(what) => format!(
                 "cannot fetch {file}: {what}; check the network and HF_ENDPOINT (with HF_HUB_OFFLINE=1 only the cache \
                  is used), then run it again: what has arrived is kept"
@@ -165,14 +198,31 @@ impl Fetch<'_, '_> {
                 self.client.base()
             ),
             Failure::Status(status) => format!("cannot fetch {file}: the server answers {status}"),
+        };
+        self.failed(match self.client.withheld {
+            Some(why) => format!("{what} ({why})"),
+            None => what,
         })
     }
 
     /// Brings one file into the snapshot.
     fn file(&mut self, file: &str) -> Result<()> {
         let path = format!("/{}/resolve/{}/{file}", self.id, self.commit);
-        let headers = self.patiently(file, |client| client.describe(&path))?;
+        let asked = path.clone();
+        let headers = self.patiently(file, move |client| client.describe(&asked))?;
         let about = describe(&headers).map_err(|what| self.failed(format!("{file}: {what}")))?;
+        // Equal contents have equal names and lengths; anything else under one name cannot be told apart.
+        let twin = self.seen.insert(about.etag.clone(), (file.to_owned(), about.size));
+        if let Some((other, size)) =
+            twin.filter(|(other, size)| other != file && (size.is_none() || *size != about.size))
+        {
+            let lengths = [size, about.size].map(|n| n.map_or("unknown".into(), |n| format!("{n} bytes")));
+            return Err(self.failed(format!(
+                "the server gives {file} and {other} one version (ETag) and other lengths ({}, {}), so that their \
+                 contents cannot be told apart; check HF_ENDPOINT",
+                lengths[1], lengths[0]
+            )));
+        }
         let blob = self.store.blob(&about.etag);
         let whole = |blob: &Path| fs::metadata(blob).is_ok_and(|m| about.size.is_none_or(|s| m.len() == s));
         if !whole(&blob) {
@@ -243,7 +293,7 @@ impl Fetch<'_, '_> {
     fn receive(&mut self, file: &str, path: &str, about: &About, out: &mut File, at: &Path) -> Result<()> {
         let io = |e| ModelError::Io { path: at.to_owned(), source: e };
         let patience = self.client.patience;
-        let mut idle = 0;
+        let (mut idle, mut last) = (0, Instant::now());
         loop {
             let mut have = out.seek(SeekFrom::End(0)).map_err(io)?;
             if about.size.is_some_and(|s| have > s) {
@@ -254,7 +304,9 @@ impl Fetch<'_, '_> {
             if about.size == Some(have) {
                 return Ok(());
             }
-            let failure = match self.client.get(path, have) {
+            let asked = path.to_owned();
+            let now = (file, Step::Fetching, have, about.size);
+            let failure = match self.aside(now, move |client| client.get(&asked, have))? {
                 Ok(response) => match begin(&response, have) {
                     Ok(from) => {
                         out.set_len(from).map_err(io)?;
@@ -262,7 +314,9 @@ impl Fetch<'_, '_> {
                         match self.copy(file, about, response, out, at, from)? {
                             None => return Ok(()),
                             Some((failure, arrived)) => {
-                                idle = if arrived { 0 } else { idle };
+                                if arrived {
+                                    (idle, last) = (0, Instant::now());
+                                }
                                 failure
                             }
                         }
@@ -275,7 +329,8 @@ impl Fetch<'_, '_> {
                 Err(failure) => failure,
             };
             idle += 1;
-            if !matches!(failure, Failure::Passing(_)) || idle >= patience.tries {
+            let silent = last.elapsed() >= patience.silence;
+            if !matches!(failure, Failure::Passing(_)) || idle >= patience.tries || silent {
                 return Err(self.explain(file, failure));
             }
             std::thread::sleep(patience.pause * (1 << (idle - 1).min(6)));

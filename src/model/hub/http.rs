@@ -1,4 +1,7 @@
 //! Requests to a hub: redirects by hand, so that the token never reaches another host; time limits; errors in words.
+//!
+//! hf-hub's own requests are not used: they have no time limits, cannot be stopped, stop the program at an odd redirect
+//! (`expect`, `unwrap`), make the server's ETag a path unchecked, write as many bytes as come, and check no hash.
 
 use std::time::Duration;
 
@@ -19,6 +22,8 @@ pub struct Patience {
     pub connect: Duration,
     /// Without a single byte from the server.
     pub idle: Duration,
+    /// In all without a single byte, over several attempts; a list of files must have come whole in twice that.
+    pub silence: Duration,
     /// Attempts in a row that brought nothing.
     pub tries: u32,
     /// Before the second attempt; each further one waits twice as long.
@@ -28,7 +33,8 @@ pub struct Patience {
 impl Default for Patience {
     fn default() -> Patience {
         let seconds = Duration::from_secs;
-        Patience { connect: seconds(15), idle: seconds(30), tries: 4, pause: seconds(1) }
+        let silence = seconds(30);
+        Patience { connect: seconds(15), idle: silence, silence, tries: 4, pause: seconds(1) }
     }
 }
 
@@ -46,11 +52,16 @@ pub enum Failure {
 }
 
 /// A client of one hub.
+#[derive(Clone)]
 pub struct Client {
     agent: Agent,
     endpoint: Uri,
     base: String,
+    /// The same for messages.
+    shown: String,
     token: Option<String>,
+    /// The token stays here: see [`Settings::token_withheld`].
+    pub withheld: Option<&'static str>,
     /// See [`Patience`].
     pub patience: Patience,
 }
@@ -62,7 +73,8 @@ impl Client {
     /// One sentence where HF_ENDPOINT or the token cannot be used.
     pub fn new(settings: &Settings) -> Result<Client, String> {
         let base = settings.endpoint.as_deref().unwrap_or(ENDPOINT).trim_end_matches('/').to_owned();
-        let wrong = || format!("HF_ENDPOINT is no http address: {}", base.escape_debug());
+        let shown = without_password(&base);
+        let wrong = || format!("HF_ENDPOINT is no http address: {}", shown.escape_debug());
         let endpoint: Uri = base.parse().map_err(|_| wrong())?;
         let host = endpoint.host().map(str::to_owned).ok_or_else(wrong)?;
         if !matches!(endpoint.scheme_str(), Some("http" | "https")) {
@@ -85,15 +97,17 @@ impl Client {
             .timeout_per_read(Some(patience.idle))
             .timeout_per_write(Some(patience.idle));
         // A proxy of the environment is not asked for what is on this machine.
-        if host == "localhost" || host == "[::1]" || host.starts_with("127.") {
+        if is_here(&host) {
             config = config.proxy(None);
         }
-        Ok(Client { agent: config.build().into(), endpoint, base, token: settings.token.clone(), patience })
+        let withheld = settings.token_withheld();
+        let token = settings.token.clone().filter(|_| withheld.is_none());
+        Ok(Client { agent: config.build().into(), endpoint, base, shown, token, withheld, patience })
     }
 
-    /// The hub's address.
+    /// The hub's address for messages: without user and password.
     pub fn base(&self) -> &str {
-        &self.base
+        &self.shown
     }
 
     /// Reads what stands at a path of the hub, from byte `from` on; any success or 416 comes back.
@@ -162,9 +176,9 @@ impl Client {
             ureq::Error::Io(e) if e.kind() == std::io::ErrorKind::ConnectionRefused => {
                 "connection refused".into()
             }
-            e => e.to_string(),
+            e => e.to_string().replace(&self.base, &self.shown),
         };
-        let what = format!("{} cannot be reached: {}", self.base, why.escape_debug());
+        let what = format!("{} cannot be reached: {}", self.shown, why.escape_debug());
         match e {
             ureq::Error::HostNotFound => Failure::Away(what),
             ureq::Error::Io(e) if e.kind() == std::io::ErrorKind::ConnectionRefused => Failure::Away(what),
@@ -173,6 +187,37 @@ impl Client {
             }
             _ => Failure::Passing(what),
         }
+    }
+}
+
+/// An address without the user and the password that may stand in it, also where it is none.
+fn without_password(address: &str) -> String {
+    let (scheme, rest) = address.split_once("://").map_or(("", address), |(s, r)| (s, r));
+    let host_ends = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    // A password with a slash in it ends the host too early: then the last sign counts.
+    let at = rest[..host_ends].rfind('@').or_else(|| rest.rfind('@'));
+    let kept = at.map_or(rest, |at| &rest[at + 1..]);
+    if address.contains("://") { format!("{scheme}://{kept}") } else { kept.to_owned() }
+}
+
+/// Whether a host is this machine.
+fn is_here(host: &str) -> bool {
+    let name = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost")
+        || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+impl Settings {
+    /// Why the token is not sent, if it is not: whoever listens on the way to a hub without encryption would have it.
+    #[must_use]
+    pub fn token_withheld(&self) -> Option<&'static str> {
+        self.token.as_ref()?;
+        let endpoint: Uri = self.endpoint.as_deref()?.trim_end_matches('/').parse().ok()?;
+        let open = endpoint.scheme_str() == Some("http") && !endpoint.host().is_some_and(is_here);
+        open.then_some(
+            "the token is not sent: HF_ENDPOINT is plain http to another machine, where anybody on the way could read \
+             it; use https",
+        )
     }
 }
 

@@ -39,6 +39,8 @@ pub struct Reply {
     pub length: Option<u64>,
     /// Nothing is sent, and the connection stays open.
     pub hang: bool,
+    /// A blank now and then, for ever.
+    pub drip: bool,
     /// The connection stays open after what is sent.
     pub stall: bool,
 }
@@ -114,6 +116,9 @@ fn serve(mut stream: TcpStream, log: &Mutex<Vec<Request>>, answer: &dyn Fn(&Requ
         let _ = stream.write_all(&reply.body);
     }
     let _ = stream.flush();
+    while reply.drip && stream.write_all(b" ").and_then(|()| stream.flush()).is_ok() {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
     if reply.stall && request.method != "HEAD" {
         std::thread::sleep(std::time::Duration::from_secs(600));
     }

@@ -1,10 +1,17 @@
 //! Writing the standard cache: `blobs/{etag}`, `snapshots/{commit}/file` as relative links, `refs/{revision}`, locks.
 //!
+//! Where things lie is hf-hub's word ([`hf_hub::CacheRepo`]). Written here is what it has no way to do or does otherwise:
+//! an unfinished blob under the name that Python's client gives it (hf-hub's `.part` is resumed by nobody else), a lock
+//! that is waited for and told of (hf-hub gives up after 5 s), links and references beside and renamed (hf-hub cuts a
+//! reference off before it writes it, so that a killed process leaves half of one).
+//!
 //! Two processes may fetch the same model: whoever holds a blob's lock writes `{etag}.incomplete` and renames it when it
 //! is whole; the other waits and finds it done. Links and references are written beside and renamed.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
+
+use hf_hub::{Cache, CacheRepo, Repo};
 
 use super::super::error::{ModelError, Result};
 use super::super::weights::write_whole;
@@ -14,28 +21,30 @@ pub struct Store {
     /// `models--organisation--name`.
     pub root: PathBuf,
     locks: PathBuf,
+    repo: CacheRepo,
 }
 
 impl Store {
     /// The folders of `id` under the cache folder.
     pub fn new(cache: &Path, id: &str) -> Store {
         let name = folder_name(id);
-        Store { root: cache.join(&name), locks: cache.join(".locks").join(name) }
+        let repo = Cache::new(cache.to_owned()).model(id.to_owned());
+        Store { root: cache.join(&name), locks: cache.join(".locks").join(name), repo }
     }
 
     /// The whole file of a content.
     pub fn blob(&self, etag: &str) -> PathBuf {
-        self.root.join("blobs").join(etag)
+        self.repo.blob_path(etag)
     }
 
     /// What has arrived of a content so far.
     pub fn incomplete(&self, etag: &str) -> PathBuf {
-        self.root.join("blobs").join(format!("{etag}.incomplete"))
+        self.repo.blob_path(&format!("{etag}.incomplete"))
     }
 
     /// The folder of a commit.
     pub fn snapshot(&self, commit: &str) -> PathBuf {
-        self.root.join("snapshots").join(commit)
+        self.repo.pointer_path(commit)
     }
 
     /// Takes the lock of a content; `wait` is called every tenth of a second while another process has it. The lock is
@@ -96,7 +105,7 @@ impl Store {
 
 /// `models--organisation--name`.
 pub fn folder_name(id: &str) -> String {
-    format!("models--{}", id.replace('/', "--"))
+    Repo::model(id.to_owned()).folder_name()
 }
 
 /// Content names become file names, so only plain ones are taken.

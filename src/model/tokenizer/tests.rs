@@ -105,3 +105,54 @@ fn a_tokenizer_larger_than_the_vocabulary_is_refused() {
     let e = t.check_fits(11);
     assert!(matches!(e, Err(ModelError::TokenizerTooLarge { largest: 11, vocab: 11, .. })), "{e:?}");
 }
+
+/// A word-level tokenizer with other parts put in.
+fn recipe(parts: serde_json::Value) -> std::result::Result<Tokenizer, String> {
+    let mut file = serde_json::json!({
+        "version": "1.0", "added_tokens": [], "normalizer": null, "pre_tokenizer": {"type": "Whitespace"},
+        "post_processor": null, "decoder": null,
+        "model": {"type": "WordLevel", "vocab": {"a": 0, "b": 1, "[UNK]": 2}, "unk_token": "[UNK]"},
+    });
+    for (key, value) in parts.as_object().unwrap() {
+        file[key] = value.clone();
+    }
+    let made = Tokenizer::from_json("tokenizer.json", file.to_string().as_bytes(), Extras::default());
+    made.map_err(|e| e.to_string())
+}
+
+#[test]
+fn replacements_that_double_a_text_again_and_again_are_refused() {
+    let replace = |find: serde_json::Value, by: &str| serde_json::json!({"type": "Replace", "pattern": find, "content": by});
+    let double = || replace(serde_json::json!({"String": "a"}), "aa");
+    let steps: Vec<_> = (0..40).map(|_| double()).collect();
+    for part in ["normalizer", "decoder"] {
+        let list = if part == "normalizer" { "normalizers" } else { "decoders" };
+        let nested = serde_json::json!({"type": "Sequence", list: [{"type": "Sequence", list: steps}]});
+        let said = recipe(serde_json::json!({part: nested})).err().unwrap();
+        assert!(said.contains(part) && said.contains("1.1e12 times longer"), "{said}");
+    }
+    let every = replace(serde_json::json!({"Regex": ""}), &"x".repeat(1000));
+    assert!(recipe(serde_json::json!({"normalizer": every})).is_err());
+    // What real files do: a mark for blanks, quotes, shorter forms.
+    let blank = replace(serde_json::json!({"String": " "}), "\u{2581}");
+    let shorter = replace(serde_json::json!({"Regex": " {2,}"}), " ");
+    let real = serde_json::json!({"type": "Sequence", "normalizers": [blank, shorter]});
+    assert!(recipe(serde_json::json!({"normalizer": real})).is_ok());
+}
+
+#[test]
+fn a_frame_of_a_hundred_thousand_tokens_is_refused() {
+    let token = serde_json::json!({"SpecialToken": {"id": "a", "type_id": 0}});
+    let text = serde_json::json!({"Sequence": {"id": "A", "type_id": 0}});
+    let frame = |single: Vec<serde_json::Value>, ids: usize| {
+        let tokens = serde_json::json!({"a": {"id": "a", "ids": vec![0; ids], "tokens": vec!["a"; ids]}});
+        serde_json::json!({"post_processor": {
+            "type": "TemplateProcessing", "single": single, "pair": [text], "special_tokens": tokens}})
+    };
+    let said = recipe(frame([vec![token.clone(); 100_000], vec![text.clone()]].concat(), 1)).err().unwrap();
+    assert!(said.contains("100002 tokens around a text"), "{said}");
+    assert!(recipe(frame(vec![token.clone(), text.clone()], 100_000)).is_err(), "one token of many ids");
+    let said = recipe(frame(vec![text.clone(); 5000], 1)).err().unwrap();
+    assert!(said.contains("repeats a text"), "{said}");
+    assert!(recipe(frame(vec![token.clone(), text.clone(), token], 1)).is_ok());
+}

@@ -61,7 +61,7 @@ impl CandleExecutor {
 }
 
 /// Opens a device.
-pub(super) fn open_device(device: Device) -> Result<candle_core::Device> {
+pub(in crate::model::exec) fn open_device(device: Device) -> Result<candle_core::Device> {
     let refuse = |what: String| Err(ModelError::Device { device: device.to_string(), what });
     match device {
         Device::Cpu | Device::CandleCpu => Ok(candle_core::Device::Cpu),

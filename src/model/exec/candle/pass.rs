@@ -253,7 +253,8 @@ impl Network {
         let rotation = match a.positions {
             Positions::Rotary { theta, .. } => {
                 let half = a.rotated() / 2;
-                let angle = |i: usize| (i / half) as f64 * theta.powf(-((i % half) as f64) / half as f64);
+                let share = a.rotary_share() as f64;
+                let angle = |i: usize| (i / half) as f64 * theta.powf(-2.0 * (i % half) as f64 / share);
                 let table = |f: fn(f64) -> f64| -> Result<Tensor> {
                     let values: Vec<f32> = (0..t * half).map(|i| f(angle(i)) as f32).collect();
                     Ok(Tensor::from_vec(values, (t, half), &self.device)?.to_dtype(self.dtype)?)

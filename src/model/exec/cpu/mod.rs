@@ -77,7 +77,7 @@ impl CpuExecutor {
         let enough = held.as_ref().filter(|a| a.positions() >= positions);
         let angles = match enough {
             Some(a) => Arc::clone(a),
-            None => Arc::new(Angles::new(theta, self.arch.rotated() / 2, positions.next_power_of_two())),
+            None => Arc::new(Angles::new(theta, self.arch.rotary_share(), positions.next_power_of_two())),
         };
         *held = Some(Arc::clone(&angles));
         Some(angles)

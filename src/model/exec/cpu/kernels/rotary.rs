@@ -13,10 +13,11 @@ pub struct Angles {
 }
 
 impl Angles {
-    /// The first `positions` positions for `2 half` rotated dimensions and frequencies theta^(-i / half).
+    /// The first `positions` positions for frequencies theta^(-2 i / share); an odd share rotates one dimension more.
     #[must_use]
-    pub fn new(theta: f64, half: usize, positions: usize) -> Angles {
-        let angle = |p: usize, i: usize| p as f64 * theta.powf(-(i as f64) / half as f64);
+    pub fn new(theta: f64, share: usize, positions: usize) -> Angles {
+        let half = share.div_ceil(2);
+        let angle = |p: usize, i: usize| p as f64 * theta.powf(-2.0 * i as f64 / share as f64);
         let mut table = Vec::with_capacity(positions * 2 * half);
         for p in 0..positions {
             table.extend((0..half).map(|i| angle(p, i).cos() as f32));
@@ -104,7 +105,7 @@ mod tests {
     #[test]
     fn turns_by_the_angle_and_back() {
         for (half, dim) in [(1, 2), (3, 8), (20, 40), (16, 32)] {
-            let angles = Angles::new(100.0, half, 9);
+            let angles = Angles::new(100.0, 2 * half, 9);
             assert_eq!(angles.positions(), 9);
             let heads = Heads { from: 3, count: 2, dim };
             let ld = 3 + 2 * dim + 1;

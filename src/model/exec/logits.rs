@@ -1,0 +1,172 @@
+//! The executor of families that candle-transformers runs: logits at positions, and nothing else.
+//!
+//! Texts of one length run together and unpadded, because not every network of the library takes a mask. Whatever else a
+//! plan asks for has been refused before ([`Plan::check`]).
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use super::Executor;
+use super::candle::open_device;
+use crate::model::arch::Arch;
+use crate::model::array::Array;
+use crate::model::batch::Batch;
+use crate::model::device::Device;
+use crate::model::dtype::Dtype;
+use crate::model::error::{ModelError, Result};
+use crate::model::families::ConfigFile;
+use crate::model::families::served::{self, LogitsNet, Stored, Texts};
+use crate::model::plan::{Plan, Sites};
+use crate::model::trace::Trace;
+use crate::model::weights::Checkpoint;
+
+/// Tokens that run together at most, padding excluded.
+const GROUP_TOKENS: usize = 2048;
+
+/// A network of candle-transformers.
+pub struct LogitsExecutor {
+    /// Decoders keep what they have read in themselves, so one pass at a time.
+    net: Mutex<Box<dyn LogitsNet>>,
+    arch: Arch,
+    device: candle_core::Device,
+}
+
+/// Rows that run together: of one length (and one length of the decoder's input), asked at the same positions.
+type Groups = BTreeMap<(usize, Option<usize>, Vec<usize>), Vec<usize>>;
+
+impl LogitsExecutor {
+    /// Builds the network that a configuration names; also gives the names of blocks' tensors that it ignores.
+    ///
+    /// # Errors
+    /// [`ModelError::Device`] for any dtype but f32; [`ModelError::MissingTensor`], [`ModelError::Weights`],
+    /// [`ModelError::Config`].
+    pub fn open(
+        file: &ConfigFile,
+        arch: &Arch,
+        weights: &Checkpoint,
+        (device, dtype): (Device, Dtype),
+    ) -> Result<(LogitsExecutor, Vec<String>)> {
+        if dtype != Dtype::F32 {
+            let what = "families that are run by their logits run in f32 only; leave the dtype away".into();
+            return Err(ModelError::Device { device: format!("{device} {dtype}"), what });
+        }
+        let device = open_device(device)?;
+        let family = served::find(file.model_type()).ok_or_else(|| ModelError::Config {
+            file: weights.label(),
+            what: format!("'{}' is not run by its logits", arch.family),
+        })?;
+        let stored = Stored::new(weights, &arch.family, &device);
+        let net = (family.open)(file, &stored)?;
+        let ignored = stored.ignored();
+        Ok((LogitsExecutor { net: Mutex::new(net), arch: arch.clone(), device }, ignored))
+    }
+
+    /// Runs groups and hands in each answer: `(row, position, logits)`.
+    fn each(
+        &self,
+        batch: &Batch,
+        wanted: &BTreeMap<usize, Vec<usize>>,
+        mut answer: impl FnMut(usize, usize, &[f32]),
+    ) -> Result<()> {
+        let own =
+            self.arch.decoder.filter(|_| std::ptr::from_ref(batch.output()) != std::ptr::from_ref(batch));
+        let second = batch.output();
+        let mut groups: Groups = BTreeMap::new();
+        for (&row, at) in wanted {
+            let decoder = own.map(|_| second.lengths()[row]);
+            groups.entry((batch.lengths()[row], decoder, at.clone())).or_default().push(row);
+        }
+        let mut net = self.net.lock().unwrap_or_else(PoisonError::into_inner);
+        for ((len, decoder, at), rows) in groups {
+            for rows in rows.chunks((GROUP_TOKENS / len.max(1)).max(1)) {
+                let of = |b: &'_ Batch, n: usize| -> Vec<Vec<u32>> {
+                    rows.iter().map(|&r| b.ids()[r * b.len()..r * b.len() + n].to_vec()).collect()
+                };
+                let (first, second) = (of(batch, len), decoder.map(|n| of(second, n)));
+                let texts = Texts {
+                    ids: first.iter().map(Vec::as_slice).collect(),
+                    decoder: second.as_ref().map(|rows| rows.iter().map(Vec::as_slice).collect()),
+                };
+                let logits: Vec<f32> = net.logits(&texts, &at)?.flatten_all()?.to_vec1()?;
+                if let Some(v) = logits.iter().find(|v| !v.is_finite()) {
+                    return Err(ModelError::Compute(format!("'{}' gives a logit of {v}", self.arch.family)));
+                }
+                for (i, values) in logits.chunks(self.arch.vocab).enumerate() {
+                    answer(rows[i / at.len()], at[i % at.len()], values);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Executor for LogitsExecutor {
+    fn run(&self, batch: &Batch, plan: &Plan) -> Result<Trace> {
+        let Some(asked) = &plan.logits else { return Ok(Trace::default()) };
+        let side = batch.output();
+        let sites: Vec<(usize, usize)> = match &asked.sites {
+            Sites::At(list) => list.clone(),
+            Sites::All => {
+                (0..side.rows()).flat_map(|r| (0..side.lengths()[r]).map(move |t| (r, t))).collect()
+            }
+        };
+        let mut wanted: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for &(row, t) in &sites {
+            wanted.entry(row).or_default().push(t);
+        }
+        for at in wanted.values_mut() {
+            at.sort_unstable();
+            at.dedup();
+        }
+        let width = asked.vocab.as_ref().map_or(self.arch.vocab, Vec::len);
+        let (shape, place): (_, BTreeMap<(usize, usize), Vec<usize>>) = match &asked.sites {
+            // Padding is not computed and reads as zero.
+            Sites::All => {
+                let t = side.len();
+                (vec![side.rows(), t, width], sites.iter().map(|&(b, i)| ((b, i), vec![b * t + i])).collect())
+            }
+            Sites::At(list) => {
+                let mut place: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+                list.iter().enumerate().for_each(|(i, site)| place.entry(*site).or_default().push(i));
+                (vec![list.len(), width], place)
+            }
+        };
+        let mut out = Array::zeros(shape);
+        self.each(batch, &wanted, |row, t, values| {
+            for &i in place.get(&(row, t)).into_iter().flatten() {
+                match &asked.vocab {
+                    Some(ids) => {
+                        let chosen = ids.iter().map(|&id| values[id as usize]);
+                        out.row_mut(i).iter_mut().zip(chosen).for_each(|(to, v)| *to = v);
+                    }
+                    None => out.row_mut(i).copy_from_slice(values),
+                }
+            }
+        })?;
+        Ok(Trace { logits: Some(out), ..Trace::default() })
+    }
+
+    fn device(&self) -> String {
+        match &self.device {
+            candle_core::Device::Cpu => "candle-transformers cpu".into(),
+            candle_core::Device::Metal(_) => "candle-transformers metal".into(),
+            candle_core::Device::Cuda(_) => "candle-transformers cuda".into(),
+        }
+    }
+
+    fn dtype(&self) -> Dtype {
+        Dtype::F32
+    }
+
+    fn pass_bytes(&self, tokens: usize, longest: usize) -> usize {
+        // One group at a time: streams and feed-forward of a block, keys and values of all, scores of a block, logits.
+        let a = &self.arch;
+        let group = tokens.min(GROUP_TOKENS.max(longest));
+        let streams = 6 * a.hidden + 3 * a.intermediate + 2 * a.depth() * a.kv_heads * a.head_dim;
+        4 * group.saturating_mul(streams + 2 * a.heads * longest + a.vocab)
+    }
+
+    fn bytes(&self) -> usize {
+        4 * self.arch.parameter_count()
+    }
+}

@@ -1,0 +1,500 @@
+//! Mistral (Jiang et al., 2023), Gemma 2 (Gemma Team, 2024), Qwen3 (Yang et al., 2025) and Phi-3 (Abdin et al., 2024):
+//! decoders that keep keys and values of what they have read.
+
+use candle_core::{Device, Tensor};
+use candle_transformers::models::{gemma2, mistral, phi3, qwen3};
+use serde::Deserialize;
+
+use super::super::rotary;
+use super::stored::{Change, Rules};
+use super::{ConfigFile, Family, LogitsNet, Served, Sizes, Stored, Texts, activation, columns, count};
+use crate::model::arch::{Arch, Head, Positions};
+use crate::model::error::Result;
+use crate::model::offers::Limit;
+
+const fn family(model_types: &'static [&'static str], describe: fn(&ConfigFile) -> Result<Arch>) -> Family {
+    Family { model_types, prefixes: &[], names: &[], describe, config: None }
+}
+
+pub(super) const MISTRAL: Served =
+    Served { family: family(&["mistral"], |f| mistral_fields(f)?.arch(f)), open: open_mistral };
+pub(super) const GEMMA2: Served =
+    Served { family: family(&["gemma2"], |f| gemma2_fields(f)?.arch(f)), open: open_gemma2 };
+pub(super) const QWEN3: Served =
+    Served { family: family(&["qwen3"], |f| qwen3_fields(f)?.arch(f)), open: open_qwen3 };
+pub(super) const PHI3: Served =
+    Served { family: family(&["phi3"], |f| phi3_fields(f)?.arch(f)), open: open_phi3 };
+
+/// Settings that the four share, in the spelling of published files.
+#[derive(Deserialize)]
+struct Common {
+    vocab_size: usize,
+    hidden_size: usize,
+    intermediate_size: usize,
+    num_hidden_layers: usize,
+    num_attention_heads: usize,
+    num_key_value_heads: Option<usize>,
+    max_position_embeddings: usize,
+    #[serde(default = "eps")]
+    rms_norm_eps: f64,
+}
+
+fn eps() -> f64 {
+    1e-6
+}
+
+impl Common {
+    fn kv_heads(&self) -> usize {
+        self.num_key_value_heads.unwrap_or(self.num_attention_heads)
+    }
+
+    fn sizes(&self, head_dim: usize) -> Sizes {
+        Sizes {
+            vocab: self.vocab_size,
+            hidden: self.hidden_size,
+            layers: self.num_hidden_layers,
+            heads: self.num_attention_heads,
+            kv_heads: self.kv_heads(),
+            head_dim,
+            intermediate: self.intermediate_size,
+            max_positions: self.max_position_embeddings,
+            eps: self.rms_norm_eps,
+        }
+    }
+
+    /// Parameters without the output matrix; `norms` of width D and `head_norms` of a head's width in each block.
+    fn count(&self, head_dim: usize, norms: usize, head_norms: usize) -> u64 {
+        let (d, l) = (self.hidden_size, self.num_hidden_layers);
+        let queries = self.num_attention_heads.saturating_mul(head_dim);
+        let keys = self.kv_heads().saturating_mul(head_dim);
+        count(&[
+            (1, &[self.vocab_size, d]),
+            (l.saturating_mul(2), &[queries, d]),
+            (l.saturating_mul(2), &[keys, d]),
+            (l.saturating_mul(3), &[self.intermediate_size, d]),
+            (l.saturating_mul(norms), &[d]),
+            (l.saturating_mul(head_norms), &[head_dim]),
+            (1, &[d]),
+        ])
+    }
+
+    fn head_dim(&self, file: &ConfigFile, given: Option<usize>) -> Result<usize> {
+        given.map_or_else(|| file.head_width(self.hidden_size, self.num_attention_heads), Ok)
+    }
+}
+
+/// Base of rotary positions over the whole head, without any scaling.
+fn plain_theta(file: &ConfigFile) -> Result<f64> {
+    match rotary::positions(file, 1.0)? {
+        Positions::Rotary { theta, fraction: 1.0 } => Ok(theta),
+        _ => Err(file.wrong("rotary positions over a part of each head are not supported here".into())),
+    }
+}
+
+/// The output matrix of `[V, D]`, unless it is the table of word embeddings.
+fn output(common: &Common, tied: bool) -> u64 {
+    if tied { 0 } else { count(&[(1, &[common.vocab_size, common.hidden_size])]) }
+}
+
+// -- Mistral ---------------------------------------------------------------------------------------------------------
+
+#[derive(Deserialize)]
+struct Mistral {
+    #[serde(flatten)]
+    common: Common,
+    head_dim: Option<usize>,
+    #[serde(default = "silu")]
+    hidden_act: String,
+    #[serde(default = "window")]
+    sliding_window: Option<usize>,
+    #[serde(default)]
+    tie_word_embeddings: bool,
+}
+
+fn silu() -> String {
+    "silu".into()
+}
+fn window() -> Option<usize> {
+    Some(4096)
+}
+
+fn mistral_fields(file: &ConfigFile) -> Result<Mistral> {
+    let f: Mistral = file.fields()?;
+    plain_theta(file)?;
+    file.only(f.sliding_window != Some(0), "a sliding_window of 0")?;
+    Ok(f)
+}
+
+impl Mistral {
+    fn arch(self, file: &ConfigFile) -> Result<Arch> {
+        let c = &self.common;
+        let head_dim = c.head_dim(file, self.head_dim)?;
+        let parameters = c.count(head_dim, 2, 0).saturating_add(output(c, self.tie_word_embeddings));
+        let head = Head::Causal { tied: self.tie_word_embeddings, bias: false };
+        Ok(c.sizes(head_dim).arch(file, head, Limit::Positions, parameters))
+    }
+}
+
+fn open_mistral(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet>> {
+    let f = mistral_fields(file)?;
+    let c = &f.common;
+    let config = mistral::Config {
+        vocab_size: c.vocab_size,
+        hidden_size: c.hidden_size,
+        intermediate_size: c.intermediate_size,
+        num_hidden_layers: c.num_hidden_layers,
+        num_attention_heads: c.num_attention_heads,
+        head_dim: f.head_dim,
+        num_key_value_heads: c.kv_heads(),
+        hidden_act: activation(file.activation(&f.hidden_act)?),
+        max_position_embeddings: c.max_position_embeddings.min(super::LONGEST),
+        rms_norm_eps: c.rms_norm_eps,
+        rope_theta: plain_theta(file)?,
+        // The library counts the tokens before the present one, transformers the present one too.
+        sliding_window: f.sliding_window.map(|w| w - 1),
+        use_flash_attn: false,
+    };
+    let renamed = if f.tie_word_embeddings { vec![TIED] } else { vec![] };
+    let builder = stored.builder(Rules { renamed, ..Rules::default() });
+    let model = stored.built(mistral::Model::new(&config, builder))?;
+    Ok(Box::new(Causal { model, device: stored.device().clone(), window: f.sliding_window }))
+}
+
+/// Where a tied output matrix is found.
+const TIED: (&str, &str) = ("lm_head.weight", "model.embed_tokens.weight");
+
+// -- Gemma 2 ---------------------------------------------------------------------------------------------------------
+
+#[derive(Deserialize)]
+struct Gemma2 {
+    #[serde(flatten)]
+    common: Common,
+    #[serde(default = "gemma_width")]
+    head_dim: usize,
+    #[serde(default)]
+    attention_bias: bool,
+    #[serde(default = "gelu_tanh")]
+    hidden_activation: String,
+    #[serde(default = "gemma_width")]
+    query_pre_attn_scalar: usize,
+    #[serde(default = "window")]
+    sliding_window: Option<usize>,
+    #[serde(default = "final_cap")]
+    final_logit_softcapping: Option<f64>,
+    #[serde(default = "attention_cap")]
+    attn_logit_softcapping: Option<f64>,
+    #[serde(default = "super::super::bert::yes")]
+    tie_word_embeddings: bool,
+}
+
+fn gemma_width() -> usize {
+    256
+}
+fn gelu_tanh() -> String {
+    "gelu_pytorch_tanh".into()
+}
+fn final_cap() -> Option<f64> {
+    Some(30.0)
+}
+fn attention_cap() -> Option<f64> {
+    Some(50.0)
+}
+
+fn gemma2_fields(file: &ConfigFile) -> Result<Gemma2> {
+    let f: Gemma2 = file.fields()?;
+    plain_theta(file)?;
+    file.only(f.tie_word_embeddings, "an output matrix of its own")?;
+    file.only(!f.attention_bias, "attention_bias is set")?;
+    file.only(f.query_pre_attn_scalar > 0, "a query_pre_attn_scalar of 0")?;
+    for cap in [f.final_logit_softcapping, f.attn_logit_softcapping].into_iter().flatten() {
+        file.only(cap > 0.0, "a softcapping that is not positive")?;
+    }
+    Ok(f)
+}
+
+impl Gemma2 {
+    fn arch(self, file: &ConfigFile) -> Result<Arch> {
+        let c = &self.common;
+        let mut sizes = c.sizes(self.head_dim);
+        // The library has the window in every block and one token wider; transformers in every other block.
+        let limit = shorten(&mut sizes, self.sliding_window, Limit::Window);
+        let head = Head::Causal { tied: true, bias: false };
+        Ok(sizes.arch(file, head, limit, c.count(self.head_dim, 4, 0)))
+    }
+}
+
+/// Takes texts up to `most` tokens, if that is fewer.
+fn shorten(sizes: &mut Sizes, most: Option<usize>, why: Limit) -> Limit {
+    match most.filter(|w| *w < sizes.max_positions.min(super::LONGEST)) {
+        Some(w) => {
+            sizes.max_positions = w;
+            why
+        }
+        None => Limit::Positions,
+    }
+}
+
+fn open_gemma2(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet>> {
+    let f = gemma2_fields(file)?;
+    let c = &f.common;
+    let config = gemma2::Config {
+        attention_bias: f.attention_bias,
+        head_dim: f.head_dim,
+        hidden_activation: activation(file.activation(&f.hidden_activation)?),
+        hidden_size: c.hidden_size,
+        intermediate_size: c.intermediate_size,
+        num_attention_heads: c.num_attention_heads,
+        num_hidden_layers: c.num_hidden_layers,
+        num_key_value_heads: c.kv_heads(),
+        rms_norm_eps: c.rms_norm_eps,
+        rope_theta: plain_theta(file)?,
+        vocab_size: c.vocab_size,
+        final_logit_softcapping: f.final_logit_softcapping,
+        attn_logit_softcapping: f.attn_logit_softcapping,
+        query_pre_attn_scalar: f.query_pre_attn_scalar,
+        sliding_window: None,
+        max_position_embeddings: c.max_position_embeddings.min(super::LONGEST),
+    };
+    // The library divides by the root of the head's width whatever query_pre_attn_scalar says.
+    let mut changed = Vec::new();
+    if f.query_pre_attn_scalar != f.head_dim {
+        let by = (f.head_dim as f64 / f.query_pre_attn_scalar as f64).sqrt();
+        changed.push(("self_attn.q_proj.weight", Change::Scale(by)));
+    }
+    let builder = stored.builder(Rules { changed, ..Rules::default() });
+    let model = stored.built(gemma2::Model::new(false, &config, builder))?;
+    Ok(Box::new(Causal { model, device: stored.device().clone(), window: None }))
+}
+
+// -- Qwen3 -----------------------------------------------------------------------------------------------------------
+
+#[derive(Deserialize)]
+struct Qwen3 {
+    #[serde(flatten)]
+    common: Common,
+    #[serde(default = "qwen_width")]
+    head_dim: usize,
+    #[serde(default)]
+    attention_bias: bool,
+    #[serde(default = "silu")]
+    hidden_act: String,
+    #[serde(default)]
+    use_sliding_window: bool,
+    #[serde(default)]
+    tie_word_embeddings: bool,
+}
+
+fn qwen_width() -> usize {
+    128
+}
+
+fn qwen3_fields(file: &ConfigFile) -> Result<Qwen3> {
+    let f: Qwen3 = file.fields()?;
+    plain_theta(file)?;
+    file.only(!f.use_sliding_window, "use_sliding_window is set")?;
+    file.only(!f.attention_bias, "attention_bias is set")?;
+    Ok(f)
+}
+
+impl Qwen3 {
+    fn arch(self, file: &ConfigFile) -> Result<Arch> {
+        let c = &self.common;
+        let parameters = c.count(self.head_dim, 2, 2).saturating_add(output(c, self.tie_word_embeddings));
+        let head = Head::Causal { tied: self.tie_word_embeddings, bias: false };
+        Ok(c.sizes(self.head_dim).arch(file, head, Limit::Positions, parameters))
+    }
+}
+
+fn open_qwen3(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet>> {
+    let f = qwen3_fields(file)?;
+    let c = &f.common;
+    let config = qwen3::Config {
+        vocab_size: c.vocab_size,
+        hidden_size: c.hidden_size,
+        intermediate_size: c.intermediate_size,
+        num_hidden_layers: c.num_hidden_layers,
+        num_attention_heads: c.num_attention_heads,
+        head_dim: f.head_dim,
+        attention_bias: f.attention_bias,
+        num_key_value_heads: c.kv_heads(),
+        max_position_embeddings: c.max_position_embeddings.min(super::LONGEST),
+        sliding_window: None,
+        max_window_layers: c.num_hidden_layers,
+        tie_word_embeddings: f.tie_word_embeddings,
+        rope_theta: plain_theta(file)?,
+        rms_norm_eps: c.rms_norm_eps,
+        use_sliding_window: false,
+        hidden_act: activation(file.activation(&f.hidden_act)?),
+    };
+    let model = stored.built(qwen3::ModelForCausalLM::new(&config, stored.builder(Rules::default())))?;
+    Ok(Box::new(Causal { model, device: stored.device().clone(), window: None }))
+}
+
+// -- Phi-3 -----------------------------------------------------------------------------------------------------------
+
+#[derive(Deserialize)]
+struct Phi3 {
+    #[serde(flatten)]
+    common: Common,
+    #[serde(default = "silu")]
+    hidden_act: String,
+    #[serde(default)]
+    sliding_window: Option<usize>,
+    #[serde(default)]
+    tie_word_embeddings: bool,
+    rope_theta: Option<f64>,
+    partial_rotary_factor: Option<f64>,
+    rope_scaling: Option<LongRope>,
+    original_max_position_embeddings: Option<usize>,
+    rope_parameters: Option<serde_json::Value>,
+}
+
+/// What published files say of it; any other key changes what transformers computes.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LongRope {
+    #[serde(alias = "rope_type")]
+    r#type: String,
+    short_factor: Vec<f32>,
+    long_factor: Vec<f32>,
+}
+
+fn phi3_fields(file: &ConfigFile) -> Result<Phi3> {
+    let f: Phi3 = file.fields()?;
+    let given = f.rope_parameters.is_none();
+    file.only(given, "rope_parameters instead of rope_theta and rope_scaling")?;
+    let head_dim = f.common.head_dim(file, None)?;
+    let rotated = f.rotated(head_dim);
+    let even = rotated > 0 && rotated.is_multiple_of(2) && rotated <= head_dim;
+    file.only(even, "a partial_rotary_factor that rotates no even part of a head")?;
+    file.only(f.sliding_window != Some(0), "a sliding_window of 0")?;
+    if let Some(long) = &f.rope_scaling {
+        let name: String = long.r#type.chars().take(40).collect::<String>().escape_debug().to_string();
+        file.only(long.r#type == "longrope", &format!("rotary scaling '{name}'"))?;
+        let whole = |list: &[f32]| list.len() == rotated / 2 && list.iter().all(|v| *v > 0.0);
+        let sound = whole(&long.short_factor) && whole(&long.long_factor);
+        file.only(sound, "factors that are not one positive number for each pair of dimensions")?;
+        let original = f.original_max_position_embeddings;
+        file.only(original.is_some_and(|n| n > 1), "longrope without original_max_position_embeddings")?;
+    }
+    Ok(f)
+}
+
+impl Phi3 {
+    /// Rotated dimensions of a head, as transformers counts them.
+    fn rotated(&self, head_dim: usize) -> usize {
+        self.partial_rotary_factor.map_or(head_dim, |share| (head_dim as f64 * share) as usize)
+    }
+
+    fn arch(self, file: &ConfigFile) -> Result<Arch> {
+        let c = &self.common;
+        let head_dim = c.head_dim(file, None)?;
+        let parameters = c.count(head_dim, 2, 0).saturating_add(output(c, self.tie_word_embeddings));
+        let mut sizes = c.sizes(head_dim);
+        // The library ignores the window.
+        let mut limit = shorten(&mut sizes, self.sliding_window, Limit::Window);
+        if self.rope_scaling.is_some() {
+            // Longer texts take the long factors, for all their tokens.
+            let shorter = shorten(&mut sizes, self.original_max_position_embeddings, Limit::Rotary);
+            limit = if shorter == Limit::Rotary { shorter } else { limit };
+        }
+        let head = Head::Causal { tied: self.tie_word_embeddings, bias: false };
+        Ok(sizes.arch(file, head, limit, parameters))
+    }
+
+    /// What transformers multiplies the sines and cosines of longrope with (Ding et al., 2024).
+    fn attention_factor(&self) -> f64 {
+        let original = self.original_max_position_embeddings.unwrap_or(1).max(2) as f64;
+        let factor = self.common.max_position_embeddings as f64 / original;
+        if factor <= 1.0 { 1.0 } else { (1.0 + factor.ln() / original.ln()).sqrt() }
+    }
+}
+
+fn open_phi3(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet>> {
+    let f = phi3_fields(file)?;
+    let c = &f.common;
+    let head_dim = c.head_dim(file, None)?;
+    let rotated = f.rotated(head_dim);
+    let mut changed = Vec::new();
+    let rope_scaling = f.rope_scaling.as_ref().map(|long| {
+        // The scores of rotated dimensions hold the factor twice, once from the queries and once from the keys.
+        let by = f.attention_factor().powi(2);
+        let rows = c.num_attention_heads * head_dim;
+        let change = Change::ScaleRotated { rows, head: head_dim, rotated, by };
+        changed.push(("self_attn.qkv_proj.weight", change));
+        // The library multiplies the frequencies by the factors; they divide.
+        let short_factor: Vec<f32> = long.short_factor.iter().map(|v| 1.0 / v).collect();
+        let long_factor = short_factor.clone();
+        phi3::RopeScaling { short_factor, long_factor, type_: phi3::RopeScalingType::LongRope }
+    });
+    let config = phi3::Config {
+        vocab_size: c.vocab_size,
+        hidden_act: activation(file.activation(&f.hidden_act)?),
+        hidden_size: c.hidden_size,
+        intermediate_size: c.intermediate_size,
+        num_hidden_layers: c.num_hidden_layers,
+        num_attention_heads: c.num_attention_heads,
+        num_key_value_heads: c.kv_heads(),
+        rms_norm_eps: c.rms_norm_eps,
+        rope_theta: f.rope_theta.unwrap_or(10_000.0),
+        bos_token_id: None,
+        eos_token_id: None,
+        rope_scaling,
+        max_position_embeddings: c.max_position_embeddings.min(super::LONGEST),
+        original_max_position_embeddings: None,
+        partial_rotary_factor: f.partial_rotary_factor.filter(|_| rotated < head_dim),
+        tie_word_embeddings: f.tie_word_embeddings,
+    };
+    let builder = stored.builder(Rules { changed, ..Rules::default() });
+    let model = stored.built(phi3::Model::new(&config, builder))?;
+    Ok(Box::new(Causal { model, device: stored.device().clone(), window: None }))
+}
+
+// -- running ---------------------------------------------------------------------------------------------------------
+
+/// The interface that the library's decoders have without a trait.
+trait Decoder: Send {
+    /// Logits after the last of some tokens, the first of which stands at `offset`: `[B, 1, V]`.
+    fn step(&mut self, ids: &Tensor, offset: usize) -> candle_core::Result<Tensor>;
+    fn forget(&mut self);
+}
+
+macro_rules! decoders {
+    ($($model:ty),*) => {$(
+        impl Decoder for $model {
+            fn step(&mut self, ids: &Tensor, offset: usize) -> candle_core::Result<Tensor> {
+                self.forward(ids, offset)
+            }
+            fn forget(&mut self) {
+                self.clear_kv_cache();
+            }
+        }
+    )*};
+}
+decoders!(mistral::Model, gemma2::Model, qwen3::ModelForCausalLM, phi3::Model);
+
+/// A decoder of the library, which answers after the last token only.
+struct Causal<M> {
+    model: M,
+    device: Device,
+    /// What was read before is seen whole, whatever the window; beyond it a text is read anew for each position.
+    window: Option<usize>,
+}
+
+impl<M: Decoder> LogitsNet for Causal<M> {
+    fn logits(&mut self, texts: &Texts<'_>, at: &[usize]) -> candle_core::Result<Tensor> {
+        self.model.forget();
+        let mut answers = Vec::with_capacity(at.len());
+        let mut read = 0;
+        for &t in at {
+            if self.window.is_some_and(|w| t >= w) {
+                self.model.forget();
+                read = 0;
+            }
+            answers.push(self.model.step(&columns(&texts.ids, (read, t + 1), &self.device)?, read)?);
+            read = t + 1;
+        }
+        self.model.forget();
+        Tensor::cat(&answers, 1)
+    }
+}

@@ -1,0 +1,129 @@
+//! ModernBERT (Warner et al., 2024): a masked LM whose blocks attend locally but for every third.
+
+use candle_core::{DType, Device, Tensor};
+use candle_transformers::models::modernbert::{Config, ModernBertForMaskedLM};
+use serde::Deserialize;
+
+use super::super::bert::{gelu, yes};
+use super::stored::Rules;
+use super::{ConfigFile, Family, LogitsNet, Served, Sizes, Stored, Texts, columns, count, positions};
+use crate::model::arch::{Activation, Arch, Head};
+use crate::model::error::Result;
+use crate::model::offers::Limit;
+
+pub(super) const SERVED: Served = Served {
+    family: Family { model_types: &["modernbert"], prefixes: &[], names: &[], describe, config: None },
+    open,
+};
+
+#[derive(Deserialize)]
+struct Fields {
+    vocab_size: usize,
+    hidden_size: usize,
+    num_hidden_layers: usize,
+    num_attention_heads: usize,
+    intermediate_size: usize,
+    max_position_embeddings: usize,
+    #[serde(default = "eps")]
+    norm_eps: f64,
+    global_attn_every_n_layers: usize,
+    global_rope_theta: f64,
+    local_attention: usize,
+    local_rope_theta: f64,
+    #[serde(default)]
+    attention_bias: bool,
+    #[serde(default)]
+    mlp_bias: bool,
+    #[serde(default)]
+    norm_bias: bool,
+    #[serde(default)]
+    classifier_bias: bool,
+    #[serde(default = "yes")]
+    decoder_bias: bool,
+    #[serde(default = "yes")]
+    tie_word_embeddings: bool,
+    #[serde(default = "gelu")]
+    hidden_activation: String,
+    #[serde(default = "gelu")]
+    classifier_activation: String,
+}
+
+fn eps() -> f64 {
+    1e-5
+}
+
+fn fields(file: &ConfigFile) -> Result<Fields> {
+    let f: Fields = file.fields()?;
+    let biases = [f.attention_bias, f.mlp_bias, f.norm_bias, f.classifier_bias];
+    file.only(!biases.contains(&true) && f.decoder_bias, "biases other than that of the decoder")?;
+    file.only(f.tie_word_embeddings, "an output matrix of its own")?;
+    for name in [&f.hidden_activation, &f.classifier_activation] {
+        file.only(file.activation(name)? == Activation::GeluErf, "an activation other than gelu")?;
+    }
+    file.only(f.global_attn_every_n_layers > 0, "a global_attn_every_n_layers of 0")?;
+    let head_dim = file.head_width(f.hidden_size, f.num_attention_heads)?;
+    file.only(head_dim.is_multiple_of(2), "heads of odd width")?;
+    Ok(f)
+}
+
+fn describe(file: &ConfigFile) -> Result<Arch> {
+    let f = fields(file)?;
+    let (d, l) = (f.hidden_size, f.num_hidden_layers);
+    let parameters = count(&[
+        (1, &[f.vocab_size, d]),
+        // The first block has no norm before its attention; the embeddings have one.
+        (l.saturating_mul(2).saturating_add(2), &[d]),
+        (l.saturating_mul(4), &[d, d]),
+        (l.saturating_mul(3), &[f.intermediate_size, d]),
+        (1, &[d, d]),
+        (1, &[f.vocab_size]),
+    ]);
+    let sizes = Sizes {
+        vocab: f.vocab_size,
+        hidden: d,
+        layers: l,
+        heads: f.num_attention_heads,
+        kv_heads: f.num_attention_heads,
+        head_dim: file.head_width(d, f.num_attention_heads)?,
+        intermediate: f.intermediate_size,
+        max_positions: f.max_position_embeddings,
+        eps: f.norm_eps,
+    };
+    let head = Head::Masked { activation: Activation::GeluErf, eps: f.norm_eps, tied: true };
+    Ok(sizes.arch(file, head, Limit::Positions, parameters))
+}
+
+fn open(file: &ConfigFile, stored: &Stored<'_>) -> Result<Box<dyn LogitsNet>> {
+    let f = fields(file)?;
+    let config = Config {
+        vocab_size: f.vocab_size,
+        hidden_size: f.hidden_size,
+        num_hidden_layers: f.num_hidden_layers,
+        num_attention_heads: f.num_attention_heads,
+        intermediate_size: f.intermediate_size,
+        max_position_embeddings: f.max_position_embeddings.min(super::LONGEST),
+        // transformers reads `norm_eps`; published files have both.
+        layer_norm_eps: f.norm_eps,
+        pad_token_id: 0,
+        global_attn_every_n_layers: f.global_attn_every_n_layers,
+        global_rope_theta: f.global_rope_theta,
+        local_attention: f.local_attention,
+        local_rope_theta: f.local_rope_theta,
+        classifier_config: None,
+    };
+    let model = stored.built(ModernBertForMaskedLM::load(stored.builder(Rules::default()), &config))?;
+    Ok(Box::new(ModernBert { model, device: stored.device().clone() }))
+}
+
+struct ModernBert {
+    model: ModernBertForMaskedLM,
+    device: Device,
+}
+
+impl LogitsNet for ModernBert {
+    fn logits(&mut self, texts: &Texts<'_>, at: &[usize]) -> candle_core::Result<Tensor> {
+        let ids = columns(&texts.ids, (0, texts.ids[0].len()), &self.device)?;
+        let everything = Tensor::ones(ids.dims(), DType::F32, &self.device)?;
+        positions(&self.model.forward(&ids, &everything)?, at)
+    }
+}

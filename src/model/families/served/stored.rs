@@ -1,0 +1,202 @@
+//! A checkpoint as candle-transformers asks for it: under the names it wants, changed on the way where that makes its
+//! results transformers'.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use candle_core::{DType, Device, Shape, Tensor};
+use candle_nn::var_builder::SimpleBackend;
+use candle_nn::{Init, VarBuilder};
+
+use crate::base::text::shortened;
+use crate::model::array::Array;
+use crate::model::error::{ModelError, Result};
+use crate::model::weights::Checkpoint;
+
+/// What is done to a tensor before the library gets it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Change {
+    /// Multiplied.
+    Scale(f64),
+    /// The first `rotated` of each `head` output rows are multiplied, among the first `rows`.
+    ScaleRotated {
+        /// Rows of all queries.
+        rows: usize,
+        /// Rows of one head.
+        head: usize,
+        /// Of these, rotated ones.
+        rotated: usize,
+        /// Factor.
+        by: f64,
+    },
+    /// Rows of zeros are added until there are so many.
+    PadRows(usize),
+}
+
+/// How names and values are brought into the library's form.
+#[derive(Default)]
+pub(super) struct Rules {
+    /// Ends of names as the library asks for them, and as checkpoints have them.
+    pub renamed: Vec<(&'static str, &'static str)>,
+    /// Ends of names, and what is done to these tensors.
+    pub changed: Vec<(&'static str, Change)>,
+}
+
+/// The weights of a folder, with a memory of what was asked for.
+pub struct Stored<'a> {
+    weights: &'a Checkpoint,
+    family: String,
+    device: Device,
+    memory: Mutex<Memory>,
+}
+
+#[derive(Default)]
+struct Memory {
+    /// Unchanged tensors: a tied table is held once.
+    kept: BTreeMap<String, Tensor>,
+    asked: BTreeSet<String>,
+    /// Why the library could not be served; its own error type has no room for it.
+    failure: Option<ModelError>,
+}
+
+impl<'a> Stored<'a> {
+    /// The weights for a device.
+    pub fn new(weights: &'a Checkpoint, family: &str, device: &Device) -> Stored<'a> {
+        Stored { weights, family: family.to_owned(), device: device.clone(), memory: Mutex::default() }
+    }
+
+    /// Where the network runs.
+    pub(super) fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// What a constructor of the library is given.
+    pub(super) fn builder(&self, rules: Rules) -> VarBuilder<'_> {
+        let view = View { stored: self, rules };
+        VarBuilder::from_backend(Box::new(view), DType::F32, self.device.clone())
+    }
+
+    /// The library's answer, or the reason in words why it got no tensor.
+    pub(super) fn built<T>(&self, answer: candle_core::Result<T>) -> Result<T> {
+        answer.map_err(|e| {
+            let own = self.memory().failure.take();
+            own.unwrap_or_else(|| ModelError::Weights {
+                file: self.weights.label(),
+                what: shortened(&e.to_string(), 300),
+            })
+        })
+    }
+
+    /// Tensors of blocks that nobody asked for: the configuration has no place for them.
+    pub fn ignored(&self) -> Vec<String> {
+        let memory = self.memory();
+        let of_a_block = |n: &str| [".layers.", ".layer.", ".block."].iter().any(|part| n.contains(part));
+        let buffer = |n: &str| n.ends_with("inv_freq");
+        let names =
+            self.weights.names().filter(|n| of_a_block(n) && !buffer(n) && !memory.asked.contains(*n));
+        names.map(str::to_owned).collect()
+    }
+
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The weights under one set of rules.
+struct View<'s, 'a> {
+    stored: &'s Stored<'a>,
+    rules: Rules,
+}
+
+impl View<'_, '_> {
+    /// The stored name of what the library calls `name`: its own where that is there.
+    fn name(&self, name: &str) -> String {
+        if self.stored.weights.contains(name) {
+            return name.to_owned();
+        }
+        let other = |(wanted, stored): &(&str, &str)| Some(format!("{}{stored}", name.strip_suffix(wanted)?));
+        let mut others = self.rules.renamed.iter().filter_map(other);
+        others.find(|n| self.stored.weights.contains(n)).unwrap_or_else(|| name.to_owned())
+    }
+
+    fn read(&self, wanted: Option<&[usize]>, name: &str) -> Result<Tensor> {
+        let found = self.name(name);
+        let changes: Vec<Change> =
+            self.rules.changed.iter().filter(|(end, _)| name.ends_with(end)).map(|(_, c)| *c).collect();
+        self.stored.memory().asked.insert(found.clone());
+        let kept = self.stored.memory().kept.get(&found).cloned();
+        if let Some(tensor) = kept.filter(|t| changes.is_empty() && wanted.is_none_or(|w| w == t.dims())) {
+            return Ok(tensor);
+        }
+        let missing = || ModelError::MissingTensor {
+            file: self.stored.weights.label(),
+            tensor: name.to_owned(),
+            family: self.stored.family.clone(),
+        };
+        let mut array = self.stored.weights.read(&found).ok_or_else(missing)??;
+        for change in &changes {
+            change.apply(&mut array);
+        }
+        if let Some(wanted) = wanted.filter(|w| **w != array.shape[..]) {
+            return Err(ModelError::Weights {
+                file: self.stored.weights.label(),
+                what: format!(
+                    "tensor '{found}' has shape {:?}; config.json asks for {wanted:?}",
+                    array.shape
+                ),
+            });
+        }
+        let tensor = Tensor::from_vec(array.data, array.shape, &self.stored.device)?;
+        if changes.is_empty() {
+            self.stored.memory().kept.insert(found, tensor.clone());
+        }
+        Ok(tensor)
+    }
+
+    fn served(&self, wanted: Option<&[usize]>, name: &str) -> candle_core::Result<Tensor> {
+        self.read(wanted, name).map_err(|e| {
+            let said = e.to_string();
+            self.stored.memory().failure.get_or_insert(e);
+            candle_core::Error::Msg(said)
+        })
+    }
+}
+
+impl SimpleBackend for View<'_, '_> {
+    fn get(&self, s: Shape, name: &str, _: Init, _: DType, _: &Device) -> candle_core::Result<Tensor> {
+        self.served(Some(s.dims()), name)
+    }
+
+    fn get_unchecked(&self, name: &str, _: DType, _: &Device) -> candle_core::Result<Tensor> {
+        self.served(None, name)
+    }
+
+    fn contains_tensor(&self, name: &str) -> bool {
+        self.stored.weights.contains(&self.name(name))
+    }
+}
+
+impl Change {
+    fn apply(self, array: &mut Array) {
+        let multiply = |values: &mut [f32], by: f64| {
+            values.iter_mut().for_each(|v| *v = (f64::from(*v) * by) as f32);
+        };
+        let width = array.shape.get(1).copied().unwrap_or(1);
+        match self {
+            Change::Scale(by) => multiply(&mut array.data, by),
+            Change::ScaleRotated { rows, head, rotated, by } => {
+                for (r, row) in array.data.chunks_mut(width.max(1)).take(rows).enumerate() {
+                    if r % head < rotated {
+                        multiply(row, by);
+                    }
+                }
+            }
+            Change::PadRows(rows) => {
+                if let Some(have) = array.shape.first_mut().filter(|have| **have < rows) {
+                    *have = rows;
+                    array.data.resize(rows * width, 0.0);
+                }
+            }
+        }
+    }
+}

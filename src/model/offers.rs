@@ -1,0 +1,129 @@
+//! What can be asked of a model: a list says it before anything is loaded, and a lab refuses in words.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Model;
+use super::arch::{Arch, Head, Network};
+use super::error::{ModelError, Result};
+
+/// One kind of answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Offer {
+    /// Hidden states, to be read and changed.
+    Hidden,
+    /// Attention probabilities.
+    Attention,
+    /// Gradients with respect to embeddings and hidden states.
+    Gradients,
+    /// Logits over the vocabulary.
+    Logits,
+}
+
+impl fmt::Display for Offer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Offer::Hidden => "hidden states",
+            Offer::Attention => "attention probabilities",
+            Offer::Gradients => "gradients",
+            Offer::Logits => "logits",
+        })
+    }
+}
+
+/// A network that only gives logits, as far as its description goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogitsOnly {
+    /// Number of scalar parameters, by the sizes of the configuration.
+    pub parameters: u64,
+    /// What bounds the length of a text.
+    pub limit: Limit,
+}
+
+/// Why a model of this kind takes no longer texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Limit {
+    /// Its positions end there.
+    Positions,
+    /// Its attention has a window, which the library applies otherwise than transformers; shorter texts never notice.
+    Window,
+    /// Its rotary frequencies change there for the whole text, which the library does token by token.
+    Rotary,
+}
+
+impl Limit {
+    /// The reason in words, after `up to N tokens:`.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Limit::Positions => "its positions end there",
+            Limit::Window => {
+                "its attention has a window of that size, which candle-transformers applies otherwise than transformers"
+            }
+            Limit::Rotary => {
+                "beyond it the rotary frequencies are others, which candle-transformers applies otherwise than \
+                 transformers"
+            }
+        }
+    }
+}
+
+impl Arch {
+    /// What can be asked of a model of this architecture, in the order of [`Offer`]. Whether the head is there is only
+    /// known once the weights are read.
+    #[must_use]
+    pub fn offers(&self) -> Vec<Offer> {
+        use Offer::{Attention, Gradients, Hidden, Logits};
+        let mut offers = match self.network {
+            Network::Transformer => vec![Hidden, Attention, Gradients],
+            Network::Table => vec![Hidden],
+            Network::BiLstm => vec![Hidden, Gradients],
+            Network::LogitsOnly(_) => vec![],
+        };
+        if self.head != Head::None {
+            offers.push(Logits);
+        }
+        offers
+    }
+
+    /// Which labs that serves, for a list of models: one line, without the family's name.
+    #[must_use]
+    pub fn serves(&self) -> &'static str {
+        match (self.network, self.head) {
+            (Network::LogitsOnly(_), _) => "logits only: prompts; no hidden states, no gradients",
+            (Network::Transformer, Head::None) => "hidden states; no head, so no prompts",
+            (Network::Transformer, _) => "all labs",
+            (Network::Table, _) => "word vectors: probes; no gradients, no prompts",
+            (Network::BiLstm, _) => "hidden states and gradients; no prompts",
+        }
+    }
+}
+
+impl Model {
+    /// What can be asked of this model.
+    #[must_use]
+    pub fn offers(&self) -> Vec<Offer> {
+        self.arch().offers()
+    }
+
+    /// Refuses, before anything is computed, what this model cannot give.
+    ///
+    /// # Errors
+    /// [`ModelError::NoHead`] for logits without a head, else [`ModelError::NotOffered`].
+    pub fn require(&self, what: Offer) -> Result<()> {
+        require(self.name(), self.arch(), what)
+    }
+}
+
+/// See [`Model::require`].
+pub(super) fn require(name: &str, arch: &Arch, what: Offer) -> Result<()> {
+    if arch.offers().contains(&what) {
+        return Ok(());
+    }
+    if what == Offer::Logits {
+        return Err(ModelError::NoHead { model: name.to_owned(), kind: arch.head_kind() });
+    }
+    Err(ModelError::NotOffered { model: name.to_owned(), what, serves: arch.serves() })
+}

@@ -1,0 +1,151 @@
+//! A second opinion: our own BERT, DistilBERT, XLM-RoBERTa, Llama and Qwen2 beside those of candle-transformers, on the
+//! folders of `reference/models`. Two implementations that share nothing but the weights and the tensor library.
+
+use std::path::Path;
+
+use candle_core::{DType, Device as CandleDevice, Tensor};
+use candle_nn::VarBuilder;
+use candle_transformers::models::{bert, distilbert, llama, qwen2, xlm_roberta};
+use probity::model::{Batch, Device, Model, ModelSource, Plan, Sites};
+
+use super::common::{Golden, Report, Tensors, reference, subfolders};
+
+/// Of logits, as against transformers.
+const LOGITS: f64 = 1e-4;
+
+/// Logits of one unpadded sentence: of all its tokens, or after the last one.
+type Opinion = Box<dyn FnMut(&[u32]) -> candle_core::Result<Tensor>>;
+
+/// Tied tensors, which checkpoints leave out and the library asks for.
+const TIED: [(&str, &str); 2] = [
+    ("cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"),
+    ("cls.predictions.decoder.bias", "cls.predictions.bias"),
+];
+
+fn config<T: serde::de::DeserializeOwned>(dir: &Path) -> T {
+    let text = std::fs::read_to_string(dir.join("config.json")).unwrap();
+    let mut value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    // Newer files leave it out; it has one value.
+    if value.get("position_embedding_type").is_none() {
+        value["position_embedding_type"] = "absolute".into();
+    }
+    // Without a window, a number is wanted all the same.
+    if value.get("sliding_window").is_some_and(serde_json::Value::is_null) {
+        value["sliding_window"] = value["max_position_embeddings"].clone();
+    }
+    serde_json::from_value(value).unwrap_or_else(|e| panic!("{}: {e}", dir.display()))
+}
+
+/// The library's model of a folder, if it is one of the five; and whether it answers after the last token only.
+fn open(dir: &Path, family: &str) -> candle_core::Result<Option<(Opinion, bool)>> {
+    let cpu = CandleDevice::Cpu;
+    let mut tensors = candle_core::safetensors::load(dir.join("model.safetensors"), &cpu)?;
+    for (wanted, stored) in TIED {
+        if let Some(tensor) = tensors.get(stored).cloned() {
+            tensors.entry(wanted.to_owned()).or_insert(tensor);
+        }
+    }
+    // The library leaves XLM-RoBERTa's last bias out.
+    let left_out = tensors.get("lm_head.bias").cloned();
+    let vb = VarBuilder::from_tensors(tensors, DType::F32, &cpu);
+    let row = |ids: &[u32]| Tensor::new(ids, &CandleDevice::Cpu)?.unsqueeze(0);
+    Ok(Some(match family {
+        "bert" => {
+            let model = bert::BertForMaskedLM::load(vb, &config(dir))?;
+            let run = move |ids: &[u32]| {
+                let ids = row(ids)?;
+                model.forward(&ids, &ids.zeros_like()?, None)
+            };
+            (Box::new(run) as Opinion, false)
+        }
+        "distilbert" => {
+            let model = distilbert::DistilBertForMaskedLM::load(vb, &config(dir))?;
+            let run = move |ids: &[u32]| {
+                let ids = row(ids)?;
+                // Its mask says what is hidden.
+                model.forward(&ids, &Tensor::zeros((ids.dim(1)?, ids.dim(1)?), DType::U8, ids.device())?)
+            };
+            (Box::new(run) as Opinion, false)
+        }
+        "xlm-roberta" => {
+            let model = xlm_roberta::XLMRobertaForMaskedLM::new(&config(dir), vb)?;
+            let run = move |ids: &[u32]| {
+                let ids = row(ids)?;
+                let logits = model.forward(&ids, &ids.ones_like()?, &ids.zeros_like()?, None, None, None)?;
+                left_out.iter().try_fold(logits, |logits, bias| logits.broadcast_add(bias))
+            };
+            (Box::new(run) as Opinion, false)
+        }
+        "llama" => {
+            let config = config::<llama::LlamaConfig>(dir).into_config(false);
+            let model = llama::Llama::load(vb, &config)?;
+            let run = move |ids: &[u32]| {
+                let mut cache = llama::Cache::new(false, DType::F32, &config, &CandleDevice::Cpu)?;
+                model.forward(&row(ids)?, 0, &mut cache)
+            };
+            (Box::new(run) as Opinion, true)
+        }
+        "qwen2" => {
+            let mut model = qwen2::ModelForCausalLM::new(&config(dir), vb)?;
+            let run = move |ids: &[u32]| {
+                model.clear_kv_cache();
+                model.forward(&row(ids)?, 0)
+            };
+            (Box::new(run) as Opinion, true)
+        }
+        _ => return Ok(None),
+    }))
+}
+
+#[test]
+fn our_executors_and_candle_transformers_agree() {
+    let Some(root) = reference("models") else { return };
+    let mut reports = Vec::new();
+    for dir in subfolders(&root) {
+        let name = dir.file_name().unwrap().to_string_lossy().into_owned();
+        let approximate = approximating(&dir);
+        let folder = approximate.as_ref().map_or(dir.clone(), |copy| copy.path().to_owned());
+        let model = Model::load(&ModelSource::Dir(folder), Device::Cpu).unwrap();
+        if !model.has_head() {
+            continue;
+        }
+        let opened = open(&dir, &model.arch().family).unwrap_or_else(|e| panic!("{name}: {e}"));
+        let Some((mut opinion, last)) = opened else { continue };
+        let mut report = Report::new(&format!("candle-transformers/{name}"));
+        for ids in rows(&dir) {
+            let batch = Batch::new(&[&ids], 0).unwrap();
+            let at = if last { Sites::At(vec![(0, ids.len() - 1)]) } else { Sites::All };
+            let ours = model.forward(&batch, &Plan::default().logits_at(at)).unwrap().logits.unwrap();
+            let theirs: Vec<f32> = opinion(&ids).unwrap().flatten_all().unwrap().to_vec1().unwrap();
+            let theirs: Vec<f64> = theirs.into_iter().map(f64::from).collect();
+            report.close(&format!("{} tokens", ids.len()), &ours.data, &theirs, LOGITS);
+        }
+        reports.push(report);
+    }
+    assert!(!reports.is_empty(), "none of the five families is in the folder");
+    reports.into_iter().for_each(Report::finish);
+}
+
+/// The library's DistilBERT takes the tanh approximation of gelu whatever the file says (7e-3 off); ours is told to do the
+/// same, so that everything else can be compared.
+fn approximating(dir: &Path) -> Option<tempfile::TempDir> {
+    let mut config: serde_json::Value = super::common::json(&dir.join("config.json"));
+    if config["model_type"] != "distilbert" || config["activation"] != "gelu" {
+        return None;
+    }
+    config["activation"] = "gelu_new".into();
+    let copy = tempfile::tempdir().unwrap();
+    std::fs::copy(dir.join("model.safetensors"), copy.path().join("model.safetensors")).unwrap();
+    std::fs::write(copy.path().join("config.json"), config.to_string()).unwrap();
+    Some(copy)
+}
+
+fn rows(dir: &Path) -> Vec<Vec<u32>> {
+    let want = Tensors::load(&dir.join("expected.safetensors"));
+    let (ids, mask): (&Golden, &Golden) = (want.get("input_ids"), want.get("attention_mask"));
+    let width = ids.shape[1];
+    let row = |(row, mask): (&[f64], &[f64])| {
+        row.iter().zip(mask).filter(|(_, m)| **m > 0.0).map(|(v, _)| *v as u32).collect()
+    };
+    ids.data.chunks(width).zip(mask.data.chunks(width)).map(row).collect()
+}
