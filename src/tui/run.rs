@@ -1,5 +1,9 @@
 //! The one loop: input, engine and clock in, frames and effects out.
 
+mod input;
+mod link;
+mod opened;
+
 use std::future::Future;
 use std::io;
 use std::path::Path;
@@ -7,14 +11,19 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crossterm::event::{Event as Input, KeyEventKind, MouseButton, MouseEventKind};
+use crossterm::event::Event as Input;
 use futures::{FutureExt, Stream, StreamExt};
 use ratatui::Terminal;
 use ratatui::backend::Backend;
 use thiserror::Error;
-use tokio::sync::mpsc::{Receiver, UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use super::action::{Action, Effect, Existing, Exported, Mouse, MouseKind, ReplayControl};
+pub use input::translate;
+
+use self::input::add;
+use self::link::{Feed, Item, Link};
+use self::opened::{called, last_spec};
+use super::action::{Action, Effect, Existing, Exported, ReplayControl};
 use super::panes;
 use super::recording::Recorder;
 use super::reduce::reduce;
@@ -24,11 +33,10 @@ use crate::base::Problem;
 use crate::base::text::printable;
 use crate::engine::Engine;
 use crate::engine::board::Board;
-use crate::engine::message::{Command, Event, Notice, NoticeLevel};
+use crate::engine::message::{Command, Notice, NoticeLevel};
 use crate::figure::Figure;
-use crate::lab::Spec;
-use crate::session::format::{Item as Line, Session};
-use crate::session::replay::{Recorded, Step};
+use crate::session::format::Session;
+use crate::session::replay::Recorded;
 use crate::session::shelf;
 
 /// Shortest time between two frames that the engine asked for.
@@ -224,86 +232,6 @@ impl Pace {
 
     fn due(&self) -> Option<Instant> {
         self.wanted.map(|gap| self.drawn + gap)
-    }
-}
-
-/// The receiving end of the source.
-enum Feed {
-    Events(Receiver<Event>),
-    Steps(Receiver<Step>),
-    Closed,
-}
-
-/// What a source yields.
-enum Item {
-    Event(Event),
-    Step(Step),
-    End,
-}
-
-impl Feed {
-    /// The next item; never resolves once the source has ended.
-    async fn next(&mut self) -> Item {
-        match self {
-            Feed::Events(events) => events.recv().await.map_or(Item::End, Item::Event),
-            Feed::Steps(steps) => steps.recv().await.map_or(Item::End, Item::Step),
-            Feed::Closed => std::future::pending().await,
-        }
-    }
-
-    fn try_next(&mut self) -> Option<Item> {
-        match self {
-            Feed::Events(events) => events.try_recv().ok().map(Item::Event),
-            Feed::Steps(steps) => steps.try_recv().ok().map(Item::Step),
-            Feed::Closed => None,
-        }
-    }
-}
-
-/// The sending end of the source.
-enum Link {
-    Live { engine: Box<dyn Engine>, recorder: Option<Box<dyn Recorder>> },
-    Replay(Recorded),
-}
-
-impl Link {
-    fn new(source: Source) -> Self {
-        match source {
-            Source::Live(engine, recorder) => Link::Live { engine, recorder },
-            Source::Replay(recorded) => Link::Replay(recorded),
-        }
-    }
-
-    fn take(&mut self) -> Feed {
-        match self {
-            Link::Live { engine, .. } => engine.take_events().map_or(Feed::Closed, Feed::Events),
-            Link::Replay(recorded) => recorded.take_steps().map_or(Feed::Closed, Feed::Steps),
-        }
-    }
-
-    /// Records a command and sends it. What went wrong comes back as actions.
-    fn send(&mut self, command: &Command, started: Instant) -> Vec<Action> {
-        let Link::Live { engine, recorder } = self else { return Vec::new() };
-        let mut actions = Vec::new();
-        if let Some(Err(problem)) =
-            recorder.as_mut().map(|r| r.command(started.elapsed().as_secs_f64(), command))
-        {
-            *recorder = None;
-            actions.push(Action::RecordingFailed(problem));
-        }
-        if engine.send(command.clone()).is_err() && *command != Command::Shutdown {
-            actions.push(Action::EngineGone);
-        }
-        actions
-    }
-
-    fn record(&mut self, event: &Event, started: Instant) -> Option<Action> {
-        let Link::Live { recorder, .. } = self else { return None };
-        let result = recorder.as_mut()?.event(started.elapsed().as_secs_f64(), event);
-        result.err().map(|problem| {
-            *recorder = None;
-            Action::RecordingFailed(problem)
-        })
     }
 }
 
@@ -559,54 +487,4 @@ impl Done {
 
 fn error(problem: Problem) -> Notice {
     Notice { level: NoticeLevel::Error, problem }
-}
-
-/// The name of a session by its file.
-fn called(path: &Path) -> String {
-    let file = path.file_name().map_or_else(String::new, |f| f.to_string_lossy().into_owned());
-    file.strip_suffix(crate::session::name::EXTENSION).unwrap_or(&file).to_owned()
-}
-
-/// The spec that a session ran last, or else the one that it set out with.
-fn last_spec(path: &Path, session: &Session) -> Result<Box<Spec>, Problem> {
-    let ran = session.entries.iter().rev().find_map(|entry| match &entry.item {
-        Line::Command(Command::Run { spec, .. }) => Some((**spec).clone()),
-        _ => None,
-    });
-    ran.or_else(|| session.header.spec.clone()).map(Box::new).ok_or_else(|| Problem {
-        what: "the session ran nothing that this version can set up".into(),
-        r#where: path.display().to_string(),
-        hint: "replay it, or pick another one".into(),
-    })
-}
-
-/// An input event as an action; none for what does not concern us.
-pub fn translate(input: Input) -> Option<Action> {
-    match input {
-        Input::Key(key) if key.kind != KeyEventKind::Release => Some(Action::Key(key.into())),
-        Input::Mouse(mouse) => {
-            let kind = match mouse.kind {
-                MouseEventKind::Down(MouseButton::Left) => MouseKind::Press,
-                MouseEventKind::Drag(MouseButton::Left) => MouseKind::Drag,
-                MouseEventKind::Up(MouseButton::Left) => MouseKind::Release,
-                MouseEventKind::ScrollUp => MouseKind::ScrollUp,
-                MouseEventKind::ScrollDown => MouseKind::ScrollDown,
-                _ => return None,
-            };
-            Some(Action::Mouse(Mouse { kind, x: mouse.column, y: mouse.row }))
-        }
-        Input::Paste(text) => Some(Action::Paste(text)),
-        Input::Resize(columns, rows) => Some(Action::Resize(columns, rows)),
-        _ => None,
-    }
-}
-
-/// Adds an action to those that wait. Of a drag only the last place counts.
-fn add(actions: &mut Vec<Action>, action: Option<Action>) {
-    let Some(action) = action else { return };
-    let drag = |a: &Action| matches!(a, Action::Mouse(Mouse { kind: MouseKind::Drag, .. }));
-    match actions.last_mut() {
-        Some(last) if drag(last) && drag(&action) => *last = action,
-        _ => actions.push(action),
-    }
 }

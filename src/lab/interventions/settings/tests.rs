@@ -1,0 +1,123 @@
+//! Every field gives back what it was set to; what is refused leaves the spec as it was.
+
+use super::*;
+use crate::lab::interventions::registry;
+use crate::lab::setting::KnownModel;
+use crate::lab::spec::LabSpec;
+
+fn known() -> Known {
+    Known { models: vec![KnownModel { name: "bert-mini".into(), layers: 4 }] }
+}
+
+fn put(spec: &mut Spec, key: &str, value: Value) -> Result<(), SettingError> {
+    let mut all = settings();
+    all.extend(spec.methods.iter().flat_map(|m| options(spec, &m.name, 0)));
+    let setting = all.into_iter().find(|s| s.key == key).unwrap_or_else(|| panic!("{key}"));
+    setting.set(spec, &known(), value)
+}
+
+#[test]
+fn every_setting_gives_back_what_it_was_set_to_and_the_spec_still_passes() {
+    let shipped = Spec::agreement();
+    let mut all = settings();
+    all.extend(shipped.methods.iter().flat_map(|m| options(&shipped, &m.name, 0)));
+    for setting in all {
+        let values: Vec<Value> = match setting.kind(&shipped, &known()) {
+            Kind::Slider { stops, .. } => stops.into_iter().map(Value::Number).collect(),
+            Kind::Choice(names) => (0..names.len()).map(|i| Value::Choice(Some(i))).collect(),
+            Kind::Integer(_) => vec![Value::Number(7.0)],
+            _ => vec![setting.get(&shipped, &known())],
+        };
+        for value in values {
+            let mut spec = shipped.clone();
+            setting.set(&mut spec, &known(), value.clone()).unwrap();
+            assert_eq!(setting.get(&spec, &known()), value, "{}", setting.key);
+            assert!(spec.check("test").is_ok(), "{}: {:?}", setting.key, spec.check("test"));
+            assert!(!setting.text(&spec, &known()).is_empty(), "{}", setting.key);
+        }
+        assert!(setting.help.len() > 10 && !setting.label.is_empty(), "{}", setting.key);
+    }
+}
+
+#[test]
+fn keys_are_distinct_and_every_option_of_every_method_is_a_row() {
+    let mut spec = Spec::agreement();
+    spec.methods =
+        registry().iter().map(|m| crate::lab::interventions::spec::MethodSpec::named(m.id())).collect();
+    let mut keys: Vec<String> = settings().into_iter().map(|s| s.key).collect();
+    for method in registry() {
+        let rows = options(&spec, method.id(), 0);
+        assert_eq!(rows.len(), method.settings().len(), "{}", method.id());
+        keys.extend(rows.into_iter().map(|s| s.key));
+    }
+    let all = keys.len();
+    keys.sort_unstable();
+    keys.dedup();
+    assert_eq!(keys.len(), all);
+}
+
+#[test]
+fn an_option_back_at_its_default_leaves_the_spec_as_it_was() {
+    let mut spec = Spec::agreement();
+    put(&mut spec, "method.pgd.steps", Value::Number(20.0)).unwrap();
+    assert_ne!(spec, Spec::agreement());
+    put(&mut spec, "method.pgd.steps", Value::Number(40.0)).unwrap();
+    assert_eq!(spec, Spec::agreement());
+    assert!(options(&spec, "random", 0).is_empty(), "it does not run");
+}
+
+#[test]
+fn the_oracle_never_reads_before_the_intervention_writes() {
+    let mut spec = Spec::agreement();
+    put(&mut spec, "site.layer", Value::Number(2.0)).unwrap();
+    put(&mut spec, "site.oracle_layer", Value::Number(3.0)).unwrap();
+    assert_eq!((spec.site.layer, spec.site.oracle_layer), (LayerRef::At(2), Some(LayerRef::At(3))));
+    put(&mut spec, "site.layer", Value::Number(3.0)).unwrap();
+    assert_eq!(spec.site.oracle_layer, None);
+    assert!(put(&mut spec, "site.oracle_layer", Value::Number(2.0)).is_err());
+    put(&mut spec, "site.oracle_layer", Value::Number(4.0)).unwrap();
+    assert_eq!(spec.site.oracle_layer, Some(LayerRef::Last));
+}
+
+#[test]
+fn own_data_shows_its_file_and_leaves_no_correlation_to_set() {
+    let mut spec = Spec::agreement();
+    put(&mut spec, "task.phi", Value::Number(0.3)).unwrap();
+    put(&mut spec, "task.data", Value::Text("folder/own.tsv".into())).unwrap();
+    assert_eq!(spec.task.phi, None);
+    assert_eq!(data().text(&spec, &known()), "own.tsv");
+    assert_eq!(phi().text(&spec, &known()), "as in the file");
+    let refused = put(&mut spec, "task.phi", Value::Number(0.2)).unwrap_err();
+    assert_eq!(refused.to_string(), "the file's own rows decide");
+    put(&mut spec, "task.data", Value::Unset).unwrap();
+    assert_eq!(spec, Spec::agreement());
+}
+
+#[test]
+fn models_run_in_the_order_in_which_they_were_picked() {
+    let mut spec = Spec::agreement();
+    spec.models = vec!["b".into()];
+    put(&mut spec, "models", Value::Marks(vec![true, true])).unwrap();
+    assert_eq!(spec.models, ["b", "bert-mini"]);
+    assert_eq!(model_names(&spec, &known()), ["bert-mini", "b"]);
+    assert!(put(&mut spec, "models", Value::Marks(vec![true])).is_err());
+}
+
+#[test]
+fn two_settings_of_one_method_are_set_apart() {
+    let mut spec = Spec::agreement();
+    let second = crate::lab::interventions::spec::MethodSpec {
+        options: [("steps".to_owned(), 10.0)].into(),
+        ..crate::lab::interventions::spec::MethodSpec::named("pgd")
+    };
+    spec.methods.push(second);
+    let steps = |nth| options(&spec, "pgd", nth).into_iter().find(|s| s.key == "method.pgd.steps").unwrap();
+    let (first, second) = (steps(0), steps(1));
+    assert_eq!(first.get(&spec, &known()), Value::Number(40.0));
+    assert_eq!(second.get(&spec, &known()), Value::Number(10.0));
+    let mut changed = spec.clone();
+    second.set(&mut changed, &known(), Value::Number(5.0)).unwrap();
+    assert_eq!(first.get(&changed, &known()), Value::Number(40.0));
+    assert_eq!(second.get(&changed, &known()), Value::Number(5.0));
+    assert!(options(&spec, "pgd", 2).is_empty());
+}

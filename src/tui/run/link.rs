@@ -1,0 +1,92 @@
+//! Both ends of the source of events: an engine with its recorder, or a recording.
+
+use std::time::Instant;
+
+use tokio::sync::mpsc::Receiver;
+
+use super::Source;
+use crate::engine::Engine;
+use crate::engine::message::{Command, Event};
+use crate::session::replay::{Recorded, Step};
+use crate::tui::action::Action;
+use crate::tui::recording::Recorder;
+
+/// The receiving end of the source.
+pub(super) enum Feed {
+    Events(Receiver<Event>),
+    Steps(Receiver<Step>),
+    Closed,
+}
+
+/// What a source yields.
+pub(super) enum Item {
+    Event(Event),
+    Step(Step),
+    End,
+}
+
+impl Feed {
+    /// The next item; never resolves once the source has ended.
+    pub(super) async fn next(&mut self) -> Item {
+        match self {
+            Feed::Events(events) => events.recv().await.map_or(Item::End, Item::Event),
+            Feed::Steps(steps) => steps.recv().await.map_or(Item::End, Item::Step),
+            Feed::Closed => std::future::pending().await,
+        }
+    }
+
+    pub(super) fn try_next(&mut self) -> Option<Item> {
+        match self {
+            Feed::Events(events) => events.try_recv().ok().map(Item::Event),
+            Feed::Steps(steps) => steps.try_recv().ok().map(Item::Step),
+            Feed::Closed => None,
+        }
+    }
+}
+
+/// The sending end of the source.
+pub(super) enum Link {
+    Live { engine: Box<dyn Engine>, recorder: Option<Box<dyn Recorder>> },
+    Replay(Recorded),
+}
+
+impl Link {
+    pub(super) fn new(source: Source) -> Self {
+        match source {
+            Source::Live(engine, recorder) => Link::Live { engine, recorder },
+            Source::Replay(recorded) => Link::Replay(recorded),
+        }
+    }
+
+    pub(super) fn take(&mut self) -> Feed {
+        match self {
+            Link::Live { engine, .. } => engine.take_events().map_or(Feed::Closed, Feed::Events),
+            Link::Replay(recorded) => recorded.take_steps().map_or(Feed::Closed, Feed::Steps),
+        }
+    }
+
+    /// Records a command and sends it. What went wrong comes back as actions.
+    pub(super) fn send(&mut self, command: &Command, started: Instant) -> Vec<Action> {
+        let Link::Live { engine, recorder } = self else { return Vec::new() };
+        let mut actions = Vec::new();
+        if let Some(Err(problem)) =
+            recorder.as_mut().map(|r| r.command(started.elapsed().as_secs_f64(), command))
+        {
+            *recorder = None;
+            actions.push(Action::RecordingFailed(problem));
+        }
+        if engine.send(command.clone()).is_err() && *command != Command::Shutdown {
+            actions.push(Action::EngineGone);
+        }
+        actions
+    }
+
+    pub(super) fn record(&mut self, event: &Event, started: Instant) -> Option<Action> {
+        let Link::Live { recorder, .. } = self else { return None };
+        let result = recorder.as_mut()?.event(started.elapsed().as_secs_f64(), event);
+        result.err().map(|problem| {
+            *recorder = None;
+            Action::RecordingFailed(problem)
+        })
+    }
+}
