@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn student_quantile_is_that_of_the_closed_forms() {
         for p in [0.001, 0.025, 0.3, 0.6, 0.9, 0.975, 0.9999] {
-            let a = 4.0 * p * (1.0 - p);
+            let a: f64 = 4.0 * p * (1.0 - p);
             let q = ((a.sqrt().acos() / 3.0).cos() / a.sqrt() - 1.0).max(0.0);
             let closed = [
                 (1.0, (PI * (p - 0.5)).tan()),
