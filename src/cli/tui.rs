@@ -13,8 +13,7 @@ use crate::base::{signals, size};
 use crate::engine::local::{Cache, LocalEngine, LocalOptions, MOST_MODELS};
 use crate::engine::message::{Notice, NoticeLevel};
 use crate::figure::{self, Figure};
-use crate::lab::Spec;
-use crate::lab::interventions;
+use crate::lab::{LABS, Spec};
 use crate::session::format::{Header, Session};
 use crate::session::record::Recorder;
 use crate::session::replay::Recorded;
@@ -99,7 +98,7 @@ impl Default for TuiArgs {
 pub fn live(args: &TuiArgs) -> Result<(), CliError> {
     let mut spec = match &args.spec {
         Some(path) => Spec::read(path)?,
-        None => interventions::Spec::agreement().into(),
+        None => Spec::shipped(LABS[0].id()),
     };
     if !args.models.is_empty() {
         spec.common_mut().set_models(args.models.clone());

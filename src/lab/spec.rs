@@ -28,6 +28,8 @@ pub trait LabSpec {
     fn set_models(&mut self, models: Vec<String>);
     /// Takes another seed.
     fn set_seed(&mut self, seed: u64);
+    /// Takes on the procedure of this program, where the spec was written for an earlier one.
+    fn renew(&mut self);
     /// Notes the folder that relative paths start from; no part of what is asked.
     fn lies_in(&mut self, folder: PathBuf);
     /// Checks every value and every name. This is the only check: the command line, the screen and the engine call it.
@@ -142,6 +144,7 @@ const MAX_SPEC_BYTES: u64 = 1 << 20;
 #[derive(Deserialize)]
 struct Head {
     lab: String,
+    procedure: Option<toml::Value>,
 }
 
 impl Spec {
@@ -167,6 +170,13 @@ impl Spec {
         Ok(spec)
     }
 
+    /// The experiment that a lab runs where nothing else is asked for.
+    #[must_use]
+    pub fn shipped(lab: LabId) -> Self {
+        Self::parse(lab.lab().default_spec(), "the shipped spec")
+            .unwrap_or_else(|e| unreachable!("a shipped spec is checked by a test: {e}"))
+    }
+
     /// Parses and checks TOML. `origin` names the text in errors.
     ///
     /// # Errors
@@ -189,7 +199,12 @@ impl Spec {
             key: "lab".into(),
             problem: unknown_lab(&head.lab),
         })?;
-        Self::of_toml(lab, text).map_err(fail)
+        let mut spec = Self::of_toml(lab, text).map_err(fail)?;
+        // A text that does not name a procedure asks for today's; one that does means it.
+        if head.procedure.is_none() {
+            spec.common_mut().renew();
+        }
+        Ok(spec)
     }
 
     /// See [`LabSpec::check`].

@@ -4,8 +4,12 @@
 //! by the same record ([`Network`]). A family file turns a `config.json` into an [`Arch`]; an
 //! executor needs nothing else but the parameters that [`Arch::parameters`] lists.
 
+mod list;
+
 use serde::{Deserialize, Serialize};
 
+use self::list::List;
+pub use self::list::{Parameter, Role};
 use super::hook::HookPoint;
 use super::offers::LogitsOnly;
 
@@ -213,51 +217,6 @@ pub struct Decoder {
     pub intermediate: usize,
     /// What it reads at first; its input is the encoder's, shifted right behind this token, unless given.
     pub start_token: u32,
-}
-
-/// What a parameter is for: decides initial values and weight decay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// A matrix or a table: normal deviates, decayed.
-    Weight,
-    /// Added: zeros, not decayed.
-    Bias,
-    /// Multiplied after normalising: ones, not decayed.
-    Scale,
-}
-
-/// One parameter under its canonical name.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Parameter {
-    /// Canonical name, e.g. `blocks.0.attn.q.weight`.
-    pub name: String,
-    /// Shape; matrices are `[out, in]`.
-    pub shape: Vec<usize>,
-    /// What it is for.
-    pub role: Role,
-}
-
-/// Collects parameters in order.
-struct List(Vec<Parameter>);
-
-impl List {
-    fn push(&mut self, name: String, shape: Vec<usize>, role: Role) {
-        self.0.push(Parameter { name, shape, role });
-    }
-
-    fn linear(&mut self, name: &str, out: usize, input: usize, bias: bool) {
-        self.push(format!("{name}.weight"), vec![out, input], Role::Weight);
-        if bias {
-            self.push(format!("{name}.bias"), vec![out], Role::Bias);
-        }
-    }
-
-    fn norm(&mut self, name: &str, kind: NormKind, width: usize) {
-        self.push(format!("{name}.weight"), vec![width], Role::Scale);
-        if kind == NormKind::Layer {
-            self.push(format!("{name}.bias"), vec![width], Role::Bias);
-        }
-    }
 }
 
 /// Largest size that any single field may claim; keeps every product below `usize::MAX` and hostile files harmless.

@@ -262,6 +262,8 @@ fn first_missing(dir: &Path) -> Option<String> {
 #[cfg(test)]
 mod download_tests;
 #[cfg(test)]
+mod hostile_tests;
+#[cfg(test)]
 mod server;
 #[cfg(test)]
 mod tests;

@@ -7,10 +7,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::newer::is_newer;
 use super::{SessionError, legacy};
 use crate::engine::board::Board;
 use crate::engine::message::{Command, Event};
-use crate::lab::{LabId, Spec, finding};
+use crate::lab::Spec;
 
 /// Version of the file format that this program writes, and the newest one that it reads.
 pub const FORMAT: u32 = 2;
@@ -363,41 +364,6 @@ fn parse_entry(line: &[u8], newer: bool) -> Result<Entry, Unread> {
         return Err(Unread::Unknown);
     };
     Ok(Entry { t, item })
-}
-
-/// Names of the commands and events of this version.
-const COMMANDS: [&str; 7] = ["list_models", "run", "ask", "withdraw", "cancel", "pause", "shutdown"];
-const EVENTS: [&str; 10] = [
-    "ready",
-    "models",
-    "started",
-    "progress",
-    "forecast",
-    "finding",
-    "finished",
-    "answer_progress",
-    "answer",
-    "notice",
-];
-/// What questions and answers can be about.
-const TOPICS: [&str; 3] = ["experiment", "model", "data"];
-
-/// Whether the line names something that this version does not have.
-fn is_newer(line: &Map<String, Value>) -> bool {
-    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-    let unknown =
-        |value: Option<&Value>, known: &[&str]| text(value).is_some_and(|t| !known.contains(&t.as_str()));
-    let other_lab = |value: Option<&Value>| text(value).is_some_and(|lab| LabId::named(&lab).is_none());
-    let about = ["question", "answer"].into_iter().filter_map(|key| line.get(key));
-    let mut findings = line.get("finding").into_iter().chain(
-        line.get("answer").and_then(|a| a.get("findings")).and_then(Value::as_array).into_iter().flatten(),
-    );
-    unknown(line.get("command"), &COMMANDS)
-        || unknown(line.get("event"), &EVENTS)
-        || other_lab(line.get("spec").and_then(|spec| spec.get("lab")))
-        || about.clone().any(|a| unknown(a.get("about"), &TOPICS))
-        || about.filter_map(|a| a.get("question")).any(|q| other_lab(q.get("lab")))
-        || findings.any(finding::is_newer)
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 pub mod format;
 mod legacy;
 pub mod name;
+mod newer;
 pub mod record;
 pub mod replay;
 pub mod shelf;

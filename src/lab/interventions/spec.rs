@@ -26,6 +26,10 @@ pub struct Spec {
     /// The seed from which every random stream of the run is derived.
     #[serde(default)]
     pub seed: u64,
+    /// Which procedure the numbers are made by, see [`PROCEDURE`]; none in recordings from before there was a second one,
+    /// which keep their hash and are not run again under it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub procedure: Option<u32>,
     /// The probing task and how much of it.
     #[serde(default)]
     pub task: TaskSpec,
@@ -112,6 +116,10 @@ impl MethodSpec {
         Self { name: name.into(), values: Vec::new(), options: BTreeMap::new() }
     }
 }
+
+/// How numbers are made: 1 trained probes for 8 epochs and kept the one with the best validation accuracy and the lowest loss;
+/// 2 trains them by steps, keeps the simplest of those within one standard error, and attacks with exact signs.
+pub const PROCEDURE: u32 = 2;
 
 /// Grids that perceptrons can be chosen from.
 pub const GRIDS: [&str; 2] = ["small", "paper"];
@@ -229,12 +237,23 @@ impl LabSpec for Spec {
         self.task.reach(&refuse)
     }
 
+    fn renew(&mut self) {
+        self.procedure = Some(PROCEDURE);
+    }
+
     fn lies_in(&mut self, folder: PathBuf) {
         self.task.base = folder;
     }
 
     fn check(&self, origin: &str) -> Result<(), SpecError> {
         let refuse = Refuse::new(origin);
+        if self.procedure != Some(PROCEDURE) {
+            let found = self.procedure.map_or("absent".into(), |p| p.to_string());
+            return refuse.because(
+                "procedure",
+                format!("is {found}: this program computes by procedure {PROCEDURE}, whose numbers are others; leave the key out"),
+            );
+        }
         if self.models.is_empty() {
             return refuse
                 .because("models", "is empty: name at least one model, for example [\"bert-mini\"]".into());
@@ -425,5 +444,24 @@ mod tests {
         let added = spec.with_method(&MethodKey::named("identity"));
         assert_eq!(added.methods.last().map(|m| m.name.as_str()), Some("identity"));
         assert_eq!(added.methods.len(), spec.methods.len() + 1);
+    }
+
+    #[test]
+    fn a_recorded_spec_keeps_its_hash_and_is_not_run_again_under_it() {
+        let old = r#"{"lab":"interventions","models":["bert-mini"],"seed":0,"task":{"name":"agreement","examples":12000,
+            "phi":null,"target":"subject_number"},"site":{"layer":"last","oracle_layer":null},"probe":{"grid":"small",
+            "oracles":["mlp","linear"]},"interval":{"level":0.95,"resamples":1000},"method":[{"name":"alterrep"},
+            {"name":"fgsm"},{"name":"pgd"},{"name":"inlp"}]}"#;
+        let mut recorded: lab::Spec = serde_json::from_str(old).unwrap();
+        assert_eq!(recorded.hash(), "01b3f0083e2e");
+        let refused = recorded.check("x").unwrap_err().to_string();
+        assert!(refused.contains("`procedure` is absent"), "{refused}");
+        recorded.common_mut().renew();
+        assert!(recorded.check("x").is_ok());
+        assert_ne!(recorded.hash(), "01b3f0083e2e", "other numbers, another name");
+        assert_eq!(recorded, Spec::agreement().into(), "a text without the key means today's procedure");
+        let wanted = AGREEMENT_TOML.replacen("seed = 0", "seed = 0\nprocedure = 1", 1);
+        let refused = lab::Spec::parse(&wanted, "x").unwrap_err().to_string();
+        assert!(refused.contains("is 1") && refused.contains("procedure 2"), "{refused}");
     }
 }

@@ -34,7 +34,8 @@ pub fn ask(state: &mut State, question: Question) -> Vec<Effect> {
 /// Runs the lab's experiment as it is set up, under a new generation.
 pub fn run(state: &mut State) -> Vec<Effect> {
     let Some(setup) = state.setup().filter(|_| state.replay.is_none()) else { return Vec::new() };
-    let spec = setup.spec(state);
+    let mut spec = setup.spec(state);
+    spec.common_mut().renew();
     if let Err(error) = spec.check("setup") {
         let hint = "change it in the setup pane".into();
         state.fail(Problem { what: error.to_string(), r#where: "run".into(), hint });

@@ -1,0 +1,126 @@
+//! Hubs that are silent, that drip, or that must not be told a token.
+
+use std::fs;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::download_tests::*;
+use super::server::{Reply, Repo, Request, Server};
+use super::*;
+
+#[test]
+fn a_silent_server_is_asked_no_longer_than_patience_lasts() {
+    let defaults = Patience::default();
+    assert_eq!((defaults.idle, defaults.silence), (Duration::from_secs(30), Duration::from_secs(30)));
+    let server = Server::start(|_| Reply { hang: true, ..Reply::default() });
+    let dir = tempfile::tempdir().unwrap();
+    let mut s = settings(dir.path(), &server.base);
+    (s.patience.idle, s.patience.silence, s.patience.tries) =
+        (Duration::from_millis(200), Duration::from_millis(200), 9);
+    let said = why(&s);
+    assert!(said.contains("no answer in time"), "{said}");
+    assert_eq!(server.log().len(), 1, "all patience went into the first attempt");
+}
+
+#[test]
+fn a_silent_server_does_not_keep_the_user_from_stopping() {
+    let server = Server::start(|_| Reply { hang: true, ..Reply::default() });
+    let dir = tempfile::tempdir().unwrap();
+    let s = settings(dir.path(), &server.base);
+    let mut told = 0;
+    let stopped = pull("org/m", "main", &s, &mut |_| {
+        told += 1;
+        if told > 1 { Err(Cancelled) } else { Ok(()) }
+    });
+    // The limits of the settings are a minute; the request is left behind instead.
+    assert!(matches!(stopped, Err(ModelError::Cancelled(_))), "{stopped:?}");
+    assert_eq!(server.log().len(), 1);
+}
+
+#[test]
+fn a_list_of_files_that_drips_comes_to_an_end_and_can_be_stopped() {
+    let server =
+        Server::start(|_| Reply { status: 200, drip: true, length: Some(1 << 20), ..Reply::default() });
+    let dir = tempfile::tempdir().unwrap();
+    let mut s = settings(dir.path(), &server.base);
+    s.patience.silence = Duration::from_millis(100);
+    let said = why(&s);
+    assert!(said.contains("its list of files") && said.contains("bytes came in"), "{said}");
+    s.patience.silence = Duration::from_secs(600);
+    let mut told = 0;
+    let stopped = pull("org/m", "main", &s, &mut |_| {
+        told += 1;
+        if told > 1 { Err(Cancelled) } else { Ok(()) }
+    });
+    assert!(matches!(stopped, Err(ModelError::Cancelled(_))), "{stopped:?}");
+}
+
+#[test]
+fn no_token_goes_out_in_clear() {
+    let withheld = |endpoint: &str| {
+        let token = Some("hf_secret".to_owned());
+        Settings { token, ..settings(Path::new("/nowhere"), endpoint) }.token_withheld()
+    };
+    for open in [
+        "http://mirror.example",
+        "http://10.0.0.7:8080/hub/",
+        "http://127.0.0.1.example",
+        "http://u:p@[2001:db8::1]",
+    ] {
+        assert!(withheld(open).is_some_and(|why| why.contains("plain http")), "{open}");
+    }
+    for closed in ["https://mirror.example", "http://127.0.0.1:1", "http://localhost:80", "http://[::1]:9/"] {
+        assert_eq!(withheld(closed), None, "{closed}");
+    }
+    let anonymous = settings(Path::new("/nowhere"), "http://mirror.example");
+    assert_eq!(anonymous.token_withheld(), None);
+}
+
+/// 0.0.0.0 reaches this machine and is no loopback address: it stands for another machine.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_token_that_is_withheld_is_said_to_be() {
+    let server = Server::start(|_| Reply::status(401));
+    let endpoint = server.base.replace("127.0.0.1", "0.0.0.0");
+    let dir = tempfile::tempdir().unwrap();
+    let s = Settings { token: Some("hf_secret".into()), ..settings(dir.path(), &endpoint) };
+    let said = why(&s);
+    assert!(said.contains("401") && said.contains("token is not sent"), "{said}");
+    assert!(!server.log().is_empty() && server.log().iter().all(|r| r.header("authorization").is_none()));
+}
+
+#[test]
+fn the_user_and_the_password_of_an_address_are_never_shown() {
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for endpoint in [
+        format!("http://ann:pa55word@{closed}"),
+        "ftp://ann:pa55word@mirror.example/x".to_owned(),
+        "http://ann:pa55/word@".to_owned(),
+        "ann:pa55word@".to_owned(),
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let s = Settings { token: Some("hf_secret".into()), ..settings(dir.path(), &endpoint) };
+        let said = format!("{} {s:?}", why(&s));
+        assert!(!["ann", "pa55", "word", "hf_secret"].iter().any(|w| said.contains(w)), "{said}");
+    }
+    let server = Server::start(|_| Reply::status(404));
+    let base = server.base.replace("http://", "http://ann:pa55word@");
+    let said = why(&settings(tempfile::tempdir().unwrap().path(), &base));
+    assert!(said.contains("404") && !said.contains("pa55word") && !said.contains("ann"), "{said}");
+}
+
+#[test]
+fn one_etag_for_all_files_is_refused() {
+    let server = serving(repo(), |request, _| {
+        let file = request.path.ends_with(".json") && request.path.contains("/resolve/");
+        (file || request.path.ends_with(".safetensors")).then(|| {
+            let mut reply = repo().answer(request);
+            reply.headers.retain(|h| !h.0.to_ascii_lowercase().contains("etag"));
+            reply.with("ETag", "\"one-for-all\"")
+        })
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let said = why(&settings(dir.path(), &server.base));
+    assert!(said.contains("one version (ETag)") && said.contains("config.json"), "{said}");
+    assert!(!dir.path().join("models--org--m/refs/main").exists());
+}
