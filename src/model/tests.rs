@@ -140,7 +140,7 @@ fn missing_files_are_named_with_what_to_do() {
 fn impossible_configurations_are_refused() {
     type Change = fn(&mut Value);
     let cases: [(Change, &str); 9] = [
-        (|c| c["model_type"] = json!("mamba"), "'mamba' is not supported; supported: bert,"),
+        (|c| c["model_type"] = json!("rwkv"), "'rwkv' is not supported; supported: bert,"),
         (|c| c["model_type"] = json!(null), "is not supported"),
         (|c| c["num_attention_heads"] = json!(0), "does not split into 0 heads"),
         (|c| c["num_attention_heads"] = json!(3), "does not split into 3 heads"),

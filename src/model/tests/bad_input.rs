@@ -74,7 +74,7 @@ fn weights_that_are_no_numbers_are_refused_by_name() {
 #[test]
 fn an_unknown_architecture_lists_the_known_ones() {
     let dir = folder(&bert());
-    edit_config(dir.path(), |c| c["model_type"] = json!("mamba"));
+    edit_config(dir.path(), |c| c["model_type"] = json!("rwkv"));
     let why = refusal(dir.path());
     for family in families::FAMILIES.iter().flat_map(|f| f.model_types) {
         assert!(why.contains(family), "{family} in {why}");

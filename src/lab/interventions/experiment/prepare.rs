@@ -23,7 +23,7 @@ use crate::lab::interventions::oracle::{self, Oracle, OracleKind, Sight};
 use crate::lab::interventions::spec::Spec;
 use crate::lab::plan::{PropertyLabels, Roles, training_part};
 use crate::lab::stimuli::Stimuli;
-use crate::model::Model;
+use crate::model::{Model, Offer};
 use crate::probe::grid::search;
 use crate::probe::{Grid, Intervention, OracleSplit, Probe, Split, TrainingData};
 use crate::stats::bootstrap::Resamples;
@@ -94,6 +94,7 @@ impl Bench {
     /// # Errors
     /// [`Fault`].
     pub fn open(spec: &Spec, model: Arc<Model>, host: &mut dyn Host) -> Result<Self, Fault> {
+        model.require(Offer::Hidden)?;
         let task = Task::named(&spec.task.name)?;
         let target = task.property(&spec.task.target).ok_or_else(|| Problem {
             what: format!("task `{}` has no property `{}`", task.id, spec.task.target),
