@@ -39,7 +39,10 @@ fn a_lab_is_named_in_few_places_outside_its_own_folders() {
         let mut named: Vec<(String, usize)> = Vec::new();
         for (path, text) in sources("src") {
             let shown = path.display().to_string();
-            if own.iter().any(|o| shown.contains(o.as_str())) || shown.contains("src/cli/calc/") {
+            if own.iter().any(|o| shown.contains(o.as_str()))
+                || shown.contains("src/cli/calc/")
+                || shown.ends_with("tests.rs")
+            {
                 continue;
             }
             let uses = |line: &&str| line.contains(name) || line.contains(&title);
@@ -58,6 +61,13 @@ fn a_lab_is_named_in_few_places_outside_its_own_folders() {
 /// Most lines of a function.
 const MOST_OF_A_FUNCTION: usize = 80;
 
+/// Whether a function that begins here has a body: its signature ends with a brace, a declaration with a semicolon.
+fn has_body(lines: &[&str]) -> bool {
+    let ends =
+        lines.iter().map(|l| l.trim_end()).find(|l| l.ends_with('{') || l.ends_with(';') || l.ends_with('}'));
+    ends.is_some_and(|l| !l.ends_with(';'))
+}
+
 #[test]
 fn functions_are_short_enough_to_read() {
     let mut long = Vec::new();
@@ -66,8 +76,9 @@ fn functions_are_short_enough_to_read() {
         for (i, line) in lines.iter().enumerate() {
             let words: Vec<&str> = line.split_whitespace().take_while(|w| !w.contains('(')).collect();
             let begins = line.trim_start();
-            let is_function = words.contains(&"fn") || begins.starts_with("fn ");
-            if !is_function || begins.starts_with("//") || line.trim_end().ends_with(';') {
+            let is_function = words.contains(&"fn") && line.contains('(') && !begins.starts_with("//");
+            let is_field = begins.split("fn").next().is_some_and(|before| before.contains(':'));
+            if !is_function || is_field || !has_body(&lines[i..]) {
                 continue;
             }
             let indent = line.len() - begins.len();

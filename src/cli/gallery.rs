@@ -313,7 +313,7 @@ mod tests {
         std::fs::write(dir.path().join("card.json"), serde_json::to_string(&card).unwrap()).unwrap();
         let (text, end) = answer(&["card", &dir.path().display().to_string()]);
         end.unwrap();
-        assert!(!text.contains(['\u{1b}', '\u{9b}']) && text.contains("a\u{fffd}[2J"), "{text}");
+        assert!(!text.contains(['\u{1b}', '\u{9b}']) && text.contains("a␛[2J"), "{text}");
         std::fs::write(dir.path().join("card.json"), vec![b'['; 100_000]).unwrap();
         assert!(answer(&["card", &dir.path().display().to_string()]).1.is_err());
     }

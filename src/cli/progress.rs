@@ -121,6 +121,6 @@ mod tests {
         };
         assert_eq!(describe(&progress), "oracle subject_number  5/8  41k ex/s  3 s left");
         let unknown = Progress { rate: 0.0, left: Some(f64::NAN), stage: "\u{1b}[2J".into(), ..progress };
-        assert_eq!(describe(&unknown), "\u{fffd}[2J  5/8");
+        assert_eq!(describe(&unknown), "␛[2J  5/8");
     }
 }

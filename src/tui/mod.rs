@@ -15,6 +15,7 @@ mod guard;
 pub mod key;
 pub mod keymap;
 pub mod layout;
+pub mod outside;
 pub mod panes;
 pub mod popups;
 pub mod recording;

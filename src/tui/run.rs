@@ -6,7 +6,6 @@ mod opened;
 
 use std::future::Future;
 use std::io;
-use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,7 +22,8 @@ pub use input::translate;
 use self::input::add;
 use self::link::{Feed, Item, Link};
 use self::opened::{called, last_spec};
-use super::action::{Action, Effect, Existing, Exported, ReplayControl};
+use super::action::{Action, Effect, ReplayControl};
+pub use super::outside::Outside;
 use super::panes;
 use super::recording::Recorder;
 use super::reduce::reduce;
@@ -34,10 +34,8 @@ use crate::base::text::printable;
 use crate::engine::Engine;
 use crate::engine::board::Board;
 use crate::engine::message::{Command, Notice, NoticeLevel};
-use crate::figure::Figure;
 use crate::session::format::Session;
 use crate::session::replay::Recorded;
-use crate::session::shelf;
 
 /// Shortest time between two frames that the engine asked for.
 const FRAME: Duration = Duration::from_millis(33);
@@ -56,23 +54,8 @@ pub enum Source {
     Replay(Recorded),
 }
 
-/// What the loop has done outside its own thread.
-#[derive(Clone)]
-pub struct Outside {
-    /// Writes a figure to files and says which; asks first where they are there already.
-    pub export: Exporter,
-    /// Lists the recorded sessions, newest first.
-    pub sessions: Lister,
-    /// Reads a recorded session.
-    pub read: Reader,
-}
-
-/// See [`Outside::export`].
-pub type Exporter = Arc<dyn Fn(&Figure, Existing) -> Result<Exported, Problem> + Send + Sync>;
-/// See [`Outside::sessions`].
-pub type Lister = Arc<dyn Fn() -> Result<Vec<shelf::Recorded>, Problem> + Send + Sync>;
-/// See [`Outside::read`].
-pub type Reader = Arc<dyn Fn(&Path) -> Result<Session, Problem> + Send + Sync>;
+/// Resolves when something outside asks the program to stop.
+pub type Stop = Pin<Box<dyn Future<Output = ()>>>;
 
 /// What the loop needs beside a source.
 pub struct Options {
@@ -87,7 +70,7 @@ pub struct Options {
     /// Shown at the start, for example what is wrong in the keymap.
     pub notices: Vec<Notice>,
     /// Ends the program when it resolves: a signal.
-    pub stop: Pin<Box<dyn Future<Output = ()>>>,
+    pub stop: Stop,
 }
 
 /// How the program ended.
@@ -137,23 +120,8 @@ where
     I: Stream<Item = io::Result<Input>> + Unpin,
 {
     let size = terminal.size().map_err(io::Error::other)?;
-    let Options { start, outside, copy, frame, notices, mut stop } = options;
     let (results_in, mut results) = unbounded_channel();
-    let mut app = App {
-        state: State::new(Start { size: (size.width, size.height), ..start }),
-        link: Link::new(source),
-        over: None,
-        outside,
-        copy,
-        frame,
-        results: results_in,
-        started: Instant::now(),
-        repaint: false,
-        quit: false,
-    };
-    for notice in notices {
-        app.dispatch(Action::Notice(notice));
-    }
+    let (mut app, mut stop) = App::new((size.width, size.height), source, options, results_in);
     app.draw(terminal)?;
     app.dispatch(Action::Start);
     let mut pace = Pace { drawn: Instant::now(), wanted: Some(FRAME) };
@@ -209,14 +177,7 @@ where
         }
     };
 
-    // A terminal that fails is no reason to lose the end of the recording.
-    if !matches!(reason, Ok(ExitReason::User)) {
-        app.link.send(&Command::Shutdown, app.started);
-    }
-    if let Link::Live { recorder: Some(recorder), .. } = &mut app.link {
-        recorder.finish();
-    }
-    Ok(ExitReport { board: app.state.board, reason: reason? })
+    Ok(ExitReport { reason: app.finish(reason)?, board: app.state.board })
 }
 
 /// When the next frame is due.
@@ -264,6 +225,43 @@ struct App {
 }
 
 impl App {
+    /// The program before its first frame, and what asks it to stop.
+    fn new(
+        size: (u16, u16),
+        source: Source,
+        options: Options,
+        results: UnboundedSender<Done>,
+    ) -> (Self, Stop) {
+        let Options { start, outside, copy, frame, notices, stop } = options;
+        let mut app = Self {
+            state: State::new(Start { size, ..start }),
+            link: Link::new(source),
+            over: None,
+            outside,
+            copy,
+            frame,
+            results,
+            started: Instant::now(),
+            repaint: false,
+            quit: false,
+        };
+        for notice in notices {
+            app.dispatch(Action::Notice(notice));
+        }
+        (app, stop)
+    }
+
+    /// Ends the recording. A terminal that fails is no reason to lose its end.
+    fn finish(&mut self, reason: Result<ExitReason, TuiError>) -> Result<ExitReason, TuiError> {
+        if !matches!(reason, Ok(ExitReason::User)) {
+            self.link.send(&Command::Shutdown, self.started);
+        }
+        if let Link::Live { recorder: Some(recorder), .. } = &mut self.link {
+            recorder.finish();
+        }
+        reason
+    }
+
     fn draw<B: Backend>(&mut self, terminal: &mut Terminal<B>) -> Result<(), TuiError>
     where
         B::Error: Send + Sync + 'static,

@@ -128,7 +128,7 @@ fn the_best_strength_is_one_key_away() {
     let mut h = Harness::finished(120, 40);
     let effects = h.keys("[ [ b");
     let p = point(sent(&effects)[2]).unwrap().1;
-    assert_eq!((p.method.as_str(), p.value), ("alterrep", 1.0));
+    assert_eq!((p.method.as_str(), p.value), ("alterrep", 0.7));
     assert!(Harness::started(120, 40).keys("b").is_empty());
 }
 
@@ -315,7 +315,7 @@ fn every_pane_copies_its_numbers() {
     for (pane, part) in [
         (setup::PANE, "[interval]"),
         (CURVES, "epsilon\tC\tC_lo"),
-        (PARETO, "alterrep\talpha\t1"),
+        (PARETO, "alterrep\talpha\t0.7"),
         (EXAMPLE, "model\tare\t0.91"),
         (PROBES, "subject_number\tMLP 2x256"),
     ] {
@@ -380,11 +380,11 @@ fn the_mouse_drags_sliders_and_the_marker() {
     mouse(&mut h, MouseKind::Press, first, line.y);
     assert_eq!(marker(&h.state), 0.005);
     let effects = mouse(&mut h, MouseKind::Drag, first + length + 30, line.y + 5);
-    assert_eq!(marker(&h.state), 5.0);
-    assert_eq!(only_point(&effects).value, 5.0);
+    assert_eq!(marker(&h.state), 20.9, "the last radius of the grid");
+    assert_eq!(only_point(&effects).value, 20.9);
     mouse(&mut h, MouseKind::Release, first, line.y);
     assert!(mouse(&mut h, MouseKind::Drag, first, line.y).is_empty());
-    assert_eq!(marker(&h.state), 5.0);
+    assert_eq!(marker(&h.state), 20.9);
     let curves = inside(compute(&h.state).unwrap().pane(CURVES).unwrap());
     mouse(&mut h, MouseKind::Press, curves.x + 5, curves.y + 4);
     assert_eq!((marker(&h.state), h.state.here().focus), (0.005, CURVES));

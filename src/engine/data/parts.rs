@@ -115,14 +115,18 @@ mod tests {
         let by = |name: &str| found.parts.iter().find(|p| p.name == name).unwrap();
         let (oracle, kept) = (by("oracle"), by("oracle, largest uncorrelated subset"));
         assert_eq!(oracle.n + by("intervention").n + by("test").n, 4_000);
-        assert_eq!((oracle.n, oracle.validation, by("test").n), (1_600, Some(80), 800));
+        assert_eq!((oracle.n, oracle.validation, by("test").n), (1_600, Some(200), 800));
         assert!(kept.n < oracle.n && kept.phi.abs() < oracle.phi.abs().max(0.02), "{found:?}");
         for part in &found.parts {
             assert_eq!(part.counts.iter().sum::<usize>(), part.n, "{}", part.name);
             assert_eq!(part.counts.len(), found.combinations.len());
         }
         assert_eq!(found.combinations[..3], ["Sg+Sg", "Sg+Pl", "Sg+none"]);
-        assert!(found.lines()[1].contains("oracle: 1600 (80 for validation): Sg+Sg "), "{:?}", found.lines());
+        assert!(
+            found.lines()[1].contains("oracle: 1600 (200 for validation): Sg+Sg "),
+            "{:?}",
+            found.lines()
+        );
     }
 
     #[test]

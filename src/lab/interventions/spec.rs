@@ -164,6 +164,13 @@ impl Spec {
                 let known: Vec<&str> = registry().iter().map(|m| m.id()).collect();
                 return refuse.because("method.name", is_unknown(&m.name, &known));
             };
+            let known: Vec<&str> = method.settings().iter().map(|s| s.name).collect();
+            if let Some(name) = m.options.keys().find(|name| !known.contains(&name.as_str())) {
+                return refuse.because(
+                    "method.options",
+                    format!("of {}: `{name}` {}", m.name, is_unknown(name, &known)),
+                );
+            }
             if let Err(e) = Options::new(method, m.options.iter().map(|(k, v)| (k.as_str(), *v))) {
                 return refuse.because("method.options", format!("cannot be used: {e}"));
             }

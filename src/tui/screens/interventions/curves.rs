@@ -9,6 +9,7 @@ use super::{CURVES, ran, run, view};
 use crate::base::numbers::{percent, plus_minus, score, short};
 use crate::base::text::{fit, printable, width};
 use crate::engine::message::Outcome;
+use crate::figure::layers::Count;
 use crate::stats::estimate::Estimate;
 use crate::tui::layout::inside;
 use crate::tui::panes::{message, pane_block, problem};
@@ -79,7 +80,8 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
         (true, true) => "final".into(),
     };
     let level = readout.point.level.map_or(String::new(), |l| format!(", {} % intervals", short(100.0 * l)));
-    let short_form = format!("  n {}", readout.point.n);
+    // C is measured on all test examples, S and with it R on those that have the other property.
+    let short_form = format!("  n {}", Count::from((p.n_c, p.n_s)));
     let used: usize = spans.iter().map(Span::width).sum();
     let full = format!("{short_form}  {kind}");
     let fullest = format!("{full}{level}");

@@ -1,0 +1,28 @@
+//! What the loop has done outside its own thread: writing figures, listing and reading sessions.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::base::Problem;
+use crate::figure::Figure;
+use crate::session::format::Session;
+use crate::session::shelf;
+use crate::tui::action::{Existing, Exported};
+
+/// What the loop has done outside its own thread.
+#[derive(Clone)]
+pub struct Outside {
+    /// Writes a figure to files and says which; asks first where they are there already.
+    pub export: Exporter,
+    /// Lists the recorded sessions, newest first.
+    pub sessions: Lister,
+    /// Reads a recorded session.
+    pub read: Reader,
+}
+
+/// See [`Outside::export`].
+pub type Exporter = Arc<dyn Fn(&Figure, Existing) -> Result<Exported, Problem> + Send + Sync>;
+/// See [`Outside::sessions`].
+pub type Lister = Arc<dyn Fn() -> Result<Vec<shelf::Recorded>, Problem> + Send + Sync>;
+/// See [`Outside::read`].
+pub type Reader = Arc<dyn Fn(&Path) -> Result<Session, Problem> + Send + Sync>;
