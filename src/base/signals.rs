@@ -27,12 +27,12 @@ pub fn first() -> Option<u8> {
 /// # Errors
 /// The system's reason where a signal cannot be caught or no thread can be had.
 #[cfg(unix)]
-pub fn listen(signals: &[i32], mut heard: impl FnMut(i32) + Send + 'static) -> std::io::Result<()> {
+pub fn listen(signals: &[i32], heard: impl FnMut(i32) + Send + 'static) -> std::io::Result<()> {
     let ignored = ignored();
     let wanted = signals.iter().filter(|s| !is_in(ignored, **s));
     let mut caught = signal_hook::iterator::Signals::new(wanted)?;
     let name = std::thread::Builder::new().name("signals".into());
-    name.spawn(move || caught.forever().for_each(|signal| heard(signal)))?;
+    name.spawn(move || caught.forever().for_each(heard))?;
     Ok(())
 }
 

@@ -226,6 +226,9 @@ const INCOMPLETE: &str = "findings-incomplete.jsonl";
 /// Formats of figures.
 const FIGURES: [&str; 3] = ["png", "svg", "csv"];
 
+/// Where findings are written, with the name that messages use.
+type Written = (Box<dyn Write>, PathBuf);
+
 /// The files of one run.
 struct Report {
     recorder: Option<Recorder>,
@@ -254,7 +257,7 @@ impl Report {
         Ok(Self { recorder, folder: folder.map(Path::to_owned), findings, force, quiet })
     }
 
-    fn writer(&self) -> Result<Option<(Box<dyn Write>, PathBuf)>, CliError> {
+    fn writer(&self) -> Result<Option<Written>, CliError> {
         let (Some(folder), Some(findings)) = (&self.folder, &self.findings) else { return Ok(None) };
         let path = folder.join(FINDINGS);
         let other = findings.another().map_err(|e| cannot(&path, &e))?;
@@ -307,7 +310,7 @@ fn record(args: &RunArgs, task: &Task, folder: Option<&Path>, info: Option<&Engi
     let begin = || {
         let (place, default) = match folder {
             Some(folder) => (folder.to_owned(), "session".to_owned()),
-            None => (name::folder()?, name::default_name(&task.spec.common().subject(), now)),
+            None => (name::folder()?, name::default_name(task.spec.common().subject(), now)),
         };
         let header =
             Header::new(&names::place(&args.device, &args.dtype), name::utc(now), Some(task.spec.clone()));

@@ -163,11 +163,11 @@ impl Board {
     /// Takes in an event of a run.
     fn on_run(&mut self, generation: Generation, event: &Event) {
         // A run that was superseded has nothing more to say, also where its lab shows no newer results.
-        let current = self.generation == generation;
-        let Some(run) = self.runs.iter_mut().find(|r| current && r.job.generation == generation) else {
+        if self.generation != generation {
             self.stale += 1;
             return;
-        };
+        }
+        let Some(run) = self.runs.iter_mut().find(|r| r.job.generation == generation) else { return };
         let mut failed = None;
         match event {
             // A recorded run keeps the hash that it was recorded under.

@@ -34,6 +34,7 @@ pub struct Finding {
 /// The result itself: of a lab, or of any run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
+#[allow(clippy::large_enum_variant, reason = "nearly all findings are of the large kind")]
 pub enum Body {
     /// What a lab found.
     Lab(Kinds),

@@ -137,3 +137,33 @@ impl Store for NoStore {
         Ok(())
     }
 }
+
+/// Gives what is kept and keeps nothing more.
+#[derive(Debug, Clone)]
+pub struct ReadOnly<S>(pub S);
+
+impl<S: Store> Store for ReadOnly<S> {
+    fn trained(&self, key: &str) -> Option<Vec<u8>> {
+        self.0.trained(key)
+    }
+
+    fn keep_trained(&self, _key: &str, _bytes: &[u8]) -> std::io::Result<()> {
+        Ok(())
+    }
+
+    fn place(&self) -> Option<PathBuf> {
+        self.0.place()
+    }
+
+    fn fetch(&self, space: &Space, keys: &[Key], to: &mut Matrix) -> Fetched {
+        self.0.fetch(space, keys, to)
+    }
+
+    fn absent(&self, space: &Space, keys: &[Key]) -> Vec<usize> {
+        self.0.absent(space, keys)
+    }
+
+    fn keep(&self, _space: &Space, _keys: &[Key], _rows: &Matrix) -> std::io::Result<()> {
+        Ok(())
+    }
+}

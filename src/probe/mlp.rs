@@ -382,7 +382,7 @@ mod tests {
             let targets: Vec<usize> = (0..5).map(|i| i % classes).collect();
             let (direction, losses) = mlp.input_direction(&x, &targets);
             let h = 1e-6;
-            for i in 0..5 {
+            for (i, at_rest) in losses.iter().enumerate() {
                 for j in 0..6 {
                     let loss = |step: f64| {
                         let mut moved = x.clone();
@@ -390,7 +390,7 @@ mod tests {
                         mlp.input_direction(&moved, &targets).1[i]
                     };
                     let slope = (loss(h) - loss(-h)) / (2.0 * h);
-                    let gradient = -(-losses[i]).exp_m1() * direction.row(i)[j];
+                    let gradient = -(-at_rest).exp_m1() * direction.row(i)[j];
                     assert!((slope - gradient).abs() < 1e-8, "{slope} {gradient}");
                 }
             }

@@ -472,7 +472,7 @@ mod tests {
 
     #[test]
     fn files_that_are_no_sessions_are_refused_by_name_and_line() {
-        let newer = header().replace("\"probity_session\":1", "\"probity_session\":99");
+        let newer = header().replace(&format!("\"probity_session\":{FORMAT}"), "\"probity_session\":99");
         for (text, word) in [
             ("", "empty"),
             ("hello\n", "no session"),

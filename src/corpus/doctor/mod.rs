@@ -394,7 +394,8 @@ fn beginning(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();
     }
-    format!("{}…", &text[..text.floor_char_boundary(bytes)])
+    let whole = (0..=bytes).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    format!("{}…", &text[..whole])
 }
 
 /// Whether `inner` stands in `outer` as whole words, whatever the case. What is far too long for a name gives nothing away

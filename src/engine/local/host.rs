@@ -13,6 +13,7 @@ use super::shelf::Shelf;
 use crate::base::{Cancelled, Problem, Pulse};
 use crate::engine::message::{Answer, Event, Generation, JobId, Notice, NoticeLevel, Ticket};
 use crate::lab::demand::Slice;
+use crate::lab::store::ReadOnly;
 use crate::lab::{Fault, Finding, Forecast, Host, Store, Waiting};
 use crate::model::Model;
 use crate::model::hub::{Step, Transfer};
@@ -62,6 +63,8 @@ pub struct Loan<'a> {
     pub rates: &'a mut Rates,
     /// What is kept between runs.
     pub cache: &'a Cache,
+    /// Whether anything more may be kept.
+    pub keeps: bool,
     /// Bytes of resident memory that the run may take at most.
     pub memory_limit: Option<u64>,
 }
@@ -137,7 +140,8 @@ impl Host for LocalHost<'_> {
     }
 
     fn store(&self) -> Arc<dyn Store> {
-        Arc::new(self.lent.cache.clone())
+        let cache = self.lent.cache.clone();
+        if self.lent.keeps { Arc::new(cache) } else { Arc::new(ReadOnly(cache)) }
     }
 
     fn memory_limit(&self) -> Option<u64> {

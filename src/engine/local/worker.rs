@@ -87,13 +87,14 @@ impl Worker {
         }
     }
 
-    /// A host for work on behalf of a run.
+    /// A host for work on behalf of a run; that of a forecast, which has no number, keeps nothing.
     fn host(&mut self, job: JobId, generation: Generation) -> LocalHost<'_> {
         let lent = Loan {
             inbox: &mut self.inbox,
             shelf: &mut self.shelf,
             rates: &mut self.rates,
             cache: &self.cache,
+            keeps: job != 0,
             memory_limit: self.memory_limit,
         };
         LocalHost::new(lent, self.outbox.clone(), job, generation)

@@ -75,8 +75,8 @@ fn lines_and_points_have_the_colours_of_their_roles() {
     let curves = decoded(&samples::curves());
     assert!(curves.anywhere(SERIES[1]) > 2000 && curves.anywhere(SERIES[0]) == 0);
     let power = decoded(&samples::power());
-    for hue in 0..3 {
-        assert!(power.anywhere(SERIES[hue]) > 300, "line {hue}");
+    for (hue, colour) in SERIES.iter().take(3).enumerate() {
+        assert!(power.anywhere(*colour) > 300, "line {hue}");
     }
     let scatter = decoded(&samples::scatter());
     assert!(scatter.anywhere(SERIES[0]) > 200 && scatter.anywhere(SERIES[1]) > 200);
@@ -103,8 +103,8 @@ fn bars_stand_on_the_axis_and_differ_without_colour() {
     let full = |hue: usize| picture.count(SERIES[hue], (0.1, 1.0), (0.15, 0.8));
     assert!(full(0) > 500, "{}", full(0));
     let histogram = decoded(&samples::histogram());
-    for hue in 0..3 {
-        assert!(histogram.anywhere(SERIES[hue]) > 300, "series {hue}");
+    for (hue, colour) in SERIES.iter().take(3).enumerate() {
+        assert!(histogram.anywhere(*colour) > 300, "series {hue}");
     }
 }
 
@@ -118,8 +118,8 @@ fn ranges_and_ranks_are_where_their_categories_are() {
         }
     }
     let ranks = decoded(&samples::ranks());
-    for hue in 0..5 {
-        assert!(ranks.anywhere(SERIES[hue]) > 500, "line {hue}");
+    for (hue, colour) in SERIES.iter().take(5).enumerate() {
+        assert!(ranks.anywhere(*colour) > 500, "line {hue}");
     }
 }
 

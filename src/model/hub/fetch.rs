@@ -185,17 +185,17 @@ impl Fetch<'_, '_> {
             Failure::Status(StatusCode::UNAUTHORIZED) => format!(
                 "{} does not show {file} (401): the name is wrong, or the model is private or gated; then accept its \
                  terms there and set HF_TOKEN",
-                self.client.base()
+                self.client.shown()
             ),
             Failure::Status(StatusCode::FORBIDDEN) => format!(
                 "{} refuses {file} (403): the model is gated; accept its terms there and set HF_TOKEN to a token of \
                  that account",
-                self.client.base()
+                self.client.shown()
             ),
             Failure::Status(StatusCode::NOT_FOUND) => format!(
                 "{} has no such model, revision or file ({file}, 404); check name and revision, and HF_TOKEN if it is \
                  private",
-                self.client.base()
+                self.client.shown()
             ),
             Failure::Status(status) => format!("cannot fetch {file}: the server answers {status}"),
         };

@@ -106,7 +106,7 @@ impl Client {
     }
 
     /// The hub's address for messages: without user and password.
-    pub fn base(&self) -> &str {
+    pub fn shown(&self) -> &str {
         &self.shown
     }
 

@@ -352,13 +352,11 @@ impl Screen for Interventions {
                     settle(view);
                 }
             }
-            Command::Ask { question: Question::Experiment { question, .. }, .. } =>
-            {
-                #[allow(irrefutable_let_patterns, reason = "with one lab there is no other case")]
-                if let lab::Question::Interventions(Asked::Point(point)) = question {
-                    follow_point(view_mut(state), point);
-                }
-            }
+            Command::Ask {
+                question:
+                    Question::Experiment { question: lab::Question::Interventions(Asked::Point(point)), .. },
+                ..
+            } => follow_point(view_mut(state), point),
             _ => {}
         }
     }

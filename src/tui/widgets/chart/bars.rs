@@ -31,8 +31,12 @@ impl Chart<'_> {
     }
 
     pub(super) fn bars(&self, stage: &Stage, buffer: &mut Buffer) {
-        let pick = |layer| if let &Layer::Bars(ref bars) = layer { Some(bars) } else { None };
-        let all: Vec<&Bars> = self.figure.layers.iter().filter_map(pick).collect();
+        let mut all: Vec<&Bars> = Vec::new();
+        for layer in &self.figure.layers {
+            if let Layer::Bars(bars) = layer {
+                all.push(bars);
+            }
+        }
         for (k, bars) in all.iter().enumerate() {
             for bar in &bars.bars {
                 let (from, to) = slot(bar.from, bar.to, (k, all.len()));

@@ -12,13 +12,18 @@ use crate::tui::theme::Role;
 
 impl Chart<'_> {
     fn lines(&self) -> impl Iterator<Item = &Line> {
-        let pick = |layer| if let &Layer::Line(ref line) = layer { Some(line) } else { None };
-        self.figure.layers.iter().filter_map(pick)
+        self.figure.layers.iter().filter_map(|layer| match layer {
+            Layer::Line(line) => Some(line),
+            _ => None,
+        })
     }
 
     fn rank_names(&self) -> impl Iterator<Item = &RankLine> {
-        let pick = |layer| if let &Layer::Ranks(ref ranks) = layer { Some(&ranks.lines) } else { None };
-        self.figure.layers.iter().filter_map(pick).flatten()
+        let ranks = self.figure.layers.iter().filter_map(|layer| match layer {
+            Layer::Ranks(ranks) => Some(&ranks.lines),
+            _ => None,
+        });
+        ranks.flatten()
     }
 
     pub(super) fn rules(&self, stage: &Stage, buffer: &mut Buffer) {
