@@ -5,7 +5,7 @@ use super::{EXAMPLE, ID, PROBES, ran};
 use crate::base::numbers::{plus_minus, score, short};
 use crate::lab::Tagged;
 use crate::lab::examples::TaskSpec;
-use crate::lab::interventions::spec::Spec;
+use crate::lab::interventions::spec::{PROCEDURE, Spec};
 use crate::tui::screen::Origin;
 use crate::tui::state::State;
 
@@ -56,6 +56,10 @@ fn origin<T>(state: &State, number: &Tagged<T>) -> Vec<(String, String)> {
         if let Some(source) = &data.value.source {
             entries.push(("data file".into(), source.summary()));
         }
+    }
+    if ran(state).is_some_and(|spec| spec.procedure != Some(PROCEDURE)) {
+        let told = format!("an earlier one; made again by procedure {PROCEDURE} the numbers are others");
+        entries.push(("procedure".into(), told));
     }
     entries.push(("seed".into(), number.seed.to_string()));
     entries.push(("n".into(), number.n.to_string()));
