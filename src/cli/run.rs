@@ -53,8 +53,7 @@ pub struct RunArgs {
     /// Keep the memory of the process below this size, for example 2G: batches shrink, and a run that cannot fit is refused.
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub memory_limit: Option<u64>,
-    /// Print how much memory and time the specs would take, and keep nothing. For this a part of the work is done: up to 20 seconds
-    /// where much of the time depends on the size of a probe that has to be trained first.
+    /// Print how much memory and time the specs would take, and keep nothing. For this a slice of each kind of work is timed.
     #[arg(long)]
     pub forecast: bool,
     /// Name of the recorded session [default: task and time].
