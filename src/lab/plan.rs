@@ -144,12 +144,11 @@ pub struct Material {
     pub phi: f64,
 }
 
-/// What [`training_part`] has kept.
+/// What `train` and `validation` hold.
 #[must_use]
-pub fn material(part: &OracleSplit, labels: &PropertyLabels) -> Material {
-    let rows = [part.train(), part.validation()].concat();
-    let kept = labels.table(&rows);
+pub fn material(train: &[usize], validation: &[usize], labels: &PropertyLabels) -> Material {
+    let kept = labels.table(&[train, validation].concat());
     let counts: Vec<Vec<u64>> = kept.iter().map(|r| r.iter().map(|c| *c as u64).collect()).collect();
     let phi = crate::probe::decorrelate::association(&counts);
-    Material { train: part.train().len(), validation: part.validation().len(), kept, phi }
+    Material { train: train.len(), validation: validation.len(), kept, phi }
 }

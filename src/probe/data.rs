@@ -166,6 +166,15 @@ impl<R: Role> TrainingData<R> {
     ) -> Result<Self, DataError> {
         let train = Labelled::gather(x, labels, classes, part.train())?;
         let validation = Labelled::gather(x, labels, classes, part.validation())?;
+        Self::from_parts(train, validation)
+    }
+
+    /// Examples that were taken out of the part before, as an intervention leaves them: what a fresh probe is trained on to
+    /// see what is left. That they are of this part is the caller's word.
+    ///
+    /// # Errors
+    /// [`DataError`] if a half is empty or the training half has one class only.
+    pub fn from_parts(train: Labelled, validation: Labelled) -> Result<Self, DataError> {
         if train.is_empty() {
             return Err(DataError::Empty { part: "training" });
         }
@@ -175,17 +184,6 @@ impl<R: Role> TrainingData<R> {
         if train.counts().iter().filter(|c| **c > 0).count() < 2 {
             return Err(DataError::OneClass { part: "training" });
         }
-        Ok(Self { train, validation, role: PhantomData })
-    }
-
-    /// The same examples with other hidden states, as an intervention leaves them: what a fresh probe is trained on to see
-    /// what is left.
-    ///
-    /// # Errors
-    /// [`DataError`] if the states are of other examples or not finite.
-    pub fn with_states(&self, train: Matrix, validation: Matrix) -> Result<Self, DataError> {
-        let joined = |x, old: &Labelled| Labelled::new(x, old.y.clone(), old.classes);
-        let (train, validation) = (joined(train, &self.train)?, joined(validation, &self.validation)?);
         Ok(Self { train, validation, role: PhantomData })
     }
 

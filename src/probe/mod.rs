@@ -23,6 +23,7 @@ pub use logistic::Logistic;
 pub use mlp::Mlp;
 pub use split::{Intervention, InterventionSplit, Oracle, OracleSplit, Split, TestSplit};
 pub use subspace::Subspace;
+pub use train::Recipe;
 
 use crate::base::Cancelled;
 

@@ -40,6 +40,8 @@ pub struct Parts {
     pub interaction: f64,
     /// `s_b²`: of one replicate, by training.
     pub training: f64,
+    /// `Var_k(theta_k)`: between the replicates as they are on these examples, `s_i²` in it.
+    pub between: f64,
 }
 
 /// A statistic with its two bands.
@@ -85,9 +87,10 @@ impl Bands {
             let about =
                 |i: usize| variance(&sound.iter().zip(&means).map(|(r, m)| r[i] - m).collect::<Vec<_>>());
             let interaction = (0..k).map(about).sum::<f64>() / (k - 1) as f64;
-            let training = (variance(theta) - interaction).max(0.0);
+            let between = variance(theta);
+            let training = (between - interaction).max(0.0);
             let (form, wide) = wide(mean, sampling, training / k as f64, k, level);
-            bands.parts = Some(Parts { sampling, interaction, training });
+            bands.parts = Some(Parts { sampling, interaction, training, between });
             bands.form = Some(form);
             bands.wide = Some(wide);
         }

@@ -97,7 +97,8 @@ fn assessed(judged: &[Vec<Judged>], values: &[f64], seed: u64, resamples: usize)
     let strata: Vec<usize> = other.iter().map(|o| o.unwrap_or(2)).collect();
     let halves = Halves::new(&strata, 20, seed);
     let resamples = Resamples::new(other.len(), resamples, seed);
-    let sweep = Sweep { values, judged, other: &other, classes: 2 };
+    let at = |k: usize, m: usize| judged[k][m].clone();
+    let sweep = Sweep { values, replicates: judged.len(), judged: &at, other: &other, classes: 2 };
     assess(&sweep, &resamples, &halves, LEVEL).expect("replicates, strengths and examples")
 }
 

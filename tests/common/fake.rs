@@ -7,15 +7,18 @@ use probity::engine::message::{
     Answer, Command, EngineInfo, Event, ModelAnswer, ModelInfo, ModelQuestion, Outcome, Progress, Question,
 };
 use probity::lab::interventions::Spec;
+use probity::lab::interventions::banded::Banded;
 use probity::lab::interventions::finding::{
-    BehaviourFinding, DataFinding, ExampleFinding, Kind, OptimumFinding, ProbeFinding, ProbeRole,
-    ReliabilityFinding, Shift,
+    BehaviourFinding, Beside, ChoiceFinding, DataFinding, ExampleFinding, How, Kind, OptimumFinding,
+    PaperFinding, ProbeFinding, ProbeRole, ReliabilityFinding, Shift,
 };
 use probity::lab::interventions::key::MethodKey;
 use probity::lab::interventions::oracle::OracleKind;
 use probity::lab::interventions::question::{PointQuestion, Question as Asked};
+use probity::lab::plan::Material;
 use probity::lab::{self, Body, Common, Finding, LabId, SummaryFinding};
 use probity::stats::estimate::Estimate;
+use probity::stats::replicates::Form;
 use probity::tui::screens::interventions::catalog::Catalog;
 
 pub fn ready() -> Event {
@@ -80,13 +83,13 @@ fn sigmoid(x: f64) -> f64 {
 }
 
 /// An interval of a mean of scores, as wide as its number of examples leaves it.
-fn estimate(mean: f64, n: usize) -> Estimate {
+pub(super) fn estimate(mean: f64, n: usize) -> Estimate {
     let half = 1.96 * (0.25 * mean.max(0.02) * (1.0 - mean).max(0.02) / n as f64 * 4.0).sqrt();
     Estimate { mean, lo: (mean - half).max(0.0), hi: (mean + half).min(1.0) }
 }
 
 /// Completeness and selectivity of a method at a strength, in the shapes that the paper shows.
-fn truth(method: &str, value: f64, oracle: OracleKind) -> (f64, f64) {
+pub(super) fn truth(method: &str, value: f64, oracle: OracleKind) -> (f64, f64) {
     let shift = if oracle == OracleKind::Linear { 0.25 } else { 0.0 };
     let log = value.max(1e-6).ln();
     match method {
@@ -94,6 +97,22 @@ fn truth(method: &str, value: f64, oracle: OracleKind) -> (f64, f64) {
         "pgd" => (0.995 * sigmoid(2.6 * (log + 2.7 + shift)), 1.0 - 0.9 * sigmoid(1.9 * (log + 1.8))),
         "alterrep" => (sigmoid(1.4 * (log + 1.9 + shift)), 1.0 - 0.6 * sigmoid(1.1 * (log - 0.3))),
         _ => (0.9 * (1.0 - (-value / 7.0).exp()), 1.0 - 0.5 * (1.0 - (-value / 18.0).exp())),
+    }
+}
+
+/// Five replicates: the wide band is twice the narrow one.
+fn banded(mean: f64, n: usize) -> Banded {
+    let narrow = estimate(mean, n);
+    let half = narrow.half_width();
+    let (lo, hi) = ((mean - 2.0 * half).max(0.0), (mean + 2.0 * half).min(1.0));
+    Banded {
+        mean,
+        lo,
+        hi,
+        sampling: Some([narrow.lo, narrow.hi]),
+        range: Some([(mean - 1.5 * half).max(0.0), (mean + 1.5 * half).min(1.0)]),
+        sd: Some(half),
+        form: Some(Form::Student { df: 4.0 }),
     }
 }
 
@@ -115,13 +134,24 @@ fn reliability(
         oracle_layer: 4,
         parameter: parameter.into(),
         value,
-        completeness: estimate(c, n),
-        selectivity: estimate(s, n_s),
-        reliability: estimate(r, n_s),
+        completeness: banded(c, n),
+        selectivity: banded(s, n_s),
+        reliability: banded(r, n_s),
         n_c: n,
         n_s,
         mean_harmonic: r * 0.97,
         completeness_prior: None,
+        beside: Beside {
+            replicates: 5,
+            s_floor: Some(0.62),
+            c_before: Some(0.02),
+            s_by_class: Some(banded(s * 0.95, n_s)),
+            c_on_s: Some(banded(c * 0.98, n_s)),
+            c_predicted: Some(c * 0.99),
+            ze_balanced_accuracy: Some(estimate(0.5 + 0.4 * s, n_s)),
+            eligible: Some(s > 0.3),
+            ..Beside::default()
+        },
     }
 }
 
@@ -133,9 +163,10 @@ fn behaviour(method: &str, parameter: &str, value: f64, n: usize) -> BehaviourFi
         layer: 4,
         parameter: parameter.into(),
         value,
-        flip_rate: estimate(0.85 * c, n),
-        correct_before: estimate(0.962, n),
-        correct_after: estimate(0.962 - 0.8 * c, n),
+        flip_rate: banded(0.85 * c, n),
+        correct_before: banded(0.962, n),
+        correct_after: banded(0.962 - 0.8 * c, n),
+        replicates: 5,
     }
 }
 
@@ -154,6 +185,20 @@ fn probes() -> Vec<ProbeFinding> {
                 calibration_error,
                 cached: false,
                 grid: "small: 8 of the paper's 36 points".into(),
+                choice: Some(ChoiceFinding {
+                    replicates: 5,
+                    accuracy_range: [accuracy - 0.004, accuracy + 0.003],
+                    calibration_range: [calibration_error * 0.8, calibration_error * 1.3],
+                    validation: [accuracy, accuracy + 0.002],
+                    steps: 850,
+                    rivals: vec!["1x64 lr 1e-2".into(), "2x64 lr 1e-3".into()],
+                    material: Material {
+                        train: 4200,
+                        validation: 200,
+                        kept: vec![vec![150, 20, 2800], vec![60, 8, 1162]],
+                        phi: 0.0,
+                    },
+                }),
             }
         };
     use OracleKind::{Linear, Mlp};
@@ -226,10 +271,27 @@ pub fn measured(n: usize, finished: bool) -> Vec<Finding> {
                     completeness: best.completeness,
                     selectivity: best.selectivity,
                     reliability: best.reliability,
+                    how: How {
+                        replicates: 5,
+                        chosen: Some("held_out".into()),
+                        eligible: Some(0.8),
+                        choices: vec![(best.value, 0.9), (grid[0], 0.1)],
+                        at_end: None,
+                        paper: Some(PaperFinding {
+                            value: best.value,
+                            completeness: best.completeness,
+                            selectivity: best.selectivity,
+                            reliability: best.reliability,
+                            at_end: None,
+                        }),
+                    },
                 };
                 findings.push(finding(n, finished, t, Kind::Optimum(optimum)));
             }
         }
+    }
+    if finished {
+        findings.extend(super::verdicts::compared(n).into_iter().map(|kind| finding(n, true, t, kind)));
     }
     findings
 }

@@ -4,6 +4,7 @@
 
 mod fake;
 mod sets;
+mod verdicts;
 
 use probity::engine::board::Board;
 use probity::engine::message::{Command, Event, Outcome, Question};

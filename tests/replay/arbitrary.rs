@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use probity::base::Problem;
-use probity::corpus::own::{Dropped, Provenance};
 use probity::engine::data::{
     DataAnswer, DataDiagnosis, DataInspection, DataQuestion, DataRequest, Part, Parts,
 };
@@ -12,16 +11,19 @@ use probity::engine::message::{
     Answer, Command, EngineInfo, Event, ModelAnswer, ModelInfo, ModelQuestion, Notice, NoticeLevel, Outcome,
     Progress, Question, Topic,
 };
+use probity::lab::interventions::banded::Banded;
 use probity::lab::interventions::finding::{
-    BehaviourFinding, DataFinding, ExampleFinding, Kind, OptimumFinding, ProbeFinding, ProbeRole,
-    ReliabilityFinding, Shift,
+    BehaviourFinding, Beside, ExampleFinding, How, Kind, OptimumFinding, PaperFinding, ReliabilityFinding,
+    Shift,
 };
+use probity::lab::interventions::optimum::End;
 use probity::lab::interventions::oracle::OracleKind;
 use probity::lab::interventions::question::PointQuestion;
 use probity::lab::interventions::spec::{MethodSpec, Spec};
 use probity::lab::layer::LayerRef;
 use probity::lab::{self, Body, Common, Finding, Forecast, LabId, SummaryFinding};
 use probity::stats::estimate::Estimate;
+use probity::stats::replicates::Form;
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -34,16 +36,16 @@ pub enum Op {
     Note(String),
 }
 
-fn text() -> BoxedStrategy<String> {
+pub(super) fn text() -> BoxedStrategy<String> {
     prop_oneof!["[a-z]{0,8}", "\\PC{0,4}", Just("\u{1b}[2J\n\"\\\u{202e}".to_owned())].boxed()
 }
 
 /// Few names, so that findings meet on the board.
-fn name() -> BoxedStrategy<String> {
+pub(super) fn name() -> BoxedStrategy<String> {
     prop_oneof![Just("pgd".to_owned()), Just("inlp".to_owned()), text()].boxed()
 }
 
-fn real() -> BoxedStrategy<f64> {
+pub(super) fn real() -> BoxedStrategy<f64> {
     prop_oneof![
         0.0..1.0f64,
         prop::num::f64::NORMAL,
@@ -57,17 +59,30 @@ fn real() -> BoxedStrategy<f64> {
     .boxed()
 }
 
-fn estimate() -> BoxedStrategy<Estimate> {
+pub(super) fn estimate() -> BoxedStrategy<Estimate> {
     (real(), real(), real()).prop_map(|(mean, lo, hi)| Estimate { mean, lo, hi }).boxed()
 }
 
+fn banded() -> BoxedStrategy<Banded> {
+    let form = prop_oneof![Just(Form::Normal), real().prop_map(|df| Form::Student { df })];
+    (estimate(), option::of([real(), real()]), option::of(form))
+        .prop_map(|(e, pair, form)| Banded {
+            sampling: pair,
+            range: pair,
+            sd: pair.map(|p| p[0]),
+            form,
+            ..e.into()
+        })
+        .boxed()
+}
+
 /// None, or one of two, so that two settings of one method meet on the board.
-fn options() -> BoxedStrategy<BTreeMap<String, f64>> {
+pub(super) fn options() -> BoxedStrategy<BTreeMap<String, f64>> {
     let one = prop_oneof![Just(3.0), real()].prop_map(|steps| [("steps".to_owned(), steps)].into());
     prop_oneof![2 => Just(BTreeMap::new()), 1 => one].boxed()
 }
 
-fn oracle() -> BoxedStrategy<OracleKind> {
+pub(super) fn oracle() -> BoxedStrategy<OracleKind> {
     prop_oneof![Just(OracleKind::Mlp), Just(OracleKind::Linear)].boxed()
 }
 
@@ -75,61 +90,8 @@ fn problem() -> BoxedStrategy<Problem> {
     (text(), text(), text()).prop_map(|(what, place, hint)| Problem { what, r#where: place, hint }).boxed()
 }
 
-fn data() -> BoxedStrategy<Kind> {
-    (name(), text(), vec(vec(0..500usize, 0..3), 0..3), vec(text(), 0..3), (real(), real()))
-        .prop_map(|(task, hash, counts, values, phi)| {
-            Kind::Data(DataFinding {
-                task,
-                data_hash: hash.clone(),
-                source: (counts.len() == 1).then(|| Provenance {
-                    path: hash.clone(),
-                    format: "plain".into(),
-                    sha256: hash.clone(),
-                    rows: 9,
-                    dropped: vec![Dropped { reason: hash.clone(), count: 1, first_line: 2 }],
-                    fit: 8,
-                    taken: 7,
-                }),
-                model_hash: hash,
-                layer: 1,
-                layers: 4,
-                dim: 8,
-                counts,
-                target_values: values.clone(),
-                other_values: values,
-                n_oracle: (10, 5),
-                n_intervention: 3,
-                n_test: 7,
-                phi,
-                scale: phi,
-            })
-        })
-        .boxed()
-}
-
-fn probe() -> BoxedStrategy<Kind> {
-    (name(), text(), option::of(oracle()), estimate(), real(), any::<bool>())
-        .prop_map(|(property, classifier, oracle, accuracy, share, cached)| {
-            let role = if oracle.is_some() { ProbeRole::Oracle } else { ProbeRole::Interventional };
-            Kind::Probe(ProbeFinding {
-                role,
-                property,
-                grid: classifier.clone(),
-                classifier,
-                oracle,
-                layer: 2,
-                accuracy,
-                majority: share,
-                balanced_accuracy: share,
-                calibration_error: share,
-                cached,
-            })
-        })
-        .boxed()
-}
-
 fn reliability() -> BoxedStrategy<Kind> {
-    let scores = (estimate(), estimate(), estimate());
+    let scores = (banded(), banded(), banded());
     (name(), options(), oracle(), real(), scores, any::<usize>(), option::of(real()))
         .prop_map(|(method, options, oracle, value, scores, n, completeness_prior)| {
             let (completeness, selectivity, reliability) = scores;
@@ -148,13 +110,25 @@ fn reliability() -> BoxedStrategy<Kind> {
                 n_s: n / 2,
                 mean_harmonic: value,
                 completeness_prior,
+                beside: Beside {
+                    replicates: n % 7,
+                    provisional: n % 2 == 1,
+                    s_floor: completeness_prior,
+                    s_by_class: completeness_prior.map(|_| selectivity),
+                    c_on_s: completeness_prior.map(|_| completeness),
+                    c_predicted: completeness_prior,
+                    c_before: completeness_prior,
+                    ze_balanced_accuracy: completeness_prior.map(Estimate::exact),
+                    ze_confusion: vec![vec![value, 0.0], vec![1.0, 2.0]],
+                    eligible: completeness_prior.map(|p| p > 0.5),
+                },
             })
         })
         .boxed()
 }
 
 fn optimum() -> BoxedStrategy<Kind> {
-    (name(), options(), oracle(), option::of(0..5usize), real(), estimate(), estimate())
+    (name(), options(), oracle(), option::of(0..5usize), real(), banded(), banded())
         .prop_map(|(method, options, oracle, oracle_layer, value, a, b)| {
             Kind::Optimum(OptimumFinding {
                 method,
@@ -167,13 +141,27 @@ fn optimum() -> BoxedStrategy<Kind> {
                 completeness: a,
                 selectivity: b,
                 reliability: a,
+                how: How {
+                    replicates: oracle_layer.unwrap_or(0),
+                    chosen: oracle_layer.map(|_| "held_out".into()),
+                    eligible: oracle_layer.map(|_| value),
+                    choices: vec![(value, 1.0)],
+                    at_end: oracle_layer.map(|_| End::Last),
+                    paper: oracle_layer.map(|_| PaperFinding {
+                        value,
+                        completeness: a,
+                        selectivity: b,
+                        reliability: b,
+                        at_end: None,
+                    }),
+                },
             })
         })
         .boxed()
 }
 
 fn behaviour() -> BoxedStrategy<Kind> {
-    (name(), options(), real(), estimate(), estimate())
+    (name(), options(), real(), banded(), banded())
         .prop_map(|(method, options, value, a, b)| {
             Kind::Behaviour(BehaviourFinding {
                 method,
@@ -184,6 +172,7 @@ fn behaviour() -> BoxedStrategy<Kind> {
                 flip_rate: a,
                 correct_before: b,
                 correct_after: a,
+                replicates: 3,
             })
         })
         .boxed()
@@ -215,12 +204,13 @@ fn body() -> BoxedStrategy<Body> {
         Common::Summary(SummaryFinding { seconds, device, version: "1".into(), cancelled })
     });
     prop_oneof![
-        1 => data().prop_map(Body::from),
-        1 => probe().prop_map(Body::from),
+        1 => super::trained::data().prop_map(Body::from),
+        1 => super::trained::probe().prop_map(Body::from),
         4 => reliability().prop_map(Body::from),
         1 => optimum().prop_map(Body::from),
         1 => behaviour().prop_map(Body::from),
         1 => example().prop_map(Body::from),
+        2 => super::verdicts::verdict().prop_map(Body::from),
         1 => summary.prop_map(Body::from),
         1 => problem().prop_map(|problem| Common::Error(problem).into()),
     ]

@@ -40,7 +40,7 @@ fn lines(board: &Board) -> Vec<String> {
     for curve in &results.curves {
         for p in &curve.points {
             let x = &p.value;
-            let scores = [&x.completeness, &x.selectivity, &x.reliability].map(of).join("\t");
+            let scores = [x.completeness, x.selectivity, x.reliability].map(|b| of(&b.estimate())).join("\t");
             let key = format!("{}\t{}\t{}\t{:?}", curve.key.model, x.method, x.oracle, x.value);
             out.push(format!("point\t{key}\t{scores}\t{}\t{}\t{}\t{}", x.n_c, x.n_s, p.n, p.is_final));
         }
@@ -48,7 +48,7 @@ fn lines(board: &Board) -> Vec<String> {
     for o in &results.optima {
         let x = &o.value;
         let key = format!("{}\t{}\t{}\t{:?}", o.model, x.method, x.oracle, x.value);
-        out.push(format!("optimum\t{key}\t{}", of(&x.reliability)));
+        out.push(format!("optimum\t{key}\t{}", of(&x.reliability.estimate())));
     }
     for p in &results.probes {
         let x = &p.value;
@@ -61,7 +61,13 @@ fn lines(board: &Board) -> Vec<String> {
     }
     for b in &results.behaviour {
         let x = &b.value;
-        out.push(format!("behaviour\t{}\t{}\t{:?}\t{}", b.model, x.method, x.value, of(&x.flip_rate)));
+        out.push(format!(
+            "behaviour\t{}\t{}\t{:?}\t{}",
+            b.model,
+            x.method,
+            x.value,
+            of(&x.flip_rate.estimate())
+        ));
     }
     out
 }

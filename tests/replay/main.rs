@@ -4,6 +4,8 @@ mod arbitrary;
 #[path = "../common/mod.rs"]
 mod common;
 mod first;
+mod trained;
+mod verdicts;
 
 use std::path::Path;
 use std::sync::Arc;

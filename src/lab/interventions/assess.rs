@@ -69,30 +69,58 @@ pub struct Assessment {
 /// If scores, resamples or halves are of other examples.
 #[must_use]
 pub fn assess(sweep: &Sweep<'_>, resamples: &Resamples, halves: &Halves, level: f64) -> Option<Assessment> {
-    if sweep.judged.is_empty() || sweep.values.is_empty() || sweep.other.is_empty() {
+    if sweep.replicates == 0 || sweep.values.is_empty() || sweep.other.is_empty() {
         return None;
     }
     let table = Table::new(sweep);
     let halved = Halved::new(&table, halves, level);
     let sums = table.block_sums(halves.blocks());
     let totals = table.totals(&sums);
-    let point = table.statistics(&totals);
     let drawn = resamples.block_sums(&table.columns, halves.blocks(), |_, sums| {
         (table.statistics(&table.totals(sums)), halved.choose(sums).theta)
     });
-    let bands = |statistic: Statistic, m: usize| -> Option<Bands> {
-        let place = table.place(statistic, m);
-        let draws: Vec<f64> = drawn.iter().flat_map(|(all, _)| &all[place.clone()]).copied().collect();
-        Bands::new(&point[place], &draws, level)
-    };
-    let strengths: Option<Vec<Strength>> = (0..sweep.values.len())
-        .map(|m| strength(&table, sweep.values[m], m, &bands, readable(&table, &totals, m, level), level))
-        .collect();
-    let strengths = strengths?;
-    let draws = Draws { theta: halved.choose(&sums).theta, rows: drawn.into_iter().map(|d| d.1).collect() };
+    let (statistics, chosen): (Vec<Vec<f64>>, Vec<_>) = drawn.into_iter().unzip();
+    let strengths = strengths(&table, sweep.values, &totals, &statistics, level)?;
+    let draws = Draws { theta: halved.choose(&sums).theta, rows: chosen };
     let optimum = halved.optimum(sweep.values, &strengths, &sums, &draws, level);
     let paper = Paper::of(&strengths);
     Some(Assessment { strengths, optimum, paper, draws })
+}
+
+/// The bands alone, at a part of the cost: what a sweep says while its replicates are still arriving.
+///
+/// # Panics
+/// If scores or resamples are of other examples.
+#[must_use]
+pub fn bands(sweep: &Sweep<'_>, resamples: &Resamples, level: f64) -> Option<Vec<Strength>> {
+    if sweep.replicates == 0 || sweep.values.is_empty() || sweep.other.is_empty() {
+        return None;
+    }
+    let table = Table::new(sweep);
+    let all = [(0..sweep.other.len()).collect::<Vec<usize>>()];
+    let totals = table.totals(&table.block_sums(&all));
+    let drawn = resamples.block_sums(&table.columns, &all, |_, sums| table.statistics(&table.totals(sums)));
+    strengths(&table, sweep.values, &totals, &drawn, level)
+}
+
+/// Every strength from the sums over all examples and the statistics of each resample.
+fn strengths(
+    table: &Table,
+    values: &[f64],
+    totals: &[f64],
+    drawn: &[Vec<f64>],
+    level: f64,
+) -> Option<Vec<Strength>> {
+    let point = table.statistics(totals);
+    let bands = |statistic: Statistic, m: usize| -> Option<Bands> {
+        let place = table.place(statistic, m);
+        let draws: Vec<f64> = drawn.iter().flat_map(|all| &all[place.clone()]).copied().collect();
+        Bands::new(&point[place], &draws, level)
+    };
+    let one = |(m, value): (usize, &f64)| {
+        strength(table, *value, m, &bands, readable(table, totals, m, level), level)
+    };
+    values.iter().enumerate().map(one).collect()
 }
 
 fn strength(
@@ -209,7 +237,9 @@ mod tests {
         let strata: Vec<usize> = other.iter().map(|o| o.map_or(2, |o| o)).collect();
         let halves = Halves::new(&strata, 20, 1);
         let resamples = Resamples::new(other.len(), resamples, 1);
-        assess(&Sweep { values, judged, other, classes: 2 }, &resamples, &halves, LEVEL).unwrap()
+        let at = |k: usize, m: usize| judged[k][m].clone();
+        let sweep = Sweep { values, replicates: judged.len(), judged: &at, other, classes: 2 };
+        assess(&sweep, &resamples, &halves, LEVEL).unwrap()
     }
 
     /// Point estimates by their definitions, and the narrow band of one replicate by the paired bootstrap.

@@ -4,8 +4,8 @@ use super::continuation::Continuation;
 use super::method::{Fitted, Goal, InterventionError, Method, Prepared};
 use super::oracle::{Oracle, Sight};
 use super::score::{
-    ExampleScores, counterfactual_completeness, nullifying_completeness, nullifying_completeness_to,
-    selectivity,
+    ExampleScores, confusion, counterfactual_completeness, nullifying_completeness,
+    nullifying_completeness_to, predicted_targets, right, selectivity,
 };
 use crate::base::Pulse;
 use crate::base::matrix::Matrix;
@@ -61,15 +61,12 @@ pub struct Scores {
     pub examples: ExampleScores,
     /// Completeness toward the class prior, for nullifying methods.
     pub prior: Vec<f64>,
-}
-
-impl Scores {
-    /// Appends the scores of further examples.
-    pub fn extend(&mut self, more: Scores) {
-        self.examples.completeness.extend(more.examples.completeness);
-        self.examples.selectivity.extend(more.examples.selectivity);
-        self.prior.extend(more.prior);
-    }
+    /// 1 where the oracle still reads the other property right, where the example has it.
+    pub right: Vec<Option<f64>>,
+    /// Completeness toward another value of what the oracle predicted before, for counterfactual methods.
+    pub predicted: Vec<f64>,
+    /// Answers of the oracle of the other property by true value (rows).
+    pub confusion: Vec<Vec<f64>>,
 }
 
 /// What the model itself does with changed hidden states, per example.
@@ -106,14 +103,6 @@ impl Outcome {
     #[must_use]
     pub fn empty(oracles: usize) -> Self {
         Self { scores: vec![Scores::default(); oracles], conduct: None }
-    }
-
-    /// Appends further examples. Conduct that was not asked for in `more` stays as it is.
-    pub fn extend(&mut self, more: Outcome) {
-        self.scores.iter_mut().zip(more.scores).for_each(|(a, b)| a.extend(b));
-        if let Some(more) = more.conduct {
-            self.conduct.get_or_insert_default().extend(more);
-        }
     }
 
     /// Number of examples.
@@ -312,7 +301,7 @@ impl Applied<'_> {
             let seen = seen.as_ref().unwrap_or(&h);
             for (k, (oracle, before)) in court.oracles.iter().zip(court.before).enumerate() {
                 let after = oracle.see(seen);
-                let part = self.chunk.scores(self.goal, wanted, before, &after, court.prior);
+                let part = self.chunk.scores(self.goal, (wanted, j + 1), before, &after, court.prior);
                 scores[k].add(part, shifts);
             }
         }
@@ -329,28 +318,59 @@ impl Scores {
             sum.completeness = vec![0.0; more.completeness.len()];
             sum.selectivity = more.selectivity.iter().map(|s| s.map(|_| 0.0)).collect();
             self.prior = vec![0.0; part.prior.len()];
+            self.predicted = vec![0.0; part.predicted.len()];
+            self.right = part.right.iter().map(|r| r.map(|_| 0.0)).collect();
+            self.confusion = part.confusion.iter().map(|row| vec![0.0; row.len()]).collect();
         }
         sum.completeness.iter_mut().zip(more.completeness).for_each(|(a, b)| *a += w * b);
         self.prior.iter_mut().zip(part.prior).for_each(|(a, b)| *a += w * b);
-        for (a, b) in sum.selectivity.iter_mut().zip(more.selectivity) {
-            if let (Some(a), Some(b)) = (a, b) {
-                *a += w * b;
-            }
+        self.predicted.iter_mut().zip(part.predicted).for_each(|(a, b)| *a += w * b);
+        add_defined(&mut sum.selectivity, &more.selectivity, w);
+        add_defined(&mut self.right, &part.right, w);
+        for (row, part) in self.confusion.iter_mut().zip(part.confusion) {
+            row.iter_mut().zip(part).for_each(|(a, b)| *a += w * b);
+        }
+    }
+}
+
+fn add_defined(sum: &mut [Option<f64>], more: &[Option<f64>], w: f64) {
+    for (a, b) in sum.iter_mut().zip(more) {
+        if let (Some(a), Some(b)) = (a, b) {
+            *a += w * b;
         }
     }
 }
 
 impl Chunk {
-    fn scores(&self, goal: Goal, wanted: &[usize], before: &Sight, after: &Sight, prior: &[f64]) -> Scores {
-        let (completeness, prior) = match goal {
-            Goal::Counterfactual => (counterfactual_completeness(&after.target, wanted), Vec::new()),
+    fn scores(
+        &self,
+        goal: Goal,
+        (wanted, shift): (&[usize], usize),
+        before: &Sight,
+        after: &Sight,
+        prior: &[f64],
+    ) -> Scores {
+        let (completeness, prior, predicted) = match goal {
+            Goal::Counterfactual => {
+                let predicted = predicted_targets(&before.target, shift);
+                let toward = |targets: &[usize]| counterfactual_completeness(&after.target, targets);
+                (toward(wanted), Vec::new(), toward(&predicted))
+            }
             Goal::Nullifying => {
-                (nullifying_completeness(&after.target), nullifying_completeness_to(&after.target, prior))
+                let prior = nullifying_completeness_to(&after.target, prior);
+                (nullifying_completeness(&after.target), prior, Vec::new())
             }
         };
         let kept = selectivity(&before.other, &after.other);
         let selectivity = self.other.iter().zip(kept).map(|(other, s)| other.map(|_| s)).collect();
-        Scores { examples: ExampleScores { completeness, selectivity }, prior }
+        let counts = confusion(&after.other, &self.other).into_iter();
+        Scores {
+            examples: ExampleScores { completeness, selectivity },
+            prior,
+            right: right(&after.other, &self.other),
+            predicted,
+            confusion: counts.map(|row| row.into_iter().map(|n| n as f64).collect()).collect(),
+        }
     }
 
     fn conduct(&self, before: &[[f32; 2]], after: &[[f32; 2]]) -> Conduct {

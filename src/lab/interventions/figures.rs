@@ -2,6 +2,7 @@
 //!
 //! Both follow the paper (Canby et al.): reliability solid, completeness dashed, selectivity dotted, one colour a method.
 
+use super::banded::Banded;
 use super::finding::ReliabilityFinding;
 use super::key::{CurveKey, MethodKey};
 use super::oracle::OracleKind;
@@ -11,7 +12,6 @@ use crate::figure::layers::{Count, Datum, Guide, Line, Points, Rule, Spot, group
 use crate::figure::role::{BLACK, MARKERS};
 use crate::figure::{Axis, Dash, Figure, Layer, Marker, Provenance, Role, Scale};
 use crate::lab::{EngineInfo, Tagged};
-use crate::stats::estimate::Estimate;
 
 /// Reliabilities whose lines of equal value are drawn into the plane.
 const LEVELS: [f64; 4] = [0.2, 0.4, 0.6, 0.8];
@@ -48,7 +48,10 @@ pub fn curves(
     let mut drawn: Vec<&Curve> = all.filter(|c| !c.points.is_empty()).collect();
     let first = *drawn.first()?;
     drawn.retain(|c| c.parameter == first.parameter);
-    let (symbol, label) = parameter(&first.parameter);
+    let (symbol, mut label) = parameter(&first.parameter);
+    if let Some(sd) = deviation(results, model).filter(|_| first.parameter == "epsilon") {
+        label = format!("ε (radius of the L∞ ball, absolute; a feature's standard deviation is {sd:.3})");
+    }
     let short = model_title(model);
     let mut layers = Vec::new();
     for curve in &drawn {
@@ -68,6 +71,10 @@ pub fn curves(
         layers.push(line("completeness C", 0, Dash::Dashed, c));
         layers.push(line("selectivity S", 1, Dash::Dotted, s));
         layers.push(line("reliability R", 2, Dash::Solid, r));
+    }
+    if let [curve] = drawn[..] {
+        layers.extend(rivals(results, curve));
+        layers.extend(base_lines(curve));
     }
     if let Some(at) = marker {
         layers.push(Layer::Rule(Rule { at, upright: true, label: format!("{symbol} = {at}") }));
@@ -161,8 +168,42 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
 /// A quantity of a finding as a point over its strength.
 type Quantity = fn(&ReliabilityFinding) -> Datum;
 
-fn datum(x: f64, estimate: Estimate, n: Count) -> Datum {
-    Datum { x, y: estimate.mean, band: Some((estimate.lo, estimate.hi)), inner: None, n }
+fn datum(x: f64, b: Banded, n: Count) -> Datum {
+    // With one replicate both bands are one.
+    let inner = b.form.and(b.sampling).map(|[lo, hi]| (lo, hi));
+    Datum { x, y: b.mean, band: Some((b.lo, b.hi)), inner, n }
+}
+
+/// Base lines of a single curve: completeness before any intervention, and the selectivity of an oracle that always gives
+/// the same answer.
+fn base_lines(curve: &Curve) -> Vec<Layer> {
+    let Some(last) = curve.points.last() else { return Vec::new() };
+    let beside = &last.value.beside;
+    let rule = |at: Option<f64>, label: &str| {
+        at.map(|at| Layer::Rule(Rule { at, upright: false, label: label.to_owned() }))
+    };
+    [rule(beside.c_before, "C before"), rule(beside.s_floor, "S of a constant answer")]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// C, S and R by probes of other recipes of equal merit, as ticks.
+fn rivals(results: &Results, curve: &Curve) -> Option<Layer> {
+    let key = &curve.key;
+    let mine = results.rivals.iter().filter(|r| {
+        r.model == key.model && r.value.method_key() == key.method && r.value.oracle == key.oracle
+    });
+    let mut points: Vec<Spot> = Vec::new();
+    for r in mine {
+        let v = &r.value;
+        for y in [Some(v.completeness), v.selectivity, v.reliability].into_iter().flatten() {
+            points.push(Spot { x: v.value, y, n: r.n.into(), ..Spot::default() });
+        }
+    }
+    let role = Role::points(BLACK, Marker::Plus);
+    let label = "C, S, R by other recipes of equal merit".to_owned();
+    (!points.is_empty()).then_some(Layer::Points(Points { label, role, points }))
 }
 
 fn judge(oracle: OracleKind) -> &'static str {
@@ -180,6 +221,12 @@ fn parameter(name: &str) -> (String, String) {
         "rank" => ("rank".into(), "rank (directions removed)".into()),
         other => (other.into(), other.into()),
     }
+}
+
+/// The median over a model's features of their standard deviation, which gives an absolute strength its meaning.
+pub fn deviation(results: &Results, model: &str) -> Option<f64> {
+    let data = results.data.iter().find(|d| d.model == model)?;
+    Some(data.value.scale.1).filter(|sd| sd.is_finite() && *sd > 0.0)
 }
 
 /// The axis on which the method's registry entry sweeps its strength.
@@ -218,7 +265,7 @@ fn provenance<'a>(
     add("n", format!("{} (C) / {} (S)", span(|f| f.n_c), span(|f| f.n_s)));
     let first = points.clone().next();
     if let Some(level) = first.and_then(|p| p.level) {
-        add("intervals", format!("{} %, bootstrap paired over examples", (level * 1e6).round() / 1e4));
+        add("intervals", format!("{} %, {}", (level * 1e6).round() / 1e4, rests_on(points.clone())));
     }
     if points.clone().any(|p| !p.is_final) {
         add("state", "still being refined".into());
@@ -242,6 +289,17 @@ fn provenance<'a>(
         add("probity", engine.version.clone());
     }
     Provenance { entries }
+}
+
+/// What the intervals of these points cover.
+fn rests_on<'a>(points: impl Iterator<Item = &'a Tagged<ReliabilityFinding>> + Clone) -> String {
+    let count = |p: &Tagged<ReliabilityFinding>| p.value.beside.replicates;
+    let (least, most) = (points.clone().map(count).min().unwrap_or(0), points.map(count).max().unwrap_or(0));
+    let replicates = if least == most { most.to_string() } else { format!("{least} to {most}") };
+    match most {
+        0 | 1 => "bootstrap paired over examples, one training".into(),
+        _ => format!("outer: examples and {replicates} trainings, inner: bootstrap paired over examples"),
+    }
 }
 
 #[cfg(test)]

@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::banded::Banded;
 use super::key::{CurveKey, MethodKey, Place};
+use super::optimum::End;
 use super::oracle::OracleKind;
+use super::verdict::{LeakFinding, NoOptimumFinding, RankingFinding, RivalFinding, VersusFinding};
 use crate::corpus::own::Provenance;
-use crate::stats::estimate::Estimate;
+use crate::lab::plan::Material;
+use crate::stats::estimate::{Estimate, number_or_null};
 
 /// The kinds of finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,18 +29,45 @@ pub enum Kind {
     Behaviour(BehaviourFinding),
     /// One example before and after the intervention.
     Example(ExampleFinding),
+    /// Why a method has no strength of highest reliability.
+    NoOptimum(NoOptimumFinding),
+    /// The scores of one strength under probes of other recipes of equal merit.
+    Rival(RivalFinding),
+    /// How probable it is that one method is more reliable than another.
+    Versus(VersusFinding),
+    /// The order of the methods and its stability.
+    Ranking(RankingFinding),
+    /// What fresh probes still find after a nullifying method.
+    Leak(LeakFinding),
 }
 
 /// Names of the kinds, by which a reader tells what a newer program wrote from what is damaged.
-pub const KINDS: [&str; 6] = ["data", "probe", "reliability", "optimum", "behaviour", "example"];
+pub const KINDS: [&str; 11] = [
+    "data",
+    "probe",
+    "reliability",
+    "optimum",
+    "behaviour",
+    "example",
+    "no_optimum",
+    "rival",
+    "versus",
+    "ranking",
+    "leak",
+];
 
 impl Kind {
     /// Whether it has intervals.
     #[must_use]
     pub fn has_interval(&self) -> bool {
         match self {
-            Kind::Probe(_) | Kind::Reliability(_) | Kind::Optimum(_) | Kind::Behaviour(_) => true,
-            Kind::Data(_) | Kind::Example(_) => false,
+            Kind::Probe(_)
+            | Kind::Reliability(_)
+            | Kind::Optimum(_)
+            | Kind::Behaviour(_)
+            | Kind::NoOptimum(_)
+            | Kind::Leak(_) => true,
+            Kind::Data(_) | Kind::Example(_) | Kind::Rival(_) | Kind::Versus(_) | Kind::Ranking(_) => false,
         }
     }
 }
@@ -103,6 +134,28 @@ pub struct ProbeFinding {
     pub cached: bool,
     /// Description of the grid it was chosen from, for example `small: 8 of the paper's 36 points`.
     pub grid: String,
+    /// How it was chosen and how its replicates differ; none in recordings of procedure 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub choice: Option<ChoiceFinding>,
+}
+
+/// How a recipe was chosen, and how the replicates trained by it differ.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ChoiceFinding {
+    /// Replicates that the audit is the mean of.
+    pub replicates: usize,
+    /// Least and largest accuracy of a single replicate.
+    pub accuracy_range: [f64; 2],
+    /// Least and largest calibration error of a single replicate.
+    pub calibration_range: [f64; 2],
+    /// Accuracy of the chosen recipe on the validation examples, and the best of any recipe.
+    pub validation: [f64; 2],
+    /// Adam steps to the chosen validation.
+    pub steps: usize,
+    /// Recipes that the validation examples cannot tell from the chosen one, the simplest first.
+    pub rivals: Vec<String>,
+    /// What it was trained and validated on.
+    pub material: Material,
 }
 
 /// Role of a probe in the experiment.
@@ -134,20 +187,69 @@ pub struct ReliabilityFinding {
     /// Its value.
     pub value: f64,
     /// Mean over all test examples.
-    pub completeness: Estimate,
+    pub completeness: Banded,
     /// Mean over the test examples that have an environment value.
-    pub selectivity: Estimate,
+    pub selectivity: Banded,
     /// Harmonic mean of the two means; 0 where both are 0.
-    pub reliability: Estimate,
+    pub reliability: Banded,
     /// Examples behind the completeness.
     pub n_c: usize,
     /// Examples behind the selectivity.
     pub n_s: usize,
     /// Mean over examples of the harmonic mean per example, for comparison.
+    #[serde(deserialize_with = "number_or_null")]
     pub mean_harmonic: f64,
     /// For nullifying methods: completeness toward the class prior in place of the uniform distribution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completeness_prior: Option<f64>,
+    /// What it rests on and what stands beside it.
+    #[serde(flatten)]
+    pub beside: Beside,
+}
+
+/// What a point rests on and what stands beside its scores. Nothing of it is in recordings of procedure 1.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Beside {
+    /// Replicates that have been trained and judged so far; 0 where nothing is said.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub replicates: usize,
+    /// True where the probes are of a provisional recipe, while the search for theirs goes on.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub provisional: bool,
+    /// Selectivity of an oracle that answers the majority value of the other property for every example.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub s_floor: Option<f64>,
+    /// Selectivity averaged over the values of the other property.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub s_by_class: Option<Banded>,
+    /// Completeness on the examples that selectivity is measured on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub c_on_s: Option<Banded>,
+    /// Completeness toward another value of what the oracle predicted, rather than of the true one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub c_predicted: Option<f64>,
+    /// Completeness before any intervention.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub c_before: Option<f64>,
+    /// Balanced accuracy of the oracle of the other property after the intervention.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ze_balanced_accuracy: Option<Estimate>,
+    /// Its answers after the intervention by true value (rows), as mean counts over replicates.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ze_confusion: Vec<Vec<f64>>,
+    /// Whether that accuracy's lower end lies above chance: if not, this strength cannot be an optimum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eligible: Option<bool>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_false(b: &bool) -> bool {
+    !*b
 }
 
 /// The best strength of a method.
@@ -169,12 +271,55 @@ pub struct OptimumFinding {
     pub parameter: String,
     /// Its value at the highest reliability.
     pub value: f64,
+    /// At that value, on all examples.
+    pub completeness: Banded,
+    /// At that value, on all examples.
+    pub selectivity: Banded,
+    /// Chosen on one half of the examples and reported on the other, with bands that cover the choice. In recordings of
+    /// procedure 1 it is that at the value, and its interval does not cover the choice.
+    pub reliability: Banded,
+    /// How it was chosen; none in recordings of procedure 1.
+    #[serde(flatten)]
+    pub how: How,
+}
+
+/// How an optimum was chosen, and the paper's way beside it.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct How {
+    /// Replicates behind it; 0 where nothing is said.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub replicates: usize,
+    /// `held_out`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chosen: Option<String>,
+    /// Share of the strengths that were eligible on all examples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eligible: Option<f64>,
+    /// Strengths that were chosen on halves of the examples, each with its share of the choices.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub choices: Vec<(f64, f64)>,
+    /// The end of the grid that it sits at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_end: Option<End>,
+    /// The paper's way: chosen and reported on the same examples.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paper: Option<PaperFinding>,
+}
+
+/// The optimum in the paper's way.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PaperFinding {
+    /// The value.
+    pub value: f64,
     /// At that value.
-    pub completeness: Estimate,
+    pub completeness: Banded,
     /// At that value.
-    pub selectivity: Estimate,
-    /// At that value. The interval does not cover the choice of the value.
-    pub reliability: Estimate,
+    pub selectivity: Banded,
+    /// At that value; the bands do not cover the choice.
+    pub reliability: Banded,
+    /// The end of the grid that it sits at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_end: Option<End>,
 }
 
 /// What the language model does with the changed hidden state.
@@ -192,11 +337,14 @@ pub struct BehaviourFinding {
     /// Its value.
     pub value: f64,
     /// Share of examples whose preferred word form changes.
-    pub flip_rate: Estimate,
+    pub flip_rate: Banded,
     /// Probability of the correct form before, relative to both forms.
-    pub correct_before: Estimate,
+    pub correct_before: Banded,
     /// The same after the intervention.
-    pub correct_after: Estimate,
+    pub correct_after: Banded,
+    /// Replicates of the method behind it; 0 where nothing is said.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub replicates: usize,
 }
 
 /// A probability before and after the intervention.
@@ -289,18 +437,33 @@ mod tests {
                 oracle_layer: 3,
                 parameter: "epsilon".into(),
                 value: 0.112,
-                completeness: Estimate { mean: 0.9, lo: 0.8, hi: 1.0 },
-                selectivity: Estimate::exact(0.4),
-                reliability: Estimate::exact(0.55),
+                completeness: Estimate { mean: 0.9, lo: 0.8, hi: 1.0 }.into(),
+                selectivity: Estimate::exact(0.4).into(),
+                reliability: Estimate::exact(0.55).into(),
                 n_c: 100,
                 n_s: 17,
                 mean_harmonic: 0.5,
                 completeness_prior: None,
+                beside: Beside { replicates: 5, s_floor: Some(0.8), ..Beside::default() },
             })
             .into(),
         };
         let json = serde_json::to_value(&finding).unwrap();
-        for key in ["kind", "lab", "spec", "model", "seed", "n", "final", "t", "level", "method", "layer"] {
+        for key in [
+            "replicates",
+            "s_floor",
+            "kind",
+            "lab",
+            "spec",
+            "model",
+            "seed",
+            "n",
+            "final",
+            "t",
+            "level",
+            "method",
+            "layer",
+        ] {
             assert!(json.get(key).is_some(), "{key}");
         }
         assert_eq!(json["kind"], "reliability");

@@ -23,6 +23,9 @@ pub struct Needs {
     pub mlp: bool,
     /// A property with exactly two values.
     pub binary: bool,
+    /// Random numbers: fits from other seeds differ. A method that needs neither these nor the perceptron has one fit for all
+    /// replicates.
+    pub random: bool,
 }
 
 /// What methods are fitted on. The types keep oracle and test data out.

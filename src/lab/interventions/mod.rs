@@ -5,6 +5,7 @@
 //! one line in [`registry()`].
 
 pub mod assess;
+pub mod banded;
 pub mod bench;
 pub mod continuation;
 pub mod experiment;
@@ -30,6 +31,8 @@ pub mod score;
 pub mod settings;
 pub mod spec;
 pub mod table;
+pub mod tally;
+pub mod verdict;
 
 pub use experiment::LAB;
 pub use finding::{KINDS, Kind};

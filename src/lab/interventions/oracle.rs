@@ -2,12 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::Pulse;
 use crate::base::matrix::{Dense, Matrix};
-use crate::lab::plan::{PropertyLabels, Roles, purpose};
-use crate::probe::grid::search;
 use crate::probe::split::Oracle as OracleRole;
-use crate::probe::{Grid, OracleSplit, Probe, ProbeError, TrainingData};
+use crate::probe::{Grid, Probe};
 
 /// Kinds of oracle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -65,24 +62,4 @@ impl Oracle {
     pub fn see(&self, h: &Matrix) -> Sight {
         Sight { target: self.target.probabilities(h), other: self.other.probabilities(h) }
     }
-}
-
-/// Trains the oracle probe of one kind for the property of one role. `seed` is that of training.
-///
-/// # Errors
-/// [`ProbeError`].
-pub fn train(
-    part: &OracleSplit,
-    x: &Matrix,
-    labels: &PropertyLabels,
-    role: Roles,
-    grid: &Grid,
-    seed: u64,
-    pulse: &mut dyn Pulse,
-) -> Result<Probe<OracleRole>, ProbeError> {
-    let (y, classes) = labels.of(role);
-    let data = TrainingData::new(part, x, y, classes)?;
-    let linear = grid.recipes.iter().all(|r| r.hidden.is_empty());
-    let kind = if linear { OracleKind::Linear } else { OracleKind::Mlp };
-    search(&data, grid, purpose(labels, role, &kind.to_string(), seed), pulse, &mut |_| {})
 }

@@ -7,6 +7,7 @@ use super::finding::{
 };
 use super::key::{CurveKey, MethodKey};
 use super::oracle::OracleKind;
+use super::verdict::{LeakFinding, NoOptimumFinding, RankingFinding, RivalFinding, VersusFinding};
 use crate::lab::Kinds;
 use crate::lab::finding::{Body, Finding};
 use crate::lab::results::{Tagged, replace};
@@ -24,6 +25,16 @@ pub struct Results {
     pub behaviour: Vec<Tagged<BehaviourFinding>>,
     /// Best strengths.
     pub optima: Vec<Tagged<OptimumFinding>>,
+    /// Methods that have none, with the reason.
+    pub without: Vec<Tagged<NoOptimumFinding>>,
+    /// Scores under rival recipes, in the order of the rivals and strengths.
+    pub rivals: Vec<Tagged<RivalFinding>>,
+    /// Pairs of methods, compared.
+    pub versus: Vec<Tagged<VersusFinding>>,
+    /// The order of the methods under each oracle.
+    pub rankings: Vec<Tagged<RankingFinding>>,
+    /// What fresh probes still find after nullifying methods.
+    pub leaks: Vec<Tagged<LeakFinding>>,
     /// The latest answer to a slider.
     pub point: Option<Point>,
 }
@@ -76,6 +87,37 @@ impl Results {
             }),
             Kind::Behaviour(x) => self.add_behaviour(Tagged::new(finding, x)),
             Kind::Example(_) => {}
+            Kind::NoOptimum(x) => replace(&mut self.without, Tagged::new(finding, x), |a, b| {
+                let key = |t: &Tagged<NoOptimumFinding>| {
+                    (
+                        t.model.clone(),
+                        t.value.method_key(),
+                        t.value.oracle,
+                        t.value.layer,
+                        t.value.oracle_layer,
+                    )
+                };
+                key(a) == key(b)
+            }),
+            Kind::Rival(x) => replace(&mut self.rivals, Tagged::new(finding, x), |a, b| {
+                let key = |t: &Tagged<RivalFinding>| {
+                    let x = &t.value;
+                    (t.model.clone(), x.method_key(), x.oracle, x.layer, x.oracle_layer, x.rival)
+                };
+                key(a) == key(b) && a.value.value == b.value.value
+            }),
+            Kind::Versus(x) => replace(&mut self.versus, Tagged::new(finding, x), |a, b| {
+                (&a.model, &a.value.a, &a.value.b, a.value.oracle)
+                    == (&b.model, &b.value.a, &b.value.b, b.value.oracle)
+            }),
+            Kind::Ranking(x) => replace(&mut self.rankings, Tagged::new(finding, x), |a, b| {
+                (&a.model, a.value.oracle) == (&b.model, b.value.oracle)
+            }),
+            Kind::Leak(x) => replace(&mut self.leaks, Tagged::new(finding, x), |a, b| {
+                a.model == b.model
+                    && a.value.method_key() == b.value.method_key()
+                    && a.value.value == b.value.value
+            }),
         }
     }
 
@@ -91,7 +133,7 @@ impl Results {
                 Kind::Reliability(x) => point.reliability.push(Tagged::new(finding, x)),
                 Kind::Behaviour(x) => point.behaviour = Some(Tagged::new(finding, x)),
                 Kind::Example(x) => point.example = Some(Tagged::new(finding, x)),
-                Kind::Data(_) | Kind::Probe(_) | Kind::Optimum(_) => {}
+                _ => {}
             }
         }
         self.point = Some(point);

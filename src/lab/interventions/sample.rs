@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::finding::{OptimumFinding, ReliabilityFinding};
+use super::banded::Banded;
+use super::finding::{Beside, How, OptimumFinding, ReliabilityFinding};
 use super::key::{CurveKey, MethodKey, Place};
 use super::oracle::OracleKind;
 use super::results::{Curve, Results};
@@ -36,7 +37,12 @@ pub fn results() -> Results {
             let share = f64::from(k) / f64::from(count - 1);
             let c = reach / (1.0 + (-12.0 * (share - 0.45)).exp());
             let s = 1.0 - harm / (1.0 + (-12.0 * (share - 0.6)).exp());
-            let around = |m: f64, w: f64| Estimate { mean: m, lo: (m - w).max(0.0), hi: (m + w).min(1.0) };
+            let around = |m: f64, w: f64| {
+                let [wide, narrow] = [w, w / 2.0].map(|w| [(m - w).max(0.0), (m + w).min(1.0)]);
+                let (lo, hi) = (wide[0], wide[1]);
+                let range = Some([(m - 0.8 * w).max(0.0), (m + 0.8 * w).min(1.0)]);
+                Banded { sampling: Some(narrow), range, ..Estimate { mean: m, lo, hi }.into() }
+            };
             let [completeness, selectivity, reliability] =
                 [around(c, 0.012), around(s, 0.03), around(2.0 * c * s / (c + s), 0.02)];
             let (method, parameter, options) = (method.to_owned(), parameter.to_owned(), BTreeMap::new());
@@ -54,6 +60,7 @@ pub fn results() -> Results {
                     completeness,
                     selectivity,
                     reliability,
+                    how: How { replicates: 5, chosen: Some("held_out".into()), ..How::default() },
                 });
             }
             points.push(tagged(ReliabilityFinding {
@@ -71,6 +78,12 @@ pub fn results() -> Results {
                 n_s: 410,
                 mean_harmonic: reliability.mean,
                 completeness_prior: None,
+                beside: Beside {
+                    replicates: 5,
+                    s_floor: Some(0.62),
+                    c_before: Some(0.01),
+                    ..Beside::default()
+                },
             }));
         }
         let (model, oracle) = ("bert-mini".into(), OracleKind::Mlp);

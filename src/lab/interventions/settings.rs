@@ -3,7 +3,7 @@
 use super::options::{Setting as MethodOption, SettingKind};
 use super::oracle::OracleKind;
 use super::registry::find;
-use super::spec::{GRIDS, Spec};
+use super::spec::{GRIDS, MOST_REPLICATES, Spec};
 use crate::corpus::task::TASKS;
 use crate::lab::examples::{FEWEST_EXAMPLES, MAX_EXAMPLES};
 use crate::lab::layer::LayerRef;
@@ -29,6 +29,8 @@ pub fn settings() -> Vec<Setting<Spec>> {
         oracle_layer(),
         oracles(),
         grid(),
+        replicates(),
+        training_seed(),
         level(),
         seed(),
     ]
@@ -322,6 +324,38 @@ fn grid() -> Setting<Spec> {
     .shown(|spec, _| spec.probe.grid.clone())
 }
 
+fn replicates() -> Setting<Spec> {
+    Setting::new(
+        "probe.replicates",
+        "Trainings",
+        "How often all probes and fits are trained anew on the same data: bands then cover sampling and training.",
+        |_, _| Kind::Slider {
+            stops: vec![1.0, 2.0, 3.0, 5.0, 8.0, 10.0, 20.0],
+            range: Range::whole(1.0, MOST_REPLICATES as f64),
+            unset: None,
+        },
+        |spec: &Spec, _| Value::Number(spec.probe.count() as f64),
+        |spec, _, value| {
+            spec.probe.replicates = number(&value).map(|k| k as usize).or(spec.probe.replicates);
+            Ok(())
+        },
+    )
+}
+
+fn training_seed() -> Setting<Spec> {
+    Setting::new(
+        "probe.seed",
+        "their seed",
+        "The seed of training: weights, batches, and what methods draw. Data and split stay as they are.",
+        |_, _| Kind::Integer(Range::whole(0.0, MAX_SEED)),
+        |spec: &Spec, _| Value::Number(spec.probe.training_seed() as f64),
+        |spec, _, value| {
+            spec.probe.seed = Some(number(&value).unwrap_or_default() as u64);
+            Ok(())
+        },
+    )
+}
+
 fn level() -> Setting<Spec> {
     Setting::new(
         "interval.level",
@@ -345,7 +379,7 @@ fn seed() -> Setting<Spec> {
     Setting::new(
         "seed",
         "Seed",
-        "The seed from which every random stream of the run is derived.",
+        "The seed of the data: examples, split, resamples.",
         |_, _| Kind::Integer(Range::whole(0.0, MAX_SEED)),
         |spec: &Spec, _| Value::Number(spec.seed as f64),
         |spec, _, value| {

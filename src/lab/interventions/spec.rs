@@ -65,11 +65,38 @@ pub struct ProbeSpec {
     pub grid: String,
     /// Which oracles judge, the first one being the one drawn by default.
     pub oracles: Vec<OracleKind>,
+    /// How often oracles, attacked probe and method fits are trained anew on the same data; none in recordings of
+    /// procedure 1, which had one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replicates: Option<usize>,
+    /// The seed of training: weights, batches and whatever methods draw. `seed` moves data and split instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
 }
+
+/// Replicates where a spec does not say.
+pub const REPLICATES: usize = 5;
+/// Most replicates of a spec.
+pub const MOST_REPLICATES: usize = 50;
 
 impl Default for ProbeSpec {
     fn default() -> Self {
-        Self { grid: "small".into(), oracles: vec![OracleKind::Mlp, OracleKind::Linear] }
+        let oracles = vec![OracleKind::Mlp, OracleKind::Linear];
+        Self { grid: "small".into(), oracles, replicates: None, seed: None }
+    }
+}
+
+impl ProbeSpec {
+    /// Number of replicates.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.replicates.unwrap_or(1)
+    }
+
+    /// Seed of training.
+    #[must_use]
+    pub fn training_seed(&self) -> u64 {
+        self.seed.unwrap_or(0)
     }
 }
 
@@ -118,7 +145,8 @@ impl MethodSpec {
 }
 
 /// How numbers are made: 1 trained probes for 8 epochs and kept the one with the best validation accuracy and the lowest loss;
-/// 2 trains them by steps, keeps the simplest of those within one standard error, and attacks with exact signs.
+/// 2 trains them by steps, keeps the simplest of those within one standard error, attacks with exact signs, and trains
+/// everything anew several times.
 pub const PROCEDURE: u32 = 2;
 
 /// Grids that perceptrons can be chosen from.
@@ -246,6 +274,8 @@ impl LabSpec for Spec {
 
     fn renew(&mut self) {
         self.procedure = Some(PROCEDURE);
+        self.probe.replicates.get_or_insert(REPLICATES);
+        self.probe.seed.get_or_insert(0);
     }
 
     fn lies_in(&mut self, folder: PathBuf) {
@@ -260,6 +290,12 @@ impl LabSpec for Spec {
                 "procedure",
                 format!("is {found}: this program computes by procedure {PROCEDURE}, whose numbers are others; leave the key out"),
             );
+        }
+        if !self.probe.replicates.is_some_and(|k| (1..=MOST_REPLICATES).contains(&k)) {
+            let found = self.probe.replicates.map_or("absent".into(), |k| k.to_string());
+            let allowed =
+                format!("is {found}: allowed are 1 to {MOST_REPLICATES}, and {REPLICATES} is usual");
+            return refuse.because("probe.replicates", allowed);
         }
         if self.models.is_empty() {
             return refuse
@@ -286,189 +322,4 @@ impl LabSpec for Spec {
 pub const AGREEMENT_TOML: &str = include_str!("../../../assets/specs/agreement.toml");
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::lab::examples::FEWEST_EXAMPLES;
-
-    /// Parses and checks a spec of this lab.
-    fn parse(text: &str, origin: &str) -> Result<Spec, SpecError> {
-        lab::Spec::parse(text, origin).map(own)
-    }
-
-    fn own(spec: lab::Spec) -> Spec {
-        let lab::Spec::Interventions(spec) = spec;
-        *spec
-    }
-
-    fn to_toml(spec: &Spec) -> String {
-        lab::Spec::from(spec.clone()).to_toml()
-    }
-
-    #[test]
-    fn shipped_spec_parses_to_the_defaults() {
-        let spec = parse(AGREEMENT_TOML, "shipped").unwrap();
-        assert_eq!(spec.task, TaskSpec::default());
-        assert_eq!(spec.probe, ProbeSpec::default());
-        assert_eq!(spec.interval, IntervalSpec::default());
-        assert_eq!(spec.site, SiteSpec::default());
-        let names: Vec<_> = spec.methods.iter().map(|m| m.name.as_str()).collect();
-        assert_eq!(names, ["alterrep", "fgsm", "pgd", "inlp"]);
-    }
-
-    #[test]
-    fn round_trips_through_toml_and_keeps_its_hash() {
-        let mut spec = Spec::agreement();
-        spec.site.layer = LayerRef::At(2);
-        spec.site.oracle_layer = Some(LayerRef::Last);
-        spec.methods[2].options.insert("steps".into(), 12.0);
-        let again = parse(&to_toml(&spec), "test").unwrap();
-        assert_eq!(spec, again);
-        assert_eq!(spec.hash(), again.hash());
-        assert_ne!(spec.hash(), Spec::agreement().hash());
-    }
-
-    #[test]
-    fn own_data_lies_beside_the_spec_and_its_place_is_not_in_the_hash() {
-        let folder = tempfile::tempdir().unwrap();
-        let text = AGREEMENT_TOML.replace("examples = 12000", "data = \"own.tsv\"\nexamples = 12000");
-        let file = folder.path().join("own.toml");
-        std::fs::write(&file, &text).unwrap();
-        let (read, parsed) = (own(lab::Spec::read(&file).unwrap()), parse(&text, "x").unwrap());
-        assert_eq!(read.task.data_path(), Some(folder.path().join("own.tsv")));
-        assert_eq!(parsed.task.data_path(), Some("own.tsv".into()));
-        assert_eq!(read.hash(), parsed.hash());
-        assert!(to_toml(&read).contains("data = \"own.tsv\"") && !to_toml(&read).contains("base"));
-        assert_ne!(read.hash(), Spec::agreement().hash());
-        let absolute = TaskSpec { data: Some("/data/x.tsv".into()), ..read.task };
-        assert_eq!(absolute.data_path(), Some("/data/x.tsv".into()));
-    }
-
-    #[test]
-    fn unknown_key_names_the_line() {
-        let text = AGREEMENT_TOML.replace("[interval]", "[interval]\nlevle = 0.9");
-        let message = parse(&text, "x.toml").unwrap_err().to_string();
-        assert!(message.contains("x.toml, line") && message.contains("levle"), "{message}");
-    }
-
-    #[test]
-    fn values_out_of_range_are_refused() {
-        for (from, to, key) in [
-            ("level = 0.95", "level = 1.5", "interval.level"),
-            ("examples = 12000", "examples = 3", "task.examples"),
-            ("grid = \"small\"", "grid = \"huge\"", "probe.grid"),
-            ("[\"bert-mini\"]", "[]", "models"),
-            ("examples = 12000", "data = \" \"", "task.data"),
-            ("examples = 12000", "data = \"x.tsv\"\nphi = 0.2", "task.phi"),
-        ] {
-            assert!(AGREEMENT_TOML.contains(from), "{from}");
-            let message = parse(&AGREEMENT_TOML.replace(from, to), "x").unwrap_err().to_string();
-            assert!(message.contains(key), "{message}");
-        }
-    }
-
-    /// What the check says of the default spec with a change.
-    fn refusal(change: impl FnOnce(&mut Spec)) -> String {
-        let mut spec = Spec::agreement();
-        change(&mut spec);
-        lab::Spec::from(spec).check("x").map_or_else(|e| e.to_string(), |()| String::new())
-    }
-
-    #[test]
-    fn what_is_named_twice_is_refused_wherever_it_is_named() {
-        assert_eq!(refusal(|_| ()), "");
-        let twice = |name: &str| vec![name.to_owned(), name.to_owned()];
-        for (text, key, name) in [
-            (refusal(|s| s.models = twice("bert-mini")), "`models`", "bert-mini"),
-            (refusal(|s| s.probe.oracles = vec![OracleKind::Mlp; 2]), "`probe.oracles`", "mlp"),
-            (refusal(|s| s.methods[1].values = vec![0.1, 1.0, 0.1]), "`method.values`", "0.1"),
-            (refusal(|s| s.methods.push(MethodSpec::named("pgd"))), "`method`", "PGD"),
-        ] {
-            assert!(text.contains(key) && text.contains("twice") && text.contains(name), "{text}");
-        }
-    }
-
-    #[test]
-    fn one_method_may_run_with_several_settings_but_each_only_once() {
-        let pgd = |steps: f64| MethodSpec {
-            options: [("steps".to_owned(), steps)].into(),
-            ..MethodSpec::named("pgd")
-        };
-        assert_eq!(refusal(|s| s.methods.extend([pgd(3.0), pgd(7.0)])), "");
-        assert!(refusal(|s| s.methods.extend([pgd(3.0), pgd(3.0)])).contains("twice with the same options"));
-        // The default written out is the default all the same.
-        let steps = find("pgd").unwrap().settings().iter().find(|s| s.name == "steps").unwrap().default;
-        assert!(refusal(|s| s.methods.push(pgd(steps))).contains("twice with the same options"));
-    }
-
-    #[test]
-    fn a_level_that_the_resamples_cannot_support_is_refused_with_the_number_that_can() {
-        let with = |level, resamples| refusal(|s| s.interval = IntervalSpec { level, resamples });
-        let text = with(0.9999, 100);
-        assert!(text.contains("`interval.resamples`") && text.contains("at least 40000"), "{text}");
-        assert!(with(0.9999, 39_999).contains("at least 40000"));
-        assert_eq!(with(0.9999, 40_000), "");
-        assert_eq!((with(0.95, 100), with(0.96, 100)), (String::new(), String::new()));
-        assert!(with(0.97, 100).contains("at least 134"));
-    }
-
-    #[test]
-    fn unknown_names_are_refused_with_what_is_known() {
-        for (text, key, near) in [
-            (refusal(|s| s.methods[2].name = "pdg".into()), "`method.name`", "pgd"),
-            (refusal(|s| s.task.name = "agremeent".into()), "`task.name`", "agreement"),
-            (refusal(|s| s.task.target = "subject".into()), "`task.target`", "subject_number"),
-            (refusal(|s| s.probe.grid = "smal".into()), "`probe.grid`", "small"),
-            (
-                refusal(|s| s.methods[2].options = [("stepz".to_owned(), 4.0)].into()),
-                "`method.options`",
-                "steps",
-            ),
-        ] {
-            assert!(text.contains(key) && text.contains(near), "{text}");
-        }
-        let text = AGREEMENT_TOML.replace("\"interventions\"", "\"intervention\"");
-        let text = lab::Spec::parse(&text, "x").unwrap_err().to_string();
-        assert!(text.contains("`lab` is `intervention`") && text.contains("interventions"), "{text}");
-    }
-
-    #[test]
-    fn examples_below_the_least_that_works_are_refused() {
-        let with = |n| refusal(|s| s.task.examples = n);
-        for n in [0, 200, FEWEST_EXAMPLES - 1] {
-            assert!(with(n).contains(&format!("`task.examples` is {n}: allowed are {FEWEST_EXAMPLES} to")));
-        }
-        assert_eq!(with(FEWEST_EXAMPLES), "");
-    }
-
-    #[test]
-    fn a_spec_with_other_options_of_a_method_is_another_spec_and_with_its_own_the_same() {
-        let spec = Spec::agreement();
-        let hash = |key: &MethodKey| spec.with_method(key).hash();
-        let steps = |n: f64| MethodKey::new("pgd", &[("steps".to_owned(), n)].into());
-        assert_eq!(hash(&MethodKey::named("pgd")), spec.hash());
-        assert_ne!(hash(&steps(3.0)), spec.hash());
-        assert_ne!(hash(&steps(3.0)), hash(&steps(7.0)));
-        let added = spec.with_method(&MethodKey::named("identity"));
-        assert_eq!(added.methods.last().map(|m| m.name.as_str()), Some("identity"));
-        assert_eq!(added.methods.len(), spec.methods.len() + 1);
-    }
-
-    #[test]
-    fn a_recorded_spec_keeps_its_hash_and_is_not_run_again_under_it() {
-        let old = r#"{"lab":"interventions","models":["bert-mini"],"seed":0,"task":{"name":"agreement","examples":12000,
-            "phi":null,"target":"subject_number"},"site":{"layer":"last","oracle_layer":null},"probe":{"grid":"small",
-            "oracles":["mlp","linear"]},"interval":{"level":0.95,"resamples":1000},"method":[{"name":"alterrep"},
-            {"name":"fgsm"},{"name":"pgd"},{"name":"inlp"}]}"#;
-        let mut recorded: lab::Spec = serde_json::from_str(old).unwrap();
-        assert_eq!(recorded.hash(), "01b3f0083e2e");
-        let refused = recorded.check("x").unwrap_err().to_string();
-        assert!(refused.contains("`procedure` is absent"), "{refused}");
-        recorded.common_mut().renew();
-        assert!(recorded.check("x").is_ok());
-        assert_ne!(recorded.hash(), "01b3f0083e2e", "other numbers, another name");
-        assert_eq!(recorded, Spec::agreement().into(), "a text without the key means today's procedure");
-        let wanted = AGREEMENT_TOML.replacen("seed = 0", "seed = 0\nprocedure = 1", 1);
-        let refused = lab::Spec::parse(&wanted, "x").unwrap_err().to_string();
-        assert!(refused.contains("is 1") && refused.contains("procedure 2"), "{refused}");
-    }
-}
+mod tests;

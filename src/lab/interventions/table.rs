@@ -19,12 +19,15 @@ pub struct Judged {
 }
 
 /// A method swept over its strengths under one oracle.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Sweep<'a> {
     /// The strengths, ascending.
     pub values: &'a [f64],
-    /// Scores by replicate, then by strength.
-    pub judged: &'a [Vec<Judged>],
+    /// Number of replicates.
+    pub replicates: usize,
+    /// Scores of a replicate at a strength, by their places. Asked for one at a time, so that they need not all be there
+    /// in full.
+    pub judged: &'a dyn Fn(usize, usize) -> Judged,
     /// True value of the other property of each example.
     pub other: &'a [Option<usize>],
     /// Number of values of the other property.
@@ -75,9 +78,9 @@ pub(super) struct Table {
 
 impl Table {
     /// # Panics
-    /// If lists are of other lengths than the sweep's examples, strengths or replicates.
+    /// If lists are of other lengths than the sweep's examples.
     pub(super) fn new(sweep: &Sweep<'_>) -> Self {
-        let (replicates, strengths, classes) = (sweep.judged.len(), sweep.values.len(), sweep.classes);
+        let (replicates, strengths, classes) = (sweep.replicates, sweep.values.len(), sweep.classes);
         let n = sweep.other.len();
         let mut table = Self {
             replicates,
@@ -95,10 +98,9 @@ impl Table {
                 columns.row_mut(i)[1 + j] = 1.0;
             }
         }
-        for (k, row) in sweep.judged.iter().enumerate() {
-            assert_eq!(row.len(), strengths, "a replicate was judged at other strengths");
-            for (m, judged) in row.iter().enumerate() {
-                table.fill(&mut columns, (k, m), judged, sweep.other);
+        for k in 0..replicates {
+            for m in 0..strengths {
+                table.fill(&mut columns, (k, m), &(sweep.judged)(k, m), sweep.other);
             }
         }
         table.columns = columns;

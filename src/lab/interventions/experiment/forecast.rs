@@ -3,33 +3,45 @@
 use std::collections::HashSet;
 
 use super::memory::Counts;
-use super::prepare::Bench;
+use super::panel::{MOST_RIVALS, Seat, Which};
+use super::prepare::{Bench, RIVAL_EXAMPLES};
+use super::training::is_shared;
 use crate::base::size::show;
 use crate::base::{NoPulse, Problem};
 use crate::lab::demand::{Forecast, MemoryPart, Work, peak, resident};
 use crate::lab::fault::Fault;
 use crate::lab::hidden;
 use crate::lab::host::Host;
+use crate::lab::interventions::assess::assess;
 use crate::lab::interventions::bench::Court;
-use crate::lab::interventions::method::{FitData, Method};
+use crate::lab::interventions::method::{FitData, Goal, Method};
 use crate::lab::interventions::options::Options;
 use crate::lab::interventions::oracle::{Oracle, OracleKind};
 use crate::lab::interventions::registry::find;
+use crate::lab::interventions::score::ExampleScores;
 use crate::lab::interventions::spec::MethodSpec;
-use crate::lab::plan::Roles;
+use crate::lab::interventions::table::{Judged as Scored, Sweep};
+use crate::lab::interventions::tally::Tally;
 use crate::lab::store::Store;
 use crate::probe::train::{PATIENCE, Recipe, SEARCH_STEPS, train};
 use crate::probe::{Grid, Intervention, Labelled, Mlp, Probe, Split, TrainingData};
 use crate::stats::Purpose;
 use crate::stats::bootstrap::Resamples;
+use crate::stats::halves::{HALVINGS, Halves};
 use crate::stats::rng::stream;
 
 /// Test rows that a slice of reading takes.
 const SLICE: usize = 192;
 /// Steps of a slice of training.
-const STEPS: usize = 40;
+const STEPS: usize = 100;
 /// Steps after which most networks of a grid have settled; they take between [`PATIENCE`] and [`SEARCH_STEPS`].
-const EXPECTED_STEPS: usize = 1_000;
+const EXPECTED_STEPS: usize = 700;
+/// Strengths and replicates of a slice of assessment.
+const ASSESSED: (usize, usize) = (8, 2);
+/// Assessments of a sweep in units of its last one: the bands on the way there, and the rivals on a part of the examples.
+const ASSESSMENTS: f64 = 1.8;
+/// Strengths at which fresh probes look for what is left, and probes at each.
+const LEAKS: (f64, f64) = (2.0, 2.0);
 
 /// What a run on this bench will need, within the host's limit if there is one.
 ///
@@ -98,6 +110,8 @@ const READ: &str = "token";
 const STEP: &str = "step";
 const FIT: &str = "fit";
 const SWEEP: &str = "sweep";
+const BARE: &str = "bare";
+const ASSESS: &str = "assess";
 
 /// Seconds of the rest of the run: as expected, and between which bounds where training decides.
 fn seconds(bench: &Bench, host: &mut dyn Host) -> Result<(f64, Option<[f64; 2]>), Fault> {
@@ -121,25 +135,43 @@ fn counted(bench: &Bench, host: &dyn Host) -> (Work, Work) {
         let share = 1.0 / threads.min(grid.recipes.len() as f64);
         grid.recipes.iter().for_each(|r| training.add(&shape(bench, r), share));
     };
-    for kind in &bench.spec.probe.oracles {
-        let missing = |role| bench.stored_oracle(*kind, role, store.as_ref()).is_none();
-        for _ in [Roles::Target, Roles::Other].into_iter().filter(|r| missing(*r)) {
-            train(&kind.grid(bench.recipes()));
-        }
+    let missing: Vec<Seat> =
+        bench.seats.iter().copied().filter(|s| store.trained(&bench.search_key(*s)).is_none()).collect();
+    for seat in &missing {
+        train(&bench.grid_of(*seat));
     }
-    if attacks(bench) && bench.stored_mlp(store.as_ref()).is_none() {
-        train(bench.recipes());
+    let replicates = bench.spec.probe.count() as f64;
+    let small =
+        |seat: &Seat| bench.grid_of(*seat).recipes.into_iter().min_by_key(|r| r.hidden.iter().sum::<usize>());
+    // Of equals the smallest is chosen; its replicates are there exactly when the choice is.
+    for recipe in missing.iter().filter_map(small) {
+        training.add(&shape(bench, &recipe), (replicates + MOST_RIVALS as f64) / threads);
     }
     let rows = bench.split.intervention().train().len() as f64;
     let mut fitted = HashSet::new();
     for (i, m) in bench.spec.methods.iter().enumerate() {
         let Some((method, options)) = resolve(m) else { continue };
-        let key = bench.fit_key(method, &options);
-        if bench.stored_fit(method, &options, store.as_ref()).is_none() && fitted.insert(key) {
+        // Those that rest on a panel take no time to speak of: they draw at random, or keep the attacked probe.
+        let key = bench.fit_key(method, &options, Which::Replicate(1)).filter(|_| is_shared(method));
+        if let Some(key) = key.filter(|k| store.trained(k).is_none())
+            && fitted.insert(key)
+        {
             work.add(&named(bench, FIT, i), rows);
         }
-        let values = if m.values.is_empty() { method.parameter().grid.len() } else { m.values.len() };
-        work.add(&named(bench, SWEEP, i), (bench.test.len() * values) as f64);
+        let values = if m.values.is_empty() { method.parameter().grid.len() } else { m.values.len() } as f64;
+        let (test, rivals) = (bench.test.len(), MOST_RIVALS * bench.test.len().min(RIVAL_EXAMPLES));
+        // What the model itself does is asked of the first replicate, and of the others where their fits differ.
+        let alone = is_shared(method) || method.is_control();
+        let full = if alone { test as f64 } else { test as f64 * replicates + rivals as f64 };
+        let bare = test as f64 * replicates + rivals as f64 - full;
+        work.add(&named(bench, SWEEP, i), values * full);
+        work.add(&named(bench, BARE, i), values * bare);
+        let judged = values * replicates * bench.spec.probe.oracles.len() as f64;
+        work.add(&format!("{ASSESS} {test} {}", bench.resample_count), ASSESSMENTS * judged);
+        if method.goal() == Goal::Nullifying && !method.is_control() {
+            let recipe = bench.seats.first().and_then(small);
+            recipe.iter().for_each(|r| training.add(&shape(bench, r), LEAKS.0 * LEAKS.1 / threads));
+        }
     }
     (work, training)
 }
@@ -207,6 +239,7 @@ impl<'a> Slices<'a> {
         match name.split(' ').next() {
             Some(READ) => self.read(),
             Some(STEP) => self.steps(name),
+            Some(ASSESS) => Ok(self.assess()),
             Some(kind) => {
                 let method = name.split(' ').nth(1).and_then(|i| i.parse::<usize>().ok());
                 let method = method.and_then(|i| resolve(&self.bench.spec.methods[i]));
@@ -247,21 +280,44 @@ impl<'a> Slices<'a> {
             before: &before,
             prior: &bench.prior,
             site: bench.site,
-            conduct: bench.model.has_head()
+            conduct: kind == SWEEP
+                && bench.model.has_head()
                 && bench.labels.target_classes == 2
                 && bench.model.ends_at(bench.site.layer),
         };
         let mut applied = chunk.apply(method, fitted.as_ref(), bench.labels.target_classes, &mut NoPulse)?;
         let grid = method.parameter().grid;
         let values = [grid[grid.len() / 3], grid[2 * grid.len() / 3]];
-        let resamples = Resamples::new(chunk.len(), bench.resample_count, bench.seed);
+        let mut tally = Tally::default();
         for value in values {
             let outcome = applied.judge(value, court, &mut NoPulse)?;
-            for scores in &outcome.scores {
-                std::hint::black_box(scores.examples.summary(&resamples, bench.label.level()));
-            }
+            outcome.scores.iter().for_each(|s| tally.extend(s));
         }
+        std::hint::black_box(&tally);
         Ok((chunk.len() * values.len()) as f64)
+    }
+
+    /// Assesses scores that are no one's, of as many examples as the run has.
+    fn assess(&self) -> f64 {
+        let bench = self.bench;
+        let other = bench.other(bench.test.len());
+        let (strengths, replicates) = ASSESSED;
+        let score = |i: usize, k: usize, m: usize| ((7 * i + 3 * k + m) % 11) as f64 / 11.0;
+        let judged = |k: usize, m: usize| Scored {
+            scores: ExampleScores {
+                completeness: (0..other.len()).map(|i| score(i, k, m)).collect(),
+                selectivity: other.iter().enumerate().map(|(i, o)| o.map(|_| score(i + 1, k, m))).collect(),
+            },
+            right: other.iter().map(|o| o.map(|_| 1.0)).collect(),
+        };
+        let values: Vec<f64> = (0..strengths).map(|m| m as f64).collect();
+        let classes = bench.labels.other_classes;
+        let sweep = Sweep { values: &values, replicates, judged: &judged, other: &other, classes };
+        let resamples = Resamples::new(other.len(), bench.resample_count, bench.seed);
+        let strata: Vec<usize> = other.iter().map(|o| o.unwrap_or(classes)).collect();
+        let halves = Halves::new(&strata, HALVINGS, bench.seed);
+        std::hint::black_box(assess(&sweep, &resamples, &halves, bench.label.level()));
+        (strengths * replicates) as f64
     }
 }
 

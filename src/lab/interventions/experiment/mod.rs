@@ -1,17 +1,24 @@
-//! The procedure: for each model, data and split, probes, every method over its grid, first on a subsample and then on all
-//! test examples, with questions answered in between.
+//! The procedure: for each model, data and split, a first look by provisional probes, recipes, replicates of all probes, every
+//! method over its grid, first on a subsample and then on all test examples, with questions answered in between.
 
+mod audit;
 mod fault;
 mod forecast;
+mod leaks;
 mod memory;
+mod panel;
 mod point;
+mod points;
 mod prepare;
 mod scale;
 mod stored;
 mod sweep;
 mod tables;
+mod training;
+mod verdicts;
 
-use self::prepare::Bench;
+use self::panel::{Seat, Which};
+use self::prepare::{Bench, RIVAL_EXAMPLES};
 use self::sweep::Sweep;
 use super::method::Method;
 use super::question;
@@ -107,7 +114,7 @@ impl Experiment for Run {
             let mut bench = Bench::open(&self.spec, model, host)?;
             let result = self.investigate(&mut bench, host);
             // Whatever was computed can be asked about, also after a cancellation.
-            if !bench.oracles.is_empty() {
+            if !bench.panels.is_empty() {
                 self.benches.push(bench);
             }
             result?;
@@ -150,33 +157,59 @@ impl Experiment for Run {
 }
 
 impl Run {
-    /// One model: oracles, first estimates of every method, all test examples, final points.
+    /// One model: a first look, recipes, the first estimates of every method, all test examples and replicates, comparisons.
     fn investigate(&self, bench: &mut Bench, host: &mut dyn Host) -> Result<(), Fault> {
         let forecast = forecast::of(bench, host)?;
         host.foretell(forecast.clone())?;
         bench.report_data(host)?;
-        bench.train_oracles(&self.spec.probe.oracles, host)?;
-        sweep::audit_probes(bench, false, host)?;
-        let mut sweeps: Vec<(Sweep, f64)> = Vec::new();
+        let mut sweeps: Vec<Sweep> = Vec::new();
         for (m, method) in self.spec.methods.iter().zip(&self.methods) {
-            let then = host.elapsed();
-            let sweep = sweep::begin(bench, m, *method, host)?;
-            sweeps.push((sweep, host.elapsed() - then));
+            sweeps.push(sweep::open(m, *method)?);
+        }
+        self.first_look(bench, &mut sweeps, host)?;
+        bench.choose_recipes(host)?;
+        bench.panels.clear();
+        let seats = bench.seats.clone();
+        bench.train_panels(&[Which::Replicate(1)], &seats, host)?;
+        audit::audit_probes(bench, false, host)?;
+        for sweep in &mut sweeps {
+            sweep.begin(bench, host)?;
         }
         host.stage(format!("{}: all test examples", bench.model.name()), "ex", REST_WEIGHT);
         bench.read_rest(host)?;
-        sweep::audit_probes(bench, true, host)?;
-        let spent: f64 = sweeps.iter().map(|s| s.1).sum();
-        // The methods' share of the time grows with the examples; their fits are done.
-        let applied: f64 = sweeps.iter().map(|s| s.0.first_seconds()).sum();
+        let replicates = (2..=self.spec.probe.count()).map(Which::Replicate);
+        let rivals = (1..=bench.rival_count()).map(Which::Rival);
+        let list: Vec<Which> = replicates.chain(rivals).collect();
+        bench.train_panels(&list, &seats, host)?;
+        audit::audit_probes(bench, true, host)?;
+        // The methods' share of the time grows with the examples and the panels; their first fits are done.
+        let applied: f64 = sweeps.iter().map(Sweep::first_seconds).sum();
         let first = bench.chunks[0].len();
-        let rest = applied * (bench.test.len() - first) as f64 / first as f64;
+        let rivals = (bench.panels.len() - bench.replicates()) * bench.test.len().min(RIVAL_EXAMPLES);
+        let judged = bench.test.len() * bench.replicates() + rivals;
+        let rest = applied * (judged - first) as f64 / first as f64;
         host.foretell(Forecast { seconds: host.elapsed() + rest, range: None, refined: true, ..forecast })?;
-        for (sweep, seconds) in &mut sweeps {
+        let mut concluded = Vec::new();
+        for sweep in &mut sweeps {
             // The first pass has measured how the methods share the work.
-            let weight = GUESS * self.methods.len() as f64 * *seconds / spent.max(f64::MIN_POSITIVE);
-            sweep.finish(bench, host, weight)?;
+            let share = sweep.first_seconds() / applied.max(f64::MIN_POSITIVE);
+            concluded.push(sweep.finish(bench, host, GUESS * self.methods.len() as f64 * share)?);
         }
-        Ok(())
+        verdicts::compare(bench, &sweeps, &concluded, host)?;
+        leaks::look(bench, &sweeps, &concluded, host)
+    }
+
+    /// The first method's first estimate by probes of a provisional recipe, if the search for theirs is still to come.
+    fn first_look(&self, bench: &mut Bench, sweeps: &mut [Sweep], host: &mut dyn Host) -> Result<(), Fault> {
+        let store = host.store();
+        let known = |seat: &Seat| store.trained(&bench.search_key(*seat)).is_some();
+        let Some(sweep) = sweeps.first_mut().filter(|_| !bench.seats.iter().all(known)) else {
+            return Ok(());
+        };
+        let judges = bench.seats.iter().copied().take(2);
+        let attacked = bench.seats.last().copied().filter(|_| sweep.named().method.needs().mlp);
+        let seats: Vec<Seat> = judges.chain(attacked).collect();
+        bench.train_panels(&[Which::Provisional], &seats, host)?;
+        sweep.begin(bench, host)
     }
 }

@@ -1,18 +1,20 @@
 //! Answers to the slider: one strength on the subsample, then one example in full.
 
-use super::prepare::{Bench, Fit};
-use super::sweep::kinds;
+use super::points::{Behaved, Named, kinds};
+use super::prepare::Bench;
+use super::training::is_shared;
 use crate::base::Problem;
 use crate::lab::Question;
 use crate::lab::fault::{Fault, problem};
 use crate::lab::finding::Finding;
 use crate::lab::host::{Host, NoticeLevel, Share};
-use crate::lab::interventions::bench::{Chunk, Court, Outcome};
+use crate::lab::interventions::bench::{Chunk, Court};
 use crate::lab::interventions::find;
 use crate::lab::interventions::finding::{ExampleFinding, Kind, Shift};
 use crate::lab::interventions::key::MethodKey;
 use crate::lab::interventions::options::Options;
 use crate::lab::interventions::question::{self, PointQuestion};
+use crate::lab::interventions::tally::Tally;
 use crate::lab::plan::Roles;
 
 /// Answers the latest question that waits, if it is about this bench's model. One that cannot be answered becomes a notice:
@@ -52,45 +54,76 @@ pub fn answer(
         problem(&format!("there is no method `{}`", request.method), "point", "pick one of the list")
     })?;
     let options = Options::new(method, request.options.iter().map(|(k, v)| (k.as_str(), *v)))?;
-    let fit = bench.fit(method, &options, host)?;
+    if bench.panels.is_empty() {
+        let what = format!("no probe of {} is trained yet", request.model);
+        return Err(
+            Problem { what, r#where: "point".into(), hint: "wait for the first estimate".into() }.into()
+        );
+    }
+    let named = Named { method, key: MethodKey::new(&request.method, &request.options) };
     let chunks = if share == Share::Quick { 1 } else { bench.chunks.len() };
-    let outcome = judge(bench, &fit, request.value, chunks, host)?;
-    let mut list = kinds(bench, &fit, &outcome, request.value);
-    list.push((example(bench, &fit, request, host)?, 1));
+    let (tallies, behaved) = judge(bench, &named, &options, request.value, chunks, host)?;
+    let tallied: Vec<&[Tally]> = tallies.iter().map(Vec::as_slice).collect();
+    let answered: Vec<&Behaved> = behaved.iter().collect();
+    let mut list = kinds(bench, &named, request.value, &tallied, &answered);
+    list.push((example(bench, &named, &options, request, host)?, 1));
     let t = host.elapsed();
-    let full = outcome.len() == bench.test.len();
-    let label =
-        bench.label.under(bench.spec.with_method(&MethodKey::new(&request.method, &request.options)).hash());
+    let full = tallies.first().and_then(|t| t.first()).is_some_and(|t| t.len() == bench.test.len());
+    let label = bench.label.under(bench.spec.with_method(&named.key).hash());
     Ok(list.into_iter().map(|(kind, n)| label.finding(n, full, t, kind)).collect())
 }
 
+/// Tallies by replicate and oracle, and what the model did by replicate.
+type Answered = (Vec<Vec<Tally>>, Vec<Behaved>);
+
 fn judge(
     bench: &mut Bench,
-    fit: &Fit,
+    named: &Named,
+    options: &Options,
     value: f64,
     chunks: usize,
     host: &mut dyn Host,
-) -> Result<Outcome, Fault> {
-    let (model, oracles) = (bench.model.clone(), bench.oracles.clone());
-    let classes = bench.labels.target_classes;
-    let mut outcome = Outcome::empty(oracles.len());
-    for (chunk, before) in bench.chunks.iter().zip(&bench.sights).take(chunks) {
-        let court = Court {
-            model: &model,
-            oracles: &oracles,
-            before,
-            prior: &bench.prior,
-            site: bench.site,
-            conduct: model.has_head() && classes == 2,
-        };
-        let mut applied = chunk.apply(fit.method, fit.fitted.as_ref(), classes, host)?;
-        outcome.extend(applied.judge(value, court, host)?);
+) -> Result<Answered, Fault> {
+    let (model, classes) = (bench.model.clone(), bench.labels.target_classes);
+    let (mut tallies, mut behaved) = (Vec::new(), Vec::new());
+    for at in 0..bench.replicates() {
+        let fit = bench.fit(at, named.method, options, host)?;
+        let panel = &bench.panels[at];
+        let mut mine = vec![Tally::default(); panel.oracles.len()];
+        let mut done = Behaved::default();
+        for (chunk, before) in bench.chunks.iter().zip(&panel.sights).take(chunks) {
+            let court = Court {
+                model: &model,
+                oracles: &panel.oracles,
+                before,
+                prior: &bench.prior,
+                site: bench.site,
+                conduct: model.has_head() && classes == 2 && (at == 0 || !is_shared(named.method)),
+            };
+            let mut applied = chunk.apply(named.method, fit.fitted.as_ref(), classes, host)?;
+            let outcome = applied.judge(value, court, host)?;
+            mine.iter_mut().zip(&outcome.scores).for_each(|(t, s)| t.extend(s));
+            if let Some(conduct) = &outcome.conduct {
+                done.extend(conduct);
+            }
+        }
+        tallies.push(mine);
+        if done.len() > 0 {
+            behaved.push(done);
+        }
     }
-    Ok(outcome)
+    Ok((tallies, behaved))
 }
 
-/// One test example before and after.
-fn example(bench: &Bench, fit: &Fit, request: &PointQuestion, host: &mut dyn Host) -> Result<Kind, Fault> {
+/// One test example before and after, as the first replicate sees it.
+fn example(
+    bench: &mut Bench,
+    named: &Named,
+    options: &Options,
+    request: &PointQuestion,
+    host: &mut dyn Host,
+) -> Result<Kind, Fault> {
+    let fit = bench.fit(0, named.method, options, host)?;
     let index = request.example.min(bench.test.len() - 1);
     let row = bench.test[index];
     let model = &bench.model;
@@ -99,7 +132,7 @@ fn example(bench: &Bench, fit: &Fit, request: &PointQuestion, host: &mut dyn Hos
     let h = applied.at(request.value, host)?;
     let seen = chunk.later(model, &h, bench.site, host)?;
     let mut oracle = Vec::new();
-    if let Some(first) = bench.oracles.first() {
+    if let Some(first) = bench.panels[0].oracles.first() {
         let (before, after) = (first.see(&chunk.oracle_h), first.see(&seen));
         for (role, b, a) in
             [(Roles::Target, &before.target, &after.target), (Roles::Other, &before.other, &after.other)]

@@ -1,12 +1,12 @@
-//! From a spec to a bench: data, splits, embeddings, oracles. What is cached is not computed, and what is not needed
-//! for that is not embedded.
+//! From a spec to a bench: data, splits, test examples, and what is drawn once for all of them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::panel::{Panel, Seat, Seated, Which};
 use super::scale::scale;
+use super::training::OracleData;
 use crate::base::Problem;
-use crate::base::matrix::Matrix;
 use crate::corpus::own::Provenance;
 use crate::corpus::task::{ExampleSet, Task};
 use crate::lab::examples;
@@ -17,23 +17,26 @@ use crate::lab::host::{Host, NoticeLevel};
 use crate::lab::interventions::bench::{Chunk, Site};
 use crate::lab::interventions::finding::{DataFinding, Kind};
 use crate::lab::interventions::key::MethodKey;
-use crate::lab::interventions::method::{FitData, Fitted, Method};
-use crate::lab::interventions::options::Options;
-use crate::lab::interventions::oracle::{self, Oracle, OracleKind, Sight};
+use crate::lab::interventions::method::Fitted;
+use crate::lab::interventions::registry::find;
 use crate::lab::interventions::spec::Spec;
 use crate::lab::plan::{PropertyLabels, Roles, training_part};
 use crate::lab::stimuli::Stimuli;
 use crate::model::{Model, Offer};
-use crate::probe::grid::search;
-use crate::probe::{Grid, Intervention, OracleSplit, Probe, Split, TrainingData};
+use crate::probe::{Grid, Intervention, Split, TrainingData};
 use crate::stats::bootstrap::Resamples;
+use crate::stats::halves::{HALVINGS, Halves};
 
 /// Test examples that answer a slider and give the first estimate of each point.
 pub const FIRST_CHUNK: usize = 256;
 /// Test examples that are changed together afterwards; between chunks the run looks up.
 const CHUNK: usize = 512;
+/// Chunks that a rival judges: a tick needs no more, and its n is said.
+pub const RIVAL_CHUNKS: usize = 2;
+/// The examples in them.
+pub const RIVAL_EXAMPLES: usize = FIRST_CHUNK + CHUNK;
 /// Raised when a change of the program changes what a cached probe would be.
-const PROBE_VERSION: u32 = 2;
+const PROBE_VERSION: u32 = 3;
 
 /// One model at one layer, with everything that judges and everything that is changed.
 pub struct Bench {
@@ -55,12 +58,16 @@ pub struct Bench {
     pub test: Vec<usize>,
     /// Where interventions write and oracles read.
     pub site: Site,
-    /// The oracles, in the spec's order.
-    pub oracles: Arc<Vec<Oracle>>,
+    /// Trained probes: replicates in their order, then rivals; before them one provisional panel.
+    pub panels: Vec<Panel>,
+    /// Which probes a panel has.
+    pub seats: Vec<Seat>,
+    /// The chosen recipe of each seat, with all that were tried.
+    pub chosen: Vec<(Seat, Seated)>,
+    /// Whether the choices came from the cache.
+    pub was_stored: Vec<bool>,
     /// Test examples, ready; the first chunk is the subsample that answers sliders.
     pub chunks: Vec<Arc<Chunk>>,
-    /// What the oracles saw in each chunk before any intervention.
-    pub sights: Vec<Arc<Vec<Sight>>>,
     /// Share of each target value among the stimuli.
     pub prior: Vec<f64>,
     /// What the run computes.
@@ -70,22 +77,13 @@ pub struct Bench {
     pub(super) grid: Grid,
     pub(super) seed: u64,
     pub(super) key: String,
-    material: Option<TrainingData<Intervention>>,
-    mlp: Option<Probe<Intervention>>,
-    fits: Vec<(MethodKey, Arc<dyn Fitted>)>,
+    pub(super) oracle_data: Option<Arc<OracleData>>,
+    pub(super) material: Option<Arc<TrainingData<Intervention>>>,
+    /// Fits that serve all panels.
+    pub(super) fits: Vec<(MethodKey, Arc<dyn Fitted>)>,
     resamples: HashMap<usize, Arc<Resamples>>,
+    halves: HashMap<usize, Arc<Halves>>,
     pub(super) resample_count: usize,
-    cached: HashMap<String, bool>,
-}
-
-/// A fitted method together with what names it.
-pub struct Fit {
-    /// The registry's entry.
-    pub method: &'static dyn Method,
-    /// Method and options, as results are kept under.
-    pub key: MethodKey,
-    /// The fit.
-    pub fitted: Arc<dyn Fitted>,
 }
 
 impl Bench {
@@ -151,19 +149,21 @@ impl Bench {
             split,
             test,
             site,
-            oracles: Arc::default(),
+            panels: Vec::new(),
+            seats: seats(spec),
+            chosen: Vec::new(),
+            was_stored: Vec::new(),
             chunks: Vec::new(),
-            sights: Vec::new(),
             prior,
             grid,
             seed: spec.seed,
             key,
+            oracle_data: None,
             material: None,
-            mlp: None,
             fits: Vec::new(),
             resamples: HashMap::new(),
+            halves: HashMap::new(),
             resample_count: spec.interval.resamples,
-            cached: HashMap::new(),
         };
         if bench.test.is_empty() {
             let what = "no test example has a value of the target".to_owned();
@@ -187,10 +187,10 @@ impl Bench {
 
     fn read_chunk(&mut self, range: std::ops::Range<usize>, host: &mut dyn Host) -> Result<(), Fault> {
         let rows = &self.test[range];
-        let h = self.hidden(rows, self.site.layer, host)?;
+        let h = hidden::hidden(&self.model, &self.stimuli, self.site.layer, rows, host)?;
         let chunk = Chunk::with(h, &self.model, &self.stimuli, &self.labels, rows, self.site, host)?;
-        self.sights.push(Arc::new(chunk.sights(&self.oracles)));
         self.chunks.push(Arc::new(chunk));
+        self.panels.iter_mut().for_each(|p| p.look(&self.chunks));
         Ok(())
     }
 
@@ -267,147 +267,22 @@ impl Bench {
         self.task.properties[if role == Roles::Target { target } else { 1 - target }].id
     }
 
-    /// Trains or recalls the oracles.
-    ///
-    /// # Errors
-    /// [`Fault`].
-    pub fn train_oracles(&mut self, kinds: &[OracleKind], host: &mut dyn Host) -> Result<(), Fault> {
-        let mut x: Option<Matrix> = None;
-        let mut oracles = Vec::new();
-        for kind in kinds {
-            let mut pair = Vec::new();
-            for role in [Roles::Target, Roles::Other] {
-                let grid = kind.grid(&self.grid);
-                let (name, key) = (self.oracle_name(*kind, role), self.oracle_key(*kind, role));
-                let stored = self.stored_oracle(*kind, role, host.store().as_ref());
-                self.cached.insert(name.clone(), stored.is_some());
-                let probe = match stored {
-                    Some(probe) => probe,
-                    None => {
-                        let part = training_part(self.split.oracle(), &self.labels, role, self.seed)?;
-                        let x = self.embed_oracle(&mut x, host)?;
-                        host.stage(format!("{}: {name}", self.model.name()), "step", 1.0);
-                        let probe = oracle::train(&part, x, &self.labels, role, &grid, self.seed, host)?;
-                        keep(&key, &probe.to_bytes(), host)?;
-                        probe
-                    }
-                };
-                pair.push(probe);
-            }
-            let (Some(other), Some(target)) = (pair.pop(), pair.pop()) else { continue };
-            oracles.push(Oracle { kind: *kind, target, other });
-        }
-        self.oracles = Arc::new(oracles);
-        self.sights = self.chunks.iter().map(|c| Arc::new(c.sights(&self.oracles))).collect();
-        Ok(())
+    /// True values of the other property of the first `n` test examples.
+    pub fn other(&self, n: usize) -> Vec<Option<usize>> {
+        self.test[..n].iter().map(|r| self.labels.other[*r]).collect()
     }
 
-    fn embed_oracle<'x>(&self, x: &'x mut Option<Matrix>, host: &mut dyn Host) -> Result<&'x Matrix, Fault> {
-        let rows = both(self.split.oracle());
-        let made = match x.take() {
-            Some(made) => made,
-            None => self.embed(&rows, self.site.oracle_layer, "oracle", host)?,
-        };
-        Ok(x.insert(made))
+    /// Halvings of the first `n` test examples, stratified by the other property, drawn once.
+    pub fn halves(&mut self, n: usize) -> Arc<Halves> {
+        let none = self.labels.other_classes;
+        let strata: Vec<usize> = self.other(n).into_iter().map(|o| o.unwrap_or(none)).collect();
+        let seed = self.seed;
+        self.halves.entry(n).or_insert_with(|| Arc::new(Halves::new(&strata, HALVINGS, seed))).clone()
     }
 
-    fn hidden(&self, rows: &[usize], layer: usize, host: &mut dyn Host) -> Result<Matrix, Fault> {
-        hidden::hidden(&self.model, &self.stimuli, layer, rows, host)
-    }
-
-    /// Hidden states of `rows` at `layer`, at their places in a matrix with one row per stimulus.
-    fn embed(&self, rows: &[usize], layer: usize, who: &str, host: &mut dyn Host) -> Result<Matrix, Fault> {
-        host.stage(format!("{}: hidden states for {who} probes", self.model.name()), "ex", 3.0);
-        let some = self.hidden(rows, layer, host)?;
-        let mut all = Matrix::zeros(self.stimuli.list.len(), some.cols());
-        for (i, r) in rows.iter().enumerate() {
-            all.row_mut(*r).copy_from_slice(some.row(i));
-        }
-        Ok(all)
-    }
-
-    fn material(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
-        if self.material.is_none() {
-            let part = self.split.intervention();
-            let rows: Vec<usize> = part.train().iter().chain(part.validation()).copied().collect();
-            let x = self.embed(&rows, self.site.layer, "interventional", host)?;
-            let (labels, classes) = self.labels.of(Roles::Target);
-            self.material = Some(TrainingData::new(part, &x, labels, classes)?);
-        }
-        Ok(())
-    }
-
-    /// Trains or recalls the interventional perceptron.
-    pub(super) fn train_mlp(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
-        if self.mlp.is_some() {
-            return Ok(());
-        }
-        let (name, key) = (self.mlp_name(), self.mlp_key());
-        let stored = self.stored_mlp(host.store().as_ref());
-        self.cached.insert("interventional".into(), stored.is_some());
-        self.mlp = Some(match stored {
-            Some(probe) => probe,
-            None => {
-                self.material(host)?;
-                let Some(data) = &self.material else { return Err(Fault::Cancelled) };
-                host.stage(format!("{}: {name}", self.model.name()), "step", 1.0);
-                let probe = search(data, &self.grid, self.seed, host, &mut |_| {})?;
-                keep(&key, &probe.to_bytes(), host)?;
-                probe
-            }
-        });
-        Ok(())
-    }
-
-    /// The interventional perceptron, once some method needed it.
-    pub fn mlp(&self) -> Option<&Probe<Intervention>> {
-        self.mlp.as_ref()
-    }
-
-    /// Whether a probe came from the cache.
-    pub fn was_cached(&self, name: &str) -> bool {
-        self.cached.get(name).copied().unwrap_or(false)
-    }
-
-    /// Description of the grid a probe of this kind was chosen from.
-    pub fn grid(&self, kind: Option<OracleKind>) -> String {
-        kind.map_or_else(|| self.grid.describe(), |k| k.grid(&self.grid).describe())
-    }
-
-    /// Fits or recalls a method.
-    ///
-    /// # Errors
-    /// [`Fault`].
-    pub fn fit(
-        &mut self,
-        method: &'static dyn Method,
-        options: &Options,
-        host: &mut dyn Host,
-    ) -> Result<Fit, Fault> {
-        let given = options.iter().map(|(o, v)| (o.to_owned(), v)).collect();
-        let name = MethodKey::new(method.id(), &given);
-        if let Some((_, fitted)) = self.fits.iter().find(|(key, _)| *key == name) {
-            return Ok(Fit { method, key: name, fitted: fitted.clone() });
-        }
-        if method.needs().mlp {
-            self.train_mlp(host)?;
-        }
-        let key = self.fit_key(method, options);
-        let stored = self.stored_fit(method, options, host.store().as_ref());
-        let fitted: Arc<dyn Fitted> = match stored {
-            Some(fitted) => fitted.into(),
-            None => {
-                self.material(host)?;
-                let Some(data) = &self.material else { return Err(Fault::Cancelled) };
-                host.stage(format!("{}: fitting {}", self.model.name(), method.title()), "step", 1.0);
-                let fit_data = FitData { data, mlp: self.mlp.as_ref(), seed: self.seed };
-                let fitted = method.fit(&fit_data, options, host)?;
-                keep(&key, &fitted.to_bytes(), host)?;
-                fitted.into()
-            }
-        };
-        self.fits.push((name.clone(), fitted.clone()));
-        Ok(Fit { method, key: name, fitted })
+    /// Panels that are replicates, or the provisional one.
+    pub fn replicates(&self) -> usize {
+        self.panels.iter().filter(|p| !matches!(p.which, Which::Rival(_))).count()
     }
 
     /// Resamples of `n` examples, drawn once.
@@ -417,22 +292,12 @@ impl Bench {
     }
 }
 
-fn both(part: &OracleSplit) -> Vec<usize> {
-    part.train().iter().chain(part.validation()).copied().collect()
-}
-
-/// Stores a probe; a store that cannot be written is worth a notice, not an end.
-fn keep(key: &str, bytes: &[u8], host: &mut dyn Host) -> Result<(), Fault> {
-    let store = host.store();
-    if let Err(e) = store.keep_trained(key, bytes) {
-        let problem = Problem {
-            what: format!("a trained probe could not be cached: {e}"),
-            r#where: store.place().map_or_else(String::new, |d| d.display().to_string()),
-            hint: "set PROBITY_CACHE_DIR to a folder that can be written".into(),
-        };
-        host.notice(NoticeLevel::Warning, problem)?;
-    }
-    Ok(())
+/// Which probes the panels of a spec have.
+fn seats(spec: &Spec) -> Vec<Seat> {
+    let kinds = spec.probe.oracles.iter();
+    let judges = kinds.flat_map(|k| [Seat::Oracle(*k, Roles::Target), Seat::Oracle(*k, Roles::Other)]);
+    let attacks = spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs().mlp));
+    judges.chain(attacks.then_some(Seat::Attacked)).collect()
 }
 
 fn shares(labels: &PropertyLabels) -> Vec<f64> {

@@ -1,78 +1,85 @@
 //! What the cache may hold of a bench: probes and fits, under names that tell everything that shaped them.
 
+use super::panel::{Seat, Which};
 use super::prepare::Bench;
-use crate::lab::interventions::method::{Fitted, Method};
+use super::training::is_shared;
+use crate::base::Problem;
+use crate::lab::fault::Fault;
+use crate::lab::host::{Host, NoticeLevel};
+use crate::lab::interventions::method::Method;
 use crate::lab::interventions::options::Options;
 use crate::lab::interventions::oracle::OracleKind;
 use crate::lab::plan::Roles;
-use crate::lab::store::Store;
-use crate::probe::split::Oracle;
-use crate::probe::{Intervention, Probe};
 
 impl Bench {
-    /// Name of an oracle probe on screens.
-    pub(super) fn oracle_name(&self, kind: OracleKind, role: Roles) -> String {
-        format!("oracle {kind} {}", self.property(role))
+    /// Name of a seat's probe on screens.
+    pub fn seat_name(&self, seat: Seat) -> String {
+        match seat {
+            Seat::Oracle(kind, role) => format!("oracle {kind} {}", self.property(role)),
+            Seat::Attacked => format!("interventional {}", self.property(Roles::Target)),
+        }
     }
 
-    /// Key of an oracle probe.
-    pub(super) fn oracle_key(&self, kind: OracleKind, role: Roles) -> String {
-        format!(
-            "{}|{}|layer {} from {}|{}",
-            self.key,
-            self.oracle_name(kind, role),
-            self.site.oracle_layer,
-            "resid_post",
-            kind.grid(&self.grid).describe()
-        )
+    /// Key of the choice of a recipe.
+    pub fn search_key(&self, seat: Seat) -> String {
+        let layer = match seat {
+            Seat::Oracle(..) => format!("layer {} from resid_post", self.site.oracle_layer),
+            Seat::Attacked => format!("layer {}", self.site.layer),
+        };
+        let (name, grid) = (self.seat_name(seat), self.grid_of(seat).describe());
+        format!("{}|training {}|{name}|{layer}|{grid}", self.key, self.spec.probe.training_seed())
     }
 
-    /// An oracle probe that is there.
-    pub(super) fn stored_oracle(
-        &self,
-        kind: OracleKind,
-        role: Roles,
-        store: &dyn Store,
-    ) -> Option<Probe<Oracle>> {
-        store.trained(&self.oracle_key(kind, role)).and_then(|b| Probe::from_bytes(&b).ok())
+    /// Key of a probe of a panel. A provisional one is not worth a file.
+    pub fn panel_key(&self, seat: Seat, which: Which) -> Option<String> {
+        let recipe = self.recipe(seat, which)?.0.describe();
+        let worth = which != Which::Provisional;
+        worth.then(|| format!("{}|{}|{recipe}", self.search_key(seat), which.name()))
     }
 
-    /// Name of the interventional perceptron on screens.
-    pub(super) fn mlp_name(&self) -> String {
-        format!("interventional {}", self.property(Roles::Target))
-    }
-
-    /// Key of the interventional perceptron.
-    pub(super) fn mlp_key(&self) -> String {
-        format!("{}|{}|layer {}|{}", self.key, self.mlp_name(), self.site.layer, self.grid.describe())
-    }
-
-    /// The interventional perceptron, if it is there.
-    pub(super) fn stored_mlp(&self, store: &dyn Store) -> Option<Probe<Intervention>> {
-        store.trained(&self.mlp_key()).and_then(|b| Probe::from_bytes(&b).ok())
-    }
-
-    /// Key of a fit; methods of one family share it.
-    pub(super) fn fit_key(&self, method: &dyn Method, options: &Options) -> String {
+    /// Key of a fit; methods of one family share it, and what rests on no panel serves all of them.
+    pub fn fit_key(&self, method: &dyn Method, options: &Options, which: Which) -> Option<String> {
+        if which == Which::Provisional && !is_shared(method) {
+            return None;
+        }
         let fit_options: Vec<String> =
             method.fit_options().iter().map(|o| format!("{o}={}", options.real(o))).collect();
-        format!(
-            "{}|fit {}|{}|layer {}|grid {}",
+        let rests_on = match (is_shared(method), method.needs().mlp) {
+            (true, _) => String::new(),
+            (false, false) => format!("training {} {}", self.spec.probe.training_seed(), which.name()),
+            (false, true) => self.panel_key(Seat::Attacked, which)?,
+        };
+        Some(format!(
+            "{}|fit {}|{}|layer {}|{rests_on}",
             self.key,
             method.family(),
             fit_options.join(","),
             self.site.layer,
-            if method.needs().mlp { self.grid.describe() } else { String::new() }
-        )
+        ))
     }
 
-    /// A fit that is there.
-    pub(super) fn stored_fit(
-        &self,
-        method: &dyn Method,
-        options: &Options,
-        store: &dyn Store,
-    ) -> Option<Box<dyn Fitted>> {
-        store.trained(&self.fit_key(method, options)).and_then(|b| method.load(&b, options).ok())
+    /// Description of the grid a probe of this kind was chosen from.
+    pub fn grid(&self, kind: Option<OracleKind>) -> String {
+        kind.map_or_else(|| self.recipes().describe(), |k| k.grid(self.recipes()).describe())
     }
+
+    /// Whether the choice for a seat came from the cache.
+    pub fn was_cached(&self, seat: Seat) -> bool {
+        let at = self.chosen.iter().position(|(s, _)| *s == seat);
+        at.is_some_and(|i| self.was_stored[i])
+    }
+}
+
+/// Stores a probe; a store that cannot be written is worth a notice, not an end.
+pub fn keep(key: &str, bytes: &[u8], host: &mut dyn Host) -> Result<(), Fault> {
+    let store = host.store();
+    if let Err(e) = store.keep_trained(key, bytes) {
+        let problem = Problem {
+            what: format!("a trained probe could not be cached: {e}"),
+            r#where: store.place().map_or_else(String::new, |d| d.display().to_string()),
+            hint: "set PROBITY_CACHE_DIR to a folder that can be written".into(),
+        };
+        host.notice(NoticeLevel::Warning, problem)?;
+    }
+    Ok(())
 }

@@ -1,125 +1,205 @@
-//! The sweep: every method over its grid, first on a subsample, then on all test examples, with sliders answered between.
+//! The sweep: a method over its grid, first on a subsample by the first panel, then on all test examples, replicate after
+//! replicate, with sliders answered between.
 
 use std::sync::Arc;
 
+use super::panel::Which;
 use super::point;
-use super::prepare::{Bench, Fit};
-use crate::base::Problem;
-use crate::base::matrix::{Dense, Matrix};
+use super::points::{Baseline, Behaved, Named, baseline, behaviour, kinds, reliability};
+use super::prepare::{Bench, RIVAL_CHUNKS};
+use super::training::is_shared;
 use crate::lab::fault::Fault;
-use crate::lab::host::{Host, NoticeLevel};
-use crate::lab::interventions::bench::{Applied, Chunk, Conduct, Court, Outcome, Scores};
-use crate::lab::interventions::finding::{
-    BehaviourFinding, Kind, OptimumFinding, ProbeFinding, ProbeRole, ReliabilityFinding,
-};
-use crate::lab::interventions::method::{Goal, Method};
+use crate::lab::host::Host;
+use crate::lab::interventions::assess::{Assessment, Strength, assess, bands};
+use crate::lab::interventions::banded::Banded;
+use crate::lab::interventions::bench::{Applied, Chunk, Court};
+use crate::lab::interventions::finding::{How, Kind, OptimumFinding, PaperFinding};
+use crate::lab::interventions::method::Method;
+use crate::lab::interventions::optimum::{Draws, Optimum};
 use crate::lab::interventions::options::Options;
-use crate::lab::interventions::oracle::{OracleKind, Sight};
+use crate::lab::interventions::oracle::OracleKind;
 use crate::lab::interventions::spec::MethodSpec;
-use crate::lab::plan::Roles;
-use crate::probe::audit::audit;
-use crate::probe::{Labelled, Probe};
-use crate::stats::Estimate;
-use crate::stats::bootstrap::Resamples;
+use crate::lab::interventions::table::{Judged as Scored, Sweep as Judged};
+use crate::lab::interventions::tally::Tally;
+use crate::lab::interventions::verdict::{NoOptimumFinding, RivalFinding};
+
+/// Scores by one panel: by strength and oracle, and what the model did, by strength.
+#[derive(Debug, Clone, Default)]
+struct Seen {
+    tallies: Vec<Vec<Tally>>,
+    behaved: Vec<Behaved>,
+}
 
 /// One method of the spec with its values.
 pub struct Sweep {
-    fit: Arc<Fit>,
+    named: Named,
+    options: Options,
     values: Vec<f64>,
-    /// Scores on the first chunk, per value.
-    first: Vec<Outcome>,
-    /// Seconds that these took, without the fit.
+    /// By replicate.
+    seen: Vec<Seen>,
+    /// Seconds that the first chunk took, without the fit.
     first_seconds: f64,
-    /// Final points, per oracle and value.
-    points: Vec<Vec<ReliabilityFinding>>,
 }
 
-/// Fits a method and gives the first estimate of each of its points.
+/// What a finished sweep leaves for comparisons, under one oracle.
+pub struct Concluded {
+    /// The optimum's reliability in every resample.
+    pub draws: Draws,
+    /// The same by each rival.
+    pub rivals: Vec<Draws>,
+    /// The optimum, if there is one.
+    pub best: Option<f64>,
+}
+
+/// Readies a method of the spec.
 ///
 /// # Errors
 /// [`Fault`].
-pub fn begin(
-    bench: &mut Bench,
-    spec: &MethodSpec,
-    method: &'static dyn Method,
-    host: &mut dyn Host,
-) -> Result<Sweep, Fault> {
+pub fn open(spec: &MethodSpec, method: &'static dyn Method) -> Result<Sweep, Fault> {
     let options = Options::new(method, spec.options.iter().map(|(k, v)| (k.as_str(), *v)))?;
-    let fit = bench.fit(method, &options, host)?;
-    let values = if spec.values.is_empty() { method.parameter().grid.to_vec() } else { spec.values.clone() };
-    let chunks = vec![bench.chunks[0].clone()];
-    let sights = vec![bench.sights[0].clone()];
-    let mut sweep =
-        Sweep { fit: Arc::new(fit), values, first: Vec::new(), first_seconds: 0.0, points: Vec::new() };
-    host.stage(format!("{}: {} first estimate", bench.model.name(), method.title()), "point", 0.5);
-    let then = host.elapsed();
-    sweep.pass(bench, &chunks, &sights, false, host)?;
-    sweep.first_seconds = host.elapsed() - then;
-    Ok(sweep)
+    let mut values =
+        if spec.values.is_empty() { method.parameter().grid.to_vec() } else { spec.values.clone() };
+    values.sort_by(f64::total_cmp);
+    Ok(Sweep {
+        named: Named { method, key: spec.key() },
+        options,
+        values,
+        seen: Vec::new(),
+        first_seconds: 0.0,
+    })
 }
 
 impl Sweep {
+    /// The method.
+    pub fn named(&self) -> &Named {
+        &self.named
+    }
+
+    /// Its options.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Its strengths, ascending.
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
     /// Seconds that the first chunk took at all strengths.
     pub fn first_seconds(&self) -> f64 {
         self.first_seconds
     }
 
-    /// Judges every value on all test examples and names the best one.
+    /// The first estimate of every strength, by the first panel on the first chunk.
     ///
     /// # Errors
     /// [`Fault`].
-    pub fn finish(&mut self, bench: &mut Bench, host: &mut dyn Host, weight: f64) -> Result<(), Fault> {
-        let (chunks, sights) = (bench.chunks[1..].to_vec(), bench.sights[1..].to_vec());
-        host.stage(format!("{}: {}", bench.model.name(), self.fit.method.title()), "point", weight);
-        self.pass(bench, &chunks, &sights, true, host)?;
-        for (k, points) in self.points.iter().enumerate() {
-            let kind = bench.oracles[k].kind;
-            if let Some(body) = optimum(points, kind, bench.site.oracle_layer) {
-                let finding = bench.label.finding(bench.test.len(), true, host.elapsed(), body);
-                host.find(finding)?;
+    pub fn begin(&mut self, bench: &mut Bench, host: &mut dyn Host) -> Result<(), Fault> {
+        self.seen.clear();
+        let title = self.named.method.title();
+        let fit = bench.fit(0, self.named.method, &self.options, host)?;
+        host.stage(format!("{}: {title} first estimate", bench.model.name()), "point", 0.5);
+        let then = host.elapsed();
+        self.seen.push(Seen::default());
+        self.pass(bench, 0, 0..1, fit.fitted.as_ref(), true, host)?;
+        self.first_seconds = host.elapsed() - then;
+        Ok(())
+    }
+
+    /// All test examples, all replicates, all rivals; then the optimum. `weight` is the share of the run's time.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn finish(
+        &mut self,
+        bench: &mut Bench,
+        host: &mut dyn Host,
+        weight: f64,
+    ) -> Result<Vec<Concluded>, Fault> {
+        let (model, title) = (bench.model.name().to_owned(), self.named.method.title());
+        let (replicates, panels) = (bench.replicates(), bench.panels.len());
+        let share = weight / panels as f64;
+        let chunks = bench.chunks.len();
+        for at in 0..replicates {
+            let fit = bench.fit(at, self.named.method, &self.options, host)?;
+            host.stage(format!("{model}: {title}, replicate {} of {replicates}", at + 1), "point", share);
+            let from = usize::from(at < self.seen.len());
+            if from == 0 {
+                self.seen.push(Seen::default());
+            }
+            self.pass(bench, at, from..chunks, fit.fitted.as_ref(), false, host)?;
+            // Between the first and the last the bands are shown again whenever the replicates have doubled.
+            if (at + 1).is_power_of_two() && at + 1 < replicates {
+                self.tell(bench, host)?;
             }
         }
-        Ok(())
+        let mut rivals = Vec::new();
+        for at in replicates..panels {
+            let fit = bench.fit(at, self.named.method, &self.options, host)?;
+            let Which::Rival(which) = bench.panels[at].which else { continue };
+            host.stage(format!("{model}: {title}, rival recipe {which}"), "point", share);
+            self.seen.push(Seen::default());
+            self.pass(bench, at, 0..chunks.min(RIVAL_CHUNKS), fit.fitted.as_ref(), false, host)?;
+            if let Some(seen) = self.seen.pop() {
+                rivals.push(self.rival(bench, at, which, &seen, host)?);
+            }
+        }
+        let concluded = self.conclude(bench, rivals, host)?;
+        self.seen = Vec::new();
+        Ok(concluded)
     }
 
     fn pass(
         &mut self,
         bench: &mut Bench,
-        chunks: &[Arc<Chunk>],
-        sights: &[Arc<Vec<Sight>>],
-        is_final: bool,
+        at: usize,
+        range: std::ops::Range<usize>,
+        fitted: &dyn crate::lab::interventions::Fitted,
+        told: bool,
         host: &mut dyn Host,
     ) -> Result<(), Fault> {
         let classes = bench.labels.target_classes;
-        let fit = self.fit.clone();
-        let mut applied: Vec<Applied<'_>> = chunks
-            .iter()
-            .map(|c| c.apply(fit.method, fit.fitted.as_ref(), classes, host))
-            .collect::<Result<_, _>>()?;
-        let (model, oracles) = (bench.model.clone(), bench.oracles.clone());
+        let chunks: Vec<(usize, Arc<Chunk>)> = range.map(|c| (c, bench.chunks[c].clone())).collect();
+        let mut applied: Vec<(usize, Applied<'_>)> = Vec::new();
+        for (c, chunk) in &chunks {
+            applied.push((*c, chunk.apply(self.named.method, fitted, classes, host)?));
+        }
+        let (model, site, prior) = (bench.model.clone(), bench.site, bench.prior.clone());
+        let panel = &bench.panels[at];
+        let (oracles, sights) = (panel.oracles.clone(), panel.sights.clone());
+        // One fit for all panels changes the model's answers in one way; of a control one is enough.
+        let same = at > 0 && (is_shared(self.named.method) || self.named.method.is_control());
         // Where only the head is left the model's own answer is cheap; else the blocks in between run again for
         // every value, and the subsample has to do.
-        let everywhere = model.ends_at(bench.site.layer);
+        let everywhere = model.ends_at(site.layer);
         let total = self.values.len();
+        let which = self.seen.len() - 1;
+        self.seen[which].tallies.resize(total, vec![Tally::default(); oracles.len()]);
+        self.seen[which].behaved.resize(total, Behaved::default());
         for i in 0..total {
-            let value = self.values[i];
-            let mut outcome = if is_final { self.first[i].clone() } else { Outcome::empty(oracles.len()) };
-            for (a, before) in applied.iter_mut().zip(sights) {
-                let conduct = model.has_head() && classes == 2 && (!is_final || everywhere);
+            for (c, applied) in &mut applied {
+                let conduct = model.has_head() && classes == 2 && !same && (*c == 0 || everywhere);
                 let court = Court {
                     model: &model,
                     oracles: &oracles,
-                    before,
-                    prior: &bench.prior,
-                    site: bench.site,
+                    before: &sights[*c],
+                    prior: &prior,
+                    site,
                     conduct,
                 };
-                outcome.extend(a.judge(value, court, host)?);
+                let outcome = applied.judge(self.values[i], court, host)?;
+                let seen = &mut self.seen[which];
+                seen.tallies[i].iter_mut().zip(&outcome.scores).for_each(|(t, s)| t.extend(s));
+                if let Some(conduct) = &outcome.conduct {
+                    seen.behaved[i].extend(conduct);
+                }
                 point::serve(bench, host)?;
             }
-            self.emit(bench, &outcome, value, is_final, host)?;
-            if !is_final {
-                self.first.push(outcome);
+            if told {
+                let (tallies, behaved) = self.so_far(i);
+                for (body, n) in kinds(bench, &self.named, self.values[i], &tallies, &behaved) {
+                    host.find(bench.label.finding(n, false, host.elapsed(), body))?;
+                }
             }
             host.progress(i + 1, total);
             host.poll()?;
@@ -127,217 +207,173 @@ impl Sweep {
         Ok(())
     }
 
-    fn emit(
-        &mut self,
-        bench: &mut Bench,
-        outcome: &Outcome,
-        value: f64,
-        is_final: bool,
-        host: &mut dyn Host,
-    ) -> Result<(), Fault> {
-        self.points.resize(bench.oracles.len(), Vec::new());
-        for (body, n) in kinds(bench, &self.fit, outcome, value) {
-            if let (true, Kind::Reliability(point)) = (is_final, &body)
-                && let Some(k) = bench.oracles.iter().position(|o| o.kind == point.oracle)
-            {
-                self.points[k].push(point.clone());
+    /// The curve by the replicates that are there.
+    fn tell(&self, bench: &mut Bench, host: &mut dyn Host) -> Result<(), Fault> {
+        let n = bench.test.len();
+        for o in 0..bench.panels[0].oracles.len() {
+            let (resamples, other) = (bench.resamples(n), bench.other(n));
+            let judged = |k: usize, m: usize| self.seen[k].tallies[m][o].judged(&other);
+            let sweep = self.judged(bench, &other, self.seen.len(), &judged);
+            let Some(strengths) = bands(&sweep, &resamples, bench.label.level()) else { continue };
+            let base = baseline(bench, self.named.method.goal(), o, n);
+            for body in self.points(bench, o, &strengths, base) {
+                host.find(bench.label.finding(n, false, host.elapsed(), body))?;
             }
-            let finding = bench.label.finding(n, is_final, host.elapsed(), body);
-            host.find(finding)?;
         }
-        Ok(())
+        Ok(host.poll()?)
     }
-}
 
-/// The findings of one outcome: reliability under each oracle, then the model's behaviour. Each with its n.
-pub fn kinds(bench: &mut Bench, fit: &Fit, outcome: &Outcome, value: f64) -> Vec<(Kind, usize)> {
-    let mut list = Vec::new();
-    let level = bench.label.level();
-    let oracles = bench.oracles.clone();
-    for (oracle, scores) in oracles.iter().zip(&outcome.scores) {
-        let n = scores.examples.completeness.len();
-        let resamples = bench.resamples(n);
-        list.push((reliability(bench, fit, oracle.kind, scores, value, &resamples, level), n));
-    }
-    if let Some(conduct) = &outcome.conduct {
-        let n = conduct.flipped.len();
-        let resamples = bench.resamples(n);
-        list.push((behaviour(bench, fit, conduct, value, &resamples, level), n));
-    }
-    list
-}
-
-fn reliability(
-    bench: &Bench,
-    fit: &Fit,
-    oracle: OracleKind,
-    scores: &Scores,
-    value: f64,
-    resamples: &Resamples,
-    level: f64,
-) -> Kind {
-    let means = scores.examples.summary(resamples, level);
-    // Without any example that has the other property nothing is known: the whole range, not a guess.
-    let unknown = Estimate { mean: f64::NAN, lo: 0.0, hi: 1.0 };
-    Kind::Reliability(ReliabilityFinding {
-        method: fit.key.name.clone(),
-        options: fit.key.options.clone(),
-        layer: bench.site.layer,
-        oracle,
-        oracle_layer: bench.site.oracle_layer,
-        parameter: fit.method.parameter().name.to_owned(),
-        value,
-        completeness: means.completeness,
-        selectivity: means.selectivity.unwrap_or(unknown),
-        reliability: means.reliability.unwrap_or(unknown),
-        n_c: means.n_c,
-        n_s: means.n_s,
-        mean_harmonic: means.mean_of_harmonics.unwrap_or(f64::NAN),
-        completeness_prior: (fit.method.goal() == Goal::Nullifying)
-            .then(|| scores.prior.iter().sum::<f64>() / scores.prior.len() as f64),
-    })
-}
-
-fn behaviour(
-    bench: &Bench,
-    fit: &Fit,
-    conduct: &Conduct,
-    value: f64,
-    resamples: &Resamples,
-    level: f64,
-) -> Kind {
-    Kind::Behaviour(BehaviourFinding {
-        method: fit.key.name.clone(),
-        options: fit.key.options.clone(),
-        layer: bench.site.layer,
-        parameter: fit.method.parameter().name.to_owned(),
-        value,
-        flip_rate: resamples.mean(&conduct.flipped, level),
-        correct_before: resamples.mean(&conduct.correct_before, level),
-        correct_after: resamples.mean(&conduct.correct_after, level),
-    })
-}
-
-/// The value of the highest reliability; of equals the weakest intervention.
-fn optimum(points: &[ReliabilityFinding], oracle: OracleKind, oracle_layer: usize) -> Option<Kind> {
-    let mut best: Option<&ReliabilityFinding> = None;
-    for point in points.iter().filter(|p| p.reliability.mean.is_finite()) {
-        if best.is_none_or(|b| point.reliability.mean > b.reliability.mean) {
-            best = Some(point);
-        }
-    }
-    best.map(|b| {
-        Kind::Optimum(OptimumFinding {
-            method: b.method.clone(),
-            options: b.options.clone(),
-            layer: b.layer,
-            oracle,
-            oracle_layer: Some(oracle_layer),
-            parameter: b.parameter.clone(),
-            value: b.value,
-            completeness: b.completeness,
-            selectivity: b.selectivity,
-            reliability: b.reliability,
-        })
-    })
-}
-
-/// Audits every probe on the test examples that have been read.
-///
-/// # Errors
-/// [`Fault`].
-pub fn audit_probes(bench: &Bench, is_final: bool, host: &mut dyn Host) -> Result<(), Fault> {
-    for oracle in bench.oracles.iter() {
-        for (role, probe) in [(Roles::Target, &oracle.target), (Roles::Other, &oracle.other)] {
-            let name = format!("oracle {} {}", oracle.kind, bench.property(role));
-            let found =
-                ProbeAudit { role: ProbeRole::Oracle, oracle: Some(oracle.kind), property: role, name };
-            found.report(bench, probe, is_final, host)?;
-        }
-    }
-    if let Some(mlp) = bench.mlp() {
-        let name = "interventional".to_owned();
-        let found =
-            ProbeAudit { role: ProbeRole::Interventional, oracle: None, property: Roles::Target, name };
-        found.report(bench, mlp, is_final, host)?;
-    }
-    Ok(())
-}
-
-struct ProbeAudit {
-    role: ProbeRole,
-    oracle: Option<OracleKind>,
-    property: Roles,
-    name: String,
-}
-
-impl ProbeAudit {
-    fn report<R: crate::probe::split::Role>(
-        &self,
+    fn judged<'a>(
+        &'a self,
         bench: &Bench,
-        probe: &Probe<R>,
-        is_final: bool,
-        host: &mut dyn Host,
-    ) -> Result<(), Fault> {
-        let (labels, classes) = bench.labels.of(self.property);
-        let mut x = Vec::new();
-        let mut y = Vec::new();
-        let mut dim = 0;
-        for chunk in &bench.chunks {
-            let h = if self.role == ProbeRole::Oracle { &chunk.oracle_h } else { &chunk.h };
-            dim = h.cols();
-            for (i, r) in chunk.rows.iter().enumerate() {
-                if let Some(label) = labels[*r] {
-                    x.extend_from_slice(h.row(i));
-                    y.push(label);
-                }
-            }
-        }
-        if y.is_empty() {
-            return Ok(());
-        }
-        let x: Matrix = Dense::from_fn(y.len(), dim, |i, j| x[i * dim + j]);
-        let data = Labelled::new(x, y, classes)?;
-        let audit = audit(&probe.probabilities(data.x()), &data, bench.label.level());
-        let body = Kind::Probe(ProbeFinding {
-            role: self.role,
-            property: bench.property(self.property).to_owned(),
-            classifier: probe.chosen().map_or_else(|| "given".into(), |t| t.recipe.describe()),
-            oracle: self.oracle,
-            layer: if self.role == ProbeRole::Oracle { bench.site.oracle_layer } else { bench.site.layer },
-            accuracy: audit.accuracy,
-            majority: audit.majority,
-            balanced_accuracy: audit.balanced_accuracy,
-            calibration_error: audit.calibration_error,
-            cached: bench.was_cached(&self.name),
-            grid: bench.grid(self.oracle),
-        });
-        let finding = bench.label.finding(audit.n, is_final, host.elapsed(), body);
-        host.find(finding)?;
-        if is_final && audit.accuracy.lo <= audit.majority {
-            host.notice(NoticeLevel::Warning, self.doubt(bench, audit.accuracy, audit.majority))?;
-        }
-        Ok(())
+        other: &'a [Option<usize>],
+        replicates: usize,
+        judged: &'a dyn Fn(usize, usize) -> Scored,
+    ) -> Judged<'a> {
+        Judged { values: &self.values, replicates, judged, other, classes: bench.labels.other_classes }
     }
 
-    /// What to say of a probe that may see nothing: every score that rests on it is in doubt.
-    fn doubt(&self, bench: &Bench, accuracy: Estimate, majority: f64) -> Problem {
-        let property = bench.property(self.property);
-        let (who, what) = match self.oracle {
-            Some(kind) if self.property == Roles::Target => {
-                (format!("{kind} oracle"), "completeness under it says little")
-            }
-            Some(kind) => (format!("{kind} oracle"), "selectivity under it says little"),
-            None => ("interventional probe".to_owned(), "attacks on it say little"),
-        };
-        Problem {
-            what: format!(
-                "the {who} of {property} is no better than the majority share ({:.3} [{:.3}, {:.3}] against {majority:.3}): \
-                 {what}",
-                accuracy.mean, accuracy.lo, accuracy.hi
-            ),
-            r#where: bench.model.name().to_owned(),
-            hint: "raise task.examples, or choose another layer or model".into(),
-        }
+    /// What the replicates have said of a strength, and what the model did.
+    fn so_far(&self, i: usize) -> (Vec<&[Tally]>, Vec<&Behaved>) {
+        let tallies = self.seen.iter().map(|s| s.tallies[i].as_slice()).collect();
+        let behaved = self.seen.iter().map(|s| &s.behaved[i]).filter(|b| b.len() > 0).collect();
+        (tallies, behaved)
     }
+
+    fn assess(&self, bench: &mut Bench, o: usize, seen: &[Seen]) -> Option<Assessment> {
+        let n = seen.first()?.tallies.first()?.get(o)?.len();
+        let (resamples, halves, other) = (bench.resamples(n), bench.halves(n), bench.other(n));
+        let judged = |k: usize, m: usize| seen[k].tallies[m][o].judged(&other);
+        let sweep = self.judged(bench, &other, seen.len(), &judged);
+        assess(&sweep, &resamples, &halves, bench.label.level())
+    }
+
+    /// The findings of a rival, and its draws by oracle.
+    fn rival(
+        &self,
+        bench: &mut Bench,
+        at: usize,
+        which: usize,
+        seen: &Seen,
+        host: &mut dyn Host,
+    ) -> Result<Vec<Draws>, Fault> {
+        let mut draws = Vec::new();
+        for o in 0..bench.panels[at].oracles.len() {
+            let kind = bench.panels[at].oracles[o].kind;
+            let Some(all) = self.assess(bench, o, std::slice::from_ref(seen)) else { continue };
+            let recipes = bench.recipes_of(at, kind);
+            for s in &all.strengths {
+                let body = Kind::Rival(RivalFinding {
+                    method: self.named.key.name.clone(),
+                    options: self.named.key.options.clone(),
+                    layer: bench.site.layer,
+                    oracle: kind,
+                    oracle_layer: bench.site.oracle_layer,
+                    parameter: self.named.method.parameter().name.to_owned(),
+                    value: s.value,
+                    rival: which,
+                    recipes: recipes.clone(),
+                    completeness: s.completeness.narrow.mean,
+                    selectivity: s.selectivity.map(|b| b.narrow.mean),
+                    reliability: s.reliability.map(|b| b.narrow.mean),
+                });
+                host.find(bench.label.finding(s.n_c, true, host.elapsed(), body))?;
+            }
+            draws.push(all.draws);
+        }
+        Ok(draws)
+    }
+
+    /// Final points, the optimum under each oracle, and what is left for comparisons.
+    fn conclude(
+        &self,
+        bench: &mut Bench,
+        rivals: Vec<Vec<Draws>>,
+        host: &mut dyn Host,
+    ) -> Result<Vec<Concluded>, Fault> {
+        let n = bench.test.len();
+        let oracles = bench.panels[0].oracles.len();
+        let mut out = Vec::new();
+        for o in 0..oracles {
+            let kind = bench.panels[0].oracles[o].kind;
+            let Some(all) = self.assess(bench, o, &self.seen) else { continue };
+            let base = baseline(bench, self.named.method.goal(), o, n);
+            let points = self.points(bench, o, &all.strengths, base);
+            for body in points {
+                host.find(bench.label.finding(n, true, host.elapsed(), body))?;
+            }
+            let body = match &all.optimum {
+                Ok(best) => self.optimum(bench, kind, &all, best),
+                Err(reason) => Kind::NoOptimum(NoOptimumFinding {
+                    method: self.named.key.name.clone(),
+                    options: self.named.key.options.clone(),
+                    layer: bench.site.layer,
+                    oracle: kind,
+                    oracle_layer: bench.site.oracle_layer,
+                    parameter: self.named.method.parameter().name.to_owned(),
+                    reason: reason.to_string(),
+                    paper: paper(&all),
+                }),
+            };
+            host.find(bench.label.finding(n, true, host.elapsed(), body))?;
+            let best = all.optimum.as_ref().ok().map(|best| best.value);
+            let rivals = rivals.iter().filter_map(|r| r.get(o).cloned()).collect();
+            out.push(Concluded { draws: all.draws, rivals, best });
+        }
+        for i in 0..self.values.len() {
+            let (_, behaved) = self.so_far(i);
+            if let Some((body, n)) = behaviour(bench, &self.named, self.values[i], &behaved) {
+                host.find(bench.label.finding(n, true, host.elapsed(), body))?;
+            }
+        }
+        Ok(out)
+    }
+
+    fn points(&self, bench: &Bench, o: usize, strengths: &[Strength], base: Baseline) -> Vec<Kind> {
+        let each = strengths.iter().enumerate();
+        each.map(|(i, s)| {
+            let tallies: Vec<&Tally> = self.seen.iter().map(|seen| &seen.tallies[i][o]).collect();
+            reliability(bench, &self.named, o, s, &tallies, base)
+        })
+        .collect()
+    }
+
+    fn optimum(&self, bench: &Bench, oracle: OracleKind, all: &Assessment, best: &Optimum) -> Kind {
+        let at = &all.strengths[best.index];
+        let readable = all.strengths.iter().filter(|s| s.readable.as_ref().is_some_and(|r| r.eligible));
+        let chosen = self.values.iter().zip(&best.chosen).filter(|(_, share)| **share > 0.0);
+        Kind::Optimum(OptimumFinding {
+            method: self.named.key.name.clone(),
+            options: self.named.key.options.clone(),
+            layer: bench.site.layer,
+            oracle,
+            oracle_layer: Some(bench.site.oracle_layer),
+            parameter: self.named.method.parameter().name.to_owned(),
+            value: best.value,
+            completeness: at.completeness.into(),
+            selectivity: at.selectivity.map_or(Banded::UNKNOWN, Banded::from),
+            reliability: best.reliability.into(),
+            how: How {
+                replicates: best.reliability.replicates,
+                chosen: Some("held_out".into()),
+                eligible: Some(readable.count() as f64 / all.strengths.len() as f64),
+                choices: chosen.map(|(value, share)| (*value, *share)).collect(),
+                at_end: best.end,
+                paper: paper(all),
+            },
+        })
+    }
+}
+
+/// Chosen and reported on all examples.
+fn paper(all: &Assessment) -> Option<PaperFinding> {
+    let paper = all.paper.as_ref()?;
+    let at = &all.strengths[paper.index];
+    Some(PaperFinding {
+        value: paper.value,
+        completeness: at.completeness.into(),
+        selectivity: at.selectivity.map_or(Banded::UNKNOWN, Banded::from),
+        reliability: paper.reliability.into(),
+        at_end: paper.end,
+    })
 }

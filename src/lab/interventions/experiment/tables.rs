@@ -1,10 +1,14 @@
 //! The tables that a run prints: data, probes, optima, each number with its interval.
 
+use crate::base::numbers::short;
 use crate::base::text::{printable_label, section};
 use crate::lab::Tagged;
+use crate::lab::interventions::banded::Banded;
 use crate::lab::interventions::finding::{DataFinding, OptimumFinding, ProbeFinding, ProbeRole};
+use crate::lab::interventions::leak::Left;
 use crate::lab::interventions::results::Results;
 use crate::lab::interventions::spec::Spec;
+use crate::lab::interventions::verdict::RankingFinding;
 use crate::stats::estimate::Estimate;
 
 /// What a run found, as lines of text.
@@ -22,9 +26,13 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
         section(&mut out, "Probes", &PROBE_HEAD, probes(results, &data.model));
         let level = results.optima.iter().find_map(|o| o.level);
         let head = level.map_or("Highest reliability".to_owned(), |l| {
-            format!("Highest reliability ({} % intervals)", (l * 1e4).round() / 1e2)
+            let level = (l * 1e4).round() / 1e2;
+            format!("Highest reliability ({level} % intervals: sampling with training, then sampling only)")
         });
         section(&mut out, &head, &OPTIMUM_HEAD, optima(results, &data.model));
+        section(&mut out, "Which is more reliable", &VERSUS_HEAD, verdicts(results, &data.model));
+        let head = "What fresh probes still find (share of the accuracy above chance that is left)";
+        section(&mut out, head, &LEAK_HEAD, leaks(results, &data.model));
     }
     out
 }
@@ -49,48 +57,155 @@ fn describe(data: &Tagged<DataFinding>) -> Vec<String> {
     [printable_label(&line)].into_iter().chain(source).collect()
 }
 
-const PROBE_HEAD: [&str; 6] = ["role", "property", "classifier", "accuracy", "majority", "calibration error"];
+const PROBE_HEAD: [&str; 8] = [
+    "role",
+    "property",
+    "classifier",
+    "accuracy",
+    "of replicates",
+    "majority",
+    "calibration error",
+    "equals",
+];
 
 fn probes(results: &Results, model: &str) -> Vec<Vec<String>> {
     let mine = results.probes.iter().filter(|p| p.model == model);
     mine.map(|p| {
         let ProbeFinding {
-            role, property, classifier, oracle, accuracy, majority, calibration_error, ..
+            role,
+            property,
+            classifier,
+            oracle,
+            accuracy,
+            majority,
+            calibration_error,
+            choice,
+            ..
         } = &p.value;
         let role = match (role, oracle) {
             (ProbeRole::Oracle, Some(kind)) => format!("{kind} oracle"),
             (ProbeRole::Oracle, None) => "oracle".into(),
             (ProbeRole::Interventional, _) => "interventional".into(),
         };
+        let range = choice.as_ref().map_or_else(|| "-".into(), |c| span(c.accuracy_range));
+        let equals = choice.as_ref().map_or_else(|| "-".into(), |c| c.rivals.len().to_string());
         vec![
             role,
             property.clone(),
             classifier.clone(),
             interval(accuracy),
+            range,
             score(*majority),
             score(*calibration_error),
+            equals,
         ]
     })
     .collect()
 }
 
-const OPTIMUM_HEAD: [&str; 6] = ["method", "oracle", "at", "completeness", "selectivity", "reliability"];
+const OPTIMUM_HEAD: [&str; 8] = [
+    "method",
+    "oracle",
+    "at",
+    "completeness",
+    "selectivity",
+    "reliability (held out)",
+    "single trainings",
+    "the paper's way",
+];
 
 fn optima(results: &Results, model: &str) -> Vec<Vec<String>> {
     let mine = results.optima.iter().filter(|o| o.model == model);
-    mine.map(|o| {
-        let OptimumFinding { oracle, parameter, value, completeness, selectivity, reliability, .. } =
+    let found = mine.map(|o| {
+        let OptimumFinding { oracle, parameter, value, completeness, selectivity, reliability, how, .. } =
             &o.value;
+        let end = how.at_end.map_or("", |_| " (end of the grid)");
+        let range = reliability.range.map_or_else(|| "-".into(), span);
+        let paper = how.paper.as_ref();
+        let paper = paper
+            .map_or_else(|| "-".into(), |p| format!("{} at {}", score(p.reliability.mean), short(p.value)));
         vec![
             o.value.method_key().title(),
             oracle.to_string(),
-            format!("{parameter} {value}"),
-            interval(completeness),
-            interval(selectivity),
-            interval(reliability),
+            format!("{parameter} {}{end}", short(*value)),
+            bands(completeness),
+            bands(selectivity),
+            bands(reliability),
+            range,
+            paper,
+        ]
+    });
+    let none = results.without.iter().filter(|o| o.model == model).map(|o| {
+        let v = &o.value;
+        let paper = v
+            .paper
+            .as_ref()
+            .map_or_else(|| "-".into(), |p| format!("{} at {}", score(p.reliability.mean), short(p.value)));
+        let mut row = vec![v.method_key().title(), v.oracle.to_string(), format!("none: {}", v.reason)];
+        row.extend(["-", "-", "-", "-"].map(str::to_owned));
+        row.push(paper);
+        row
+    });
+    found.chain(none).collect()
+}
+
+const VERSUS_HEAD: [&str; 4] = ["oracle", "verdict", "probability", "turns with"];
+
+/// The order of the methods, then each neighbouring pair of it.
+fn verdicts(results: &Results, model: &str) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for ranking in results.rankings.iter().filter(|r| r.model == model) {
+        let RankingFinding { oracle, order, stability, .. } = &ranking.value;
+        let names: Vec<String> = order.iter().map(|m| m.title()).collect();
+        rows.push(vec![oracle.to_string(), names.join(" > "), score(*stability), String::new()]);
+        for pair in order.windows(2) {
+            let found = results.versus.iter().find(|v| {
+                v.model == model && v.value.oracle == *oracle && v.value.a == pair[0] && v.value.b == pair[1]
+            });
+            let Some(v) = found.map(|v| &v.value) else { continue };
+            rows.push(vec![
+                oracle.to_string(),
+                format!("{} > {}", v.a.title(), v.b.title()),
+                score(v.p_greater),
+                v.turns_with.join(", "),
+            ]);
+        }
+    }
+    rows
+}
+
+const LEAK_HEAD: [&str; 5] = ["method", "at", "chance", "linear probe", "perceptron"];
+
+fn leaks(results: &Results, model: &str) -> Vec<Vec<String>> {
+    let left = |l: &Left| {
+        let share = l.share.map_or_else(|| "nothing to lose".into(), |s| interval(&s));
+        format!("{share}, accuracy {} from {}", score(l.after.mean), score(l.before.mean))
+    };
+    let mine = results.leaks.iter().filter(|l| l.model == model);
+    mine.map(|l| {
+        let v = &l.value;
+        vec![
+            v.method_key().title(),
+            format!("{} {}", v.parameter, short(v.value)),
+            score(v.chance),
+            left(&v.linear),
+            left(&v.mlp),
         ]
     })
     .collect()
+}
+
+fn span([lo, hi]: [f64; 2]) -> String {
+    format!("{} to {}", score(lo), score(hi))
+}
+
+/// The mean, the wide band, and where it is told apart the narrow one.
+fn bands(b: &Banded) -> String {
+    let wide = interval(&b.estimate());
+    match b.form.and(b.sampling) {
+        Some([lo, hi]) => format!("{wide} ({}, {})", score(lo), score(hi)),
+        None => wide,
+    }
 }
 
 /// A score in the manner of the papers: three decimals, no zero before the point.

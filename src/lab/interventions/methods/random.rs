@@ -30,7 +30,7 @@ impl Method for RandomSubspace {
         Goal::Nullifying
     }
     fn needs(&self) -> Needs {
-        Needs::default()
+        Needs { random: true, ..Needs::default() }
     }
     fn parameter(&self) -> &'static Parameter {
         &RANK

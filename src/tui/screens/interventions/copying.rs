@@ -25,7 +25,7 @@ fn curve_text(state: &State) -> Option<String> {
     let mut text = format!("{}\tC\tC_lo\tC_hi\tS\tS_lo\tS_hi\tR\tR_lo\tR_hi\tn\n", curve.parameter);
     for p in &curve.points {
         let v = &p.value;
-        let columns = [v.completeness, v.selectivity, v.reliability].map(cells).join("\t");
+        let columns = [v.completeness, v.selectivity, v.reliability].map(|b| cells(b.estimate())).join("\t");
         let _ = writeln!(text, "{}\t{columns}\t{}", v.value, p.n);
     }
     Some(text)
@@ -37,7 +37,7 @@ fn optima_text(state: &State) -> Option<String> {
     let mut any = false;
     for o in mine.filter(|o| o.model == view(state).model && o.value.oracle == view(state).oracle) {
         let v = &o.value;
-        let columns = [v.completeness, v.selectivity, v.reliability].map(cells).join("\t");
+        let columns = [v.completeness, v.selectivity, v.reliability].map(|b| cells(b.estimate())).join("\t");
         let _ = writeln!(text, "{}\t{}\t{}\t{columns}", v.method, v.parameter, v.value);
         any = true;
     }

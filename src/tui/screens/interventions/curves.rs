@@ -4,13 +4,17 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::measured::{awaiting_point, behaviour as measured_behaviour, marker, method, readout as measured};
+use super::measured::{
+    awaiting_point, behaviour as measured_behaviour, closest_rival, marker, method, readout as measured,
+    results, without,
+};
 use super::{CURVES, ran, run, view};
 use crate::base::numbers::{percent, plus_minus, score, short};
 use crate::base::text::{fit, printable, width};
 use crate::engine::message::Outcome;
 use crate::figure::layers::Count;
-use crate::stats::estimate::Estimate;
+use crate::lab::interventions::banded::Banded;
+use crate::lab::interventions::figures;
 use crate::tui::layout::inside;
 use crate::tui::panes::{message, pane_block, problem};
 use crate::tui::state::State;
@@ -26,8 +30,10 @@ fn title(state: &State) -> String {
 fn numbers(rows: u16) -> u16 {
     match rows {
         0..6 => 0,
-        6..14 => 1,
-        _ => 2,
+        6..12 => 1,
+        12..15 => 2,
+        15..18 => 3,
+        _ => 4,
     }
 }
 
@@ -50,10 +56,10 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let chart = Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Lines };
     frame.render_widget(chart, chart_area(inner));
     let below = Rect { y: chart_area(inner).bottom(), height: numbers(inner.height), ..inner };
-    for (row, line) in below.rows().zip([readout(state, below.width.into()), behaviour(state)]) {
-        if let Some(line) = line {
-            frame.render_widget(line, row);
-        }
+    let room = below.width.into();
+    let lines = [readout(state, room), rests_on(state), verdict(state), behaviour(state)];
+    for (row, line) in below.rows().zip(lines.into_iter().flatten()) {
+        frame.render_widget(line, row);
     }
 }
 
@@ -63,13 +69,15 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
     let theme = state.theme();
     let p = &readout.point.value;
     let symbol = method(state).map_or(p.parameter.clone(), |m| m.parameter.symbol.clone());
-    let at = format!(" {} = {}", printable(&symbol), short(p.value));
+    let sd = figures::deviation(results(state), &view(state).model).filter(|_| p.parameter == "epsilon");
+    let sd = sd.map_or(String::new(), |sd| format!(" ({} sd)", score(p.value / sd)));
+    let at = format!(" {} = {}{sd}", printable(&symbol), short(p.value));
     let mut spans = vec![Span::styled(at, theme.style(Role::Marker))];
 
     for (role, name, e) in [
-        (Role::Completeness, "C", p.completeness),
-        (Role::Selectivity, "S", p.selectivity),
-        (Role::Reliability, "R", p.reliability),
+        (Role::Completeness, "C", &p.completeness),
+        (Role::Selectivity, "S", &p.selectivity),
+        (Role::Reliability, "R", &p.reliability),
     ] {
         spans.push(Span::styled(format!("  {name} {}", estimate(e)), theme.style(role)));
     }
@@ -91,6 +99,55 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
     Some(Line::from(spans))
 }
 
+/// What the numbers at the marker rest on, and what stands beside them.
+fn rests_on(state: &State) -> Option<Line<'static>> {
+    let p = &measured(state)?.point.value;
+    let b = &p.beside;
+    let trainings = match (b.replicates, b.provisional) {
+        (0, _) => return None,
+        (_, true) => "provisional recipe".to_owned(),
+        (1, _) => "1 training: no band of training yet".to_owned(),
+        (k, _) => format!("{k} trainings (in brackets: examples only)"),
+    };
+    let mut text = format!(" {trainings}");
+    let mut add = |name: &str, value: Option<f64>| {
+        if let Some(value) = value {
+            text.push_str(&format!("; {name} {}", score(value)));
+        }
+    };
+    add("S of a constant answer", b.s_floor);
+    add("Ze read after", b.ze_balanced_accuracy.map(|e| e.mean));
+    add("S by class", b.s_by_class.map(|s| s.mean));
+    add("C where S", b.c_on_s.map(|c| c.mean));
+    let ruined = b.eligible == Some(false);
+    if ruined {
+        text.push_str("  ! Ze is no longer read: no optimum here");
+    }
+    let role = if ruined { Role::Warning } else { Role::Dim };
+    Some(Line::styled(text, state.theme().style(role)))
+}
+
+/// How sure it is that the drawn method is more reliable than the one nearest to it, and what turns that.
+fn verdict(state: &State) -> Option<Line<'static>> {
+    if let Some(none) = without(state) {
+        let text = format!(" no optimum: {}", printable(&none.value.reason));
+        return Some(Line::styled(text, state.theme().style(Role::Warning)));
+    }
+    let v = &closest_rival(state)?.value;
+    let turns = match v.turns_with.as_slice() {
+        [] => String::new(),
+        list => format!("  ! turns with the {}", list.join(" and the ")),
+    };
+    let text = format!(
+        " at their best: P({} more reliable than {}) = {}{turns}",
+        v.a.title(),
+        v.b.title(),
+        score(v.p_greater)
+    );
+    let role = if v.turns_with.is_empty() { Role::Dim } else { Role::Warning };
+    Some(Line::styled(printable(&text).into_owned(), state.theme().style(role)))
+}
+
 /// What the model itself does at the marker.
 fn behaviour(state: &State) -> Option<Line<'static>> {
     let b = measured_behaviour(state)?;
@@ -107,8 +164,13 @@ fn behaviour(state: &State) -> Option<Line<'static>> {
     Some(Line::styled(text, state.theme().style(Role::Dim)))
 }
 
-fn estimate(e: Estimate) -> String {
-    format!("{} {}", score(e.mean), plus_minus(e.half_width()))
+/// The mean with half the wide band, and in brackets half the narrow one where the two are told apart.
+fn estimate(b: &Banded) -> String {
+    let wide = format!("{} {}", score(b.mean), plus_minus(b.half_width()));
+    match b.form.and(b.narrow_half_width()) {
+        Some(narrow) => format!("{wide} ({})", plus_minus(narrow)),
+        None => wide,
+    }
 }
 
 /// Why there is no curve.

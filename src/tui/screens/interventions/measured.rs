@@ -11,6 +11,7 @@ use crate::lab::interventions::oracle::OracleKind;
 use crate::lab::interventions::results::{Curve, Results};
 use crate::lab::interventions::settings::nth_of;
 use crate::lab::interventions::spec::MethodSpec;
+use crate::lab::interventions::verdict::{NoOptimumFinding, VersusFinding};
 use crate::tui::state::State;
 
 /// The measured point nearest to the marker.
@@ -84,6 +85,26 @@ pub fn optimum(state: &State) -> Option<f64> {
     best.map(|o| o.value.value)
 }
 
+/// Why the drawn method has no best strength, where it has none.
+pub fn without(state: &State) -> Option<&Tagged<NoOptimumFinding>> {
+    let (key, view) = (method_key(state), view(state));
+    results(state)
+        .without
+        .iter()
+        .find(|o| o.model == view.model && o.value.oracle == view.oracle && o.value.method_key() == key)
+}
+
+/// How the drawn method compares: the pair of which it is the more reliable, or else the less reliable one, nearest to a toss.
+pub fn closest_rival(state: &State) -> Option<&Tagged<VersusFinding>> {
+    let (key, view) = (method_key(state), view(state));
+    let mine = results(state).versus.iter().filter(|v| {
+        let x = &v.value;
+        v.model == view.model && x.oracle == view.oracle && (x.a == key || x.b == key)
+    });
+    let toss = |v: &Tagged<VersusFinding>| (v.value.p_greater - 0.5).abs();
+    mine.min_by(|a, b| toss(a).total_cmp(&toss(b)))
+}
+
 /// The example of the latest answer.
 pub fn example(state: &State) -> Option<&Tagged<ExampleFinding>> {
     results(state).point.as_ref()?.example.as_ref()
@@ -128,10 +149,11 @@ pub fn method_key(state: &State) -> MethodKey {
     method_spec(state).map_or_else(|| MethodKey::named(&view(state).method), MethodSpec::key)
 }
 
-/// Where the marker stands on the drawn method's axis.
+/// Where the marker stands on the drawn method's axis: where it was put, else on the best strength, once that is known.
 pub fn marker(state: &State) -> f64 {
     let default = || method(state).map_or(0.0, |m| m.parameter.default);
-    view(state).markers.get(&view(state).method).copied().unwrap_or_else(default)
+    let untouched = || optimum(state).unwrap_or_else(default);
+    view(state).markers.get(&view(state).method).copied().unwrap_or_else(untouched)
 }
 
 /// Where the marker can stop: the values that the spec names, or the grid of the method.

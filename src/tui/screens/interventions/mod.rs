@@ -377,8 +377,13 @@ impl Screen for Interventions {
     fn on_event(&self, state: &mut State, event: &Event) -> Vec<Effect> {
         let Event::Finished { generation, outcome: Outcome::Done, .. } = event else { return Vec::new() };
         let mine = run(state).is_some_and(|job| job.generation == *generation);
-        // The question came before the probes that answer it; now they are there.
-        if mine && awaiting_point(state) { ask_point(state) } else { Vec::new() }
+        // Either the question came before the probes that answer it, or the marker has moved to the best strength by itself.
+        let untouched = !view(state).markers.contains_key(&view(state).method);
+        if mine && (awaiting_point(state) || untouched && optimum(state).is_some()) {
+            ask_point(state)
+        } else {
+            Vec::new()
+        }
     }
 }
 

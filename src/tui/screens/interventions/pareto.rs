@@ -41,7 +41,8 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
         let title = entry.map_or(v.method.as_str(), |m| m.title.as_str());
         let symbol = entry.map_or(v.parameter.as_str(), |m| m.parameter.symbol.as_str());
         let (r, half) = (score(v.reliability.mean), plus_minus(v.reliability.half_width()));
-        let text = format!(" * best R {r} {half}: {title}, {symbol} = {}", short(v.value));
+        let end = v.how.at_end.map_or("", |_| ", end of the grid");
+        let text = format!(" * best R {r} {half}: {title}, {symbol} = {}{end}", short(v.value));
         let text = fit(&printable(&text), inner.width.into()).into_owned();
         let row = Rect { y: chart.bottom(), height: 1, ..inner };
         frame.render_widget(Line::styled(text, state.theme().style(Role::Dim)), row);

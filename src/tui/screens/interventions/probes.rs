@@ -7,10 +7,11 @@ use ratatui::widgets::Paragraph;
 
 use super::measured::results;
 use super::{ID, PROBES, view};
-use crate::base::numbers::{decimals, percent, plus_minus, score};
+use crate::base::numbers::{decimals, percent, plus_minus, score, short};
 use crate::base::text::{fit, pad, printable};
 use crate::lab::Tagged;
 use crate::lab::interventions::finding::{ProbeFinding, ProbeRole};
+use crate::lab::interventions::leak::Left;
 use crate::tui::layout::inside;
 use crate::tui::panes::{message, pane_block};
 use crate::tui::state::State;
@@ -77,6 +78,7 @@ fn wide(state: &State, p: &Tagged<ProbeFinding>) -> Line<'static> {
         pad(&percent(v.balanced_accuracy), 10),
         pad(&format!("{:.3}", v.calibration_error), 19),
         p.n.to_string(),
+        trainings(v).map_or(String::new(), |t| format!("  {t}")),
         if v.cached { "  cached".into() } else { String::new() },
     ];
     let role = if useless(v) { Role::Warning } else { Role::Text };
@@ -99,10 +101,20 @@ fn narrow(state: &State, p: &Tagged<ProbeFinding>, room: usize) -> Vec<Line<'sta
             Span::styled(rest.concat(), theme.style(Role::Dim)),
         ]),
     ];
+    if let Some(text) = trainings(v) {
+        lines.push(line(format!(" {text}"), Role::Dim));
+    }
     if useless(v) {
         lines.push(line(" ! no better than the majority".into(), Role::Warning));
     }
     lines
+}
+
+/// What single trainings said, and how many recipes could not be told from the chosen one.
+fn trainings(p: &ProbeFinding) -> Option<String> {
+    let c = p.choice.as_ref()?;
+    let [lo, hi] = c.accuracy_range.map(|a| format!("{:.1}", 100.0 * a));
+    Some(format!("{} trainings {lo}-{hi}, {} equals", c.replicates, c.rivals.len()))
 }
 
 /// The grid and what the data leave of a correlation.
@@ -121,6 +133,19 @@ fn data(state: &State, room: usize) -> Vec<Line<'static>> {
         let v = &d.value;
         lines.push(line(format!(" φ in oracle data {} → {}", score(v.phi.0), score(v.phi.1))));
         lines.push(line(format!(" n {} → {}, test {}", v.n_oracle.0, v.n_oracle.1, v.n_test)));
+    }
+    for leak in results(state).leaks.iter().filter(|l| l.model == view(state).model) {
+        let v = &leak.value;
+        let left = |l: &Left| l.share.map_or("n/a".into(), |s| percent(s.mean));
+        let name = printable(&v.method_key().title()).into_owned();
+        let text = format!(
+            " left after {name}, {} {}: linear {}, perceptron {}",
+            printable(&v.parameter),
+            short(v.value),
+            left(&v.linear),
+            left(&v.mlp)
+        );
+        lines.push(line(text));
     }
     lines
 }

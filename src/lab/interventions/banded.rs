@@ -1,0 +1,101 @@
+//! A score with its bands, as findings carry it: what other examples and other trainings would have said.
+
+use serde::{Deserialize, Serialize};
+
+use crate::stats::Estimate;
+use crate::stats::estimate::number_or_null;
+use crate::stats::replicates::{Bands, Form};
+
+/// A mean over replicates. `lo` and `hi` are the wide band, sampling with training; with one replicate, which says nothing of
+/// training, they are the narrow one.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Banded {
+    /// Mean over replicates.
+    #[serde(deserialize_with = "number_or_null")]
+    pub mean: f64,
+    /// Lower end.
+    #[serde(deserialize_with = "number_or_null")]
+    pub lo: f64,
+    /// Upper end.
+    #[serde(deserialize_with = "number_or_null")]
+    pub hi: f64,
+    /// The narrow band: sampling of examples only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<[f64; 2]>,
+    /// Least and largest value of a single replicate: what one run of the experiment could have said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<[f64; 2]>,
+    /// Standard deviation of single replicates on these examples; none with one replicate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sd: Option<f64>,
+    /// Where the quantile of the wide band is from; none where there is no wide band.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<Form>,
+}
+
+impl Banded {
+    /// Nothing is known: the whole range, not a guess.
+    pub const UNKNOWN: Self =
+        Self { mean: f64::NAN, lo: 0.0, hi: 1.0, sampling: None, range: None, sd: None, form: None };
+
+    /// Half the width of the shown band.
+    #[must_use]
+    pub fn half_width(&self) -> f64 {
+        (self.hi - self.lo) / 2.0
+    }
+
+    /// The mean with the shown band.
+    #[must_use]
+    pub fn estimate(&self) -> Estimate {
+        Estimate { mean: self.mean, lo: self.lo, hi: self.hi }
+    }
+
+    /// Half the width of the narrow band, where it is told apart.
+    #[must_use]
+    pub fn narrow_half_width(&self) -> Option<f64> {
+        self.sampling.map(|[lo, hi]| (hi - lo) / 2.0)
+    }
+}
+
+impl From<Estimate> for Banded {
+    fn from(e: Estimate) -> Self {
+        Self { mean: e.mean, lo: e.lo, hi: e.hi, sampling: None, range: None, sd: None, form: None }
+    }
+}
+
+impl From<Bands> for Banded {
+    fn from(b: Bands) -> Self {
+        let shown = b.shown();
+        Self {
+            sampling: Some([b.narrow.lo, b.narrow.hi]),
+            range: Some(b.range),
+            sd: b.parts.map(|p| p.between.sqrt()),
+            form: b.form,
+            ..Self::from(shown)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_from_before_there_were_bands_is_read() {
+        let old: Banded = serde_json::from_str(r#"{"mean":0.5,"lo":0.4,"hi":0.6}"#).unwrap();
+        assert_eq!(old, Estimate { mean: 0.5, lo: 0.4, hi: 0.6 }.into());
+        assert_eq!(serde_json::to_string(&old).unwrap(), r#"{"mean":0.5,"lo":0.4,"hi":0.6}"#);
+    }
+
+    #[test]
+    fn the_wide_band_is_shown_and_the_narrow_one_kept() {
+        let draws = [0.38, 0.58, 0.42, 0.62, 0.40, 0.60];
+        let bands = Bands::new(&[0.4, 0.6], &draws, 0.95).unwrap();
+        let b = Banded::from(bands);
+        let narrow = b.narrow_half_width().unwrap();
+        assert!(b.half_width() > narrow && narrow > 0.0, "{b:?}");
+        assert_eq!((b.range, b.sd), (Some([0.4, 0.6]), Some(0.02f64.sqrt())));
+        let one = Banded::from(Bands::new(&[0.4], &[0.3, 0.4, 0.5], 0.95).unwrap());
+        assert_eq!((one.form, [one.lo, one.hi]), (None, one.sampling.unwrap()));
+    }
+}

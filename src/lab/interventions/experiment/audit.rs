@@ -1,0 +1,175 @@
+//! The audit of every seat: how well its probes read the test examples, over replicates, and how their recipe was chosen.
+
+use super::panel::{Panel, Seat, Seated, Which};
+use super::prepare::Bench;
+use crate::base::Problem;
+use crate::base::matrix::{Dense, Matrix};
+use crate::lab::fault::Fault;
+use crate::lab::host::{Host, NoticeLevel};
+use crate::lab::interventions::finding::{ChoiceFinding, Kind, ProbeFinding, ProbeRole};
+use crate::lab::plan::{Material, Roles, material, training_part};
+use crate::probe::Labelled;
+use crate::probe::audit::{Audit, audit};
+use crate::probe::grid::Standing;
+use crate::probe::train::EPOCH;
+use crate::stats::Estimate;
+use crate::stats::intervals::wilson;
+
+/// Calibration error from which completeness says more of the oracle than of the intervention.
+const MISCALIBRATED: f64 = 0.1;
+
+/// Audits every seat on the test examples that have been read.
+///
+/// # Errors
+/// [`Fault`].
+pub fn audit_probes(bench: &Bench, is_final: bool, host: &mut dyn Host) -> Result<(), Fault> {
+    for seat in &bench.seats {
+        let Some((data, audits)) = audits(bench, *seat)? else { continue };
+        let mean = |of: &dyn Fn(&Audit) -> f64| audits.iter().map(of).sum::<f64>() / audits.len() as f64;
+        let accuracy = wilson_of(mean(&|a| a.accuracy.mean), data.len(), bench.label.level());
+        let (majority, calibration) = (audits[0].majority, mean(&|a| a.calibration_error));
+        let (role, oracle, layer) = match seat {
+            Seat::Oracle(kind, _) => (ProbeRole::Oracle, Some(*kind), bench.site.oracle_layer),
+            Seat::Attacked => (ProbeRole::Interventional, None, bench.site.layer),
+        };
+        let body = Kind::Probe(ProbeFinding {
+            role,
+            property: bench.property(seat.role()).to_owned(),
+            classifier: bench
+                .recipe(*seat, bench.panels[0].which)
+                .map_or_else(|| "given".into(), |(recipe, _)| recipe.describe()),
+            oracle,
+            layer,
+            accuracy,
+            majority,
+            balanced_accuracy: mean(&|a| a.balanced_accuracy),
+            calibration_error: calibration,
+            cached: bench.was_cached(*seat),
+            grid: bench.grid(oracle),
+            choice: choice(bench, *seat, &audits)?,
+        });
+        host.find(bench.label.finding(data.len(), is_final, host.elapsed(), body))?;
+        if is_final && accuracy.lo <= majority {
+            host.notice(NoticeLevel::Warning, doubt(bench, *seat, accuracy, majority))?;
+        } else if is_final && calibration > MISCALIBRATED {
+            host.notice(NoticeLevel::Warning, miscalibrated(bench, *seat, calibration))?;
+        }
+    }
+    Ok(())
+}
+
+/// Wilson's interval of a mean over replicates: where it is no whole number of answers, the ends of those on either side.
+fn wilson_of(share: f64, n: usize, level: f64) -> Estimate {
+    let count = share * n as f64;
+    // A mean of whole numbers may miss a whole number by rounding.
+    let (below, above) = ((count + 1e-9).floor() as u64, (count - 1e-9).ceil() as u64);
+    let n = n as u64;
+    Estimate { mean: share, lo: wilson(below.min(n), n, level).lo, hi: wilson(above.min(n), n, level).hi }
+}
+
+/// The test examples that a seat is audited on, and the audit of each replicate.
+fn audits(bench: &Bench, seat: Seat) -> Result<Option<(Labelled, Vec<Audit>)>, Fault> {
+    let (labels, classes) = bench.labels.of(seat.role());
+    let (mut x, mut y, mut dim) = (Vec::new(), Vec::new(), 0);
+    for chunk in &bench.chunks {
+        let h = if seat == Seat::Attacked { &chunk.h } else { &chunk.oracle_h };
+        dim = h.cols();
+        for (i, r) in chunk.rows.iter().enumerate() {
+            if let Some(label) = labels[*r] {
+                x.extend_from_slice(h.row(i));
+                y.push(label);
+            }
+        }
+    }
+    if y.is_empty() {
+        return Ok(None);
+    }
+    let x: Matrix = Dense::from_fn(y.len(), dim, |i, j| x[i * dim + j]);
+    let data = Labelled::new(x, y, classes)?;
+    let judges = bench.panels.iter().filter(|p| !matches!(p.which, Which::Rival(_)));
+    let seen = judges.filter_map(|p| probabilities(p, seat, data.x()));
+    let audits: Vec<Audit> = seen.map(|p| audit(&p, &data, bench.label.level())).collect();
+    Ok((!audits.is_empty()).then_some((data, audits)))
+}
+
+fn probabilities(panel: &Panel, seat: Seat, x: &Matrix) -> Option<Dense<f64>> {
+    match seat {
+        Seat::Attacked => panel.attacked.as_ref().map(|p| p.probabilities(x)),
+        Seat::Oracle(kind, role) => {
+            let oracle = panel.oracles.iter().find(|o| o.kind == kind)?;
+            let probe = if role == Roles::Target { &oracle.target } else { &oracle.other };
+            Some(probe.probabilities(x))
+        }
+    }
+}
+
+fn choice(bench: &Bench, seat: Seat, audits: &[Audit]) -> Result<Option<ChoiceFinding>, Fault> {
+    let Some(chosen) = bench.searched(seat) else { return Ok(None) };
+    let (standing, best) = match chosen {
+        Seated::Oracle(p) => (p.standing(), p.trials()),
+        Seated::Attacked(p) => (p.standing(), p.trials()),
+    };
+    let Some(Standing { trial, epoch, score }) = standing else { return Ok(None) };
+    let best = best.iter().flat_map(|t| &t.run.correct).max().copied().unwrap_or(0);
+    let range = |of: &dyn Fn(&Audit) -> f64| {
+        let values = audits.iter().map(of);
+        let (lo, hi) =
+            (values.clone().fold(f64::INFINITY, f64::min), values.fold(f64::NEG_INFINITY, f64::max));
+        [lo, hi]
+    };
+    Ok(Some(ChoiceFinding {
+        replicates: audits.len(),
+        accuracy_range: range(&|a| a.accuracy.mean),
+        calibration_range: range(&|a| a.calibration_error),
+        validation: [score.accuracy, best as f64 / trial.run.examples.max(1) as f64],
+        steps: (epoch + 1) * EPOCH,
+        rivals: chosen.rivals().iter().map(crate::probe::Recipe::describe).collect(),
+        material: trained_on(bench, seat)?,
+    }))
+}
+
+/// What the probes of a seat were trained and validated on.
+fn trained_on(bench: &Bench, seat: Seat) -> Result<Material, Fault> {
+    Ok(match seat {
+        Seat::Oracle(_, role) => {
+            let part = training_part(bench.split.oracle(), &bench.labels, role, bench.seed)?;
+            material(part.train(), part.validation(), &bench.labels)
+        }
+        Seat::Attacked => {
+            let part = bench.split.intervention();
+            material(part.train(), part.validation(), &bench.labels)
+        }
+    })
+}
+
+/// What to say of a probe that may see nothing: every score that rests on it is in doubt.
+fn doubt(bench: &Bench, seat: Seat, accuracy: Estimate, majority: f64) -> Problem {
+    let property = bench.property(seat.role());
+    let (who, what) = match seat {
+        Seat::Oracle(kind, Roles::Target) => (format!("{kind} oracle"), "completeness under it says little"),
+        Seat::Oracle(kind, Roles::Other) => (format!("{kind} oracle"), "selectivity under it says little"),
+        Seat::Attacked => ("interventional probe".to_owned(), "attacks on it say little"),
+    };
+    Problem {
+        what: format!(
+            "the {who} of {property} is no better than the majority share ({:.3} [{:.3}, {:.3}] against {majority:.3}): \
+             {what}",
+            accuracy.mean, accuracy.lo, accuracy.hi
+        ),
+        r#where: bench.model.name().to_owned(),
+        hint: "raise task.examples, or choose another layer or model".into(),
+    }
+}
+
+/// An oracle whose probabilities are far from its accuracy colours every score that is made of them.
+fn miscalibrated(bench: &Bench, seat: Seat, error: f64) -> Problem {
+    let (name, property) = (bench.seat_name(seat), bench.property(seat.role()));
+    Problem {
+        what: format!(
+            "{name}: its probabilities miss its accuracy by {error:.3} on average (expected calibration error): scores that are \
+             made of its probabilities for {property} say as much of the oracle as of the intervention"
+        ),
+        r#where: bench.model.name().to_owned(),
+        hint: "compare the ticks of the rival recipes and the other oracle".into(),
+    }
+}

@@ -1,0 +1,126 @@
+//! What fresh probes still find after a nullifying method, at its optimum and at the end of its grid.
+
+use super::panel::Seat;
+use super::prepare::Bench;
+use super::sweep::{Concluded, Sweep};
+use crate::base::matrix::Matrix;
+use crate::lab::fault::Fault;
+use crate::lab::hidden;
+use crate::lab::host::Host;
+use crate::lab::interventions::bench::{Applied, Chunk};
+use crate::lab::interventions::finding::Kind;
+use crate::lab::interventions::leak::leak;
+use crate::lab::interventions::method::Goal;
+use crate::lab::interventions::oracle::OracleKind;
+use crate::lab::interventions::verdict::LeakFinding;
+use crate::lab::plan::{Roles, purpose, training_part};
+use crate::probe::train::Recipe;
+use crate::probe::{Labelled, Oracle, TrainingData};
+
+/// Rows that are changed together.
+const TOGETHER: usize = 512;
+
+/// Looks for what every nullifying method that is no control has left.
+///
+/// # Errors
+/// [`Fault`].
+pub fn look(
+    bench: &mut Bench,
+    sweeps: &[Sweep],
+    concluded: &[Vec<Concluded>],
+    host: &mut dyn Host,
+) -> Result<(), Fault> {
+    let mut rows: Option<Vec<Chunk>> = None;
+    for (sweep, concluded) in sweeps.iter().zip(concluded) {
+        let method = sweep.named().method;
+        if method.goal() != Goal::Nullifying || method.is_control() {
+            continue;
+        }
+        let best = concluded.first().and_then(|c| c.best);
+        let mut values: Vec<f64> = best.into_iter().chain(sweep.values().last().copied()).collect();
+        values.dedup();
+        if rows.is_none() {
+            rows = Some(oracle_rows(bench, host)?);
+        }
+        let Some(rows) = &rows else { continue };
+        for value in values {
+            host.stage(format!("{}: what {} leaves", bench.model.name(), method.title()), "step", 0.3);
+            one(bench, sweep, rows, value, host)?;
+        }
+    }
+    Ok(())
+}
+
+/// The examples that the oracle of the target was trained on, as chunks that can be changed: those of the training half, then
+/// those of the validation half.
+fn oracle_rows(bench: &Bench, host: &mut dyn Host) -> Result<Vec<Chunk>, Fault> {
+    let part = training_part(bench.split.oracle(), &bench.labels, Roles::Target, bench.seed)?;
+    let mut chunks = Vec::new();
+    for half in [part.train(), part.validation()] {
+        for rows in half.chunks(TOGETHER) {
+            let h = hidden::hidden(&bench.model, &bench.stimuli, bench.site.layer, rows, host)?;
+            let site = bench.site;
+            chunks.push(Chunk::with(h, &bench.model, &bench.stimuli, &bench.labels, rows, site, host)?);
+        }
+    }
+    Ok(chunks)
+}
+
+fn one(
+    bench: &mut Bench,
+    sweep: &Sweep,
+    rows: &[Chunk],
+    value: f64,
+    host: &mut dyn Host,
+) -> Result<(), Fault> {
+    let named = sweep.named();
+    let fit = bench.fit(0, named.method, sweep.options(), host)?;
+    let classes = bench.labels.target_classes;
+    let states = |chunk: &Chunk, host: &mut dyn Host| -> Result<Matrix, Fault> {
+        let mut applied: Applied<'_> = chunk.apply(named.method, fit.fitted.as_ref(), classes, host)?;
+        let h = applied.at(value, host)?;
+        Ok(chunk.later(&bench.model, &h, bench.site, host)?)
+    };
+    let part = training_part(bench.split.oracle(), &bench.labels, Roles::Target, bench.seed)?;
+    let (labels, _) = bench.labels.of(Roles::Target);
+    let split = part.train().len();
+    let mut data: Vec<TrainingData<Oracle>> = Vec::new();
+    let mut tests: Vec<Labelled> = Vec::new();
+    for changed in [false, true] {
+        let mut gather = |chunks: &mut dyn Iterator<Item = &Chunk>| -> Result<Matrix, Fault> {
+            let mut all = Vec::new();
+            for chunk in chunks {
+                let h = if changed { states(chunk, host)? } else { chunk.oracle_h.clone() };
+                all.extend(h.iter_rows().map(<[f32]>::to_vec));
+            }
+            let dim = all.first().map_or(0, Vec::len);
+            Ok(Matrix::from_fn(all.len(), dim, |i, j| all[i][j]))
+        };
+        let x = gather(&mut rows.iter())?;
+        let test = gather(&mut bench.chunks.iter().map(AsRef::as_ref))?;
+        let of = |list: &[usize]| list.iter().map(|r| labels[*r].unwrap_or(0)).collect::<Vec<_>>();
+        let train = Labelled::new(x.select_rows(&(0..split).collect::<Vec<_>>()), of(part.train()), classes)?;
+        let rest: Vec<usize> = (split..x.rows()).collect();
+        let validation = Labelled::new(x.select_rows(&rest), of(part.validation()), classes)?;
+        data.push(TrainingData::from_parts(train, validation)?);
+        tests.push(Labelled::new(test, of(&bench.test), classes)?);
+    }
+    let recipe = bench.searched(Seat::Oracle(OracleKind::Mlp, Roles::Target)).and_then(|s| s.recipe());
+    let recipe = recipe.unwrap_or_else(Recipe::provisional);
+    let name = format!("leak {} {value}", named.key.file_name());
+    let streams = purpose(&bench.labels, Roles::Target, &name, bench.spec.probe.training_seed());
+    let (before, after) = ((&data[0], &tests[0]), (&data[1], &tests[1]));
+    let found = leak(before, after, &recipe, &streams, bench.label.level(), host)?;
+    let body = Kind::Leak(LeakFinding {
+        method: named.key.name.clone(),
+        options: named.key.options.clone(),
+        layer: bench.site.layer,
+        oracle_layer: bench.site.oracle_layer,
+        parameter: named.method.parameter().name.to_owned(),
+        value,
+        chance: found.chance,
+        linear: found.linear,
+        mlp: found.mlp,
+    });
+    Ok(host.find(bench.label.finding(found.n, true, host.elapsed(), body))?)
+}

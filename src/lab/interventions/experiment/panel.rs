@@ -1,0 +1,167 @@
+//! A panel: the probes of one replicate. One run of the paper would have had one panel; several say what is an accident of
+//! training.
+
+use std::sync::Arc;
+
+use crate::lab::interventions::bench::Chunk;
+use crate::lab::interventions::key::MethodKey;
+use crate::lab::interventions::method::Fitted;
+use crate::lab::interventions::oracle::{Oracle, OracleKind, Sight};
+use crate::lab::plan::Roles;
+use crate::probe::split::Oracle as OracleRole;
+use crate::probe::{Intervention, Probe, Recipe};
+
+/// Rivals that are run: recipes that the validation examples cannot tell from the chosen ones.
+pub const MOST_RIVALS: usize = 2;
+
+/// Which panel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Which {
+    /// Trained by a provisional recipe, for a first look while the search goes on.
+    Provisional,
+    /// A replicate of the chosen recipes, from 1.
+    Replicate(usize),
+    /// One training by the recipes of this rank among the equals of the chosen ones, from 1.
+    Rival(usize),
+}
+
+impl Which {
+    /// The replicate whose streams it draws from.
+    pub fn stream(self) -> usize {
+        match self {
+            Which::Replicate(k) => k,
+            Which::Provisional | Which::Rival(_) => 1,
+        }
+    }
+
+    /// Its name in cache keys.
+    pub fn name(self) -> String {
+        match self {
+            Which::Provisional => "provisional".into(),
+            Which::Replicate(k) => format!("replicate {k}"),
+            Which::Rival(r) => format!("rival {r}"),
+        }
+    }
+}
+
+/// A seat: which probe of a panel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seat {
+    /// The oracle of a kind for the property of a role.
+    Oracle(OracleKind, Roles),
+    /// The probe that attacks are made on.
+    Attacked,
+}
+
+impl Seat {
+    /// The kind of classifier, as streams are named.
+    pub fn classifier(self) -> String {
+        match self {
+            Seat::Oracle(kind, _) => kind.to_string(),
+            Seat::Attacked => OracleKind::Mlp.to_string(),
+        }
+    }
+
+    /// The property that it reads.
+    pub fn role(self) -> Roles {
+        match self {
+            Seat::Oracle(_, role) => role,
+            Seat::Attacked => Roles::Target,
+        }
+    }
+}
+
+/// A trained probe, whose role depends on its seat.
+#[derive(Debug, Clone)]
+pub enum Seated {
+    /// Judges.
+    Oracle(Probe<OracleRole>),
+    /// Is attacked.
+    Attacked(Probe<Intervention>),
+}
+
+impl Seated {
+    /// Recipes that cannot be told from the chosen one, the simplest first.
+    pub fn rivals(&self) -> Vec<Recipe> {
+        let standing = match self {
+            Seated::Oracle(p) => p.rivals(),
+            Seated::Attacked(p) => p.rivals(),
+        };
+        standing.into_iter().map(|s| s.trial.recipe.clone()).collect()
+    }
+
+    /// The chosen recipe.
+    pub fn recipe(&self) -> Option<Recipe> {
+        let trial = match self {
+            Seated::Oracle(p) => p.chosen(),
+            Seated::Attacked(p) => p.chosen(),
+        };
+        trial.map(|t| t.recipe.clone())
+    }
+
+    /// Most steps of a replicate.
+    pub fn replicate_steps(&self) -> usize {
+        match self {
+            Seated::Oracle(p) => p.replicate_steps(),
+            Seated::Attacked(p) => p.replicate_steps(),
+        }
+    }
+
+    /// For the cache.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        match self {
+            Seated::Oracle(p) => p.to_bytes(),
+            Seated::Attacked(p) => p.to_bytes(),
+        }
+    }
+
+    /// Reads what [`Self::to_bytes`] wrote for this seat.
+    pub fn from_bytes(seat: Seat, bytes: &[u8]) -> Option<Self> {
+        match seat {
+            Seat::Oracle(..) => Probe::from_bytes(bytes).ok().map(Seated::Oracle),
+            Seat::Attacked => Probe::from_bytes(bytes).ok().map(Seated::Attacked),
+        }
+    }
+}
+
+/// Trained probes with what they saw of the test examples before any intervention, and the fits that rest on them.
+pub struct Panel {
+    /// Which panel it is.
+    pub which: Which,
+    /// The oracles, in the spec's order. A provisional panel has only the first.
+    pub oracles: Arc<Vec<Oracle>>,
+    /// The probe that attacks are made on; none where no method of the spec attacks.
+    pub attacked: Option<Probe<Intervention>>,
+    /// What the oracles saw in each chunk that has been read.
+    pub sights: Vec<Arc<Vec<Sight>>>,
+    /// Fits that rest on this panel.
+    pub fits: Vec<(MethodKey, Arc<dyn Fitted>)>,
+}
+
+impl Panel {
+    /// Takes its probes from `list`, which is in the order of `seats`.
+    pub fn new(which: Which, seats: &[Seat], list: Vec<Seated>) -> Self {
+        let mut oracles: Vec<Oracle> = Vec::new();
+        let (mut attacked, mut target) = (None, None);
+        for (seat, probe) in seats.iter().zip(list) {
+            match (seat, probe) {
+                (Seat::Oracle(_, Roles::Target), Seated::Oracle(p)) => target = Some(p),
+                (Seat::Oracle(kind, Roles::Other), Seated::Oracle(other)) => {
+                    if let Some(target) = target.take() {
+                        oracles.push(Oracle { kind: *kind, target, other });
+                    }
+                }
+                (_, Seated::Attacked(p)) => attacked = Some(p),
+                (Seat::Attacked, Seated::Oracle(_)) => {}
+            }
+        }
+        Self { which, oracles: Arc::new(oracles), attacked, sights: Vec::new(), fits: Vec::new() }
+    }
+
+    /// Looks at the chunks that it has not seen yet.
+    pub fn look(&mut self, chunks: &[Arc<Chunk>]) {
+        for chunk in &chunks[self.sights.len().min(chunks.len())..] {
+            self.sights.push(Arc::new(chunk.sights(&self.oracles)));
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! Findings from tallies: the scores of a strength over the replicates that have judged it, with both bands.
+
+use super::panel::Which;
+use super::prepare::Bench;
+use crate::lab::interventions::assess::{Readable, Strength, bands};
+use crate::lab::interventions::banded::Banded;
+use crate::lab::interventions::bench::Conduct;
+use crate::lab::interventions::finding::{BehaviourFinding, Beside, Kind, ReliabilityFinding};
+use crate::lab::interventions::key::MethodKey;
+use crate::lab::interventions::method::{Goal, Method};
+use crate::lab::interventions::oracle::Sight;
+use crate::lab::interventions::score::{
+    counterfactual_completeness, majority, nullifying_completeness, selectivity_floor,
+};
+use crate::lab::interventions::table::Sweep as Judged;
+use crate::lab::interventions::tally::Tally;
+use crate::probe::Matrix;
+use crate::stats::replicates::{Bands, exact_floor};
+
+/// What the model did after one strength by the fit of one panel, in single precision.
+#[derive(Debug, Clone, Default)]
+pub struct Behaved {
+    flipped: Vec<f32>,
+    before: Vec<f32>,
+    after: Vec<f32>,
+}
+
+impl Behaved {
+    /// Appends further examples.
+    pub fn extend(&mut self, more: &Conduct) {
+        let add = |to: &mut Vec<f32>, from: &[f64]| to.extend(from.iter().map(|v| *v as f32));
+        add(&mut self.flipped, &more.flipped);
+        add(&mut self.before, &more.correct_before);
+        add(&mut self.after, &more.correct_after);
+    }
+
+    /// Number of examples.
+    pub fn len(&self) -> usize {
+        self.flipped.len()
+    }
+}
+
+/// A method as findings name it.
+#[derive(Clone)]
+pub struct Named {
+    /// The registry's entry.
+    pub method: &'static dyn Method,
+    /// Method and options.
+    pub key: MethodKey,
+}
+
+/// What scores are held against: means over replicates before any intervention.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Baseline {
+    c_before: Option<f64>,
+    s_floor: Option<f64>,
+}
+
+/// The base lines under the oracle at `o` for the first `n` test examples.
+pub fn baseline(bench: &Bench, goal: Goal, o: usize, n: usize) -> Baseline {
+    let other = bench.other(n);
+    let (answer, classes) = (majority(&other), bench.labels.target_classes);
+    let (mut c, mut s, mut count_c, mut count_s) = (0.0, 0.0, 0usize, 0usize);
+    let judges = bench.panels.iter().filter(|p| !matches!(p.which, Which::Rival(_)));
+    for panel in judges {
+        let mut at = 0;
+        for (chunk, sights) in bench.chunks.iter().zip(&panel.sights) {
+            if at >= n {
+                break;
+            }
+            let sight: &Sight = &sights[o];
+            let completeness = match goal {
+                Goal::Nullifying => nullifying_completeness(&sight.target),
+                Goal::Counterfactual => (1..classes)
+                    .flat_map(|j| {
+                        let wanted: Vec<usize> = chunk.target.iter().map(|y| (y + j) % classes).collect();
+                        counterfactual_completeness(&sight.target, &wanted)
+                    })
+                    .collect(),
+            };
+            count_c += completeness.len();
+            c += completeness.iter().sum::<f64>();
+            if let Some(answer) = answer {
+                let floor = selectivity_floor(&sight.other, answer);
+                for (value, _) in floor.iter().zip(&chunk.other).filter(|(_, o)| o.is_some()) {
+                    s += value;
+                    count_s += 1;
+                }
+            }
+            at += chunk.len();
+        }
+    }
+    let mean = |sum: f64, count: usize| (count > 0).then(|| sum / count as f64);
+    Baseline { c_before: mean(c, count_c), s_floor: mean(s, count_s) }
+}
+
+/// The findings of one strength: reliability under each oracle, then the model's behaviour, each with its n. `tallies` are
+/// by replicate and oracle, `behaved` by replicate.
+pub fn kinds(
+    bench: &mut Bench,
+    named: &Named,
+    value: f64,
+    tallies: &[&[Tally]],
+    behaved: &[&Behaved],
+) -> Vec<(Kind, usize)> {
+    let mut list = Vec::new();
+    let oracles = tallies.first().map_or(0, |t| t.len());
+    for o in 0..oracles {
+        let mine: Vec<&Tally> = tallies.iter().map(|t| &t[o]).collect();
+        let n = mine[0].len();
+        let resamples = bench.resamples(n);
+        let other = bench.other(n);
+        let judged = |k: usize, _: usize| mine[k].judged(&other);
+        let classes = bench.labels.other_classes;
+        let sweep =
+            Judged { values: &[value], replicates: mine.len(), judged: &judged, other: &other, classes };
+        let Some(all) = bands(&sweep, &resamples, bench.label.level()) else { continue };
+        let base = baseline(bench, named.method.goal(), o, n);
+        list.push((reliability(bench, named, o, &all[0], &mine, base), n));
+    }
+    list.extend(behaviour(bench, named, value, behaved));
+    list
+}
+
+/// One strength under the oracle at `o`.
+pub fn reliability(
+    bench: &Bench,
+    named: &Named,
+    o: usize,
+    strength: &Strength,
+    tallies: &[&Tally],
+    base: Baseline,
+) -> Kind {
+    let mean = |of: &dyn Fn(&Tally) -> f64| tallies.iter().map(|t| of(t)).sum::<f64>() / tallies.len() as f64;
+    let banded = |b: Option<Bands>| b.map_or(Banded::UNKNOWN, Banded::from);
+    let readable = strength.readable.as_ref();
+    let nullifying = named.method.goal() == Goal::Nullifying;
+    Kind::Reliability(ReliabilityFinding {
+        method: named.key.name.clone(),
+        options: named.key.options.clone(),
+        layer: bench.site.layer,
+        oracle: bench.panels[0].oracles[o].kind,
+        oracle_layer: bench.site.oracle_layer,
+        parameter: named.method.parameter().name.to_owned(),
+        value: strength.value,
+        completeness: strength.completeness.into(),
+        selectivity: banded(strength.selectivity),
+        reliability: banded(strength.reliability),
+        n_c: strength.n_c,
+        n_s: strength.n_s,
+        mean_harmonic: mean(&Tally::mean_harmonic),
+        completeness_prior: nullifying.then(|| mean(&|t| t.prior().unwrap_or(f64::NAN))),
+        beside: Beside {
+            replicates: tallies.len(),
+            provisional: bench.panels[0].which == Which::Provisional,
+            s_floor: base.s_floor,
+            s_by_class: strength.selectivity_by_class.map(Banded::from),
+            c_on_s: strength.completeness_where_selective.map(Banded::from),
+            c_predicted: (!nullifying).then(|| mean(&Tally::predicted)),
+            c_before: base.c_before,
+            ze_balanced_accuracy: readable.map(|r: &Readable| r.balanced),
+            ze_confusion: confusion(tallies),
+            eligible: readable.map(|r| r.eligible),
+        },
+    })
+}
+
+fn confusion(tallies: &[&Tally]) -> Vec<Vec<f64>> {
+    let mut sum = tallies[0].confusion().to_vec();
+    for more in &tallies[1..] {
+        for (row, more) in sum.iter_mut().zip(more.confusion()) {
+            row.iter_mut().zip(more).for_each(|(a, b)| *a += b);
+        }
+    }
+    let share = 1.0 / tallies.len() as f64;
+    // Counts are sums of halves and thirds at most: a few digits say all.
+    let rounded = |v: f64| (v * share * 1e4).round() / 1e4;
+    sum.into_iter().map(|row| row.into_iter().map(rounded).collect()).collect()
+}
+
+/// What the model does after one strength, mean over the replicates of the method.
+pub fn behaviour(
+    bench: &mut Bench,
+    named: &Named,
+    value: f64,
+    behaved: &[&Behaved],
+) -> Option<(Kind, usize)> {
+    let n = behaved.first().map(|b| b.len()).filter(|n| *n > 0)?;
+    let level = bench.label.level();
+    let resamples = bench.resamples(n);
+    let columns = Matrix::from_fn(n, 3 * behaved.len(), |i, j| {
+        let b = behaved[j / 3];
+        [&b.flipped, &b.before, &b.after][j % 3][i]
+    });
+    let means: Vec<f64> = (0..columns.cols())
+        .map(|j| columns.iter_rows().map(|row| f64::from(row[j])).sum::<f64>() / n as f64)
+        .collect();
+    let apart = Matrix::from_fn(n, columns.cols(), |i, j| columns.row(i)[j] - means[j] as f32);
+    let all = [(0..n).collect::<Vec<usize>>()];
+    let drawn: Vec<Vec<f64>> = resamples.block_sums(&apart, &all, |_, sums| {
+        sums.iter().zip(&means).map(|(s, m)| m + f64::from(*s) / n as f64).collect()
+    });
+    let banded = |which: usize| {
+        let theta: Vec<f64> = means.iter().skip(which).step_by(3).copied().collect();
+        let draws: Vec<f64> =
+            drawn.iter().flat_map(|row| row.iter().skip(which).step_by(3)).copied().collect();
+        let column = |j: usize| columns.iter_rows().map(move |row| row[3 * j + which]);
+        let constant = (0..theta.len()).all(|j| column(j).all(|v| v == columns.row(0)[3 * j + which]));
+        let bands = Bands::new(&theta, &draws, level);
+        let floored = bands.map(|b| b.floored(exact_floor(b.narrow.mean, n, constant, level)));
+        floored.map_or(Banded::UNKNOWN, Banded::from)
+    };
+    let kind = Kind::Behaviour(BehaviourFinding {
+        method: named.key.name.clone(),
+        options: named.key.options.clone(),
+        layer: bench.site.layer,
+        parameter: named.method.parameter().name.to_owned(),
+        value,
+        flip_rate: banded(0),
+        correct_before: banded(1),
+        correct_after: banded(2),
+        replicates: behaved.len(),
+    });
+    Some((kind, n))
+}

@@ -1,0 +1,337 @@
+//! Training: recipes are chosen once, then whole panels of probes are trained by them as one batch. What is cached is not
+//! trained, and what is not needed for that is not embedded.
+
+use std::sync::Arc;
+
+use super::panel::{MOST_RIVALS, Panel, Seat, Seated, Which};
+use super::prepare::Bench;
+use super::stored::keep;
+use crate::base::matrix::Matrix;
+use crate::lab::fault::Fault;
+use crate::lab::hidden;
+use crate::lab::host::Host;
+use crate::lab::interventions::key::MethodKey;
+use crate::lab::interventions::method::{FitData, Fitted, Method};
+use crate::lab::interventions::options::Options;
+use crate::lab::interventions::oracle::OracleKind;
+use crate::lab::plan::{Roles, purpose, training_part};
+use crate::probe::grid::search;
+use crate::probe::train::{Recipe, SEARCH_STEPS};
+use crate::probe::{
+    Grid, Intervention, Job, Oracle, OracleSplit, ProbeError, TrainingData, linear, train_all,
+};
+
+/// A fitted method together with what names it.
+pub struct Fit {
+    /// The registry's entry.
+    pub method: &'static dyn Method,
+    /// Method and options, as results are kept under.
+    pub key: MethodKey,
+    /// The fit.
+    pub fitted: Arc<dyn Fitted>,
+}
+
+/// What oracles are trained on, by the role of the property that they read.
+pub struct OracleData {
+    target: TrainingData<Oracle>,
+    other: TrainingData<Oracle>,
+}
+
+impl OracleData {
+    /// The data for a role.
+    pub fn of(&self, role: Roles) -> &TrainingData<Oracle> {
+        if role == Roles::Target { &self.target } else { &self.other }
+    }
+}
+
+/// Whether one fit serves all replicates.
+pub fn is_shared(method: &dyn Method) -> bool {
+    !method.needs().mlp && !method.needs().random
+}
+
+impl Bench {
+    /// The grid that the probe of a seat is chosen from.
+    pub fn grid_of(&self, seat: Seat) -> Grid {
+        match seat {
+            Seat::Oracle(kind, _) => kind.grid(self.recipes()),
+            Seat::Attacked => self.recipes().clone(),
+        }
+    }
+
+    /// The training examples of the oracles.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn oracle_data(&mut self, host: &mut dyn Host) -> Result<Arc<OracleData>, Fault> {
+        if let Some(data) = &self.oracle_data {
+            return Ok(data.clone());
+        }
+        let x = self.embed(&both(self.split.oracle()), self.site.oracle_layer, "oracle", host)?;
+        let of = |role: Roles| -> Result<TrainingData<Oracle>, Fault> {
+            let part = training_part(self.split.oracle(), &self.labels, role, self.seed)?;
+            let (labels, classes) = self.labels.of(role);
+            Ok(TrainingData::new(&part, &x, labels, classes)?)
+        };
+        let data = Arc::new(OracleData { target: of(Roles::Target)?, other: of(Roles::Other)? });
+        self.oracle_data = Some(data.clone());
+        Ok(data)
+    }
+
+    /// The examples that methods are fitted to.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn material(&mut self, host: &mut dyn Host) -> Result<Arc<TrainingData<Intervention>>, Fault> {
+        if let Some(data) = &self.material {
+            return Ok(data.clone());
+        }
+        let part = self.split.intervention();
+        let rows: Vec<usize> = part.train().iter().chain(part.validation()).copied().collect();
+        let x = self.embed(&rows, self.site.layer, "interventional", host)?;
+        let (labels, classes) = self.labels.of(Roles::Target);
+        let data = Arc::new(TrainingData::new(part, &x, labels, classes)?);
+        self.material = Some(data.clone());
+        Ok(data)
+    }
+
+    /// Hidden states of `rows` at `layer`, at their places in a matrix with one row per stimulus.
+    fn embed(&self, rows: &[usize], layer: usize, who: &str, host: &mut dyn Host) -> Result<Matrix, Fault> {
+        host.stage(format!("{}: hidden states for {who} probes", self.model.name()), "ex", 3.0);
+        let some = hidden::hidden(&self.model, &self.stimuli, layer, rows, host)?;
+        let mut all = Matrix::zeros(self.stimuli.list.len(), some.cols());
+        for (i, r) in rows.iter().enumerate() {
+            all.row_mut(*r).copy_from_slice(some.row(i));
+        }
+        Ok(all)
+    }
+
+    /// Chooses a recipe for every seat, or recalls the choice.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn choose_recipes(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
+        for seat in self.seats.clone() {
+            if self.searched(seat).is_some() {
+                continue;
+            }
+            let key = self.search_key(seat);
+            let stored = host.store().trained(&key).and_then(|b| Seated::from_bytes(seat, &b));
+            self.was_stored.push(stored.is_some());
+            let chosen = match stored {
+                Some(chosen) => chosen,
+                None => {
+                    let chosen = self.search(seat, host)?;
+                    keep(&key, &chosen.to_bytes(), host)?;
+                    chosen
+                }
+            };
+            self.chosen.push((seat, chosen));
+        }
+        Ok(())
+    }
+
+    fn search(&mut self, seat: Seat, host: &mut dyn Host) -> Result<Seated, Fault> {
+        let (grid, stage) = (self.grid_of(seat), format!("{}: {}", self.model.name(), self.seat_name(seat)));
+        let streams = purpose(&self.labels, seat.role(), &seat.classifier(), self.spec.probe.training_seed());
+        Ok(match seat {
+            Seat::Oracle(_, role) => {
+                let data = self.oracle_data(host)?;
+                host.stage(stage, "step", 1.0);
+                Seated::Oracle(search(data.of(role), &grid, streams, host, &mut |_| {})?)
+            }
+            Seat::Attacked => {
+                let data = self.material(host)?;
+                host.stage(stage, "step", 1.0);
+                Seated::Attacked(search(&data, &grid, streams, host, &mut |_| {})?)
+            }
+        })
+    }
+
+    /// The choice for a seat.
+    pub fn searched(&self, seat: Seat) -> Option<&Seated> {
+        self.chosen.iter().find(|(s, _)| *s == seat).map(|(_, probe)| probe)
+    }
+
+    /// Rivals that there are, at most [`MOST_RIVALS`].
+    pub fn rival_count(&self) -> usize {
+        self.chosen.iter().map(|(_, probe)| probe.rivals().len()).max().unwrap_or(0).min(MOST_RIVALS)
+    }
+
+    /// The recipe of a seat on a panel, and most steps of its training.
+    pub fn recipe(&self, seat: Seat, which: Which) -> Option<(Recipe, usize)> {
+        let first = || match seat {
+            Seat::Oracle(OracleKind::Linear, _) => {
+                let middle = linear::grid().recipes.into_iter().nth(1);
+                middle.map(|recipe| (recipe, SEARCH_STEPS))
+            }
+            _ => Some((Recipe::provisional(), SEARCH_STEPS)),
+        };
+        let chosen = || {
+            let seated = self.searched(seat)?;
+            Some((seated.recipe()?, seated.replicate_steps()))
+        };
+        match which {
+            Which::Provisional => first(),
+            Which::Replicate(_) => chosen(),
+            Which::Rival(r) => {
+                let rival = self.searched(seat)?.rivals().into_iter().nth(r - 1);
+                rival.map(|recipe| (recipe, SEARCH_STEPS)).or_else(chosen)
+            }
+        }
+    }
+
+    /// Trains or recalls panels, all that is missing as one batch, the earlier panels first, and adds them to the bench.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn train_panels(&mut self, list: &[Which], seats: &[Seat], host: &mut dyn Host) -> Result<(), Fault> {
+        let mut found: Vec<Option<Seated>> = Vec::new();
+        let mut missing: Vec<(usize, Seat, Which)> = Vec::new();
+        for which in list {
+            for seat in seats {
+                let key = self.panel_key(*seat, *which);
+                let stored =
+                    key.and_then(|k| host.store().trained(&k)).and_then(|b| Seated::from_bytes(*seat, &b));
+                if stored.is_none() {
+                    missing.push((found.len(), *seat, *which));
+                }
+                found.push(stored);
+            }
+        }
+        for (at, probe) in self.train_missing(&missing, host)? {
+            found[at] = Some(probe);
+        }
+        let mut probes = found.into_iter().flatten();
+        for which in list {
+            let mine: Vec<Seated> = probes.by_ref().take(seats.len()).collect();
+            let mut panel = Panel::new(*which, seats, mine);
+            panel.look(&self.chunks);
+            self.panels.push(panel);
+        }
+        Ok(())
+    }
+
+    fn train_missing(
+        &mut self,
+        missing: &[(usize, Seat, Which)],
+        host: &mut dyn Host,
+    ) -> Result<Vec<(usize, Seated)>, Fault> {
+        if missing.is_empty() {
+            return Ok(Vec::new());
+        }
+        let judges = missing.iter().any(|(_, seat, _)| *seat != Seat::Attacked);
+        let oracle = if judges { Some(self.oracle_data(host)?) } else { None };
+        let attacks = missing.iter().any(|(_, seat, _)| *seat == Seat::Attacked);
+        let material = if attacks { Some(self.material(host)?) } else { None };
+        let mut jobs = Vec::new();
+        for (_, seat, which) in missing {
+            let Some((recipe, most)) = self.recipe(*seat, *which) else { continue };
+            let seed = self.spec.probe.training_seed();
+            let streams = purpose(&self.labels, seat.role(), &seat.classifier(), seed);
+            let streams = streams.replicate(which.stream());
+            jobs.extend(match seat {
+                Seat::Oracle(_, role) => {
+                    oracle.as_ref().map(|d| Job::new(d.of(*role), &recipe, most, &streams))
+                }
+                Seat::Attacked => material.as_ref().map(|d| Job::new(d, &recipe, most, &streams)),
+            });
+        }
+        host.stage(format!("{}: {} probes", self.model.name(), jobs.len()), "step", 1.0);
+        let done = train_all(&jobs, host, &mut |_, _| {})?;
+        let mut out = Vec::new();
+        for ((at, seat, which), finished) in missing.iter().zip(done) {
+            let diverged = || ProbeError::Diverged { grid: self.seat_name(*seat), trials: 1 };
+            let finished = finished.ok_or_else(diverged)?;
+            let probe = match seat {
+                Seat::Oracle(..) => Seated::Oracle(finished.probe()?),
+                Seat::Attacked => Seated::Attacked(finished.probe()?),
+            };
+            if let Some(key) = self.panel_key(*seat, *which) {
+                keep(&key, &probe.to_bytes(), host)?;
+            }
+            out.push((*at, probe));
+        }
+        Ok(out)
+    }
+
+    /// Trains what is attacked for panels that have none: a method was asked for that the spec does not run.
+    fn seat_attacked(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
+        if self.panels.iter().all(|p| p.attacked.is_some()) {
+            return Ok(());
+        }
+        if !self.seats.contains(&Seat::Attacked) {
+            self.seats.push(Seat::Attacked);
+        }
+        self.choose_recipes(host)?;
+        let bare: Vec<usize> =
+            (0..self.panels.len()).filter(|i| self.panels[*i].attacked.is_none()).collect();
+        let list: Vec<(usize, Seat, Which)> =
+            bare.iter().map(|i| (*i, Seat::Attacked, self.panels[*i].which)).collect();
+        for (at, probe) in self.train_missing(&list, host)? {
+            if let Seated::Attacked(probe) = probe {
+                self.panels[at].attacked = Some(probe);
+            }
+        }
+        Ok(())
+    }
+
+    /// Fits or recalls a method for the panel at `at`.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn fit(
+        &mut self,
+        at: usize,
+        method: &'static dyn Method,
+        options: &Options,
+        host: &mut dyn Host,
+    ) -> Result<Fit, Fault> {
+        let given = options.iter().map(|(o, v)| (o.to_owned(), v)).collect();
+        let key = MethodKey::new(method.id(), &given);
+        let shared = is_shared(method);
+        let known = if shared { &self.fits } else { &self.panels[at].fits };
+        if let Some((_, fitted)) = known.iter().find(|(k, _)| *k == key) {
+            return Ok(Fit { method, key, fitted: fitted.clone() });
+        }
+        if method.needs().mlp {
+            self.seat_attacked(host)?;
+        }
+        let which = self.panels[at].which;
+        let name = self.fit_key(method, options, which);
+        let stored = name.as_ref().and_then(|n| host.store().trained(n));
+        let stored = stored.and_then(|b| method.load(&b, options).ok());
+        let fitted: Arc<dyn Fitted> = match stored {
+            Some(fitted) => fitted.into(),
+            None => {
+                let data = self.material(host)?;
+                host.stage(format!("{}: fitting {}", self.model.name(), method.title()), "step", 0.2);
+                let streams =
+                    purpose(&self.labels, Roles::Target, method.family(), self.spec.probe.training_seed());
+                let streams = streams.replicate(which.stream()).of("interventional", "fit");
+                let mlp = self.panels[at].attacked.as_ref();
+                let fit_data = FitData { data: &data, mlp, seed: streams.seed("fit") };
+                let fitted = method.fit(&fit_data, options, host)?;
+                if let Some(name) = name {
+                    keep(&name, &fitted.to_bytes(), host)?;
+                }
+                fitted.into()
+            }
+        };
+        let known = if shared { &mut self.fits } else { &mut self.panels[at].fits };
+        known.push((key.clone(), fitted.clone()));
+        Ok(Fit { method, key, fitted })
+    }
+}
+
+fn both(part: &OracleSplit) -> Vec<usize> {
+    part.train().iter().chain(part.validation()).copied().collect()
+}
+
+impl Bench {
+    /// The recipes behind an oracle of the panel at `at`: of the target's probe, of the other property's, of the attacked one.
+    pub fn recipes_of(&self, at: usize, kind: OracleKind) -> Vec<String> {
+        let seats = [Seat::Oracle(kind, Roles::Target), Seat::Oracle(kind, Roles::Other), Seat::Attacked];
+        let here = seats.into_iter().filter(|s| self.seats.contains(s));
+        here.filter_map(|s| self.recipe(s, self.panels[at].which)).map(|(r, _)| r.describe()).collect()
+    }
+}

@@ -1,0 +1,143 @@
+//! Findings that compare: methods with each other, a verdict under other probes, and what a fresh probe still sees.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::finding::PaperFinding;
+use super::key::MethodKey;
+use super::leak::Left;
+use super::oracle::OracleKind;
+
+/// Why a method has no strength of highest reliability under an oracle.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NoOptimumFinding {
+    /// Method in the registry.
+    pub method: String,
+    /// Hyperparameters that differ from the method's defaults.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, f64>,
+    /// Layer of the intervention.
+    pub layer: usize,
+    /// Which oracle judges.
+    pub oracle: OracleKind,
+    /// Layer of the oracle.
+    pub oracle_layer: usize,
+    /// Name of the swept hyperparameter.
+    pub parameter: String,
+    /// Why, in words.
+    pub reason: String,
+    /// What the paper's way would have called the optimum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paper: Option<PaperFinding>,
+}
+
+/// One strength under probes of another recipe that the validation examples cannot tell from the chosen one. One replicate on
+/// a part of the test examples: `n` says how many.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RivalFinding {
+    /// Method in the registry.
+    pub method: String,
+    /// Hyperparameters that differ from the method's defaults.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, f64>,
+    /// Layer of the intervention.
+    pub layer: usize,
+    /// Which oracle judges.
+    pub oracle: OracleKind,
+    /// Layer of the oracle.
+    pub oracle_layer: usize,
+    /// Name of the swept hyperparameter.
+    pub parameter: String,
+    /// Its value.
+    pub value: f64,
+    /// Which rival: every probe takes its recipe of this rank among its equals, from 1.
+    pub rival: usize,
+    /// The recipes: of the oracle of the target, of that of the other property, of the attacked probe (where one is).
+    pub recipes: Vec<String>,
+    /// Mean over these examples.
+    pub completeness: f64,
+    /// Mean over those of them that have the other property; none if none has.
+    pub selectivity: Option<f64>,
+    /// Harmonic mean of the two.
+    pub reliability: Option<f64>,
+}
+
+/// How probable it is that `a` is more reliable than `b` at their optima.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VersusFinding {
+    /// A method with its options.
+    pub a: MethodKey,
+    /// Another one.
+    pub b: MethodKey,
+    /// Which oracle judges.
+    pub oracle: OracleKind,
+    /// Over resamples of examples and of replicates, the strengths chosen anew in each; ties count half.
+    pub p_greater: f64,
+    /// What turns the verdict: `linear oracle` or `mlp oracle`, `recipe 1`, `recipe 2`. A verdict that turns is no verdict.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turns_with: Vec<String>,
+}
+
+/// The methods by reliability at their optima under one oracle.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RankingFinding {
+    /// Which oracle judges.
+    pub oracle: OracleKind,
+    /// The methods from the most reliable down; those without an optimum last.
+    pub order: Vec<MethodKey>,
+    /// `places[i][p]`: share of resamples in which method i of `order` is at place p (0 is the best).
+    pub places: Vec<Vec<f64>>,
+    /// Share of resamples with exactly this order.
+    pub stability: f64,
+    /// Replicates behind it.
+    pub replicates: usize,
+}
+
+/// What fresh probes still find of the target after a nullifying method. `n` of the finding is the test examples.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LeakFinding {
+    /// Method in the registry.
+    pub method: String,
+    /// Hyperparameters that differ from the method's defaults.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, f64>,
+    /// Layer of the intervention.
+    pub layer: usize,
+    /// Layer whose states the fresh probes read.
+    pub oracle_layer: usize,
+    /// Name of the swept hyperparameter.
+    pub parameter: String,
+    /// Its value.
+    pub value: f64,
+    /// Share of the largest class.
+    pub chance: f64,
+    /// Logistic regression.
+    pub linear: Left,
+    /// A perceptron of the oracle's recipe.
+    pub mlp: Left,
+}
+
+impl LeakFinding {
+    /// The method whose traces were looked for.
+    #[must_use]
+    pub fn method_key(&self) -> MethodKey {
+        MethodKey { name: self.method.clone(), options: self.options.clone() }
+    }
+}
+
+impl NoOptimumFinding {
+    /// The method that has no optimum.
+    #[must_use]
+    pub fn method_key(&self) -> MethodKey {
+        MethodKey { name: self.method.clone(), options: self.options.clone() }
+    }
+}
+
+impl RivalFinding {
+    /// The method under rival probes.
+    #[must_use]
+    pub fn method_key(&self) -> MethodKey {
+        MethodKey { name: self.method.clone(), options: self.options.clone() }
+    }
+}
