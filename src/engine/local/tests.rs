@@ -47,6 +47,7 @@ fn small(model: &str) -> Spec {
     spec.models = vec![model.to_owned()];
     spec.task.examples = 2000;
     spec.interval.resamples = 200;
+    spec.probe.replicates = Some(2);
     let method =
         |name: &str, values: &[f64]| MethodSpec { values: values.to_vec(), ..MethodSpec::named(name) };
     spec.methods = vec![
@@ -168,7 +169,8 @@ fn an_experiment_gives_every_point_with_its_interval_and_again_from_the_cache() 
     }
     assert_eq!(results.probes.len(), 5);
     assert!(results.probes.iter().all(|p| !p.value.cached));
-    assert_eq!(results.optima.len(), 8);
+    assert_eq!(results.optima.len() + results.without.len(), 8, "an optimum, or why there is none");
+    assert_eq!((results.rankings.len(), results.versus.len()), (2, 12));
     assert_eq!(results.data.len(), 1);
     assert!(rig.board.run_of(LabId::Interventions).unwrap().summary.is_some());
 
@@ -253,7 +255,7 @@ fn two_settings_of_one_method_are_two_curves() {
     assert!(results.curves.iter().all(|c| c.points.len() == 2 && c.points.iter().all(|p| p.is_final)));
     let [few, many] = [0, 1].map(|i| results.curves[i].points[1].value.completeness.mean);
     assert_ne!(few, many, "two steps reach elsewhere than the default's");
-    assert_eq!((results.optima.len(), results.behaviour.len()), (2, 4));
+    assert_eq!((results.optima.len() + results.without.len(), results.behaviour.len()), (2, 4));
 }
 
 #[test]

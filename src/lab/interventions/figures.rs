@@ -327,8 +327,12 @@ mod tests {
             ]
         );
         assert_eq!(figure.x.scale, Scale::Log);
-        let rule = Rule { at: 0.112, upright: true, label: "ε = 0.112".into() };
-        assert_eq!(figure.layers[3], Layer::Rule(rule));
+        let rules: Vec<(f64, &str)> = figure
+            .layers
+            .iter()
+            .filter_map(|l| if let Layer::Rule(r) = l { Some((r.at, r.label.as_str())) } else { None })
+            .collect();
+        assert_eq!(rules, [(0.01, "C before"), (0.62, "S of a constant answer"), (0.112, "ε = 0.112")]);
         assert!(figure.provenance.entries.contains(&("n".into(), "2,400 (C) / 410 (S)".into())));
         let both =
             curves(&results, None, "bert-mini", &keys(&["fgsm", "pgd", "inlp"]), OracleKind::Mlp, None)

@@ -71,7 +71,7 @@ fn a_method_dropped_and_taken_back_keeps_its_place() {
     let mut state = started();
     let before = view(&state).spec.clone();
     picker::toggle(&mut state, "fgsm");
-    assert_eq!(view(&state).spec.methods.len(), 3);
+    assert_eq!(view(&state).spec.methods.len(), before.methods.len() - 1);
     assert!(row(&state, setup::METHOD).unwrap().changed);
     picker::toggle(&mut state, "fgsm");
     assert_eq!(view(&state).spec, before);
@@ -97,7 +97,9 @@ fn two_settings_of_one_method_are_drawn_in_turn() {
     assert!(row(&state, setup::METHOD).unwrap().text.contains("steps 10"));
     typed(&mut state, "method.pgd.steps", "5").unwrap();
     let options: Vec<_> = view(&state).spec.methods.iter().map(|m| m.options.get("steps").copied()).collect();
-    assert_eq!(options, [None, None, None, None, Some(5.0)], "only the drawn one changes");
+    let (last, others) = options.split_last().unwrap();
+    assert_eq!(*last, Some(5.0), "only the drawn one changes");
+    assert!(others.iter().all(Option::is_none));
     assert_eq!(points(&turn(&mut state, setup::METHOD, 1))[0].method, "inlp");
 }
 
