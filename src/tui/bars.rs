@@ -149,7 +149,13 @@ pub fn progress(frame: &mut Frame, area: Rect, state: &State) {
         n => format!("{n} notices ({}) ", state.keymap.label("notices")),
     };
     let role = if grave { Role::Warning } else { Role::Dim };
-    let room = usize::from(area.width).saturating_sub(width(&notices) + 2);
+    let key = state.keymap.short_label("waiting-runs");
+    let queue = match state.queue.len() {
+        0 => String::new(),
+        1 => format!("1 run waits ({key})  "),
+        n => format!("{n} runs wait ({key})  "),
+    };
+    let room = usize::from(area.width).saturating_sub(width(&queue) + width(&notices) + 2);
     let line = match &state.view.toast {
         // A longer message is drawn over the panes, see [`toast`].
         Some(toast) => Line::styled(fit(toast, room).into_owned(), theme.style(Role::Title)),
@@ -158,9 +164,12 @@ pub fn progress(frame: &mut Frame, area: Rect, state: &State) {
     let mut line = line;
     line.spans.insert(0, Span::raw(" "));
     frame.render_widget(line, area);
-    let notices = Line::styled(notices, theme.style(role));
-    let taken = usize::from(area.width).saturating_sub(notices.width());
-    frame.render_widget(notices, right(area, taken));
+    let standing = Line::from(vec![
+        Span::styled(queue, theme.style(Role::Text)),
+        Span::styled(notices, theme.style(role)),
+    ]);
+    let taken = usize::from(area.width).saturating_sub(standing.width());
+    frame.render_widget(standing, right(area, taken));
 }
 
 /// A message that is longer than the line of progress, wrapped above it.

@@ -134,8 +134,10 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
         ["="], None, set_up => setup::open;
     "up", "up", "Moves the cursor up, or scrolls up.", ["k", "up"], None, always => |s| look::travel(s, -1);
     "down", "down", "Moves the cursor down, or scrolls down.", ["j", "down"], None, always => |s| look::travel(s, 1);
-    "run", "run", "Runs the lab's experiment as it is set up; a run in progress is cancelled.",
+    "run", "run", "Runs the lab's experiment as it is set up; asks first while another run is in progress.",
         ["enter"], Some(("run", 2)), live => job::run;
+    "waiting-runs", "waiting runs", "Lists the runs that wait for the one in progress; taking one withdraws it.",
+        ["w"], None, |s| !s.queue.is_empty() => |s| popups::pick(s, &popups::WaitingRuns, 0);
     "select", "select", "Toggles the checkbox under the cursor; on a row with a picker, opens it.",
         ["space"], Some(("select", 3)), setup::can_select => setup::select;
     "next-pane", "next pane", "Moves the focus to the next pane.",

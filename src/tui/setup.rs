@@ -242,6 +242,12 @@ pub fn changed(state: &State) -> bool {
     ran(state).is_some_and(|job| job.spec != setup.spec(state))
 }
 
+/// Whether the setup waits to run just as it stands.
+#[must_use]
+pub fn waits(state: &State) -> bool {
+    state.setup().is_some_and(|setup| state.queue.contains(&setup.spec(state)))
+}
+
 /// Sets a row. What refuses says so in the row. A value that is there already changes and asks nothing.
 pub fn set(state: &mut State, row: &Row, value: Value) -> Vec<Effect> {
     match take(state, row, value) {

@@ -48,6 +48,7 @@ fn apply(state: &mut State, action: Action) -> Vec<Effect> {
         Action::Tick => state.view.ticks = state.view.ticks.wrapping_add(1),
         Action::Event(event) => return job::on_event(state, &event),
         Action::EngineGone => {
+            state.queue.clear();
             let what = "the engine has stopped".into();
             let hint = "save what you need and restart the program".into();
             state.fail(Problem { what, r#where: "engine".into(), hint });

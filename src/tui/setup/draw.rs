@@ -4,7 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::{PANE, Row, RowLine, Setup, changed, lines};
+use super::{PANE, Row, RowLine, Setup, changed, lines, waits};
 use crate::base::text::{fit, pad, printable};
 use crate::lab::setting::{Kind, Value};
 use crate::tui::layout::{LABEL, VALUE, inside, scrolled, track};
@@ -16,7 +16,11 @@ use crate::tui::widgets::slider::slider;
 /// Draws the pane.
 pub fn draw(frame: &mut Frame, area: Rect, state: &State, setup: &dyn Setup) {
     let run = state.keymap.label("run");
-    let title = if changed(state) { format!("Setup*: {run} runs it") } else { "Setup".into() };
+    let title = match (changed(state), waits(state)) {
+        (true, true) => "Setup*: waits to run".into(),
+        (true, false) => format!("Setup*: {run} runs it"),
+        (false, _) => "Setup".into(),
+    };
     frame.render_widget(pane_block(state, PANE, &title), area);
     let inner = inside(area);
     let rows = setup.rows(state);

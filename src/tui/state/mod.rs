@@ -3,7 +3,7 @@
 mod glyphs;
 mod notices;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 pub use glyphs::Glyphs;
@@ -41,6 +41,9 @@ pub struct State {
     pub local: Vec<(usize, Notice)>,
     /// The run whose cancellation was asked for.
     pub cancelling: Option<u64>,
+    /// Runs that wait for the one in progress, the next one first. The engine learns of a run, and a session records it,
+    /// when it begins.
+    pub queue: VecDeque<Spec>,
     /// Quit as soon as the run has stopped.
     pub quitting: bool,
     /// The recorded sessions, newest first, once they have been listed.
@@ -335,6 +338,7 @@ impl State {
             replay,
             local: Vec::new(),
             cancelling: None,
+            queue: VecDeque::new(),
             quitting: false,
             sessions: None,
             held: None,
