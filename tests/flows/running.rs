@@ -276,7 +276,7 @@ fn stimulate(h: &mut Harness, stimulus: &Stimulus, findings: &[lab::Finding]) {
             h.event(Event::Finding { generation, finding });
         }
         Stimulus::Answer => {
-            if h.state.board.job().is_some() && h.state.board.asked > 0 {
+            if h.state.board.latest().is_some_and(|run| run.asked > 0) {
                 h.answer(300);
             }
         }

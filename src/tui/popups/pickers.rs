@@ -1,4 +1,4 @@
-//! Questions that the frame asks before it does something that cannot be taken back.
+//! Questions that the frame asks before it does something that cannot be undone.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::tui::reduce::job;
 use crate::tui::state::State;
 use crate::tui::theme::Role;
 
-/// Columns of the models of a run that waits.
+/// Columns for the models of a waiting run.
 const MODELS: usize = 40;
 
 fn entries(state: &State, selected: usize, texts: impl Iterator<Item = String>) -> Vec<Line<'static>> {
@@ -55,7 +55,7 @@ impl Picker for Quit {
     }
 }
 
-/// A second run is asked for while one is in progress: what becomes of that?
+/// A second run was requested while one is in progress: what becomes of that one?
 pub struct SecondRun;
 
 impl Picker for SecondRun {
@@ -90,7 +90,7 @@ impl Picker for SecondRun {
     }
 }
 
-/// The runs that wait, the next one first; taking one withdraws it.
+/// The waiting runs, the next one first; choosing one withdraws it.
 pub struct WaitingRuns;
 
 impl Picker for WaitingRuns {
@@ -119,7 +119,7 @@ impl Picker for WaitingRuns {
 /// A figure would replace files: what now?
 pub struct Overwrite;
 
-/// A figure that waits for the answer, and the files that are in its way.
+/// A figure that waits for the answer, and the files it would replace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Held {
     /// The figure.
@@ -141,7 +141,7 @@ impl Picker for Overwrite {
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
         let files = state.held.as_ref().map_or(0, |held| held.files.len());
         let replace = if files == 1 { "Replace it".to_owned() } else { format!("Replace the {files} files") };
-        let texts = [replace, "Keep it and write under a free name".into(), "Write nothing".into()];
+        let texts = [replace, "Keep it and write under another name".into(), "Write nothing".into()];
         entries(state, selected, texts.into_iter())
     }
 

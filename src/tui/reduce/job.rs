@@ -33,7 +33,7 @@ pub fn ask(state: &mut State, question: Question) -> Vec<Effect> {
     send(state, Command::Ask { ticket, question })
 }
 
-/// Runs the lab's experiment as it is set up. Where another run is in progress, asks what becomes of it first.
+/// Runs the lab's experiment as it is set up. If another run is in progress, asks first what becomes of that one.
 pub fn run(state: &mut State) -> Vec<Effect> {
     let Some(spec) = ready(state) else { return Vec::new() };
     if !state.busy() {
@@ -62,7 +62,8 @@ pub fn wait(state: &mut State) -> Vec<Effect> {
     let Some(spec) = ready(state) else { return Vec::new() };
     state.queue.push_back(spec);
     let key = state.keymap.short_label("waiting-runs");
-    state.view.toast = Some(format!("it begins when the run in progress ends; {key} lists and withdraws it"));
+    state.view.toast =
+        Some(format!("the run waits until the one in progress ends; {key} lists and withdraws it"));
     Vec::new()
 }
 
@@ -90,7 +91,7 @@ fn begin(state: &mut State, spec: Spec) -> Vec<Effect> {
     effects
 }
 
-/// Begins the run that has waited longest. A question about a second run needs no answer once nothing is in its way.
+/// Begins the run that has waited longest. A pending question about a second run is settled if none is in progress now.
 fn next(state: &mut State) -> Vec<Effect> {
     let Some(spec) = state.queue.pop_front() else {
         if state.popup_name() != Some(popups::SecondRun.name()) {
@@ -122,7 +123,7 @@ pub(super) fn resume(state: &mut State, spec: &Spec) {
         state.show(screen.id());
         setup.take(state, spec);
         let run = state.keymap.label("run");
-        state.view.toast = Some(format!("set up as the session was; {run} runs it"));
+        state.view.toast = Some(format!("set up as in the session; {run} runs it"));
     }
 }
 
@@ -133,7 +134,7 @@ pub(super) fn on_event(state: &mut State, event: &Event) -> Vec<Effect> {
     let ended = ran && !state.board.running();
     if ended {
         state.cancelling = None;
-        // What a message said of the run is past; the line of progress says how it ended.
+        // Messages about the run are outdated; the status line says how it ended.
         state.view.toast = None;
         if state.popup_name() == Some("quit") {
             state.view.popup = None;
@@ -158,8 +159,8 @@ pub fn pause(state: &mut State) -> Vec<Effect> {
     send(state, Command::Pause { hold })
 }
 
-/// Cancels what the shown screen has asked, or the run, or what any screen has asked; where there is nothing of the kind,
-/// or when asked again, ends the program.
+/// Cancels what the shown screen has asked, or else the run, or else what any screen has asked; if there is nothing to
+/// cancel, or when called again, ends the program.
 pub fn interrupt(state: &mut State) -> Vec<Effect> {
     if let Some(effects) = state.screen().interrupt(state) {
         return effects;
@@ -169,7 +170,7 @@ pub fn interrupt(state: &mut State) -> Vec<Effect> {
         if state.cancelling == running {
             return quit(state);
         }
-        let then = if state.queue.is_empty() { "once more quits" } else { "then the one that waits begins" };
+        let then = if state.queue.is_empty() { "press again to quit" } else { "the waiting one begins then" };
         state.view.toast = Some(format!("cancelling the run; {then}"));
         return cancel(state);
     }
@@ -193,7 +194,7 @@ pub fn ask_quit(state: &mut State) -> Vec<Effect> {
 pub fn stop_then_quit(state: &mut State) -> Vec<Effect> {
     state.quitting = true;
     let key = state.keymap.label("cancel");
-    state.view.toast = Some(format!("stopping the run, then quitting; {key} quits at once"));
+    state.view.toast = Some(format!("stopping the run, then quitting; {key} quits immediately"));
     cancel(state)
 }
 

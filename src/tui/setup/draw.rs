@@ -37,7 +37,7 @@ fn row_line(state: &State, row: &Row, at: RowLine, area: Rect, cursor: bool) -> 
     let theme = state.theme();
     let mark = state.view.glyphs.cursor(cursor);
     let star = if row.changed { "*" } else { "" };
-    // The label stands before the first of several checkboxes.
+    // Only the first of several checkboxes has the label.
     let label = if at.mark == 0 { format!("{mark}{}{star}", row.label) } else { mark.to_owned() };
     let label = format!("{} ", pad(&label, usize::from(LABEL) - 1));
     let label_role = if cursor { Role::Selection } else { Role::Dim };
@@ -66,7 +66,7 @@ fn row_line(state: &State, row: &Row, at: RowLine, area: Rect, cursor: bool) -> 
     Line::from(spans)
 }
 
-/// What is being typed into a row.
+/// The text being typed into a row.
 fn typed(state: &State, row: &Row) -> Option<String> {
     let entry = state.view.entry.as_ref()?;
     matches!(&entry.purpose, Purpose::Setting(key) if *key == row.key).then(|| format!("{}_", entry.buffer))
