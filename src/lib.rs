@@ -23,6 +23,8 @@
 //!   hash, model hash, data hash, seed, program version, n).
 //! - Findings are anytime: each point of a curve comes first from a subsample and then from all test examples, always
 //!   with its n and its interval. Cancellation is polled between batches and never queues behind work.
+//! - One run computes at a time. Another one waits in [`tui::state::State::queue`] or replaces it, as the user says; a run is
+//!   sent to the engine, and recorded, when it begins, so that recordings and replays know nothing of waiting.
 //! - Whatever can be asked is one [`engine::message::Question`] with a number, and has one [`engine::message::Answer`]: points
 //!   of an experiment (only the latest survives), models (each waits its turn), data sets (answered at a desk of their own
 //!   beside the worker, so that neither waits for the other).
@@ -81,6 +83,7 @@
 //!
 //! | word | what it means here |
 //! | --- | --- |
+//! | anytime | said of an estimate that comes first from a subsample and is refined until it rests on all examples |
 //! | bench | one model with its data, split, probes and test examples, ready for any intervention |
 //! | board | everything measured in a session, folded from commands and events |
 //! | chunk | test examples that are changed and judged together |
@@ -89,12 +92,24 @@
 //! | dossier | what has been asked and found out about one model or one data set |
 //! | family | every comparison that was shown in a session, for corrections over all of them |
 //! | finding | one typed result with its provenance |
+//! | frame | the terminal program without its screens: title, tabs, status line, footer, popups, setup pane |
+//! | generation | the number of a run by which its events are told from those of older runs |
 //! | host | whatever runs an experiment, as the experiment sees it |
+//! | inbox | the commands that wait for the worker, and which of them supersede which |
+//! | notice | something worth reporting that is not a result |
 //! | oracle | a probe that judges interventions, trained on data that no intervention saw |
 //! | place, site | where an intervention writes and an oracle reads |
-//! | pulse | what long work calls between batches, and is told to stop by |
+//! | point | reliability and its parts at one strength of a method, as a run or a slider's question measures it |
+//! | pulse | what long work calls between batches, and what tells it to stop |
+//! | queue | the runs that wait for the one in progress; they are recorded when they begin |
+//! | role | what a series of a figure means, from which each renderer derives colour, dash and marker |
+//! | room | a top-level module; it depends only on the rooms above it in the table |
+//! | setup | a lab's experiment as the user has set it up, which may differ from what was run |
+//! | shelf | the models that the worker keeps in memory; also the list of recorded sessions |
 //! | sight | what an oracle sees in hidden states: probabilities of values |
-//! | ticket | the number of a question, by which its answer is known |
+//! | space | one model at one point, read in one way: where hidden states are comparable and cached together |
+//! | store | what is kept between runs, as a lab sees it: trained probes and hidden states |
+//! | ticket | the number of a question, by which its answer is recognised |
 
 pub mod base;
 pub mod cli;

@@ -106,6 +106,26 @@ screens! {
         h.keys("q");
         h
     };
+    second_run: |c, r| {
+        let mut h = Harness::running(c, r);
+        h.row("site.layer");
+        h.keys("h enter enter");
+        h.row("task.examples");
+        h.keys("h enter");
+        h
+    };
+    waiting: |c, r| {
+        let mut h = Harness::running(c, r);
+        h.row("site.layer");
+        h.keys("h enter enter j");
+        h
+    };
+    waiting_runs: |c, r| {
+        let mut h = Harness::running(c, r);
+        h.row("site.layer");
+        h.keys("h enter enter h enter enter w j");
+        h
+    };
     changed: |c, r| {
         let mut h = Harness::finished(c, r);
         h.focus(setup::PANE);

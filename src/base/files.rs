@@ -1,4 +1,4 @@
-//! Files that appear whole: written beside their place and renamed there.
+//! Files that appear whole: written under a temporary name beside their destination and renamed.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -6,19 +6,19 @@ use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
-/// Names of files that are being written begin so, and go on with the number of the process that writes them; what a
-/// killed process left is found by both.
+/// Prefix of the names of files that are being written, followed by the number of the process that writes them; both serve
+/// to find what killed processes left behind.
 pub const UNFINISHED: &str = ".probity-";
-/// What nobody has written to for so long is removed where its process is no more.
+/// An unfinished file that has not been written to for this long is removed if its process is gone.
 const STALE: Duration = Duration::from_secs(3600);
 
-/// Why a file could not be put in its place.
+/// Why a file could not be put in place.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// Something stands there and may not be replaced.
+    /// Something exists there and may not be replaced.
     #[error("{} is there already; --force replaces it", .0.display())]
     There(PathBuf),
-    /// What stands there is no file: a folder, a device, a pipe.
+    /// What exists there is not a file: a folder, a device, a pipe.
     #[error("{} is {what}; name a file", path.display())]
     NoFile {
         /// What was named.
@@ -36,8 +36,8 @@ pub enum FileError {
     },
 }
 
-/// A new file beside `path`, to be renamed there when it is whole. It gets the permissions that a file made in the usual
-/// way would have. What killed processes left in the folder is removed.
+/// A new file beside `path`, to be renamed to it when it is complete. It gets the permissions of an ordinary new file.
+/// Whatever killed processes left in the folder is removed.
 ///
 /// # Errors
 /// The system's reason.
@@ -50,13 +50,13 @@ pub fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
     builder.prefix(&format!("{UNFINISHED}{}-", std::process::id())).tempfile_in(folder).map_err(bare)
 }
 
-/// An error without the name of the unfinished file, which nobody knows.
+/// An error without the name of the unfinished file, which would mean nothing to the user.
 fn bare(error: std::io::Error) -> std::io::Error {
     let inner = error.get_ref().and_then(std::error::Error::source).and_then(|e| e.downcast_ref());
     inner.and_then(std::io::Error::raw_os_error).map_or(error, std::io::Error::from_raw_os_error)
 }
 
-/// Removes unfinished files of processes that are no more. Best effort: whoever writes here next tries again.
+/// Removes unfinished files of processes that are gone. Best effort: the next writer tries again.
 fn sweep(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -70,11 +70,11 @@ fn sweep(folder: &Path) {
     }
 }
 
-/// Whether there is a process of this number.
+/// Whether there is a process with this number.
 #[cfg(unix)]
 fn is_running(pid: i32) -> bool {
     let Some(pid) = rustix::process::Pid::from_raw(pid) else { return false };
-    // Only "no such process" says that it is gone: somebody else's may not be asked.
+    // Only "no such process" means that it is gone: another user's process may not be asked.
     !matches!(rustix::process::test_kill_process(pid), Err(e) if e == rustix::io::Errno::SRCH)
 }
 
@@ -83,7 +83,7 @@ fn is_running(_: i32) -> bool {
     false
 }
 
-/// What a path is that no file may be written to; none for a file, or where nothing is.
+/// What kind of thing a path is that no file may be written to; none for a file, or if nothing exists there.
 fn obstacle(path: &Path) -> Option<&'static str> {
     let kind = std::fs::metadata(path).ok()?.file_type();
     if kind.is_file() {
@@ -105,7 +105,7 @@ fn obstacle(path: &Path) -> Option<&'static str> {
     Some("no regular file")
 }
 
-/// Writes a file beside its place and renames it there, replacing what stands there.
+/// Writes a file under a temporary name and renames it, replacing what exists.
 ///
 /// # Errors
 /// The system's reason.
@@ -117,7 +117,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A file that is written beside its place and put there when it is whole.
+/// A file that is written beside its destination and moved there when it is complete.
 #[derive(Debug)]
 pub struct Whole {
     file: NamedTempFile,
@@ -126,8 +126,8 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// For `path`. What stands there already is replaced only by `force`, and only where it is a file; behind a link, the
-    /// file that it leads to is replaced.
+    /// For `path`. What already exists there is replaced only with `force`, and only if it is a file; if it is a link, the
+    /// file it points to is replaced.
     ///
     /// # Errors
     /// [`FileError`].
@@ -154,7 +154,7 @@ impl Whole {
         self.file.as_file_mut()
     }
 
-    /// Another handle of the file.
+    /// Another handle to the file.
     ///
     /// # Errors
     /// The system's reason.
@@ -162,7 +162,7 @@ impl Whole {
         self.file.as_file().try_clone()
     }
 
-    /// Puts it at another place than it was meant for, whatever stands there.
+    /// Moves it to a place other than its destination, whatever exists there.
     ///
     /// # Errors
     /// [`FileError::Write`].
@@ -170,13 +170,13 @@ impl Whole {
         Self { path: path.to_owned(), force: true, ..self }.place()
     }
 
-    /// Puts it in its place, once it is on the disk.
+    /// Moves it to its destination, once it is on disk.
     ///
     /// # Errors
-    /// [`FileError`], also where something has come to stand there in the meantime.
+    /// [`FileError`], also if something has appeared there in the meantime.
     pub fn place(self) -> Result<(), FileError> {
         let Self { file, path, force } = self;
-        // A full disk may show only here; what stands at the place stays.
+        // A full disk may show only here; what exists at the destination stays.
         if let Err(source) = file.as_file().sync_all() {
             return Err(FileError::Write { path, source });
         }

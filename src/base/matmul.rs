@@ -1,4 +1,4 @@
-//! Matrix products on plain slices: a checked door to the `gemm` crate.
+//! Matrix products on plain slices: a checked interface to the `gemm` crate.
 //!
 //! One thread per product; callers split rows over threads, so that results do not depend on the number of cores.
 #![allow(unsafe_code)]

@@ -131,13 +131,13 @@ impl<T: Real> Dense<T> {
         &self.data
     }
 
-    /// All elements, row after row, to be changed.
+    /// All elements, row after row, mutably.
     #[must_use]
     pub fn data_mut(&mut self) -> &mut [T] {
         &mut self.data
     }
 
-    /// Gives the elements away.
+    /// Returns the elements.
     #[must_use]
     pub fn into_vec(self) -> Vec<T> {
         self.data
@@ -153,7 +153,7 @@ impl<T: Real> Dense<T> {
         &self.data[i * self.cols..(i + 1) * self.cols]
     }
 
-    /// Row `i`, to be changed.
+    /// Row `i`, mutably.
     ///
     /// # Panics
     /// If there is no such row.

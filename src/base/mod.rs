@@ -1,4 +1,5 @@
-//! What every room uses and none owns: being told to stop, problems, text, files, numbers, matrices. It knows no other room.
+//! What every room uses and none owns: being told to stop, problems, text, files, numbers, matrices. It depends on no other
+//! room.
 
 pub mod files;
 pub mod matmul;

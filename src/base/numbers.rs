@@ -1,12 +1,12 @@
-//! Numbers in and out: read as people write them, shown in few characters.
+//! Reading numbers as people write them, and showing them in few characters.
 
-/// Why a text is no number.
+/// Why a text is not a number.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NumberError {
     /// Not a finite number in any of the accepted forms.
     #[error("`{0}` is no number; write for example .05, 1e-8, 42/320 or 13.1%")]
     Form(String),
-    /// A number outside 0 to 1 where a probability is wanted.
+    /// A number outside 0 to 1 where a probability is required.
     #[error("`{0}` is {1}; a probability is from 0 to 1")]
     Probability(String, f64),
 }
@@ -31,7 +31,7 @@ pub fn number(text: &str) -> Result<f64, NumberError> {
     if value.is_finite() { Ok(value) } else { Err(bad()) }
 }
 
-/// A decimal number; Rust's own reader also takes `inf`, `nan` and `infinity`, which are no numbers here.
+/// A decimal number; Rust's own reader also takes `inf`, `nan` and `infinity`, which are not numbers here.
 fn plain(text: &str) -> Option<f64> {
     let text = text.trim();
     let ok = text.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-'));
@@ -96,7 +96,7 @@ pub fn plus_minus(half: f64) -> String {
     format!("±{}", decimals(half, 3))
 }
 
-/// A number near 1 with so many decimals and no leading zero: `.012`.
+/// A number near 1 with a given number of decimals and no leading zero: `.012`.
 pub fn decimals(x: f64, places: usize) -> String {
     if x.is_nan() {
         return "–".into();
@@ -105,7 +105,7 @@ pub fn decimals(x: f64, places: usize) -> String {
     match text.strip_prefix("0.") {
         Some(rest) => format!(".{rest}"),
         None => match text.strip_prefix("-0.") {
-            // Rounding can leave a minus on a zero.
+            // Rounding can leave a zero with a minus sign.
             Some(rest) if rest.bytes().all(|b| b == b'0') => format!(".{rest}"),
             Some(rest) => format!("-.{rest}"),
             None => text,

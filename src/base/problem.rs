@@ -1,4 +1,4 @@
-//! What failed, on what, and what to do: the one form in which trouble reaches the user.
+//! What failed, on what, and what to do about it: the one form in which errors reach the user.
 
 use serde::{Deserialize, Serialize};
 

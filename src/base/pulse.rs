@@ -1,8 +1,8 @@
-//! How long work reports that it goes on, and how it is told to stop: polled between batches, no channels.
+//! How long-running work reports its progress and is told to stop: polled between batches, without channels.
 
 use std::sync::{Mutex, PoisonError};
 
-/// The work was told to stop; nothing it had computed is to be used.
+/// The work was told to stop; nothing it has computed may be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("cancelled")]
 pub struct Cancelled;
@@ -22,7 +22,7 @@ impl<F: FnMut(usize, usize) -> Result<(), Cancelled> + Send> Pulse for F {
     }
 }
 
-/// Reports to nobody and never stops.
+/// Reports nothing and never stops.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoPulse;
 

@@ -1,4 +1,4 @@
-//! Signals, heard on a thread of their own, so that they count whatever the rest of the program is busy with.
+//! Signals, handled on a separate thread, so that they take effect whatever the rest of the program is busy with.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -10,7 +10,7 @@ pub const INTERRUPT: u8 = 2;
 /// The first signal that asked the program to end; 0 for none.
 static FIRST: AtomicU8 = AtomicU8::new(0);
 
-/// Notes that a signal asks the program to end. The first one decides about the exit code. Says whether it is the first.
+/// Notes that a signal asks the program to end; returns whether it is the first, which determines the exit code.
 pub fn note(signal: u8) -> bool {
     FIRST.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst).is_ok()
 }
@@ -21,11 +21,11 @@ pub fn first() -> Option<u8> {
     Some(FIRST.load(Ordering::SeqCst)).filter(|s| *s != 0)
 }
 
-/// Calls `heard` for each of these signals, on a thread of their own; from then on they do not end the process by
-/// themselves. A signal that the process was started with ignored (`nohup`, jobs in the background of a script) stays so.
+/// Calls `heard` for each of these signals, on a separate thread; from then on they no longer end the process by
+/// themselves. Signals that were ignored when the process started (`nohup`, background jobs of a script) stay ignored.
 ///
 /// # Errors
-/// The system's reason where a signal cannot be caught or no thread can be had.
+/// The system's reason if a signal cannot be caught or no thread can be started.
 #[cfg(unix)]
 pub fn listen(signals: &[i32], heard: impl FnMut(i32) + Send + 'static) -> std::io::Result<()> {
     let ignored = ignored();
@@ -36,7 +36,8 @@ pub fn listen(signals: &[i32], heard: impl FnMut(i32) + Send + 'static) -> std::
     Ok(())
 }
 
-/// The set of signals that this process ignores, bit 0 for signal 1. Only Linux tells without unsafe code; elsewhere none.
+/// The set of signals that this process ignores, bit 0 for signal 1. Only Linux reports it without unsafe code; elsewhere
+/// it is empty.
 #[cfg(unix)]
 fn ignored() -> u64 {
     std::fs::read_to_string("/proc/self/status").map_or(0, |status| ignored_in(&status))

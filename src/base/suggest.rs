@@ -1,17 +1,17 @@
-//! "Did you mean …?" for names that are not known.
+//! "Did you mean …?" for unknown names.
 
 use strsim::osa_distance;
 
 use super::text::shortened;
 
-/// What a spec says of a value that is none of `known`: `is `x`: known are a, b; did you mean `a`?`.
+/// What a spec says about a value that is none of `known`: `is `x`: known are a, b; did you mean `a`?`.
 #[must_use]
 pub fn is_unknown(name: &str, known: &[&str]) -> String {
     let near = closest(name, known).map_or(String::new(), |n| format!("; did you mean `{n}`?"));
     format!("is `{}`: known are {}{near}", shortened(name, 40), known.join(", "))
 }
 
-/// A sentence for a name that is none of `known`: the closest one where it is close, and all of them.
+/// A sentence for a name that is none of `known`: the closest one, if it is close, and all of them.
 pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     let listed = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
     match closest(name, known) {
@@ -20,9 +20,9 @@ pub fn unknown(what: &str, name: &str, known: &[&str]) -> String {
     }
 }
 
-/// The known name that a slip of the keyboard away from `name`: at most a third of its letters, and three, are wrong.
+/// The known name that `name` may be a typing error for: at most a third of its letters, and at most three, are wrong.
 pub fn closest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    // Longer input is no slip, and the distance takes quadratic time.
+    // Longer input is not a typing error, and the distance takes quadratic time.
     if name.len() > 64 {
         return None;
     }

@@ -1,10 +1,10 @@
-//! Text from outside made fit to print, and text measured in the columns of a terminal.
+//! Making text from outside safe to print, and measuring text in terminal columns.
 
 use std::borrow::Cow;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Text from outside, with everything visible that could steer a terminal: control characters become their Unicode
+/// Text from outside, with everything made visible that could control a terminal: control characters become their Unicode
 /// pictures, and marks that reorder or hide text become the replacement character. Everything from a file, a model
 /// or an engine passes through here before it is drawn.
 pub fn printable(text: &str) -> Cow<'_, str> {
@@ -43,7 +43,7 @@ pub fn printable_label(text: &str) -> String {
     shortened(text, MAX_LABEL)
 }
 
-/// The text made printable and cut with an ellipsis after so many characters.
+/// The text made printable and cut with an ellipsis after `chars` characters.
 pub fn shortened(text: &str, chars: usize) -> String {
     let mut rest = text.chars();
     let mut out = printable(&rest.by_ref().take(chars).collect::<String>()).into_owned();
@@ -58,7 +58,7 @@ pub fn width(text: &str) -> usize {
     text.width()
 }
 
-/// The text in at most `columns` columns, cut with an ellipsis where it is longer.
+/// The text in at most `columns` columns, cut with an ellipsis if it is longer.
 pub fn fit(text: &str, columns: usize) -> Cow<'_, str> {
     if width(text) <= columns {
         return Cow::Borrowed(text);
@@ -86,7 +86,7 @@ pub fn pad(text: &str, columns: usize) -> String {
     format!("{fitted}{:missing$}", "")
 }
 
-/// Text in lines of at most `room` columns, broken at blanks, and within a word that is too long.
+/// Text in lines of at most `room` columns, broken at blanks, or within a word that is too long.
 pub fn wrapped(text: &str, room: usize) -> Vec<String> {
     let text = printable(text);
     let room = room.max(1);
@@ -113,7 +113,7 @@ pub fn wrapped(text: &str, room: usize) -> Vec<String> {
                 columns <= room
             };
             let at = word.char_indices().take_while(fits).last().map_or(0, |(i, c)| i + c.len_utf8());
-            // A wide character in a single column goes there all the same: it must go somewhere.
+            // A wide character that has only one column is put there all the same: it must go somewhere.
             let at = if at == 0 { word.chars().next().map_or(0, char::len_utf8) } else { at };
             line.push_str(&word[..at]);
             word = &word[at..];
@@ -124,7 +124,7 @@ pub fn wrapped(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// A headed table with columns as wide as their widest cell; nothing where there are no rows.
+/// A table with a header and columns as wide as their widest cell; nothing if there are no rows.
 pub fn section(out: &mut Vec<String>, head: &str, columns: &[&str], rows: Vec<Vec<String>>) {
     if rows.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! `probity data`: what a data set holds, what is unfit and why, plain rows of it, and the built-in sets as files.
+//! `probity data`: what a data set contains, what is unfit and why, its rows in plain form, and the built-in sets as files.
 
 mod make;
 
@@ -21,7 +21,7 @@ use crate::corpus::sets::{SetError, Source};
 use crate::engine::data::{self as engine, DataQuestion, DataRequest, Parts};
 use crate::lab::examples::TaskSpec;
 
-/// What errors call the output where no file is named.
+/// What errors call the output if no file is named.
 const STDOUT: &str = "to standard output";
 
 /// Subcommands of `data`.
@@ -30,7 +30,7 @@ pub enum DataCommand {
     /// List the built-in sets and the formats that can be read.
     #[command(after_help = "Example:\n  probity data list")]
     List {
-        /// Print one object as JSON.
+        /// Print one JSON object.
         #[arg(long)]
         json: bool,
     },
@@ -67,10 +67,10 @@ pub struct ShowArgs {
     /// Files or folders, or names of built-in sets.
     #[arg(required = true, value_name = "PATH")]
     paths: Vec<String>,
-    /// Rows that are shown.
+    /// Number of rows to show.
     #[arg(long, default_value_t = 5)]
     limit: usize,
-    /// Print one object as JSON for each.
+    /// Print one JSON object for each.
     #[arg(long)]
     json: bool,
 }
@@ -80,13 +80,13 @@ pub struct ShowArgs {
 pub struct DoctorArgs {
     /// File or folder, or the name of a built-in set.
     path: String,
-    /// Model whose vocabulary objects and forms must be single tokens of; may be given several times.
+    /// Model for which objects and forms must be single tokens; may be given several times.
     #[arg(long)]
     model: Vec<String>,
-    /// Dropped rows that are listed.
+    /// Number of dropped rows to list.
     #[arg(long, default_value_t = 10)]
     limit: usize,
-    /// Print one object as JSON.
+    /// Print one JSON object.
     #[arg(long)]
     json: bool,
 }
@@ -99,7 +99,7 @@ pub struct ConvertArgs {
     /// File to write [default: standard output].
     #[arg(long, short)]
     out: Option<PathBuf>,
-    /// Replace a file that is there already.
+    /// Replace a file that already exists.
     #[arg(long, requires = "out")]
     force: bool,
     /// Leave out the rows that `doctor` drops.
@@ -116,7 +116,7 @@ pub struct ConvertArgs {
 /// Runs a subcommand.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a file that cannot be read or a model that cannot be loaded, [`CliError::Failed`] where the
+/// [`CliError::Usage`] for a file that cannot be read or a model that cannot be loaded, [`CliError::Failed`] if the
 /// output cannot be written.
 pub fn data(command: &DataCommand, out: &mut dyn Write) -> Result<(), CliError> {
     match command {
@@ -137,18 +137,18 @@ fn say(out: &mut dyn Write, text: &str) -> Result<(), CliError> {
     output::line(out, &printable_label(text))
 }
 
-/// One line of JSON that cannot steer a terminal either.
+/// One line of JSON that cannot control a terminal either.
 fn object(out: &mut dyn Write, value: &impl serde::Serialize) -> Result<(), CliError> {
     let text = serde_json::to_string(value).map_err(|e| CliError::Failed(e.to_string()))?;
     output::line(out, &plain::escaped(text))
 }
 
-/// Nobody watches: a signal ends the program.
+/// Nothing to report to: a signal ends the program.
 fn watch() -> Watch {
     Rc::new(|_| ControlFlow::Continue(()))
 }
 
-/// A set as the default experiment draws it, where it is generated.
+/// A set; if it is generated, as the default experiment draws it.
 fn open(name: &str) -> Result<(Source, DataRequest), CliError> {
     let request = DataRequest::of(&TaskSpec::default(), 0, &[], name, DataQuestion::Inspect);
     let source = Source::open(name, request.draw(), &watch()).map_err(refused)?;

@@ -13,7 +13,7 @@ use crate::model::exec::cpu::kernels::simd::Level;
 use crate::model::hub::Settings;
 use crate::session::name;
 
-/// How a check came out.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mark {
     Ok,
@@ -30,7 +30,7 @@ struct Check {
 /// Looks at device, terminal, folders and fonts.
 ///
 /// # Errors
-/// [`CliError::Told`] where something that the program needs does not work.
+/// [`CliError::Told`] if something that the program needs does not work.
 pub fn doctor(out: &mut dyn Write) -> Result<(), CliError> {
     let checks = [program(), device(), models(), terminal(), colour(), sessions(), hub(), figures()];
     for check in &checks {
@@ -145,7 +145,7 @@ fn sessions() -> Check {
     }
 }
 
-/// Tries a file in the folder, which is made where it is missing.
+/// Tries to write a file in the folder, which is created if it is missing.
 fn writable(folder: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
     tempfile::tempfile_in(folder).map(|_| ())

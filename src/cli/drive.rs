@@ -26,7 +26,7 @@ pub enum End {
     Done,
     /// The user stopped it.
     Cancelled,
-    /// Something failed; it has been said.
+    /// Something failed; it has been reported.
     Failed,
 }
 
@@ -36,9 +36,9 @@ pub struct Sinks<'a> {
     pub board: Board,
     /// The session.
     pub recorder: Option<Recorder>,
-    /// Findings as JSON lines for the user, where asked for.
+    /// Findings as JSON lines for the user, if asked for.
     pub json: Option<&'a mut dyn Write>,
-    /// Findings as JSON lines for a file, and the place that it will have.
+    /// Findings as JSON lines for a file, and its destination.
     pub file: Option<(Box<dyn Write>, PathBuf)>,
     /// Progress.
     pub meter: Meter,
@@ -51,16 +51,16 @@ struct Run<'s, 'a> {
     job: JobId,
     start: Instant,
     errors: Vec<Problem>,
-    /// Warnings that have been said; the same one again says nothing new.
+    /// Warnings already printed; repeating one would say nothing new.
     said: HashSet<String>,
     /// Held back until the end, because it closes the list of findings.
     summary: Option<Finding>,
 }
 
-/// Runs one spec to its end. The first interrupt cancels, the second leaves at once. The last finding is always a summary.
+/// Runs one spec to its end. The first interrupt cancels, the second exits at once. The last finding is always a summary.
 ///
 /// # Errors
-/// [`CliError::Closed`] or [`CliError::Failed`] where findings cannot be written; the run is cancelled then.
+/// [`CliError::Closed`] or [`CliError::Failed`] if findings cannot be written; the run is cancelled then.
 pub async fn drive(
     engine: &mut dyn Engine,
     events: &mut Receiver<Event>,
@@ -110,7 +110,7 @@ impl Run<'_, '_> {
         self.sinks.board.on_command(command);
         let t = self.seconds();
         self.record(|recorder| recorder.command(t, command));
-        // An engine that has gone closes its events, which ends the run with a message.
+        // An engine that is gone closes its events, which ends the run with a message.
         let _ = engine.send(command.clone());
     }
 
@@ -125,7 +125,7 @@ impl Run<'_, '_> {
         }
     }
 
-    /// Takes in an event; gives the outcome where it ends this run.
+    /// Takes in an event; returns the outcome if it ends this run.
     fn event(&mut self, event: &Event) -> Result<Option<Outcome>, CliError> {
         self.sinks.board.on_event(event);
         let t = self.seconds();

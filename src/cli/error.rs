@@ -1,4 +1,4 @@
-//! How a command ends when it does not end well, and the exit codes.
+//! How commands fail, and the exit codes.
 
 use thiserror::Error;
 
@@ -16,10 +16,10 @@ pub const DONE: u8 = 0;
 pub const FAILED: u8 = 1;
 /// The command line or an input is wrong.
 pub const USAGE: u8 = 2;
-/// A signal stopped it: this and the number of the signal, as shells count (130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP).
+/// A signal stopped it: this plus the number of the signal, as in shells (130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP).
 pub const SIGNALLED: u8 = 128;
 
-/// Why a command did not end well.
+/// Why a command failed.
 #[derive(Debug, Error)]
 pub enum CliError {
     /// The command line or an input file is wrong.
@@ -31,10 +31,10 @@ pub enum CliError {
     /// The user or a signal stopped it.
     #[error("cancelled")]
     Cancelled,
-    /// It failed, and why has been said already.
+    /// It failed, and the reason has already been reported.
     #[error("failed")]
     Told,
-    /// Nobody reads the output any more (`| head`): no reason for a message.
+    /// Nothing reads the output any more (`| head`), which is no reason for a message.
     #[error("the output was closed")]
     Closed,
 }
@@ -49,7 +49,7 @@ impl CliError {
         }
     }
 
-    /// What is printed to stderr, made printable; none where there is nothing to say.
+    /// What is printed to stderr, made printable; none if there is nothing to say.
     pub fn message(&self) -> Option<String> {
         match self {
             CliError::Usage(what) | CliError::Failed(what) => {

@@ -23,7 +23,7 @@ pub struct ExportArgs {
     /// Which figure: `reliability` (C, S and R against the strength) or `pareto` (C against S, all methods).
     #[arg(long, value_name = "NAME")]
     pub figure: String,
-    /// File to write; its extension is the format.
+    /// File to write; its extension determines the format.
     #[arg(long, short, value_name = "FILE.png|.svg|.csv")]
     pub out: PathBuf,
     /// Model to draw [default: the first].
@@ -35,10 +35,10 @@ pub struct ExportArgs {
     /// Oracle that judges: `mlp` or `linear` [default: the first].
     #[arg(long)]
     pub oracle: Option<String>,
-    /// Strength at which a rule is drawn.
+    /// Strength at which to draw a rule.
     #[arg(long, value_parser = |t: &str| number(t).map_err(|e| e.to_string()))]
     pub marker: Option<f64>,
-    /// Replace the file if it is there already.
+    /// Replace the file if it already exists.
     #[arg(long)]
     pub force: bool,
 }
@@ -46,8 +46,8 @@ pub struct ExportArgs {
 /// Draws the figure and writes it.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a session, figure, model, method or oracle that is not there and for a file that is,
-/// [`CliError::Failed`] where it cannot be written.
+/// [`CliError::Usage`] for a session, figure, model, method or oracle that does not exist and for a file that does,
+/// [`CliError::Failed`] if it cannot be written.
 pub fn export(args: &ExportArgs) -> Result<(), CliError> {
     let session = replay::open(&args.session)?;
     let mut figure = pick(&session.board(), args)?;
@@ -65,7 +65,7 @@ fn pick(board: &Board, args: &ExportArgs) -> Result<Figure, CliError> {
         more: given.into_iter().filter(|(_, value)| !value.is_empty()).collect(),
         marker: args.marker,
     };
-    // A session may hold runs of several labs; the latest one that has such a figure draws it.
+    // A session may contain runs of several labs; the latest one with such a figure draws it.
     let mut refused = None;
     for run in board.runs.iter().rev() {
         let lab = run.job.spec.lab().lab();

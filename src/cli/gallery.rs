@@ -1,4 +1,4 @@
-//! `probity gallery`: the built-in models, their cards, and how to make them again.
+//! `probity gallery`: the built-in models, their cards, and how to rebuild them.
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -21,7 +21,7 @@ use crate::gallery::score::Sizes;
 use crate::gallery::{self, Card, GalleryError, Options, Progress, RECIPES, Recipe, Stage};
 use crate::model::builtin::BUILTINS;
 
-/// The built-in models: list them, show their cards, make them again.
+/// The built-in models: list them, show their cards, rebuild them.
 #[derive(Debug, Args)]
 pub struct GalleryArgs {
     #[command(subcommand)]
@@ -34,9 +34,9 @@ enum GalleryCommand {
     List,
     /// Train a model from a seed and write it as a Hugging Face folder with a card.
     Train(TrainArgs),
-    /// Go on training a model on more or less of the facts and ask for them after each mixture.
+    /// Continue training a model on mixtures with more or less of the facts, and query them after each mixture.
     Mix(super::mix::MixArgs),
-    /// Say what a model was made from and what it can do.
+    /// Show what a model was made from and what it can do.
     Card {
         /// Built-in name, or a folder with a card.json.
         model: String,
@@ -65,7 +65,7 @@ struct TrainArgs {
     /// Where to train: auto, cpu, cuda, cuda:N or metal.
     #[arg(long, default_value = "cpu")]
     device: String,
-    /// Show no progress.
+    /// Do not show progress.
     #[arg(long, short)]
     quiet: bool,
 }
@@ -73,8 +73,8 @@ struct TrainArgs {
 /// Runs the subcommand. Results go to `out`, progress to standard error.
 ///
 /// # Errors
-/// [`CliError::Usage`] for names, folders and numbers that cannot be used, [`CliError::Cancelled`] after Ctrl-C, else
-/// [`CliError::Failed`].
+/// [`CliError::Usage`] for names, folders and numbers that cannot be used, [`CliError::Cancelled`] after Ctrl-C,
+/// otherwise [`CliError::Failed`].
 pub fn run(args: &GalleryArgs, out: &mut dyn Write) -> Result<(), CliError> {
     match &args.command {
         GalleryCommand::List => list(&gallery::cards()?, out),
@@ -110,7 +110,7 @@ fn card(model: &str, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     print(&card.to_string(), out)
 }
 
-/// Prints lines that may hold text from a file.
+/// Prints lines that may contain text from a file.
 fn print(text: &str, out: &mut dyn Write) -> Result<(), CliError> {
     text.lines().try_for_each(|line| output::line(out, &printable_label(line)))
 }
@@ -178,12 +178,12 @@ fn train(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError> {
     output::line(out, &printable_label(&format!("written to {}", options.out.display())))
 }
 
-/// A flag that Ctrl-C (or a polite end by the system) sets; the work is stopped between two steps.
+/// A flag that Ctrl-C (or a termination signal) sets; the work stops between two steps.
 pub(super) fn stop_on_interrupt() -> Arc<AtomicBool> {
     let stop = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&stop);
     std::thread::spawn(move || {
-        // Without a runtime Ctrl-C simply ends the process.
+        // Without a runtime, Ctrl-C simply ends the process.
         let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
         runtime.block_on(async {
             if signals::interrupts().recv().await.is_some() {
@@ -194,7 +194,7 @@ pub(super) fn stop_on_interrupt() -> Arc<AtomicBool> {
     stop
 }
 
-/// Steps between two losses that are told.
+/// Steps between two reported losses.
 const TELL_EVERY: usize = 50;
 
 /// Turns the progress of the gallery into the program's own.

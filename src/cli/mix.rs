@@ -15,7 +15,7 @@ use crate::gallery::GalleryError;
 use crate::gallery::further::{Diet, Keep, Outcome, Settings, Start, mix};
 use crate::model::ModelSource;
 
-/// What is continued, on what, and where the results go.
+/// What to continue training, on what, and where the results go.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   probity gallery mix --model bert-mini
@@ -30,16 +30,16 @@ pub struct MixArgs {
     /// Shares of in-domain sentences (stating facts) in %; the rest are sentences of Micro-English.
     #[arg(long, value_delimiter = ',', default_values_t = [0.0, 20.0, 40.0, 60.0, 80.0, 100.0])]
     gamma: Vec<f64>,
-    /// Train also for 200 steps on sentences whose words are in random order.
+    /// Also train for 200 steps on sentences with their words in random order.
     #[arg(long)]
     shuffled: bool,
-    /// Different sentences of a mixture, read three times.
+    /// Number of different sentences in a mixture, each read three times.
     #[arg(long, default_value_t = Settings::default().sentences)]
     sentences: usize,
     /// The seed of text, order and masks.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// File of results as JSON lines, which is begun or gone on with.
+    /// File of results as JSON lines; an existing one is continued.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Folder for the weights after each mixture.
@@ -51,7 +51,7 @@ pub struct MixArgs {
     /// Print results as JSON lines.
     #[arg(long)]
     json: bool,
-    /// Show no progress.
+    /// Do not show progress.
     #[arg(long, short)]
     quiet: bool,
 }
@@ -62,8 +62,8 @@ const MAX_SENTENCES: usize = 10_000_000;
 /// Runs the mixtures, the untouched model first.
 ///
 /// # Errors
-/// [`CliError::Usage`] for names and numbers that cannot be used, [`CliError::Cancelled`] after Ctrl-C, else
-/// [`CliError::Failed`].
+/// [`CliError::Usage`] for names and numbers that cannot be used, [`CliError::Cancelled`] after Ctrl-C,
+/// otherwise [`CliError::Failed`].
 pub fn run(args: &MixArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let diets = diets(args)?;
     let usage = |e: crate::model::ModelError| CliError::Usage(e.to_string());

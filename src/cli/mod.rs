@@ -49,7 +49,7 @@ enum Command {
     /// List models, or load one and describe it.
     #[command(subcommand)]
     Models(models::ModelsCommand),
-    /// Look at data sets: what a file or folder holds, what is unfit for probing and why, plain rows of it.
+    /// Look at data sets: what a file or folder contains, what is unfit for probing and why, its rows in plain form.
     #[command(subcommand)]
     Data(data::DataCommand),
     Gallery(gallery::GalleryArgs),
@@ -70,17 +70,17 @@ enum Command {
     Man,
 }
 
-/// Reads the command line, does what it says, and gives the exit code: 0 done, 1 failed, 2 bad usage or input, 128 and
-/// the number of the signal where one ended it (130 for Ctrl-C).
+/// Reads the command line, does what it says, and returns the exit code: 0 done, 1 failed, 2 bad usage or input, 128 and
+/// the number of the signal if one ended it (130 for Ctrl-C).
 pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // clap quotes arguments as they are; those that could steer the terminal are shown without colour.
+            // clap quotes arguments verbatim; those that could control the terminal are shown without colour.
             if std::env::args_os().any(|a| a.to_string_lossy().chars().any(char::is_control)) {
                 error.render().to_string().lines().for_each(|line| output::say(&printable_label(line)));
             } else {
-                // Help and version are no errors and go to standard output; clap knows which is which.
+                // Help and version are not errors and go to standard output; clap knows which is which.
                 let _ = error.print();
             }
             return ExitCode::from(if error.use_stderr() { error::USAGE } else { error::DONE });
@@ -88,7 +88,7 @@ pub fn main() -> ExitCode {
     };
     let command = cli.command.unwrap_or(Command::Tui(cli.tui));
     set_panic_hook();
-    // Standard output is not locked for good: the terminal program writes to it too.
+    // Standard output is not locked permanently: the terminal program writes to it, too.
     let run = || dispatch(command, &mut std::io::stdout());
     let result = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
         tell_panic();
@@ -108,8 +108,8 @@ pub fn main() -> ExitCode {
 /// What the latest panic said.
 static PANIC: Mutex<String> = Mutex::new(String::new());
 
-/// Keeps what panics say instead of printing it: those of libraries on broken files become errors where they are caught,
-/// those of the engine become findings, and the rest is told by [`main`]. With RUST_BACKTRACE set, Rust tells them.
+/// Keeps the messages of panics instead of printing them: panics of libraries on broken files become errors where they are
+/// caught, those of the engine become findings, and [`main`] reports the rest. With RUST_BACKTRACE set, Rust prints them.
 fn set_panic_hook() {
     if std::env::var_os("RUST_BACKTRACE").is_some_and(|v| v != "0") {
         return;
@@ -119,7 +119,7 @@ fn set_panic_hook() {
     }));
 }
 
-/// Tells of a panic in lines that cannot steer the terminal.
+/// Reports a panic in lines that cannot control the terminal.
 fn tell_panic() {
     let text = PANIC.lock().unwrap_or_else(PoisonError::into_inner);
     output::say("internal error; RUST_BACKTRACE=1 shows more, and a report would help");

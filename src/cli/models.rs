@@ -33,7 +33,7 @@ pub enum ModelsCommand {
         /// Where to load it: auto, cpu, cuda, cuda:N or metal.
         #[arg(long, default_value = "cpu")]
         device: String,
-        /// What to keep its numbers in: f32, f16 or bf16.
+        /// Precision in which to keep its numbers: f32, f16 or bf16.
         #[arg(long, default_value = "f32")]
         dtype: String,
         /// For word vectors: keep only the words of this text file.
@@ -42,11 +42,11 @@ pub enum ModelsCommand {
     },
     /// What is cached on disk: hidden states and trained probes.
     Cache {
-        /// What to do with it; without a word it is shown.
+        /// What to do with it; shown by default.
         #[command(subcommand)]
         what: Option<CacheCommand>,
     },
-    /// Compare a model with the numbers of another implementation beside its weights.
+    /// Compare a model with another implementation's reference numbers beside its weights.
     #[command(
         after_help = "DIR holds expected.json, and expected.safetensors for values that are not rounded.\n\
         Exit codes: 0 nothing deviates, 1 something deviates, 2 bad input.\n\n\
@@ -58,7 +58,7 @@ pub enum ModelsCommand {
         /// Where to compute: auto, cpu, cuda, cuda:N or metal.
         #[arg(long, default_value = "cpu")]
         device: String,
-        /// One JSON object in place of the table.
+        /// Print one JSON object instead of the table.
         #[arg(long)]
         json: bool,
     },
@@ -69,7 +69,7 @@ pub enum ModelsCommand {
         /// Hub id, with @REVISION for a branch, tag or commit.
         id: String,
     },
-    /// Show how a model cuts a text into tokens.
+    /// Show how a model splits a text into tokens.
     Tokens {
         /// Built-in name, folder in Hugging Face layout, or hub id.
         model: String,
@@ -81,7 +81,7 @@ pub enum ModelsCommand {
 /// Subcommands of `models cache`.
 #[derive(Debug, Subcommand)]
 pub enum CacheCommand {
-    /// Show sizes, entries, limit and place.
+    /// Show sizes, entries, limit and location.
     Show,
     /// Remove everything.
     Clear,
@@ -111,7 +111,7 @@ pub fn models(command: &ModelsCommand, out: &mut dyn Write) -> Result<(), CliErr
     }
 }
 
-/// How a model's failure ends a command: what the network or the machine did is a failure, all else a wrong input.
+/// How a model's failure ends a command: trouble with the network or the machine is a failure, everything else wrong input.
 fn failure(e: ModelError) -> CliError {
     match e {
         ModelError::Cancelled(_) => CliError::Cancelled,
@@ -131,7 +131,7 @@ fn list(out: &mut dyn Write) -> Result<(), CliError> {
     for found in hub::cached(&settings) {
         let id = if found.revision == "main" { found.id } else { format!("{}@{}", found.id, found.revision) };
         let files = Files::Dir(found.dir);
-        // One broken model is no reason to hide the others.
+        // One broken model must not hide the others.
         let family = match files.text("config.json") {
             Ok(Some(text)) => {
                 ConfigFile::parse("config.json", &text).and_then(|c| Ok(c.describe()?.1.family))
@@ -194,7 +194,7 @@ fn show(
         (ModelSource::Vectors(address), Some(file)) => address.vocabulary = Some(file.to_owned()),
         (_, Some(_)) => return Err(CliError::Usage("--vocabulary is for files of word vectors".into())),
     }
-    let model = load(&source, (device, dtype))?;
+    let model = load(&source, device, dtype)?;
     for (key, value) in Inspection::of(name, &model, 0.0).lines() {
         output::line(out, &format!("{key:<20} {}", printable_label(&value)))?;
     }
@@ -205,13 +205,13 @@ fn show(
     card.lines().try_for_each(|line| output::line(out, &format!("  {}", printable_label(line))))
 }
 
-/// Reads a model's address; one that cannot be is a wrong command line.
+/// Reads a model's address; an impossible one is a usage error.
 fn address(name: &str) -> Result<ModelSource, CliError> {
     name.parse().map_err(|e: ModelError| CliError::Usage(e.to_string()))
 }
 
 /// Loads a model; a download shows its progress on stderr.
-fn load(source: &ModelSource, (device, dtype): (&str, &str)) -> Result<Model, CliError> {
+fn load(source: &ModelSource, device: &str, dtype: &str) -> Result<Model, CliError> {
     let kept = (names::device(device)?, names::dtype(dtype)?);
     let mut meter = pull::Meter::default();
     Model::load_with(source, kept, &mut |t| meter.show(t)).map_err(failure)

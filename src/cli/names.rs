@@ -1,4 +1,4 @@
-//! Checks of names and values in a spec against what this program has, with suggestions, before anything runs.
+//! Checks names and values in a spec against what this program has, with suggestions, before anything runs.
 
 use super::error::CliError;
 use crate::lab::Spec;
@@ -7,7 +7,7 @@ use crate::model::families::ConfigFile;
 use crate::model::source::Files;
 use crate::model::{Device, Dtype, ModelError, ModelSource, Tokenizer};
 
-/// Checks a spec and what only the disk can say of it; `origin` names it in errors. Nothing is loaded.
+/// Checks a spec, including what only the disk can tell; `origin` names it in errors. Nothing is loaded.
 ///
 /// # Errors
 /// [`CliError::Usage`] with place, key and suggestion.
@@ -16,8 +16,8 @@ pub fn check(spec: &Spec, origin: &str) -> Result<(), CliError> {
     Ok(spec.common().reach(origin)?)
 }
 
-/// Checks what stands in the folders of a spec's models: configuration, weights by their headers, tokenizer. A model that
-/// has to be fetched first is not asked for.
+/// Checks what is in the folders of a spec's models: configuration, weights by their headers, tokenizer. A model that
+/// would have to be fetched first is not checked.
 ///
 /// # Errors
 /// [`CliError::Usage`] with the file, as for any other use of a broken model.
@@ -50,7 +50,7 @@ fn sound(files: &Files) -> Result<(), ModelError> {
 /// Reads the name of a device.
 ///
 /// # Errors
-/// [`CliError::Usage`] with the names that there are.
+/// [`CliError::Usage`] with the known names.
 pub fn device(name: &str) -> Result<Device, CliError> {
     name.parse().map_err(|e: ModelError| CliError::Usage(e.to_string()))
 }
@@ -58,12 +58,12 @@ pub fn device(name: &str) -> Result<Device, CliError> {
 /// Reads the name of an element type.
 ///
 /// # Errors
-/// [`CliError::Usage`] with the names that there are.
+/// [`CliError::Usage`] with the known names.
 pub fn dtype(name: &str) -> Result<Dtype, CliError> {
     name.parse().map_err(|e: ModelError| CliError::Usage(e.to_string()))
 }
 
-/// Device and element type as they were asked for, as a session's header says them.
+/// Device and element type as requested, in the form of a session's header.
 #[must_use]
 pub fn place(device: &str, dtype: &str) -> String {
     if dtype == "f32" { device.to_owned() } else { format!("{device} {dtype}") }

@@ -1,4 +1,4 @@
-//! Standard output, line by line, with closed pipes told apart from failures; files and places.
+//! Standard output, line by line, distinguishing closed pipes from failures; files and places.
 
 use std::io::Write;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::base::text::printable_label;
 /// Writes a line and flushes it, so that a reader at the other end of a pipe sees it at once.
 ///
 /// # Errors
-/// [`CliError::Closed`] where the reader has gone, [`CliError::Failed`] for any other failure.
+/// [`CliError::Closed`] if the reader is gone, [`CliError::Failed`] for any other failure.
 pub fn line(out: &mut dyn Write, text: &str) -> Result<(), CliError> {
     let done = writeln!(out, "{text}").and_then(|()| out.flush());
     done.map_err(|e| match e.kind() {
@@ -38,12 +38,12 @@ pub fn json_to_file<T: Serialize>(file: &mut dyn Write, path: &Path, value: &T) 
     writeln!(file, "{text}").map_err(|e| CliError::Failed(format!("cannot write {}: {e}", path.display())))
 }
 
-/// Says something on stderr; a stderr that cannot be written is no reason to stop.
+/// Prints a line on stderr; a stderr that cannot be written is no reason to stop.
 pub fn say(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// A path as it is from the root, so that a message can be followed from anywhere.
+/// An absolute path, so that a message can be followed from anywhere.
 pub fn full(path: &Path) -> String {
     printable_label(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string())
 }

@@ -1,4 +1,4 @@
-//! Progress of a headless run on stderr: a bar where a person looks on, plain lines where stderr is a file or a pipe.
+//! Progress of a headless run on stderr: a bar on a terminal, plain lines if stderr is a file or a pipe.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use super::output::say;
 use crate::base::text::printable_label;
 use crate::engine::message::Progress;
 
-/// Plain lines come at most this often within a stage.
+/// Plain lines are printed at most this often within a stage.
 const PLAIN_EVERY: Duration = Duration::from_secs(5);
 /// Positions of the bar, which shows the share of the whole run.
 const STEPS: u64 = 1000;
@@ -30,14 +30,14 @@ pub enum Meter {
 }
 
 impl Meter {
-    /// A bar where stderr is a terminal that can redraw a line, else plain lines.
+    /// A bar if stderr is a terminal that can redraw a line, otherwise plain lines.
     pub fn new(quiet: bool) -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|t| t == "dumb");
         if quiet {
             Meter::Quiet
         } else if std::io::stderr().is_terminal() && !dumb {
             let bar = ProgressBar::new(STEPS);
-            // The template is a constant; the default style stands in should it ever be wrong.
+            // The template is a constant; should it ever be wrong, the default style replaces it.
             let style = ProgressStyle::with_template("{bar:24} {percent:>3} %  {msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             Meter::Bar(bar)
@@ -46,7 +46,7 @@ impl Meter {
         }
     }
 
-    /// Shows how far the run is.
+    /// Shows how far the run has got.
     pub fn show(&mut self, progress: &Progress) {
         let percent = (progress.overall.clamp(0.0, 1.0) * 100.0).floor();
         match self {
@@ -66,7 +66,7 @@ impl Meter {
         }
     }
 
-    /// Says something without tearing the bar.
+    /// Prints a line without breaking the bar.
     pub fn say(&self, text: &str) {
         match self {
             Meter::Bar(bar) => bar.suspend(|| say(text)),
@@ -74,14 +74,14 @@ impl Meter {
         }
     }
 
-    /// Says something that only belongs to the progress.
+    /// Prints a line that belongs only to the progress.
     pub fn tell(&self, text: &str) {
         if !matches!(self, Meter::Quiet) {
             self.say(text);
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn clear(&self) {
         if let Meter::Bar(bar) = self {
             bar.finish_and_clear();

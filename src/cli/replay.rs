@@ -27,7 +27,7 @@ pub struct ReplayArgs {
     /// Seconds of recording per second [default: 1; headless: everything at once].
     #[arg(long, value_parser = speed)]
     pub speed: Option<f64>,
-    /// Print the results in place of showing them in the terminal.
+    /// Print the results instead of showing them in the terminal program.
     #[arg(long)]
     pub headless: bool,
     /// Print findings as JSON lines (implies --headless).
@@ -47,14 +47,14 @@ fn speed(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Opens a session by name or file and says on stderr what could not be read.
+/// Opens a session by name or file and reports on stderr what could not be read.
 ///
 /// # Errors
-/// [`CliError::Usage`] where there is no such session or it is none.
+/// [`CliError::Usage`] if there is no such session, or the file is not a session.
 pub fn open(what: &str) -> Result<Session, CliError> {
     let path = match name::folder() {
         Ok(folder) => name::find(&folder, what)?,
-        // Without a folder of sessions, files still have paths.
+        // Without a folder of sessions, files can still be named by their paths.
         Err(SessionError::NoFolder) => what.into(),
         Err(error) => return Err(error.into()),
     };

@@ -32,28 +32,28 @@ pub struct RunArgs {
     /// Specs to run, one after the other.
     #[arg(required = true, value_name = "SPEC.toml")]
     pub specs: Vec<PathBuf>,
-    /// Write figures (PNG, SVG, CSV), findings.jsonl and the session to this folder (one folder a spec where there are several).
+    /// Write figures (PNG, SVG, CSV), findings.jsonl and the session to this folder (one folder per spec if there are several).
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Replace the results of an earlier run in that folder; one that was stopped or failed replaces none.
+    /// Replace the results of an earlier run in that folder; a run that is stopped or fails replaces nothing.
     #[arg(long, requires = "out")]
     pub force: bool,
     /// Write findings as JSON lines to standard output, and nothing else there.
     #[arg(long)]
     pub json: bool,
-    /// Use this seed in place of the specs' own.
+    /// Use this seed instead of the specs' own.
     #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub seed: Option<u64>,
     /// Where to compute: auto, cpu, cuda, cuda:N or metal.
     #[arg(long, default_value = "auto")]
     pub device: String,
-    /// What numbers models are kept in: f32, or f16 and bf16 (half the memory, no gradients).
+    /// Precision in which models are kept: f32, or f16 and bf16 (half the memory, no gradients).
     #[arg(long, default_value = "f32")]
     pub dtype: String,
     /// Keep the memory of the process below this size, for example 2G: batches shrink, and a run that cannot fit is refused.
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub memory_limit: Option<u64>,
-    /// Print how much memory and time the specs would take, and keep nothing. For this a slice of each kind of work is timed.
+    /// Print how much memory and time the specs would take, and keep nothing. A slice of each kind of work is timed for this.
     #[arg(long)]
     pub forecast: bool,
     /// Name of the recorded session [default: task and time].
@@ -62,7 +62,7 @@ pub struct RunArgs {
     /// Do not record a session.
     #[arg(long)]
     pub no_session: bool,
-    /// Show no progress.
+    /// Do not show progress.
     #[arg(long, short)]
     pub quiet: bool,
 }
@@ -90,7 +90,7 @@ impl RunArgs {
             names::check(&spec, &path.display().to_string())?;
             names::readable(&spec, &path.display().to_string())?;
             let stem = path.file_stem().map_or("spec".into(), |s| s.to_string_lossy().into_owned());
-            // Two files of one name in different folders get folders of their own.
+            // Two files with the same name in different folders get separate folders.
             let taken = tasks.iter().filter(|t| t.stem == stem).count();
             let stem = if taken == 0 { stem } else { format!("{stem}-{}", taken + 1) };
             tasks.push(Task { stem, spec });
@@ -115,7 +115,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
         cache: Cache::user(),
         models: Vec::new(),
         memory_limit,
-        // Nobody goes back to an earlier model of a headless run.
+        // A headless run never goes back to an earlier model.
         most_models: 1,
     };
     if args.forecast {
@@ -125,7 +125,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
     runtime.block_on(execute(&mut engine, args, &tasks, out))
 }
 
-/// Prints what a spec would need, one line a model.
+/// Prints what a spec would need, one line per model.
 fn foresee(args: &RunArgs, task: &Task, options: LocalOptions, out: &mut dyn Write) -> Result<(), CliError> {
     let list = local::forecast(&task.spec, options).map_err(|p| CliError::Failed(p.to_string()))?;
     for forecast in &list {
@@ -146,7 +146,7 @@ fn foresee(args: &RunArgs, task: &Task, options: LocalOptions, out: &mut dyn Wri
 /// Runs all specs on an engine and reports on `out`.
 ///
 /// # Errors
-/// [`CliError::Cancelled`] where the user stopped it, [`CliError::Told`] where a run failed and said so, and the failures of
+/// [`CliError::Cancelled`] if the user stopped it, [`CliError::Told`] if a run failed and reported it, and the failures of
 /// writing results.
 pub async fn execute(
     engine: &mut dyn Engine,
@@ -195,7 +195,7 @@ pub async fn execute(
     if failed { Err(CliError::Told) } else { Ok(()) }
 }
 
-/// The folder of each run. Results that are there already are told of before anything is computed.
+/// The folder of each run. Existing results are reported before anything is computed.
 fn folders(args: &RunArgs, tasks: &[Task]) -> Result<Vec<Option<PathBuf>>, CliError> {
     let folder = |task: &Task| match (&args.out, tasks.len()) {
         (Some(dir), 1) => Some(dir.clone()),
@@ -220,7 +220,7 @@ fn results_in(folder: &Path) -> Option<PathBuf> {
 
 /// Where findings go.
 const FINDINGS: &str = "findings.jsonl";
-/// Where those of a run go that did not come to its end, where there are results already.
+/// Where the findings of an unfinished run go if there are already results.
 const INCOMPLETE: &str = "findings-incomplete.jsonl";
 /// Formats of figures.
 const FIGURES: [&str; 3] = ["png", "svg", "csv"];
@@ -263,8 +263,8 @@ impl Report {
         Ok(Some((Box::new(other), path)))
     }
 
-    /// Puts the findings in place and, after a whole run, draws the figures. What an earlier run left is replaced only by
-    /// a run that came to its end.
+    /// Puts the findings in place and, after a complete run, draws the figures. Only a complete run replaces what an earlier
+    /// one left.
     fn close(self, board: &Board, end: End) -> Result<(), CliError> {
         let (Some(folder), Some(findings)) = (self.folder, self.findings) else { return Ok(()) };
         let incomplete = end != End::Done && folder.join(FINDINGS).symlink_metadata().is_ok();
@@ -314,7 +314,7 @@ fn record(args: &RunArgs, task: &Task, folder: Option<&Path>, info: Option<&Engi
         let header =
             Header::new(&names::place(&args.device, &args.dtype), name::utc(now), Some(task.spec.clone()));
         let mut recorder = Recorder::create(&place, args.session.as_ref().unwrap_or(&default), &header)?;
-        // The engine introduces itself once; every session of several has its word.
+        // The engine introduces itself only once; each of several sessions records that.
         info.map_or(Ok(()), |info| recorder.event(0.0, &Event::Ready(info.clone())))?;
         Ok::<_, crate::session::SessionError>(recorder)
     };

@@ -11,7 +11,7 @@ use super::error::CliError;
 /// Writes the completions of a shell.
 ///
 /// # Errors
-/// [`CliError::Closed`] or [`CliError::Failed`] where they cannot be written.
+/// [`CliError::Closed`] or [`CliError::Failed`] if they cannot be written.
 pub fn completions(shell: Shell, out: &mut dyn Write) -> Result<(), CliError> {
     let mut buffer = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "probity", &mut buffer);

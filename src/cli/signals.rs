@@ -1,20 +1,20 @@
-//! Interrupts from outside: Ctrl-C, and the polite ways in which systems end programs.
+//! Interrupts from outside: Ctrl-C and termination signals.
 
 use tokio::sync::mpsc::{Receiver, channel};
 
 use crate::base::signals;
 
-/// Interrupts as they come. To be called within a runtime; from then on Ctrl-C does not end the process by itself. Which
-/// signal it was decides about the exit code ([`signals::first`]).
+/// Interrupts as they arrive. To be called within a runtime; from then on, Ctrl-C does not end the process by itself. The
+/// signal determines the exit code ([`signals::first`]).
 pub fn interrupts() -> Receiver<()> {
-    // Two are enough: the first cancels, the second leaves.
+    // Two are enough: the first cancels, the second exits.
     let (sender, receiver) = channel(2);
     #[cfg(unix)]
     {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
         let heard = move |signal: i32| {
             signals::note(u8::try_from(signal).unwrap_or(signals::INTERRUPT));
-            // A full queue already holds as many interrupts as count.
+            // A full queue already holds as many interrupts as matter.
             let _ = sender.try_send(());
         };
         // Signals that cannot be caught keep their usual effect.

@@ -14,7 +14,7 @@ pub fn table(board: &Board) -> Vec<String> {
     }
     let mut told = None;
     for notice in &board.notices {
-        // A failed run says so in a finding and at its end.
+        // A failed run reports it in a finding and at its end.
         if told.replace(&notice.problem) == Some(&notice.problem) {
             continue;
         }

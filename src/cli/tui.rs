@@ -35,7 +35,7 @@ pub struct LookArgs {
     /// Leave the mouse to the terminal.
     #[arg(long)]
     pub no_mouse: bool,
-    /// Draw charts with ASCII characters alone.
+    /// Draw charts with ASCII characters only.
     #[arg(long, conflicts_with = "blocks")]
     pub ascii: bool,
     /// Draw charts with half blocks, for fonts without Braille.
@@ -65,7 +65,7 @@ pub struct TuiArgs {
     /// Where to compute: auto, cpu, cuda, cuda:N or metal.
     #[arg(long, default_value = "auto")]
     pub device: String,
-    /// What numbers models are kept in: f32, or f16 and bf16 (half the memory, no gradients).
+    /// Precision in which models are kept: f32, or f16 and bf16 (half the memory, no gradients).
     #[arg(long, default_value = "f32")]
     pub dtype: String,
     /// Keep the memory of the process below this size, for example 2G: batches shrink, and a run that cannot fit is refused.
@@ -94,7 +94,7 @@ impl Default for TuiArgs {
 /// Runs the terminal program on the local engine.
 ///
 /// # Errors
-/// [`CliError::Usage`] for names and specs that cannot be used, [`CliError::Failed`] where the terminal fails.
+/// [`CliError::Usage`] for names and specs that cannot be used, [`CliError::Failed`] if the terminal fails.
 pub fn live(args: &TuiArgs) -> Result<(), CliError> {
     let mut spec = match &args.spec {
         Some(path) => Spec::read(path)?,
@@ -128,7 +128,7 @@ pub fn live(args: &TuiArgs) -> Result<(), CliError> {
 /// Runs the terminal program on a recording.
 ///
 /// # Errors
-/// [`CliError::Failed`] where the terminal fails.
+/// [`CliError::Failed`] if the terminal fails.
 pub fn replay(session: Session, title: &str, speed: f64, args: &LookArgs) -> Result<(), CliError> {
     let mut notices: Vec<Notice> = session
         .losses
@@ -161,7 +161,7 @@ fn open(source: Source, start: Start, notices: Vec<Notice>, mouse: bool) -> Resu
     match terminal::launch(source, options, mouse) {
         Ok(report) if report.reason == ExitReason::User => Ok(()),
         Ok(_) => Err(CliError::Cancelled),
-        // A terminal that has gone cannot be drawn on: the one is the reason, the other what it led to.
+        // A terminal that is gone cannot be drawn on: the former is the cause, the latter its consequence.
         Err(_) if signals::first().is_some() => Err(CliError::Cancelled),
         Err(e) => Err(CliError::Failed(e.to_string())),
     }
@@ -190,7 +190,7 @@ fn notice(what: String, place: &str, hint: &str) -> Notice {
     Notice { level: NoticeLevel::Warning, problem }
 }
 
-/// Begins the session. One that cannot be recorded is worth a notice, not an end.
+/// Begins the session. One that cannot be recorded deserves a notice, not an end.
 fn record(args: &TuiArgs, spec: &Spec, notices: &mut Vec<Notice>) -> Option<Recorder> {
     let now = SystemTime::now();
     let begin = || {
@@ -210,7 +210,7 @@ fn record(args: &TuiArgs, spec: &Spec, notices: &mut Vec<Notice>) -> Option<Reco
     }
 }
 
-/// Sessions that the opening screen lists.
+/// Most sessions that the opening screen lists.
 const MOST_SESSIONS: usize = 100;
 
 /// The recorded sessions, newest first.
@@ -223,11 +223,11 @@ fn problem(error: &SessionError, hint: &str) -> Problem {
     Problem { what: error.to_string(), r#where: "session".into(), hint: hint.into() }
 }
 
-/// Writes a figure as PNG, SVG and CSV into `folder`; files that are there already are in the way, are replaced, or are
-/// left while a free name is taken.
+/// Writes a figure as PNG, SVG and CSV into `folder`; files that already exist are reported, replaced,
+/// or left alone while another name is used.
 fn export(figure: &Figure, folder: &Path, existing: Existing) -> Result<Exported, Problem> {
     const KINDS: [&str; 3] = ["png", "svg", "csv"];
-    // A path that can be found again from anywhere.
+    // An absolute path can be found from anywhere.
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let stem = name::sanitise(&figure.name);
     let files = |stem: &str| KINDS.map(|kind| folder.join(format!("{stem}.{kind}")));

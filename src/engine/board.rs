@@ -1,7 +1,7 @@
 //! The board: what has been measured so far, as a fold over commands and events.
 //!
 //! The live program, the headless run and the replay of a session all build their numbers through this one fold,
-//! so a replay cannot show anything else than the live run showed.
+//! so a replay cannot show anything other than what the live run showed.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ use crate::lab::family::Family;
 use crate::lab::results::{LabResults, replace};
 use crate::lab::{Body, Common, Forecast, LabId, Results, Spec, SummaryFinding, Tagged};
 
-/// Notices kept; older ones are dropped.
+/// Most notices kept; older ones are dropped.
 const MAX_NOTICES: usize = 200;
 
 /// Everything measured in a session. A fold over [`Command`]s sent and [`Event`]s received; no clock, no I/O.
@@ -35,8 +35,6 @@ pub struct Board {
     pub sets: Vec<DataDossier>,
     /// Number of the latest question.
     pub ticket: Ticket,
-    /// Number of the latest question to an experiment.
-    pub asked: Ticket,
     /// The latest run of each lab, in the order in which the labs were first run. A run in one lab leaves the others'
     /// results as they are.
     pub runs: Vec<Run>,
@@ -55,6 +53,8 @@ pub struct Board {
 pub struct Run {
     /// The run.
     pub job: Job,
+    /// Number of the latest question to it; 0 before the first.
+    pub asked: Ticket,
     /// What it has found.
     pub results: Results,
     /// Its end.
@@ -66,9 +66,9 @@ pub struct Run {
 pub struct Dossier {
     /// Its name, as it was asked for.
     pub model: String,
-    /// What loading it told.
+    /// What loading it revealed.
     pub inspection: Option<Inspection>,
-    /// How it compares with the numbers beside its weights.
+    /// How it compares with the reference numbers beside its weights.
     pub check: Option<Vec<CheckRow>>,
     /// Why the latest question has no answer.
     pub problem: Option<Problem>,
@@ -87,9 +87,9 @@ pub struct Job {
     pub spec: Spec,
     /// Hash of the spec.
     pub spec_hash: String,
-    /// How far it is.
+    /// How far it has got.
     pub progress: Option<Progress>,
-    /// What each of its models will need, as far as that is known.
+    /// What each of its models will need, as far as is known.
     #[serde(default)]
     pub forecasts: Vec<Forecast>,
     /// How it ended, once it has.
@@ -131,14 +131,22 @@ impl Board {
             seconds: None,
             held: false,
         };
+        // A run that gives way is over: its own end will count as stale.
+        for run in self.runs.iter_mut().filter(|run| run.job.outcome.is_none()) {
+            run.job.outcome = Some(Outcome::Cancelled);
+        }
         let lab = spec.lab();
-        let run = Run { job, results: Results::new(lab), summary: None };
+        let run = Run { job, asked: 0, results: Results::new(lab), summary: None };
         replace(&mut self.runs, run, |old, _| old.job.spec.lab() == lab);
     }
 
     fn on_question(&mut self, ticket: Ticket, question: &Question) {
         match question {
-            Question::Experiment { .. } => self.asked = ticket,
+            Question::Experiment { generation, .. } => {
+                if let Some(run) = self.runs.iter_mut().find(|r| r.job.generation == *generation) {
+                    run.asked = ticket;
+                }
+            }
             Question::Model { model, what } => self.dossier(model).waiting = Some(*what),
             Question::Data(request) => self.set(&request.set).ask(ticket, request.question),
         }
@@ -162,7 +170,7 @@ impl Board {
 
     /// Takes in an event of a run.
     fn on_run(&mut self, generation: Generation, event: &Event) {
-        // A run that was superseded has nothing more to say, also where its lab shows no newer results.
+        // A superseded run has nothing more to say, even if its lab shows no newer results.
         if self.generation != generation {
             self.stale += 1;
             return;
@@ -173,7 +181,7 @@ impl Board {
             // A recorded run keeps the hash that it was recorded under.
             Event::Started { spec_hash, .. } => run.job.spec_hash = spec_hash.clone(),
             Event::Progress { progress, .. } => run.job.progress = Some(progress.clone()),
-            // The newer one of a model stands for the older.
+            // A model's newer forecast replaces its older one.
             Event::Forecast { forecast, .. } => {
                 run.job.forecasts.retain(|f| f.model != forecast.model);
                 run.job.forecasts.push((**forecast).clone());
@@ -202,7 +210,7 @@ impl Board {
         self.runs.iter().find(|r| r.job.spec.lab() == lab)
     }
 
-    /// What the latest run of a lab has found; empty where it has not run.
+    /// What the latest run of a lab has found; empty if it has not run.
     pub fn results<R: LabResults>(&self) -> &R {
         self.run_of(R::LAB).and_then(|run| R::within(&run.results)).unwrap_or(R::none())
     }
@@ -253,7 +261,7 @@ impl Board {
         &mut self.sets[at]
     }
 
-    /// Takes in an answer. One to a question that was asked anew meanwhile is dropped and counted.
+    /// Takes in an answer. An answer to a question that has since been asked again is dropped and counted.
     fn on_answer(&mut self, ticket: Ticket, answer: &Answer) {
         match answer {
             Answer::Experiment { generation, findings } => {
@@ -290,7 +298,15 @@ impl Board {
             replace(&mut self.models, inspection.info(), |a, b| a.name == b.name);
         }
         let dossier = self.dossier(model);
-        dossier.waiting = None;
+        // If two questions were asked, the later one keeps waiting; a failure answers both.
+        let answered = match answer {
+            ModelAnswer::Inspected(_) => Some(ModelQuestion::Inspect),
+            ModelAnswer::Checked(_) => Some(ModelQuestion::Check),
+            ModelAnswer::Failed(_) => dossier.waiting,
+        };
+        if dossier.waiting == answered {
+            dossier.waiting = None;
+        }
         dossier.problem = None;
         match answer {
             ModelAnswer::Inspected(inspection) => dossier.inspection = Some((**inspection).clone()),
@@ -313,3 +329,6 @@ impl Board {
         self.notices.push_back(notice);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,14 +1,14 @@
-//! A scripted engine for tests: answers each command with the events of a given function.
+//! A scripted engine for tests: a function answers each command with events.
 
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::message::{Command, Event};
 use super::{EVENT_QUEUE, Engine, EngineGone};
 
-/// How a fake answers a command.
+/// How a fake answers commands.
 pub type Script = Box<dyn FnMut(&Command) -> Vec<Event> + Send>;
 
-/// An engine without models: each command is answered at once by the script.
+/// An engine without models: the script answers each command at once.
 pub struct FakeEngine {
     script: Script,
     sender: Option<Sender<Event>>,
@@ -40,5 +40,47 @@ impl Engine for FakeEngine {
 
     fn take_events(&mut self) -> Option<Receiver<Event>> {
         self.events.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::message::EngineInfo;
+
+    fn ready() -> Event {
+        Event::Ready(EngineInfo { version: "1".into(), device: "cpu".into() })
+    }
+
+    #[test]
+    fn a_command_is_answered_at_once_and_remembered() {
+        let script: Script = Box::new(|command| match command {
+            Command::ListModels => vec![ready(), Event::Models { models: Vec::new() }],
+            _ => Vec::new(),
+        });
+        let mut engine = FakeEngine::new(script);
+        let mut events = engine.take_events().unwrap();
+        assert!(engine.take_events().is_none(), "there is one end of the channel");
+        engine.send(Command::ListModels).unwrap();
+        engine.send(Command::Pause { hold: true }).unwrap();
+        assert_eq!(events.try_recv(), Ok(ready()));
+        assert_eq!(events.try_recv(), Ok(Event::Models { models: Vec::new() }));
+        assert!(events.try_recv().is_err());
+        assert_eq!(engine.commands, [Command::ListModels, Command::Pause { hold: true }]);
+    }
+
+    #[test]
+    fn after_the_end_it_takes_no_commands_and_its_events_end() {
+        let mut engine = FakeEngine::new(Box::new(|_| Vec::new()));
+        let mut events = engine.take_events().unwrap();
+        engine.send(Command::Shutdown).unwrap();
+        assert!(engine.send(Command::ListModels).is_err());
+        assert_eq!(events.blocking_recv(), None);
+    }
+
+    #[test]
+    fn a_front_end_that_listens_to_nothing_makes_it_give_up_rather_than_wait() {
+        let mut engine = FakeEngine::new(Box::new(|_| vec![ready(); EVENT_QUEUE + 1]));
+        assert!(engine.send(Command::ListModels).is_err());
     }
 }

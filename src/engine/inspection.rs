@@ -8,7 +8,7 @@ use crate::model::check::{Row, Verdict};
 use crate::model::hook::HookPoint;
 use crate::model::{Arch, Model};
 
-/// Text that shows how a tokenizer splits: common words, a rare one, digits, and a mask where there is one.
+/// Text that shows how a tokenizer splits common words, a rare word and digits.
 const SAMPLE: &str = "The keys to the cabinet are unquestionably old, 1897";
 
 /// A loaded model, described.
@@ -26,24 +26,24 @@ pub struct Inspection {
     pub parameters: u64,
     /// SHA-256 over weights, configuration and tokenizer.
     pub hash: String,
-    /// What computes.
+    /// The device that computes.
     pub device: String,
-    /// Seconds that loading took; 0 where the model was in memory already.
+    /// Seconds that loading took; 0 if the model was already in memory.
     pub seconds: f64,
-    /// Further lines: what, and how it is.
+    /// Further facts, as keys and values.
     pub facts: Vec<(String, String)>,
     /// Tokens of a sample sentence, as the vocabulary spells them; empty without a tokenizer.
     pub sample: Vec<String>,
 }
 
-/// One quantity of a model beside what another implementation computed.
+/// One quantity of a model, compared with what another implementation computed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CheckRow {
     /// What was compared, for example `logits`.
     pub quantity: String,
     /// Numbers compared.
     pub n: u64,
-    /// Largest absolute deviation; none where nothing could be compared.
+    /// Largest absolute deviation; none if nothing could be compared.
     pub deviation: Option<f64>,
     /// Largest deviation that passes.
     pub tolerance: Option<f64>,
@@ -58,7 +58,7 @@ impl CheckRow {
         Self {
             quantity: row.quantity.clone(),
             n: row.values as u64,
-            // Where shapes or heads differ the deviation has no number.
+            // If shapes or heads differ, the deviation is not a number.
             deviation: Some(row.deviation).filter(|d| compared && d.is_finite()),
             tolerance: Some(row.tolerance).filter(|_| compared),
             verdict: match row.verdict {
@@ -108,7 +108,7 @@ impl Inspection {
         }
     }
 
-    /// Everything as lines: what, and how it is.
+    /// Everything, as keys and values.
     pub fn lines(&self) -> Vec<(String, String)> {
         let mut lines: Vec<(String, String)> = vec![
             ("name".into(), self.model.clone()),
@@ -258,5 +258,65 @@ mod tests {
             inspection.sample
         );
         assert!(lines.iter().all(|l| l.0 != "loaded in"), "nothing was loaded in no time");
+    }
+
+    fn described(name: &str) -> Vec<(String, String)> {
+        let model = Model::load(&name.parse().unwrap(), Device::Cpu).unwrap();
+        Inspection::of(name, &model, 0.5).lines()
+    }
+
+    fn line<'a>(lines: &'a [(String, String)], key: &str) -> Option<&'a str> {
+        lines.iter().find(|l| l.0 == key).map(|l| l.1.as_str())
+    }
+
+    #[test]
+    fn each_architecture_is_described_by_what_it_has() {
+        let gpt = described("gpt2-tiny");
+        assert!(line(&gpt, "language model head").unwrap().starts_with("causal LM"));
+        assert!(line(&gpt, "tokenizer").unwrap().contains("no mask token"));
+        assert!(line(&gpt, "norm").unwrap().contains("before each sublayer"));
+        assert_eq!(line(&gpt, "loaded in"), Some("0.50 s"));
+        assert!(line(&gpt, "decoder").is_none());
+        let bart = described("bart-tiny");
+        assert!(line(&bart, "decoder").unwrap().contains("cross attention"));
+        assert!(line(&bart, "language model head").unwrap().starts_with("decoder LM"));
+        let folder = tempfile::tempdir().unwrap();
+        let vectors = folder.path().join("vectors.txt");
+        std::fs::write(&vectors, "the 0.1 0.2\nkeys 0.3 0.4\n").unwrap();
+        let table = described(&format!("glove:{}", vectors.display()));
+        assert!(line(&table, "network").unwrap().starts_with("word vectors"), "{table:?}");
+        assert!(line(&table, "heads").is_none() && line(&table, "norm").is_none(), "it has none: {table:?}");
+    }
+
+    #[test]
+    fn the_line_in_the_list_is_that_of_the_description() {
+        let model = Model::load(&"bert-tiny".parse().unwrap(), Device::Cpu).unwrap();
+        let inspection = Inspection::of("by another name", &model, 0.0);
+        let info = inspection.info();
+        assert_eq!((info.name.as_str(), info.family.as_str()), ("by another name", "bert"));
+        assert_eq!((info.layers, info.hidden), (inspection.layers, inspection.hidden));
+        assert_eq!(info.parameters, inspection.parameters);
+        assert!(info.parameters > 0 && inspection.hash.len() == 64, "{}", inspection.hash);
+    }
+
+    #[test]
+    fn a_row_says_what_was_compared_and_only_a_deviation_speaks_against_the_model() {
+        let row = |verdict, deviation| Row {
+            quantity: "logits".into(),
+            values: 12,
+            deviation,
+            tolerance: 1e-4,
+            verdict,
+            note: "the folder has none".into(),
+        };
+        let pass = CheckRow::of(&row(Verdict::Pass, 1e-6));
+        assert_eq!((pass.n, pass.deviation, pass.tolerance), (12, Some(1e-6), Some(1e-4)));
+        assert!(pass.verdict == "pass" && !pass.failed());
+        let off = CheckRow::of(&row(Verdict::Deviates, f64::INFINITY));
+        assert_eq!(off.deviation, None, "where shapes differ there is no number");
+        assert!(off.failed());
+        let none = CheckRow::of(&row(Verdict::NotChecked, 0.0));
+        assert_eq!((none.deviation, none.tolerance), (None, None));
+        assert!(none.verdict == "the folder has none" && !none.failed());
     }
 }

@@ -19,7 +19,7 @@ pub type Ticket = u64;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case")]
 pub enum Command {
-    /// Name the models that can be picked.
+    /// List the models that can be picked.
     ListModels,
     /// Run an experiment; a run in progress is cancelled.
     Run {
@@ -37,9 +37,9 @@ pub enum Command {
         /// What is asked.
         question: Question,
     },
-    /// Stop everything that was asked about this.
+    /// Stop answering everything that was asked about a topic.
     Withdraw {
-        /// About what.
+        /// The topic.
         topic: Topic,
     },
     /// Stop a run.
@@ -47,9 +47,9 @@ pub enum Command {
         /// Number of the run.
         job: JobId,
     },
-    /// Hold or go on with the current run.
+    /// Pause or resume the current run.
     Pause {
-        /// True holds.
+        /// Whether to pause.
         hold: bool,
     },
     /// End the engine.
@@ -57,11 +57,11 @@ pub enum Command {
 }
 
 /// What can be asked. Questions to an experiment supersede each other: only the latest is answered. Those about models wait
-/// their turn; those about data are answered beside a run, not after it.
+/// their turn; those about data are answered alongside a run, not after it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "about", rename_all = "snake_case")]
 pub enum Question {
-    /// Something of the experiment that runs or ran last.
+    /// Something about the experiment that is running or ran last.
     Experiment {
         /// Generation of the experiment.
         generation: Generation,
@@ -75,7 +75,7 @@ pub enum Question {
         /// What is asked.
         what: ModelQuestion,
     },
-    /// What a data set holds or what is unfit in it.
+    /// What a data set contains, or which of its rows are unfit.
     Data(DataRequest),
 }
 
@@ -97,7 +97,7 @@ pub enum Topic {
 pub enum ModelQuestion {
     /// What is it?
     Inspect,
-    /// Does it compute what another implementation left beside its weights?
+    /// Does it compute the reference numbers beside its weights?
     Check,
 }
 
@@ -129,9 +129,9 @@ pub enum Answer {
 pub enum ModelAnswer {
     /// To [`ModelQuestion::Inspect`].
     Inspected(Box<Inspection>),
-    /// To [`ModelQuestion::Check`]: one row a quantity.
+    /// To [`ModelQuestion::Check`]: one row per quantity.
     Checked(Vec<CheckRow>),
-    /// There is none: what failed and what to do.
+    /// There is no answer: what failed and what to do.
     Failed(Problem),
 }
 
@@ -143,7 +143,7 @@ pub enum Event {
     Ready(EngineInfo),
     /// The models that can be picked.
     Models {
-        /// One entry a model.
+        /// One entry per model.
         models: Vec<ModelInfo>,
     },
     /// A run has begun.
@@ -155,14 +155,14 @@ pub enum Event {
         /// Hash of its spec.
         spec_hash: String,
     },
-    /// How far the current stage is.
+    /// How far the current stage has got.
     Progress {
         /// Generation of the run.
         generation: Generation,
         /// Stage and counts.
         progress: Progress,
     },
-    /// What a run will need; sent before the long work begins, and again when the run's own first estimates are there.
+    /// What a run will need; sent before the long work begins, and again once the run has its own first estimates.
     Forecast {
         /// Generation of the run.
         generation: Generation,
@@ -187,21 +187,21 @@ pub enum Event {
         /// Wall seconds.
         seconds: f64,
     },
-    /// How far the answer to a question is.
+    /// How far the answer to a question has got.
     AnswerProgress {
         /// Number of the question.
         ticket: Ticket,
         /// Stage and counts.
         progress: Progress,
     },
-    /// The answer to a question. A first one from few examples may be followed by one from all.
+    /// The answer to a question. A first one from few examples may be followed by one from all of them.
     Answer {
         /// Number of the question.
         ticket: Ticket,
         /// What was found.
         answer: Answer,
     },
-    /// Something worth saying that is no result.
+    /// Something worth reporting that is not a result.
     Notice(Notice),
 }
 
@@ -232,20 +232,20 @@ pub struct ModelInfo {
     pub parameters: u64,
 }
 
-/// How far a stage is.
+/// How far a stage has got.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
     /// What is being done, for example `oracle subject_number`.
     pub stage: String,
     /// Units done.
     pub done: u64,
-    /// Units in all.
+    /// Units in total.
     pub total: u64,
     /// Name of the unit, for example `ex`.
     pub unit: String,
-    /// Units a second, smoothed; 0 while unknown.
+    /// Units per second, smoothed; 0 while unknown.
     pub rate: f64,
-    /// Share of the whole run that is done, 0 to 1.
+    /// Share of the whole run that is done, from 0 to 1.
     pub overall: f64,
     /// Seconds since the run began.
     pub elapsed: f64,

@@ -15,7 +15,7 @@ use tokio::sync::mpsc::Receiver;
 
 use message::{Command, Event};
 
-/// Events that wait between engine and front end. Progress is dropped when the queue is full, results never.
+/// Capacity of the queue between engine and front end. When it is full, progress is dropped, but never results.
 pub const EVENT_QUEUE: usize = 256;
 
 /// The engine has ended and takes no more commands.
@@ -28,9 +28,9 @@ pub trait Engine: Send {
     /// Sends a command; never blocks.
     ///
     /// # Errors
-    /// [`EngineGone`] where the engine has ended.
+    /// [`EngineGone`] if the engine has ended.
     fn send(&mut self, command: Command) -> Result<(), EngineGone>;
 
-    /// The events' end of the channel; taken once by the front end's loop.
+    /// The receiving end of the events; taken once, by the front end's loop.
     fn take_events(&mut self) -> Option<Receiver<Event>>;
 }

@@ -1,4 +1,4 @@
-//! Axes: how data values become positions, and where the ticks stand. One fitter serves the terminal and paper.
+//! Axes: how data values become positions, and where the ticks go. One fitter serves the terminal and paper.
 
 use super::{Figure, Layer};
 use crate::base::text::printable_label;
@@ -12,7 +12,7 @@ pub struct Axis {
     pub scale: Scale,
     /// Range in data units; none fits the data.
     pub range: Option<(f64, f64)>,
-    /// Names of the categories of [`Scale::Categories`]; the k-th stands at the value k, from 0.
+    /// Names of the categories of [`Scale::Categories`]; the k-th is at the value k, from 0.
     pub categories: Vec<String>,
     /// Whether it runs from its largest value to its smallest.
     pub reversed: bool,
@@ -34,7 +34,7 @@ impl Axis {
         Self { label: label.into(), scale: Scale::Doubling, ..Self::default() }
     }
 
-    /// An axis of categories. On a vertical axis the first stands on top.
+    /// An axis of categories. On a vertical axis, the first is on top.
     pub fn of(label: impl Into<String>, categories: impl IntoIterator<Item = String>) -> Self {
         let categories = categories.into_iter().collect();
         Self { label: label.into(), scale: Scale::Categories, categories, ..Self::default() }
@@ -59,7 +59,7 @@ pub enum Scale {
     /// Proportional.
     #[default]
     Linear,
-    /// Logarithmic; values of zero stand at the left edge with a gap.
+    /// Logarithmic; values of zero are at the left edge, before a gap.
     Log,
     /// Logarithmic, with a tick at each doubling.
     Doubling,
@@ -75,9 +75,9 @@ impl Scale {
 
 /// Share of a logarithmic axis that is set aside, at its beginning, for values of zero.
 const ZERO_STUB: f64 = 0.07;
-/// Steps between labels that are aimed at, at most.
+/// Most steps between labels to aim for.
 const STEPS: f64 = 6.0;
-/// Most ticks of any axis but one of categories.
+/// Most ticks of any axis without categories.
 const MOST: usize = 100;
 
 /// An axis fitted to its data: maps values to 0..1.
@@ -86,7 +86,7 @@ pub struct Fitted {
     scale: Scale,
     lo: f64,
     hi: f64,
-    /// Whether zero has a place of its own at the beginning of a logarithmic axis.
+    /// Whether zero has its own place at the beginning of a logarithmic axis.
     zero: bool,
     flipped: bool,
     categories: Vec<String>,
@@ -110,7 +110,7 @@ pub struct Room<'a> {
     pub gap: f64,
     /// Whether every character counts: `.2` for `0.2`, `20k` for `20,000`.
     pub terse: bool,
-    /// What a label takes along the axis.
+    /// The space that a label takes along the axis.
     pub measure: &'a dyn Fn(&str) -> f64,
 }
 
@@ -125,8 +125,8 @@ impl Fitted {
         Self::new(&figure.y, figure.layers.iter().flat_map(|l| extent(l).1), true)
     }
 
-    /// Fits an axis to the values that will be drawn on it; its own range wins where it has one. Without any usable value
-    /// the axis runs from 0 to 1 (.01 to 1 if logarithmic).
+    /// Fits an axis to the values that will be drawn on it; its own range, if it has one, takes precedence. Without
+    /// any usable value, the axis runs from 0 to 1 (.01 to 1 if logarithmic).
     pub fn new(axis: &Axis, values: impl IntoIterator<Item = f64>, upright: bool) -> Self {
         let (scale, log) = (axis.scale, axis.scale.is_log());
         let categories: Vec<String> = axis.categories.iter().map(|c| printable_label(c)).collect();
@@ -181,7 +181,7 @@ impl Fitted {
         if self.zero { ZERO_STUB } else { 0.0 }
     }
 
-    /// Whether a value lies on the axis, and not beyond its ends.
+    /// Whether a value is on the axis, not beyond its ends.
     pub fn shows(&self, value: f64) -> bool {
         let (lo, hi) = (self.lo - self.lo.abs() * 1e-9, self.hi + self.hi.abs() * 1e-9);
         (lo..=hi).contains(&value) || (self.zero && value == 0.0)
@@ -206,7 +206,7 @@ impl Fitted {
         !self.scale.is_log() || (a > 0.0) == (b > 0.0)
     }
 
-    /// Position of the gap between zero and the logarithmic axis, where there is one.
+    /// Position of the gap between zero and the logarithmic axis, if there is one.
     pub fn gap(&self) -> Option<f64> {
         self.zero.then(|| self.turned(ZERO_STUB * 2.0 / 3.0))
     }
@@ -230,7 +230,7 @@ impl Fitted {
             }
             last = ticks;
         }
-        // Not even the coarsest finds room: its first label alone, the rest as bare ticks.
+        // Not even the coarsest fits: its first label alone, the rest as bare ticks.
         last.truncate(MOST);
         for tick in last.iter_mut().skip_while(|t| t.label.is_empty()).skip(1) {
             tick.label.clear();
@@ -271,7 +271,7 @@ impl Fitted {
     }
 }
 
-/// Whether no labels touch each other.
+/// Whether no two labels touch.
 fn fits(ticks: &[Tick], room: &Room<'_>) -> bool {
     let mut labelled: Vec<(f64, f64)> = ticks
         .iter()

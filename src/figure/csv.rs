@@ -21,7 +21,7 @@ const CURVE: [&str; 6] = ["series", "x", "y", "lo", "hi", "n"];
 type Row = BTreeMap<&'static str, String>;
 
 /// The figure's points as CSV: comment lines `# key: value`, then one table. Numbers are written so that they read back exactly;
-/// fields that a point does not have are empty. Rules and guides are no data and are left out, as are points that the axes
+/// fields that a point does not have are empty. Rules and guides are not data and are left out, as are points that the axes
 /// cannot show.
 pub fn to_csv(figure: &Figure) -> String {
     let mut out = String::new();

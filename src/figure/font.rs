@@ -1,7 +1,7 @@
 //! The embedded fonts: what a text measures, and the outlines of its letters. No font of the system is ever read.
 //!
 //! Letters come from Ubuntu Light; what it lacks (arrows, blocks, box drawing) from Hack. A character that neither has, such as
-//! Chinese, is drawn as a box with its code point in hexadecimal: visible, and never taken for another.
+//! Chinese, is drawn as a box with its code point in hexadecimal: visible, and never mistaken for another.
 
 use std::sync::OnceLock;
 
@@ -73,7 +73,7 @@ pub fn cut(text: &str, size: f64, room: f64) -> String {
     out
 }
 
-/// What draws letters. Positions are in the unit of `size`, y downwards.
+/// Something that draws letters. Positions are in the unit of `size`, y downwards.
 pub trait Pen {
     /// Fills what was outlined since the last call; even-odd where `hollow`.
     fn fill(&mut self, hollow: bool);

@@ -1,4 +1,4 @@
-//! What a figure can be made of: one type a kind of layer, in data units.
+//! What a figure can be made of: one type per kind of layer, in data units.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ pub enum Layer {
     Graph(Graph),
     /// A straight rule across the figure, for example the slider's marker.
     Rule(Rule),
-    /// A thin line that helps reading. It is no data: no legend, no CSV.
+    /// A thin line that helps to read the figure. It is not data: no legend, no CSV.
     Guide(Guide),
 }
 
@@ -125,7 +125,7 @@ pub struct Spot {
     pub n: Count,
 }
 
-/// Bars. Several layers of bars in one figure stand side by side at each category or bin.
+/// Bars. Several layers of bars in one figure are drawn side by side at each category or bin.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bars {
     /// Name in the legend.
@@ -139,9 +139,9 @@ pub struct Bars {
 /// A bar, from zero to its value.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Bar {
-    /// Left edge of the room it stands in.
+    /// Left edge of its span.
     pub from: f64,
-    /// Right edge of that room.
+    /// Right edge of its span.
     pub to: f64,
     /// Height.
     pub y: f64,
@@ -166,7 +166,7 @@ impl Bar {
     }
 }
 
-/// Ranges over categories. Several layers of ranges stand side by side at each category.
+/// Ranges over categories. Several layers of ranges are drawn side by side at each category.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ranges {
     /// Name in the legend.
@@ -206,7 +206,7 @@ pub struct RankLine {
     pub label: String,
     /// Its look.
     pub role: Role,
-    /// Its rank in each category, 1 the best; halves for ties; none where it has no rank.
+    /// Its rank in each category, 1 the best; halves for ties; none if it has no rank.
     pub ranks: Vec<Option<f64>>,
 }
 
@@ -219,7 +219,7 @@ pub struct Cells {
     pub shades: Shades,
     /// Value of the first and of the last colour.
     pub range: (f64, f64),
-    /// Whether the values are printed in the cells, where they find room.
+    /// Whether the values are printed in the cells, if they fit.
     pub numbers: bool,
     /// Rows of cells, as many as the vertical axis has categories.
     pub rows: Vec<Vec<Cell>>,
@@ -230,14 +230,14 @@ pub struct Cells {
 pub enum Shades {
     /// Pale to dark, for values from low to high.
     Rising,
-    /// Blue over pale to orange, for signed values; the range should have zero in its middle.
+    /// Blue through pale to orange, for signed values; the middle of the range should be zero.
     Diverging,
 }
 
 /// A cell.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cell {
-    /// Its value; none (or no finite number) is drawn as missing, hatched on blank.
+    /// Its value; none (or a value that is not finite) is drawn as missing, hatched on blank.
     pub value: Option<f64>,
     /// Whether the value deserves doubt: hatched over its colour.
     pub doubtful: bool,
@@ -249,15 +249,15 @@ impl From<f64> for Cell {
     }
 }
 
-/// Sentences whose tokens carry signed scores. Strips stand under each other, aligned token to token.
+/// Sentences whose tokens carry signed scores. Strips are stacked, aligned token to token.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Tokens {
     /// The sentences.
     pub strips: Vec<Strip>,
-    /// Pairs of tokens (place in a strip at an even position, place in one at an odd position) that stand under each
-    /// other, as original and perturbed input. None: token under token.
+    /// Pairs of tokens (place in a strip at an even position, place in one at an odd position) that are
+    /// aligned, as original and perturbed input. None: token under token.
     pub pairs: Vec<(usize, usize)>,
-    /// Score of the fullest colour, either sign; none takes the largest score drawn.
+    /// Score of the fullest colour, either sign; none means the largest score drawn.
     pub bound: Option<f64>,
     /// What the scores are, beside the colour scale.
     pub label: String,
@@ -344,7 +344,7 @@ pub struct Node {
     pub label: String,
     /// Column and row on a grid of the lab's choice, from the upper left; the drawing is scaled to the room.
     pub at: (f64, f64),
-    /// Whether it lies on the highlighted path.
+    /// Whether it is on the highlighted path.
     pub lit: bool,
 }
 
@@ -357,7 +357,7 @@ pub struct Edge {
     pub to: usize,
     /// Text at its middle; empty for none.
     pub label: String,
-    /// Whether it lies on the highlighted path.
+    /// Whether it is on the highlighted path.
     pub lit: bool,
 }
 
@@ -366,20 +366,20 @@ pub struct Edge {
 pub struct Rule {
     /// Value of the axis that it crosses.
     pub at: f64,
-    /// Whether it stands upright, at an x value; otherwise it lies at a y value.
+    /// Whether it is vertical, at an x value, rather than horizontal, at a y value.
     pub upright: bool,
     /// Label beside it.
     pub label: String,
 }
 
-/// A thin line that helps reading, for example of equal reliability.
+/// A thin line that helps to read the figure, for example of equal reliability.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Guide {
     /// Points.
     pub points: Vec<(f64, f64)>,
     /// Label at its last point.
     pub label: String,
-    /// Ticks on the line: a place and what stands there, for example the required n.
+    /// Ticks on the line: a position and its label, for example the required n.
     pub ticks: Vec<(f64, f64, String)>,
 }
 

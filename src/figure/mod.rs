@@ -1,4 +1,4 @@
-//! Figures without a renderer: what is drawn, in data units, with its provenance. Terminal, PNG, SVG and CSV read the same.
+//! Figures without a renderer: what is drawn, in data units, with its provenance. Terminal, PNG, SVG and CSV all read it.
 //!
 //! A lab builds a [`Figure`] from [`layers`]; its series carry a [`role::Role`] that each renderer turns into a colour, a dash
 //! and a marker. [`export`] writes a figure to a file; the terminal draws the same figure as a widget.
@@ -36,7 +36,7 @@ pub struct Figure {
     pub name: String,
     /// Title above the figure.
     pub title: String,
-    /// Horizontal axis; not drawn where the layers need none (tokens, a graph).
+    /// Horizontal axis; not drawn if the layers need none (tokens, a graph).
     pub x: Axis,
     /// Vertical axis.
     pub y: Axis,
@@ -81,7 +81,7 @@ pub enum FigureError {
 /// A figure as the bytes of a file with the given extension (`png`, `svg`, `csv`); none for other extensions.
 ///
 /// # Errors
-/// [`FigureError::Draw`] where the renderer fails.
+/// [`FigureError::Draw`] if the renderer fails.
 pub fn render(figure: &Figure, extension: &str) -> Result<Option<Vec<u8>>, FigureError> {
     Ok(Some(match extension.to_ascii_lowercase().as_str() {
         "png" => png::to_png(figure)?,
@@ -91,12 +91,12 @@ pub fn render(figure: &Figure, extension: &str) -> Result<Option<Vec<u8>>, Figur
     }))
 }
 
-/// Writes a figure to `path`, in the format that its extension names, and gives the full path of the file. The file appears
-/// whole or not at all: it is written beside and then moved. What stands there already is replaced only by `force`.
+/// Writes a figure to `path`, in the format that its extension names, and returns the full path of the file. The file appears
+/// whole or not at all: it is written under a temporary name and then moved. What already exists is replaced only with `force`.
 ///
 /// # Errors
-/// [`FigureError::Extension`] for other extensions than `.png`, `.svg` and `.csv`, [`FigureError::File`] where a file stands
-/// in the way or cannot be written.
+/// [`FigureError::Extension`] for other extensions than `.png`, `.svg` and `.csv`, [`FigureError::File`] if a file is in
+/// the way or cannot be written.
 pub fn export(figure: &Figure, path: &Path, force: bool) -> Result<PathBuf, FigureError> {
     let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
     let known = ["png", "svg", "csv"].iter().any(|e| extension.eq_ignore_ascii_case(e));
@@ -104,7 +104,7 @@ pub fn export(figure: &Figure, path: &Path, force: bool) -> Result<PathBuf, Figu
         return Err(FigureError::Extension { path: path.to_owned() });
     }
     let fail = |source| FileError::Write { path: path.to_owned(), source };
-    // Asked for before drawing, which takes a moment.
+    // Checked before drawing, which takes a moment.
     let mut whole = Whole::new(path, force)?;
     let bytes = render(figure, extension)?.unwrap_or_default();
     whole.file().write_all(&bytes).map_err(fail)?;

@@ -20,7 +20,7 @@ const WEIGHT: f64 = 0.022;
 /// The figure as a PNG file. The same figure gives the same bytes.
 ///
 /// # Errors
-/// [`FigureError::Draw`] where the picture cannot be made.
+/// [`FigureError::Draw`] if the picture cannot be made.
 pub fn to_png(figure: &Figure) -> Result<Vec<u8>, FigureError> {
     let scene = paper::lay_out(figure);
     let pixels = |length: f64| (length * f64::from(RESOLUTION)).round() as u32;

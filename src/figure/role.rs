@@ -1,5 +1,5 @@
-//! What a series looks like, said without a colour: renderers turn a role into a colour of their palette or theme, a dash and
-//! a marker. Which role means what is the lab's business.
+//! What a series looks like, without naming a colour: renderers turn a role into a colour of their palette or theme, a dash
+//! and a marker. Which role means what is the lab's business.
 
 /// The look of a series. A lab gives the same thing the same role in all of its figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -70,7 +70,7 @@ impl Role {
 /// How much a series stands out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Emphasis {
-    /// As the others.
+    /// Like the others.
     #[default]
     Normal,
     /// Heavier: the one that the figure is about.

@@ -12,14 +12,14 @@ pub struct Room {
 }
 
 impl Room {
-    /// Whether a place lies inside the box, or as near as `air`.
+    /// Whether a position is inside the box, or as near as `air`.
     fn holds(&self, p: At, air: f64) -> bool {
         (p.0 - self.at.0).abs() < self.half.0 + air && (p.1 - self.at.1).abs() < self.half.1 + air
     }
 }
 
 /// Places along the arrow, between the two boxes. It is bent where a straight one would come within `air` of another box;
-/// empty where the boxes touch.
+/// empty if the boxes touch.
 pub fn course(from: &Room, to: &Room, others: &[Room], air: f64) -> Vec<At> {
     const STEPS: u32 = 80;
     let (a, b) = (from.at, to.at);

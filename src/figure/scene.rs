@@ -45,7 +45,7 @@ pub enum Item {
     Text {
         /// The text, fit to print.
         text: String,
-        /// Where its anchor stands on the baseline.
+        /// The position of its anchor on the baseline.
         at: At,
         /// How it looks.
         kind: Type,
@@ -81,7 +81,7 @@ impl Pen {
     }
 }
 
-/// Which part of a text stands at its position.
+/// Which part of a text is at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
     /// Its beginning (left, or top).
@@ -92,7 +92,7 @@ pub enum Side {
     End,
 }
 
-/// How text looks and stands.
+/// How text looks and is anchored.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Type {
     /// Size of an em.

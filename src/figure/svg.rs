@@ -12,7 +12,7 @@ use crate::figure::role::Dash;
 /// that the embedded font has, so that no label grows into another.
 ///
 /// # Errors
-/// [`FigureError::Draw`] where the figure cannot be written.
+/// [`FigureError::Draw`] if the figure cannot be written.
 pub fn to_svg(figure: &Figure) -> Result<String, FigureError> {
     let scene = paper::lay_out(figure);
     let mut out = String::new();

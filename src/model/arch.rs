@@ -39,7 +39,7 @@ pub struct Arch {
     pub max_positions: usize,
     /// What happens before the first block.
     pub embedding: Embedding,
-    /// How a token learns where it stands.
+    /// How a token learns its position.
     pub positions: Positions,
     /// Normalisation in the blocks, of the embeddings and at the end.
     pub norm: Norm,
@@ -150,7 +150,7 @@ pub enum Place {
 /// Self-attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attention {
-    /// Tokens see only themselves and what stands before them.
+    /// Tokens see only themselves and those before them.
     pub causal: bool,
     /// Query, key and value have biases.
     pub qkv_bias: bool,
@@ -215,7 +215,7 @@ pub struct Decoder {
     pub heads: usize,
     /// Feed-forward width.
     pub intermediate: usize,
-    /// What it reads at first; its input is the encoder's, shifted right behind this token, unless given.
+    /// What it reads at first; its input is the encoder's, shifted right after this token, unless given.
     pub start_token: u32,
 }
 
@@ -359,7 +359,7 @@ impl Arch {
         self.layers + self.decoder.map_or(0, |d| d.layers)
     }
 
-    /// The output of block `layer`, counted from 1 to [`Self::depth`]: behind an encoder's last block comes the decoder's first.
+    /// The output of block `layer`, counted from 1 to [`Self::depth`]: the decoder's first block follows the encoder's last.
     pub fn after_block(&self, layer: usize) -> HookPoint {
         match layer.checked_sub(self.layers + 1) {
             Some(l) if self.decoder.is_some() => HookPoint::DecoderPost(l),

@@ -90,7 +90,7 @@ impl Batch {
         self.decoder.as_deref().unwrap_or(self)
     }
 
-    /// What the decoder reads: its own rows, or these shifted right behind `start`.
+    /// What the decoder reads: its own rows, or these shifted right after `start`.
     pub fn decoder_input(&self, start: u32) -> Batch {
         if let Some(own) = &self.decoder {
             return (**own).clone();

@@ -1,4 +1,4 @@
-//! Sentences of like length together: how long lists are cut into batches.
+//! Sentences of similar length together: how long lists are divided into batches.
 
 /// Tokens (padding included) that one forward pass holds unless a limit says otherwise.
 pub const TOKENS_PER_BATCH: usize = 4096;

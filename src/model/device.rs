@@ -23,7 +23,7 @@ pub enum Device {
 }
 
 impl Device {
-    /// What [`Device::Auto`] stands for in this build on this machine; any other choice stays.
+    /// What [`Device::Auto`] means in this build on this machine; any other choice is returned as it is.
     #[must_use]
     pub fn resolve(self) -> Device {
         match self {

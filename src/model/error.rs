@@ -14,7 +14,7 @@ pub enum ModelError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's reason.
         source: std::io::Error,
     },
     /// A folder, a hub snapshot or a built-in lacks a file.

@@ -38,13 +38,13 @@ pub enum HookPoint {
     CrossPattern(usize),
     /// `decoder.{l}.hook_resid_post`: its output, `[B,T',D]`.
     DecoderPost(usize),
-    /// `ln_final.hook_normalized`: after the final norm, `[B,T,D]`; only where there is one. Hugging Face's last
+    /// `ln_final.hook_normalized`: after the final norm, `[B,T,D]`; only if there is one. Hugging Face's last
     /// hidden state of GPT-2, GPT-NeoX, Llama and Qwen2.
     FinalNorm,
 }
 
 impl HookPoint {
-    /// The block the point lies in.
+    /// The block that contains the point.
     pub fn layer(self) -> Option<usize> {
         use HookPoint::*;
         match self {
@@ -68,7 +68,7 @@ impl HookPoint {
         }
     }
 
-    /// Whether the point lies in the second stack of an encoder-decoder.
+    /// Whether the point is in the second stack of an encoder-decoder.
     pub fn in_decoder(self) -> bool {
         use HookPoint::*;
         matches!(self, DecoderPre(_) | DecoderPattern(_) | CrossPattern(_) | DecoderPost(_))
@@ -124,7 +124,7 @@ impl fmt::Display for HookPoint {
     }
 }
 
-/// A name that is no hook point.
+/// A name that is not a hook point.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "'{0}' is no hook point; known: hook_embed, blocks.N.{{hook_resid_pre, attn.hook_pattern, hook_attn_out, \

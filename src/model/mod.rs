@@ -287,13 +287,13 @@ impl Model {
         self.pooling
     }
 
-    /// `card.json`, where there is one.
+    /// `card.json`, if there is one.
     pub fn card(&self) -> Option<&Value> {
         self.card.as_ref()
     }
 
     /// Stored tensors that belong to the family and that the configuration has no place for (more blocks in the weights
-    /// than in `config.json`, say), in one sentence; none where there are none. Such a model runs, but is not the one that
+    /// than in `config.json`, say), in one sentence; none if there are none. Such a model runs, but is not the one that
     /// was saved.
     pub fn ignored(&self) -> Option<String> {
         let first = self.ignored.first()?;

@@ -1,4 +1,4 @@
-//! What can be asked of a model: a list says it before anything is loaded, and a lab refuses in words.
+//! What can be asked of a model: a list shows it before anything is loaded, and a lab refuses with a reason.
 
 use std::fmt;
 
@@ -33,7 +33,7 @@ impl fmt::Display for Offer {
     }
 }
 
-/// A network that only gives logits, as far as its description goes.
+/// A network that only offers logits, as far as its description tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogitsOnly {
     /// Number of scalar parameters, by the sizes of the configuration.

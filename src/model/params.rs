@@ -14,7 +14,7 @@ use super::weights::Checkpoint;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Params(BTreeMap<String, Array>);
 
-/// How a canonical parameter lies in a stored tensor.
+/// How a canonical parameter is laid out in a stored tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Layout {
     /// Stored as `[in, out]` (GPT-2's `Conv1D`).

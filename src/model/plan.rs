@@ -358,7 +358,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// The tokens that stand at a point: the decoder's have their own.
+    /// The tokens at a point: the decoder has its own.
     fn side(&self, p: HookPoint) -> &Batch {
         let after = p.in_decoder() || (p == HookPoint::FinalNorm && self.arch.decoder.is_some());
         if after { self.batch.output() } else { self.batch }

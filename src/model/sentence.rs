@@ -142,7 +142,7 @@ impl Model {
         }
     }
 
-    /// Where Hugging Face's last hidden state is read: behind the final norm where there is one; of an
+    /// Where Hugging Face's last hidden state is read: after the final norm, if there is one; of an
     /// encoder-decoder the top of the encoder.
     pub fn top(&self) -> HookPoint {
         match self.arch.layers {

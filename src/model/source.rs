@@ -112,7 +112,7 @@ pub enum Files {
 }
 
 impl Files {
-    /// Finds the files of a source; a hub id may be downloaded, which `on` is told of.
+    /// Finds the files of a source; a hub id may be downloaded, which is reported to `on`.
     ///
     /// # Errors
     /// [`ModelError::MissingFile`], [`ModelError::Hub`], [`ModelError::Cancelled`].

@@ -179,7 +179,7 @@ pub(super) fn load(address: &Address, device: Device, dtype: Dtype) -> Result<Mo
     Model::from_params_with(&address.to_string(), arch, params, Some(tokenizer), (device, dtype))
 }
 
-/// The words of a text file, as they stand and in lower case.
+/// The words of a text file, as written and in lower case.
 fn vocabulary(path: &Path, how: Split) -> Result<HashSet<String>> {
     let size = std::fs::metadata(path).map_err(ModelError::io(path))?.len();
     if size > LARGEST_TEXT {
@@ -319,7 +319,7 @@ fn word2vec_header(text: &str) -> Option<(usize, usize)> {
     (parts.next().is_none() && d > 0).then_some((n, d))
 }
 
-/// The last `d` pieces of a line as numbers, in `values`; what stands before them is the word, blanks included.
+/// The last `d` pieces of a line as numbers, in `values`; what precedes them is the word, blanks included.
 fn numbers<'a>(text: &'a str, d: usize, values: &mut Vec<f32>, place: &Line<'_>) -> Result<&'a str> {
     values.clear();
     let shown = |s: &str| s.chars().take(40).collect::<String>().escape_debug().to_string();

@@ -121,7 +121,7 @@ pub fn batch(lengths: &[usize], seed: u64) -> Batch {
     Batch::new(&rows, 0).unwrap()
 }
 
-/// Largest absolute difference; infinite where shapes differ or a value is no number.
+/// Largest absolute difference; infinite if shapes differ or a value is not a number.
 pub fn distance(a: &Array, b: &Array) -> f32 {
     if a.shape != b.shape {
         return f32::INFINITY;

@@ -71,7 +71,7 @@ impl Tokenizer {
     /// batches pad, and a sentence is never cut silently.
     ///
     /// # Errors
-    /// [`ModelError::Config`] if the text is no tokenizer.
+    /// [`ModelError::Config`] if the text is not a tokenizer.
     pub fn from_json(file: &str, text: &[u8], extras: Extras<'_>) -> Result<Tokenizer> {
         let wrong = |what: String| ModelError::Config { file: file.to_owned(), what };
         bounds::check(text).map_err(wrong)?;
@@ -285,7 +285,7 @@ impl Tokenizer {
         self.special.pad.or(self.special.eos).unwrap_or(0)
     }
 
-    /// The token that stands for a word to be predicted, as text.
+    /// The token for a word to be predicted, as text.
     pub fn mask_token(&self) -> Option<String> {
         self.special.mask.and_then(|id| self.token(id))
     }

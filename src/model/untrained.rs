@@ -23,7 +23,7 @@ const MARK: &str = "#untrained-";
 /// Recognises `untrained:MODEL`, `untrained:MODEL#SEED` and `MODEL#untrained-SEED`: the model's address and the seed.
 ///
 /// # Errors
-/// [`ModelError::Config`] for a seed that is no number.
+/// [`ModelError::Config`] for a seed that is not a number.
 pub(super) fn parse(text: &str) -> Result<Option<(&str, u64)>> {
     let (of, seed) = match (text.strip_prefix("untrained:"), text.rsplit_once(MARK)) {
         (Some(rest), _) => rest.rsplit_once('#').unwrap_or((rest, "0")),
@@ -40,7 +40,7 @@ pub(super) fn parse(text: &str) -> Result<Option<(&str, u64)>> {
     Ok(Some((of, seed)))
 }
 
-/// Loads the untrained twin of a model: same architecture, tokenizer and pooling; parameters drawn anew.
+/// Loads the untrained twin of a model: same architecture, tokenizer and pooling; freshly drawn parameters.
 ///
 /// # Errors
 /// Those of loading the model itself.
@@ -69,7 +69,7 @@ pub(super) fn load(
     Ok(twin)
 }
 
-/// `initializer_range` of the model's own configuration, where it is a sound one.
+/// `initializer_range` of the model's own configuration, if it is a sound one.
 fn initializer_range(of: &ModelSource) -> Result<f32> {
     if matches!(of, ModelSource::Vectors(_)) {
         return Ok(1.0);

@@ -34,7 +34,7 @@ impl Bytes {
 }
 
 /// One safetensors file with a validated header.
-struct Part {
+struct Shard {
     label: String,
     bytes: Bytes,
     /// Offset of the tensor data in the file.
@@ -44,7 +44,7 @@ struct Part {
 
 /// All tensors of a model, in one file or several.
 pub struct Checkpoint {
-    parts: Vec<Part>,
+    shards: Vec<Shard>,
     label: Option<String>,
 }
 
@@ -54,8 +54,8 @@ impl Checkpoint {
     /// # Errors
     /// [`ModelError::Io`], [`ModelError::Weights`] with what the header claims falsely.
     pub fn open<P: AsRef<Path>>(files: &[P]) -> Result<Checkpoint> {
-        let parts = files.iter().map(|p| Part::parse(label(p.as_ref()), map(p.as_ref())?));
-        Checkpoint::from_parts(parts.collect::<Result<_>>()?)
+        let shards = files.iter().map(|p| Shard::parse(label(p.as_ref()), map(p.as_ref())?));
+        Checkpoint::from_shards(shards.collect::<Result<_>>()?)
     }
 
     /// Reads weights that are already in memory (built-in models). `label` names them in errors.
@@ -63,19 +63,19 @@ impl Checkpoint {
     /// # Errors
     /// [`ModelError::Weights`].
     pub fn from_bytes(label: &str, bytes: impl Into<Cow<'static, [u8]>>) -> Result<Checkpoint> {
-        Checkpoint::from_parts(vec![Part::parse(label.to_owned(), Bytes::Held(bytes.into()))?])
+        Checkpoint::from_shards(vec![Shard::parse(label.to_owned(), Bytes::Held(bytes.into()))?])
     }
 
-    fn from_parts(parts: Vec<Part>) -> Result<Checkpoint> {
+    fn from_shards(shards: Vec<Shard>) -> Result<Checkpoint> {
         let mut seen = BTreeMap::new();
-        for part in &parts {
-            for name in part.tensors.keys() {
-                if let Some(other) = seen.insert(name, &part.label) {
-                    return Err(part.wrong(format!("tensor '{}' is also in {other}", printable(name))));
+        for shard in &shards {
+            for name in shard.tensors.keys() {
+                if let Some(other) = seen.insert(name, &shard.label) {
+                    return Err(shard.wrong(format!("tensor '{}' is also in {other}", printable(name))));
                 }
             }
         }
-        Ok(Checkpoint { parts, label: None })
+        Ok(Checkpoint { shards, label: None })
     }
 
     /// The same called by another name in errors: that of the index, where shards are read together.
@@ -86,7 +86,7 @@ impl Checkpoint {
 
     /// What to call the weights in an error.
     pub fn label(&self) -> String {
-        let own = || self.parts.first().map_or_else(|| "weights".into(), |p| p.label.clone());
+        let own = || self.shards.first().map_or_else(|| "weights".into(), |p| p.label.clone());
         self.label.clone().unwrap_or_else(own)
     }
 
@@ -97,11 +97,11 @@ impl Checkpoint {
 
     /// Names of all tensors.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.parts.iter().flat_map(|p| p.tensors.keys().map(String::as_str))
+        self.shards.iter().flat_map(|p| p.tensors.keys().map(String::as_str))
     }
 
-    fn find(&self, name: &str) -> Option<(&Part, &TensorInfo)> {
-        self.parts.iter().find_map(|p| p.tensors.get(name).map(|t| (p, t)))
+    fn find(&self, name: &str) -> Option<(&Shard, &TensorInfo)> {
+        self.shards.iter().find_map(|p| p.tensors.get(name).map(|t| (p, t)))
     }
 
     /// Reads a tensor as f32.
@@ -122,14 +122,14 @@ impl Checkpoint {
 
     /// Feeds all bytes to a hash, file by file.
     pub fn hash_into(&self, hash: &mut Sha256) {
-        self.parts.iter().for_each(|p| hash.update(p.bytes.as_slice()));
+        self.shards.iter().for_each(|p| hash.update(p.bytes.as_slice()));
     }
 }
 
 /// Files of a sharded checkpoint in order of first mention, from the text of `model.safetensors.index.json`.
 ///
 /// # Errors
-/// [`ModelError::Config`] if the text is no index, or names a file outside its folder.
+/// [`ModelError::Config`] if the text is not an index, or names a file outside its folder.
 pub fn shards(label: &str, index: &str) -> Result<Vec<String>> {
     #[derive(serde::Deserialize)]
     struct Index {
@@ -155,13 +155,13 @@ pub fn shards(label: &str, index: &str) -> Result<Vec<String>> {
     Ok(files)
 }
 
-impl Part {
+impl Shard {
     fn wrong(&self, what: String) -> ModelError {
         ModelError::Weights { file: self.label.clone(), what }
     }
 
     /// Validates the header: length, JSON, element types, shapes, no overlap, no hole, nothing past the end.
-    fn parse(label: String, bytes: Bytes) -> Result<Part> {
+    fn parse(label: String, bytes: Bytes) -> Result<Shard> {
         let wrong = |what: String| Err(ModelError::Weights { file: label.clone(), what });
         let all = bytes.as_slice();
         let Some((first, rest)) = all.split_first_chunk::<8>() else {
@@ -185,7 +185,7 @@ impl Part {
         if let Err(what) = check_layout(&tensors, data) {
             return wrong(what);
         }
-        Ok(Part { label, bytes, start: 8 + header, tensors })
+        Ok(Shard { label, bytes, start: 8 + header, tensors })
     }
 
     fn tensor(&self, info: &TensorInfo) -> &[u8] {
@@ -246,7 +246,7 @@ impl Part {
     }
 }
 
-/// The header's tensors by name; `__metadata__` is passed over.
+/// The header's tensors by name; `__metadata__` is skipped.
 fn header_entries(text: &[u8]) -> std::result::Result<BTreeMap<String, TensorInfo>, String> {
     let text = std::str::from_utf8(text).map_err(|_| "its header is no UTF-8 text".to_string())?;
     let entries: BTreeMap<String, serde_json::Value> =

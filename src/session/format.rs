@@ -1,4 +1,4 @@
-//! The session file: a header line, then one command, event, note or view state a line; and its reader.
+//! The session file: a header line, then one command, event, note or view state per line; and its reader.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -21,7 +21,7 @@ pub const MAX_LINE: usize = 4 << 20;
 pub const MAX_FILE: u64 = 256 << 20;
 /// Most entries that are kept; the rest are counted.
 pub const MAX_ENTRIES: usize = 1_000_000;
-/// Latest time offset that is believed, in seconds (three years).
+/// Latest time offset that is accepted, in seconds (three years).
 const MAX_TIME: f64 = 1e8;
 /// Most line numbers that a report lists.
 const MAX_LISTED: usize = 20;
@@ -38,7 +38,7 @@ pub struct Header {
     pub device: String,
     /// When it began, RFC 3339 in UTC.
     pub created: String,
-    /// What the session set out to compute; none where this program cannot read it.
+    /// What the session set out to compute; none if this program cannot read it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "readable")]
     pub spec: Option<Spec>,
 }
@@ -66,7 +66,7 @@ pub enum Item {
     Event(Event),
     /// A remark of the user.
     Note(String),
-    /// How the screen looked: focus, theme, zoom. Of no consequence for what was measured.
+    /// How the screen looked: focus, theme, zoom. Irrelevant to what was measured.
     View(Value),
 }
 
@@ -79,7 +79,7 @@ pub struct Entry {
     pub item: Item,
 }
 
-/// A session as it was read.
+/// A session, as read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Session {
     /// The first line.
@@ -101,7 +101,7 @@ pub struct Losses {
     pub damaged: usize,
     /// Numbers of the first of these lines, from 1.
     pub damaged_lines: Vec<usize>,
-    /// Number of the last line, where it was cut: the program that wrote it was killed.
+    /// Number of the last line, if it was cut off: the program that wrote it was killed.
     pub cut: Option<usize>,
     /// Those of the damaged lines that are over [`MAX_LINE`].
     pub long: usize,
@@ -110,7 +110,7 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Sentences for the user, one per kind of loss; empty where nothing was lost.
+    /// Sentences for the user, one per kind of loss; empty if nothing was lost.
     pub fn sentences(&self) -> Vec<String> {
         let mut out = Vec::new();
         if let Some(line) = self.cut {
@@ -152,9 +152,9 @@ impl Session {
     /// Reads a session file.
     ///
     /// # Errors
-    /// [`SessionError::Read`] where the file cannot be read or is larger than [`MAX_FILE`], [`SessionError::Format`]
-    /// where its first line is no header of this or an older format. Damage after the header is no error: it is counted in
-    /// [`Session::losses`].
+    /// [`SessionError::Read`] if the file cannot be read or is larger than [`MAX_FILE`], [`SessionError::Format`]
+    /// if its first line is not a header of this or an older format. Damage after the header is not an error: it is counted
+    /// in [`Session::losses`].
     pub fn read(path: &Path) -> Result<Self, SessionError> {
         let fail = |source| SessionError::Read { path: path.to_owned(), source };
         let file = File::open(path).map_err(fail)?;
@@ -166,7 +166,7 @@ impl Session {
             let message = format!("{} bytes are more than a session can have ({MAX_FILE})", meta.len());
             return Err(fail(std::io::Error::other(message)));
         }
-        // The file may grow while it is read; the bound holds all the same.
+        // The file may grow while it is being read; the bound holds all the same.
         Self::parse(BufReader::new(file.take(MAX_FILE)), path)
     }
 
@@ -250,7 +250,7 @@ impl Entry {
     /// The entry as a line of the file, with its line end.
     ///
     /// # Errors
-    /// Where the content is no JSON, which commands and events always are.
+    /// If the content cannot be written as JSON; commands and events always can.
     pub fn to_line(&self) -> serde_json::Result<String> {
         match &self.item {
             Item::Command(command) => line(self.t, command),
@@ -292,7 +292,7 @@ enum Line {
     End,
 }
 
-/// Reads the next line into `buffer`, which never grows past [`MAX_LINE`]; the rest of a longer line is passed over.
+/// Reads the next line into `buffer`, which never grows past [`MAX_LINE`]; the rest of a longer line is skipped.
 fn next_line(source: &mut impl BufRead, buffer: &mut Vec<u8>) -> std::io::Result<Line> {
     buffer.clear();
     source.by_ref().take(MAX_LINE as u64).read_until(b'\n', buffer)?;
@@ -330,7 +330,7 @@ fn parse_header(line: &[u8]) -> Result<Header, String> {
     Header::deserialize(value).map_err(|e| format!("the header cannot be read: {e}"))
 }
 
-/// Why a line was not taken.
+/// Why a line was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Unread {
     Unknown,
@@ -349,8 +349,8 @@ fn parse_entry(line: &[u8], newer: bool) -> Result<Entry, Unread> {
         return Err(Unread::Damaged);
     }
     let mut object = legacy::modern(object);
-    // A tag, kind or lab that this version does not have is the mark of a newer program, no damage; so is a line of a
-    // newer program that cannot be read.
+    // A tag, kind or lab that this version does not have indicates a newer program rather than damage; so does an
+    // unreadable line from a newer program.
     let unread = if newer || is_newer(&object) { Unread::Unknown } else { Unread::Damaged };
     let item = if object.contains_key("command") {
         Item::Command(Command::deserialize(Value::Object(object)).map_err(|_| unread)?)

@@ -1,9 +1,9 @@
-//! Lines of the first format of session files, turned into those of today. Then a slider's question, questions about models
-//! and questions about data were commands and events of their own.
+//! Lines of the first session format, converted into today's. In that format, a slider's question, questions about models
+//! and questions about data were separate commands and events.
 
 use serde_json::{Map, Value, json};
 
-/// The line in today's form; one that has it already comes back as it is.
+/// The line in today's form; one that already has that form is returned unchanged.
 pub fn modern(mut line: Map<String, Value>) -> Map<String, Value> {
     let tag = |line: &Map<String, Value>, key: &str| line.get(key).and_then(Value::as_str).map(str::to_owned);
     if let Some(command) = tag(&line, "command") {

@@ -1,8 +1,8 @@
-//! Recorded sessions: what was asked and what was measured, one JSON line at a time.
+//! Recorded sessions: what was asked and what was measured, as lines of JSON.
 //!
 //! A session is an append-only file `NAME.probity.jsonl`. [`record`] writes it while the program works, [`format`]
-//! reads it back, and [`replay`] plays it as if it were an engine. What was measured (commands and events) and how one
-//! looked at it (view lines, notes) are different kinds of line, so that a replay can take the one without the other.
+//! reads it back, and [`replay`] plays it as if it were an engine. What was measured (commands and events) and how the
+//! user looked at it (view lines, notes) are different kinds of line, so that a replay can use one without the other.
 
 pub mod format;
 mod legacy;
@@ -27,7 +27,7 @@ pub enum SessionError {
         /// The system's reason.
         source: std::io::Error,
     },
-    /// The file is no session.
+    /// The file is not a session.
     #[error("{}, line {line}: {message}", path.display())]
     Format {
         /// The file.
@@ -45,7 +45,7 @@ pub enum SessionError {
         /// The system's reason.
         source: std::io::Error,
     },
-    /// A session of that name is there already; recordings are never overwritten.
+    /// A session of that name already exists; recordings are never overwritten.
     #[error("{}: a session of this name exists already; choose another name", path.display())]
     Exists {
         /// The file.

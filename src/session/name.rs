@@ -1,20 +1,20 @@
-//! Where sessions lie and what they are called.
+//! Where sessions are kept and what they are called.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::SessionError;
 
-/// What a session's file name ends in.
+/// The extension of a session's file name.
 pub const EXTENSION: &str = ".probity.jsonl";
 /// Longest name that is kept, in bytes; file systems allow 255 with the extension.
 const MAX_NAME: usize = 120;
 
-/// The folder of recorded sessions: `$PROBITY_STATE_DIR/sessions`, else `probity/sessions` in the platform's state
-/// folder (`XDG_STATE_HOME`, by default `~/.local/state`), else in its local data folder.
+/// The folder of recorded sessions: `$PROBITY_STATE_DIR/sessions`, or else `probity/sessions` in the platform's state
+/// folder (`XDG_STATE_HOME`, by default `~/.local/state`), or else in its local data folder.
 ///
 /// # Errors
-/// [`SessionError::NoFolder`] where the system names neither.
+/// [`SessionError::NoFolder`] if the system names neither.
 pub fn folder() -> Result<PathBuf, SessionError> {
     let own = std::env::var_os("PROBITY_STATE_DIR").filter(|v| !v.is_empty()).map(PathBuf::from);
     let state = || dirs::state_dir().or_else(dirs::data_local_dir).map(|d| d.join("probity"));
@@ -27,10 +27,10 @@ pub fn file(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{}{EXTENSION}", sanitise(name)))
 }
 
-/// Finds a session by path, else by name in `folder`.
+/// Finds a session by path, or else by name in `folder`.
 ///
 /// # Errors
-/// [`SessionError::Missing`] where neither is a file.
+/// [`SessionError::Missing`] if neither is a file.
 pub fn find(folder: &Path, what: &str) -> Result<PathBuf, SessionError> {
     let path = PathBuf::from(what);
     if path.is_file() {

@@ -1,4 +1,4 @@
-//! What a newer program wrote, told apart from what is damaged: by the names that a line holds, never by the words of an error.
+//! Telling what a newer program wrote from what is damaged: by the names in a line, never by the wording of an error.
 
 use serde_json::{Map, Value};
 

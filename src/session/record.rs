@@ -12,30 +12,30 @@ use super::format::{Entry, Header, Item, line};
 use super::name;
 use crate::engine::message::{Command, Event, Generation};
 
-/// Progress is recorded at most this often, in seconds; what is withheld is overtaken by what follows.
+/// Progress is recorded at most this often, in seconds; later progress supersedes what is withheld.
 const PROGRESS_EVERY: f64 = 0.25;
-/// Numbers tried after a name that is taken.
+/// How many numbers are tried after a name that is taken.
 const MAX_TRIES: usize = 1000;
 
 /// Writes a session. It has no clock and no thread: every call states the time, and each line is written whole, straight
-/// to the file, so that a killed process leaves all that it had recorded.
+/// to the file, so that a killed process leaves everything it had recorded.
 #[derive(Debug)]
 pub struct Recorder {
     file: File,
     path: PathBuf,
     generation: Generation,
     last_progress: f64,
-    /// The latest progress event that was not written. It goes in before the next line of another kind, so that the fold
-    /// of the recording equals the fold of the live events there.
+    /// The latest progress event that was not written. It is written before the next line of another kind, so that at
+    /// that point the fold of the recording equals the fold of the live events.
     withheld: Option<(f64, Event)>,
 }
 
 impl Recorder {
-    /// Begins a session `name` in `folder`, which is made where it is missing. Where the name is taken, a number is added:
+    /// Begins a session `name` in `folder`, which is created if it is missing. If the name is taken, a number is added:
     /// nothing is overwritten.
     ///
     /// # Errors
-    /// [`SessionError::Write`] where folder or file cannot be made.
+    /// [`SessionError::Write`] if the folder or file cannot be created.
     pub fn create(folder: &Path, name: &str, header: &Header) -> Result<Self, SessionError> {
         let fail = |path: &Path| {
             let path = path.to_owned();
@@ -63,7 +63,7 @@ impl Recorder {
     /// Records a command at `t` seconds after the start.
     ///
     /// # Errors
-    /// [`SessionError::Write`] where the file cannot be written (as for all that follow).
+    /// [`SessionError::Write`] if the file cannot be written (also for the methods below).
     pub fn command(&mut self, t: f64, command: &Command) -> Result<(), SessionError> {
         if let Command::Run { generation, .. } = command {
             self.generation = *generation;
@@ -84,7 +84,7 @@ impl Recorder {
                 return Ok(());
             }
             self.last_progress = t;
-            // The newer progress stands in for the withheld one.
+            // The newer progress replaces the withheld one.
             self.withheld = None;
         }
         self.append(t, event)
@@ -106,7 +106,7 @@ impl Recorder {
         self.entry(&Entry { t, item: Item::View(view) })
     }
 
-    /// Writes what is withheld and asks the system to put the file on the disk.
+    /// Writes what is withheld and asks the system to flush the file to disk.
     ///
     /// # Errors
     /// As [`Recorder::command`].
@@ -115,18 +115,18 @@ impl Recorder {
         self.file.sync_data().map_err(|source| SessionError::Write { path: self.path.clone(), source })
     }
 
-    /// Gives the session another name; recording goes on in the same file.
+    /// Renames the session; recording continues in the same file.
     ///
     /// # Errors
-    /// [`SessionError::Exists`] where the name is taken, [`SessionError::Write`] where the file cannot be moved. The session
-    /// keeps its old name then.
+    /// [`SessionError::Exists`] if the name is taken, [`SessionError::Write`] if the file cannot be moved. The session
+    /// then keeps its old name.
     pub fn rename(&mut self, name: &str) -> Result<(), SessionError> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         let target = name::file(folder, name);
         if target == self.path {
             return Ok(());
         }
-        // The empty placeholder makes sure that nothing is overwritten, on every file system.
+        // The empty placeholder ensures that nothing is overwritten, on any file system.
         OpenOptions::new().write(true).create_new(true).open(&target).map_err(|source| {
             match source.kind() {
                 std::io::ErrorKind::AlreadyExists => SessionError::Exists { path: target.clone() },
@@ -134,7 +134,7 @@ impl Recorder {
             }
         })?;
         if let Err(source) = std::fs::rename(&self.path, &target) {
-            // Best effort: an empty placeholder is no session, and the first error is the one to tell.
+            // Best effort: an empty placeholder is not a session, and the first error is the one to report.
             let _ = std::fs::remove_file(&target);
             return Err(SessionError::Write { path: target, source });
         }
@@ -167,12 +167,12 @@ impl Recorder {
 
 impl Drop for Recorder {
     fn drop(&mut self) {
-        // Nobody is left to hear of an error here; `finish` reports it.
+        // An error here has nowhere to go; `finish` reports it.
         let _ = self.release();
     }
 }
 
-/// Opens a new file of that name, or with a number after it.
+/// Opens a new file with that name, or with a number appended.
 fn reserve(folder: &Path, name: &str) -> Result<(File, PathBuf), SessionError> {
     let name = name.strip_suffix(name::EXTENSION).unwrap_or(name);
     let mut path = name::file(folder, name);

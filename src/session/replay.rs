@@ -1,4 +1,4 @@
-//! Replay: a recorded session played back in its own time, as a plain cursor and as an engine.
+//! Replay: a recorded session played back at its own pace, as a plain cursor and as an engine.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,9 +10,9 @@ use crate::engine::board::Board;
 use crate::engine::message::{Command, Event};
 use crate::engine::{EVENT_QUEUE, Engine, EngineGone};
 
-/// Slowest and fastest replay.
+/// Slowest and fastest replay speed.
 pub const SPEEDS: (f64, f64) = (0.05, 1000.0);
-/// Longest sleep between two looks at the clock.
+/// Longest sleep between two checks of the clock.
 const NAP: Duration = Duration::from_millis(250);
 
 /// A cursor over a session. It has no clock: the caller says how much time has passed.
@@ -31,17 +31,17 @@ impl Player {
         Self { session, next: 0, now: 0.0, speed: 1.0, paused: false }
     }
 
-    /// The session that is played.
+    /// The session being played.
     pub fn session(&self) -> &Session {
         &self.session
     }
 
-    /// Where the replay stands, in seconds of the recording.
+    /// The position of the replay, in seconds of the recording.
     pub fn position(&self) -> f64 {
         self.now
     }
 
-    /// Seconds of recording per second, and whether the replay stands still.
+    /// Seconds of recording per second, and whether the replay is paused.
     pub fn pace(&self) -> (f64, bool) {
         (self.speed, self.paused)
     }
@@ -57,31 +57,31 @@ impl Player {
         self.speed = if speed == f64::INFINITY { speed } else { finite };
     }
 
-    /// Holds the replay or lets it go on.
+    /// Pauses or resumes the replay.
     pub fn set_paused(&mut self, paused: bool) {
         self.paused = paused;
     }
 
-    /// Lets `wall` seconds pass and gives the entries that fall due, in order.
+    /// Lets `wall` seconds pass and returns the entries that fall due, in order.
     pub fn advance(&mut self, wall: f64) -> &[Entry] {
         if self.paused {
             return &[];
         }
         let end = self.session.duration();
-        // Zero seconds at infinite speed are still the whole rest.
+        // At infinite speed, even zero seconds cover the whole rest.
         let target = if self.speed.is_infinite() { end } else { self.now + wall.max(0.0) * self.speed };
         self.play_to(target.min(end))
     }
 
-    /// Goes to time `t` of the recording, backwards too, and gives every entry from the beginning to there: the state at
-    /// `t` is their fold, whatever had been played before.
+    /// Goes to time `t` of the recording, forwards or backwards, and returns every entry from the beginning up to there: the
+    /// state at `t` is their fold, whatever was played before.
     pub fn seek(&mut self, t: f64) -> &[Entry] {
         self.next = 0;
         self.now = 0.0;
         self.play_to(t.clamp(0.0, self.session.duration()))
     }
 
-    /// Wall seconds until the next entry falls due; none where the replay has ended or stands still.
+    /// Wall seconds until the next entry falls due; none if the replay has ended or is paused.
     pub fn wait(&self) -> Option<f64> {
         if self.paused {
             return None;
@@ -110,17 +110,17 @@ pub enum Step {
     Ended,
 }
 
-/// A recorded session as an engine. Commands are ignored but for [`Command::Shutdown`].
+/// A recorded session as an engine. Commands are ignored, except [`Command::Shutdown`].
 ///
 /// [`Engine::take_events`] gives the recorded events alone. A board also needs the recorded commands, which the live
-/// program sent itself: who folds a board takes [`Recorded::take_steps`] instead. One of the two is to be taken.
+/// program sent itself: to fold a board, take [`Recorded::take_steps`] instead. Take only one of the two.
 pub struct Recorded {
     control: Control,
     thread: Option<std::thread::JoinHandle<()>>,
     start: Option<Player>,
 }
 
-/// The way to hold, seek and pace a replay from another thread.
+/// Controls a replay from another thread: pause, seek, speed.
 #[derive(Clone)]
 pub struct Control(Arc<Shared>);
 
@@ -153,7 +153,7 @@ impl Control {
         self.wish(|w| w.speed = Some(speed));
     }
 
-    /// Holds the replay or lets it go on.
+    /// Pauses or resumes the replay.
     pub fn pause(&self, hold: bool) {
         self.wish(|w| w.paused = Some(hold));
     }
@@ -173,12 +173,12 @@ impl Recorded {
         Self { control, thread: None, start: Some(player) }
     }
 
-    /// Hold, seek, speed.
+    /// Pause, seek, speed.
     pub fn control(&self) -> Control {
         self.control.clone()
     }
 
-    /// The steps' end of the channel; taken once, and not together with [`Engine::take_events`].
+    /// The receiving end of the steps; taken once, and not together with [`Engine::take_events`].
     pub fn take_steps(&mut self) -> Option<Receiver<Step>> {
         self.spawn(|step| Some(step.clone()))
     }
@@ -223,7 +223,7 @@ impl Drop for Recorded {
     }
 }
 
-/// The replay's thread: plays what is due, then sleeps until the next entry or the next wish. Ends with the receiver.
+/// The replay's thread: plays what is due, then sleeps until the next entry or the next request. Ends with the receiver.
 fn feed<T>(mut player: Player, control: &Control, sender: &Sender<T>, map: &impl Fn(&Step) -> Option<T>) {
     let send = |step: Step| map(&step).is_none_or(|x| sender.blocking_send(x).is_ok());
     let mut clock = Instant::now();
@@ -241,7 +241,7 @@ fn feed<T>(mut player: Player, control: &Control, sender: &Sender<T>, map: &impl
         if wish.stop || sender.is_closed() {
             return;
         }
-        // The time that has passed was spent at the old pace.
+        // The elapsed time was played at the old speed.
         let wall = clock.elapsed().as_secs_f64();
         clock = Instant::now();
         let mut due = player.advance(wall).to_vec();
@@ -272,7 +272,7 @@ fn feed<T>(mut player: Player, control: &Control, sender: &Sender<T>, map: &impl
     }
 }
 
-/// The board of a replay: folds steps, and starts anew when the replay is rewound.
+/// The board of a replay: folds steps, and starts over when the replay is rewound.
 pub fn fold(board: &mut Board, step: &Step) {
     match step {
         Step::Rewound => *board = Board::default(),

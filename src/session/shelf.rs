@@ -1,4 +1,4 @@
-//! The shelf: which sessions have been recorded, newest first, with what can be said of each at a glance.
+//! The shelf: which sessions have been recorded, newest first, with a summary of each.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
@@ -11,7 +11,7 @@ use super::{SessionError, name};
 
 /// Longest header that is read, in bytes.
 const MAX_HEADER: u64 = 1 << 20;
-/// Bytes at the end of a file in which its last outcome is looked for.
+/// Bytes at the end of a file that are searched for its last outcome.
 const TAIL: u64 = 256 << 10;
 
 /// A recorded session at a glance.
@@ -21,9 +21,9 @@ pub struct Recorded {
     pub name: String,
     /// Its file.
     pub path: PathBuf,
-    /// When it began, RFC 3339 in UTC; empty where the header does not say.
+    /// When it began, RFC 3339 in UTC; empty if the header does not say.
     pub created: String,
-    /// The lab of its first experiment, as the header names it; empty where it names none.
+    /// The lab of its first experiment, as the header names it; empty if it names none.
     pub lab: String,
     /// How it ended.
     pub end: End,
@@ -40,7 +40,7 @@ pub enum End {
     Failed,
     /// Its last run did not end, or none began.
     Open,
-    /// It is no session that can be read.
+    /// It is not a readable session.
     Unreadable,
 }
 
@@ -58,10 +58,10 @@ impl End {
     }
 }
 
-/// The newest `most` sessions of a folder, newest first. A folder that is not there has none.
+/// The newest `most` sessions in a folder, newest first; none if there is no such folder.
 ///
 /// # Errors
-/// [`SessionError::Read`] where the folder cannot be listed.
+/// [`SessionError::Read`] if the folder cannot be listed.
 pub fn recent(folder: &Path, most: usize) -> Result<Vec<Recorded>, SessionError> {
     let listing = match std::fs::read_dir(folder) {
         Ok(listing) => listing,
@@ -77,7 +77,7 @@ pub fn recent(folder: &Path, most: usize) -> Result<Vec<Recorded>, SessionError>
             files.push((changed, path, name.to_owned()));
         }
     }
-    // Sessions of one second keep the order of their names, so that the list is the same each time.
+    // Sessions of the same second are ordered by name, so that the list is the same each time.
     files.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.2.cmp(&b.2)));
     files.truncate(most);
     Ok(files.into_iter().map(|(_, path, name)| glance(path, name)).collect())
@@ -100,7 +100,7 @@ fn glance(path: PathBuf, name: String) -> Recorded {
     }
 }
 
-/// The outcome that stands nearest to the end of the file.
+/// The outcome nearest to the end of the file.
 fn last_outcome(file: &mut File) -> std::io::Result<End> {
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;

@@ -31,19 +31,19 @@ pub enum Action {
     Event(Box<Event>),
     /// The engine takes no more commands.
     EngineGone,
-    /// A recording played on.
+    /// A recording advanced by a step.
     Played(Step),
-    /// A figure was written, or not.
+    /// A figure was written, or could not be.
     Exported(Result<Exported, Problem>),
     /// The sessions that were recorded, newest first.
     Sessions(Result<Vec<Recorded>, Problem>),
-    /// The spec that a session ran last, to go on with.
+    /// The spec that a session ran last, to resume from.
     Resumed(Result<Box<Spec>, Problem>),
-    /// The session was named, or not.
+    /// The session was named, or could not be.
     Named(Result<String, Problem>),
-    /// The session is no longer recorded.
+    /// The session is no longer being recorded.
     RecordingFailed(Problem),
-    /// Something worth saying that the engine does not know.
+    /// Something worth reporting that the engine does not know about.
     Notice(Notice),
 }
 
@@ -73,10 +73,10 @@ pub enum MouseKind {
     ScrollDown,
 }
 
-/// How the user steers a recording.
+/// How the user controls a recording.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ReplayControl {
-    /// Hold, or go on.
+    /// Hold, or continue.
     Pause(bool),
     /// Go to this many seconds from the beginning.
     Seek(f64),
@@ -84,10 +84,10 @@ pub enum ReplayControl {
     Speed(f64),
 }
 
-/// Something that the loop does on behalf of the state.
+/// Something that the loop does for the state.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
-    /// Send a command to the engine; the board has taken it in already.
+    /// Send a command to the engine; the board has already taken it in.
     Send(Command),
     /// Write a figure to files.
     Export(Box<Figure>, Existing),
@@ -101,7 +101,7 @@ pub enum Effect {
     NameSession(String),
     /// Put text on the clipboard.
     Copy(String),
-    /// Steer the recording.
+    /// Control the recording.
     Replay(ReplayControl),
     /// End the program.
     Quit,
@@ -114,15 +114,15 @@ pub enum Existing {
     Ask,
     /// Replace them.
     Replace,
-    /// Leave them and take a name that is free.
+    /// Leave them and write under a name that is free.
     Keep,
 }
 
-/// What came of writing a figure.
+/// The result of writing a figure.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Exported {
     /// These files were written.
     Wrote(Vec<PathBuf>),
-    /// These files are there already; nothing was written.
+    /// These files already exist; nothing was written.
     Exists(Box<Figure>, Vec<PathBuf>),
 }

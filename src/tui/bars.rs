@@ -21,7 +21,7 @@ use crate::engine::message::{NoticeLevel, Outcome, Progress};
 use crate::lab::setting::Kind;
 
 const NAME: &str = " Probity ";
-/// Most lines that a message takes.
+/// A message takes at most this many lines.
 const TOAST: usize = 4;
 
 /// The name of a screen on its tab, after the key that opens it where that is one character.
@@ -34,7 +34,7 @@ fn tab_of(state: &State, screen: &dyn Screen) -> String {
     }
 }
 
-/// The tabs that fit: their names, or where there is no room their keys alone.
+/// The tabs: with their names if these fit, otherwise with their keys alone.
 fn screen_tabs(state: &State) -> Vec<(ScreenId, String)> {
     let all =
         |of: &dyn Fn(&dyn Screen) -> String| SCREENS.iter().map(|s| (s.id(), of(*s))).collect::<Vec<_>>();
@@ -105,7 +105,7 @@ fn lamp(state: &State) -> (String, Role) {
     }
 }
 
-/// The screen whose name stands at a column of the title.
+/// The screen whose name is at a column of the title.
 pub fn screen_at(state: &State, x: u16) -> Option<ScreenId> {
     let mut start = width(NAME);
     screen_tabs(state).into_iter().find_map(|(id, name)| {
@@ -125,7 +125,7 @@ pub fn tabs(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(Line::from(state.screen().panes().iter().map(span).collect::<Vec<_>>()), area);
 }
 
-/// The pane whose tab stands at a column.
+/// The pane whose tab is at a column.
 pub fn tab_at(state: &State, x: u16) -> Option<Pane> {
     let mut start = 0;
     state.screen().panes().iter().copied().find(|pane| {
@@ -135,7 +135,7 @@ pub fn tab_at(state: &State, x: u16) -> Option<Pane> {
     })
 }
 
-/// The line of progress, of messages and of text fields.
+/// The status line: progress, messages and text fields.
 pub fn progress(frame: &mut Frame, area: Rect, state: &State) {
     if state.view.entry.is_some() {
         return prompt(frame, area, state);
@@ -149,21 +149,30 @@ pub fn progress(frame: &mut Frame, area: Rect, state: &State) {
         n => format!("{n} notices ({}) ", state.keymap.label("notices")),
     };
     let role = if grave { Role::Warning } else { Role::Dim };
-    let room = usize::from(area.width).saturating_sub(width(&notices) + 2);
+    let key = state.keymap.short_label("waiting-runs");
+    let queue = match state.queue.len() {
+        0 => String::new(),
+        1 => format!("1 run waits ({key})  "),
+        n => format!("{n} runs wait ({key})  "),
+    };
+    let room = usize::from(area.width).saturating_sub(width(&queue) + width(&notices) + 2);
     let line = match &state.view.toast {
-        // A longer message is drawn over the panes, see [`toast`].
+        // A longer message is drawn over the panes: see [`toast`].
         Some(toast) => Line::styled(fit(toast, room).into_owned(), theme.style(Role::Title)),
         None => waiting_line(state, room).unwrap_or_else(|| job_line(state, room)),
     };
     let mut line = line;
     line.spans.insert(0, Span::raw(" "));
     frame.render_widget(line, area);
-    let notices = Line::styled(notices, theme.style(role));
-    let taken = usize::from(area.width).saturating_sub(notices.width());
-    frame.render_widget(notices, right(area, taken));
+    let standing = Line::from(vec![
+        Span::styled(queue, theme.style(Role::Text)),
+        Span::styled(notices, theme.style(role)),
+    ]);
+    let taken = usize::from(area.width).saturating_sub(standing.width());
+    frame.render_widget(standing, right(area, taken));
 }
 
-/// A message that is longer than the line of progress, wrapped above it.
+/// A message too long for the status line, wrapped above it.
 pub fn toast(frame: &mut Frame, layout: &Layout, state: &State) {
     let Some(toast) = state.view.toast.as_ref().filter(|_| state.view.entry.is_none()) else { return };
     let room = usize::from(layout.progress.width).saturating_sub(2);
@@ -180,7 +189,7 @@ pub fn toast(frame: &mut Frame, layout: &Layout, state: &State) {
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// What a screen has asked beside the run: of the shown screen, or of any while nothing runs.
+/// A question that a screen has asked besides the run: the shown screen's, or any screen's while nothing runs.
 fn waiting(state: &State) -> Option<Waiting<'_>> {
     let others = SCREENS.iter().filter(|_| !state.busy());
     state.screen().waiting(state).or_else(|| others.filter_map(|s| s.waiting(state)).next())
@@ -248,7 +257,7 @@ fn stage_line(state: &State, p: &Progress, room: usize, stopping: bool, staged: 
     Line::from(spans)
 }
 
-/// The text field in place of the progress.
+/// The text field, in place of the progress.
 fn prompt(frame: &mut Frame, area: Rect, state: &State) {
     let Some(entry) = &state.view.entry else { return };
     let theme = state.theme();
@@ -271,7 +280,7 @@ fn prompt(frame: &mut Frame, area: Rect, state: &State) {
     };
     let cursor = Style::new().add_modifier(ratatui::style::Modifier::REVERSED);
     let room = usize::from(area.width).saturating_sub(width(&name) + 5 + hint.width()).max(12);
-    // The end of a long text is where one types.
+    // Typing happens at the end of a long text, so that is what is shown.
     let mut shown = entry.buffer.as_str();
     while width(shown) > room {
         shown = shown.char_indices().nth(1).map_or("", |(i, _)| &shown[i..]);
@@ -292,20 +301,20 @@ struct Item {
     entry: &'static Entry,
 }
 
-/// What the footer offers now, as far as there is room.
+/// What the footer offers now, as much as fits.
 fn items(state: &State, room: usize) -> Vec<Item> {
     let active = contexts(state);
     let mut entries: Vec<_> = COMMANDS
         .iter()
         .filter(|e| active.contains(&e.context) && (e.enabled)(state))
-        // Where nothing runs, the same key quits, which another word says already.
+        // While nothing runs the same key quits, and the footer already says so with another word.
         .filter(|e| e.name != "cancel" || state.busy() || waiting(state).is_some())
         .filter_map(|e| e.footer.map(|(word, rank)| (rank, word, *e)))
         .collect();
     entries.sort_by_key(|(rank, _, _)| *rank);
     let mut items: Vec<Item> = Vec::new();
     for (_, word, e) in entries {
-        // Keys that another context takes away are not shown.
+        // Keys taken over by another context are not shown.
         let mine = |k: &&Key| state.keymap.command(**k, &active).is_some_and(|other| other.name == e.name);
         let key = state.keymap.keys(e.name).iter().find(mine);
         let Some(key) = key.map(ToString::to_string) else { continue };
@@ -324,7 +333,7 @@ fn items(state: &State, room: usize) -> Vec<Item> {
     items
 }
 
-/// The keys that count now.
+/// The keys that apply now.
 pub fn footer(frame: &mut Frame, area: Rect, state: &State) {
     let theme = state.theme();
     let mut spans = vec![Span::raw(" ")];
@@ -335,7 +344,7 @@ pub fn footer(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(Line::from(spans), area);
 }
 
-/// The command whose word stands at a column of the footer.
+/// The command whose word is at a column of the footer.
 pub fn footer_at(state: &State, area: Rect, x: u16) -> Option<&'static Entry> {
     let mut start = usize::from(area.x) + 1;
     items(state, area.width.into()).into_iter().find_map(|item| {
@@ -346,60 +355,4 @@ pub fn footer_at(state: &State, area: Rect, x: u16) -> Option<&'static Entry> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::tui::state::Start;
-
-    fn state(columns: u16) -> State {
-        State::new(Start { size: (columns, 24), ..Start::new() })
-    }
-
-    #[test]
-    fn a_click_on_a_tab_meets_the_screen_whose_name_is_there() {
-        for columns in [120, 60, 40] {
-            let mut state = state(columns);
-            for screen in SCREENS {
-                state.show(screen.id());
-                let mut x = width(NAME);
-                for (id, name) in screen_tabs(&state) {
-                    assert_eq!(screen_at(&state, x as u16), Some(id));
-                    x += width(&name);
-                    assert_eq!(screen_at(&state, x as u16 - 1), Some(id));
-                }
-                assert_eq!(screen_at(&state, x as u16), None);
-                assert!(x <= usize::from(columns), "the tabs fit {columns} columns");
-            }
-        }
-    }
-
-    #[test]
-    fn tabs_show_the_key_that_is_bound() {
-        let (keymap, _) = crate::tui::keymap::Keymap::parse("[keys]\nhome = [\"9\"]", "mine");
-        let state = State::new(Start { keymap, ..Start::new() });
-        assert!(screen_tabs(&state)[0].1.starts_with(" 9 "));
-    }
-
-    #[test]
-    fn a_click_on_the_footer_meets_the_word_that_is_there() {
-        let state = state(120);
-        let area = Rect::new(0, 23, 120, 1);
-        let mut x = 1;
-        for item in items(&state, 120) {
-            assert_eq!(footer_at(&state, area, x).map(|e| e.name), Some(item.entry.name));
-            x += (width(&item.keys) + 1 + width(item.word) + 2) as u16;
-        }
-        assert!(footer_at(&state, area, 0).is_none());
-        assert!(x <= 121, "the words fit");
-    }
-
-    #[test]
-    fn a_click_on_a_pane_tab_meets_its_pane() {
-        let state = state(80);
-        let mut x = 0;
-        for pane in state.screen().panes() {
-            assert_eq!(tab_at(&state, x), Some(*pane));
-            x += width(pane.0) as u16 + 2;
-        }
-        assert_eq!(tab_at(&state, x), None);
-    }
-}
+mod tests;

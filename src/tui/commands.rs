@@ -1,5 +1,5 @@
 //! The commands: each row has its keys, its words and its function. They feed the keymap, the footer, the help, the palette
-//! and the README. The rows of the frame are here, those of a screen in its folder.
+//! and the README. The rows of the frame are here; those of a screen are in its folder.
 
 use std::sync::LazyLock;
 
@@ -12,16 +12,16 @@ use super::screens::{SCREENS, screen};
 use super::setup;
 use super::state::State;
 
-/// Where a command's keys count.
+/// Where a command's keys apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Context {
     /// Everywhere, text fields included.
     Everywhere,
     /// On every screen.
     Global,
-    /// On one screen; goes before [`Context::Global`].
+    /// On one screen; takes precedence over [`Context::Global`].
     Screen(ScreenId),
-    /// While a recording plays; goes before the screen's own.
+    /// While a recording plays; takes precedence over the screen's own.
     Replay,
     /// In a popup without a text field.
     Popup,
@@ -61,9 +61,9 @@ pub struct Entry {
     pub title: &'static str,
     /// One sentence for the help.
     pub doc: &'static str,
-    /// Keys where no keymap says otherwise.
+    /// Its keys, unless a keymap says otherwise.
     pub keys: &'static [&'static str],
-    /// Where its keys count.
+    /// Where its keys apply.
     pub context: Context,
     /// Word and rank in the footer; commands of one word share its place.
     pub footer: Option<(&'static str, u8)>,
@@ -96,7 +96,7 @@ pub(in crate::tui) fn always(_: &State) -> bool {
     true
 }
 
-/// Whether an engine answers, not a recording.
+/// Whether an engine answers, rather than a recording.
 pub(in crate::tui) fn live(state: &State) -> bool {
     state.replay.is_none()
 }
@@ -130,13 +130,15 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
         ["home"], None, set_up => |s| setup::adjust(s, -setup::END);
     "adjust-last", "largest value", "Moves the slider to its largest value.",
         ["end"], None, set_up => |s| setup::adjust(s, setup::END);
-    "type-value", "type a value", "Types a value into the focused row; in the setup pane a digit starts typing too.",
+    "type-value", "type a value", "Opens a text field for the focused row; in the setup pane, typing a digit does the same.",
         ["="], None, set_up => setup::open;
     "up", "up", "Moves the cursor up, or scrolls up.", ["k", "up"], None, always => |s| look::travel(s, -1);
     "down", "down", "Moves the cursor down, or scrolls down.", ["j", "down"], None, always => |s| look::travel(s, 1);
-    "run", "run", "Runs the lab's experiment as it is set up; a run in progress is cancelled.",
+    "run", "run", "Runs the lab's experiment as it is set up; asks first while another run is in progress.",
         ["enter"], Some(("run", 2)), live => job::run;
-    "select", "select", "Toggles the checkbox under the cursor; on a row with a picker, opens it.",
+    "waiting-runs", "waiting runs", "Lists the runs that are waiting for the one in progress; choosing one withdraws it.",
+        ["w"], None, |s| !s.queue.is_empty() => |s| popups::pick(s, &popups::WaitingRuns, 0);
+    "select", "select", "Toggles the checkbox under the cursor, or opens the row's picker.",
         ["space"], Some(("select", 3)), setup::can_select => setup::select;
     "next-pane", "next pane", "Moves the focus to the next pane.",
         ["tab"], Some(("pane", 4)), folds => |s| look::focus(s, true);
@@ -148,40 +150,40 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "glyphs", "switch glyphs", "Switches between Braille dots, half blocks and ASCII.",
         ["g"], None, always => look::glyphs;
     "theme", "next theme", "Shows the next theme.", ["T"], None, |s| s.themes.len() > 1 => look::theme;
-    "undo-setup", "undo setup", "Resets the setup to what was run.",
+    "undo-setup", "undo setup", "Resets the setup to the lab's last run.",
         ["u"], None, |s| live(s) && setup::changed(s) => setup::undo;
     "pause", "pause run", "Pauses or resumes the run.", ["p"], Some(("pause", 6)), State::busy => job::pause;
     "export", "export figure", "Writes the figure of the focused pane as PNG, SVG and CSV.",
         ["e"], Some(("export", 7)), measures => look::export;
     "name-session", "name session", "Names the session.", ["s"], Some(("save", 8)), live => look::name_session;
-    "provenance", "provenance", "Says where the numbers of the focused pane come from and how to make them again.",
+    "provenance", "provenance", "Shows where the numbers in the focused pane come from and how to reproduce them.",
         ["i"], Some(("info", 15)), measures => |s| popups::show(s, &popups::Provenance);
     "copy", "copy numbers", "Copies the numbers of the focused pane to the clipboard.",
         ["y"], None, measures => look::copy;
-    "notices", "notices", "Lists what went wrong and what deserves a look.",
+    "notices", "notices", "Lists problems and everything else worth a look.",
         ["!"], None, always => |s| popups::show(s, &popups::Notices);
     "family", "comparisons",
-        "Lists every comparison that was shown in the session, with its p-value corrected over all of them.",
+        "Lists every comparison shown in this session, with its p-value corrected for all of them.",
         ["f"], None, always => |s| popups::show(s, &popups::Family);
     "palette", "command palette", "Opens the palette: every command by name.",
         [":"], Some(("palette", 5)), always => popups::palette;
     "help", "help", "Shows every key; type to search.", ["?"], Some(("help", 0)), always => popups::help;
-    "quit", "quit", "Ends the program, or a replay that was opened from it; asks first while a run is in progress.",
+    "quit", "quit", "Quits the program, or leaves a replay that was opened from it; asks first while a run is in progress.",
         ["q"], Some(("quit", 9)), always => job::ask_quit;
 };
 
 static EVERYWHERE: &[Entry] = rows! { Context::Everywhere;
     "cancel", "cancel, then quit",
-        "Cancels what the screen has asked for, or the run; quits when nothing is left to cancel, or when pressed again.",
+        "Cancels what the screen has asked for, or else the run; quits when there is nothing to cancel, or when pressed again.",
         ["ctrl-c"], Some(("cancel", 10)), always => job::interrupt;
 };
 
 static REPLAY: &[Entry] = rows! { Context::Replay;
     "replay-pause", "pause replay", "Pauses or resumes the replay.",
         ["space"], Some(("pause", 2)), replayed => replay::pause;
-    "replay-back", "seek back", "Goes back five seconds in the recording.",
+    "replay-back", "seek back", "Jumps back five seconds in the recording.",
         ["left"], Some(("seek", 3)), replayed => |s| replay::seek(s, -replay::SEEK);
-    "replay-forward", "seek forward", "Goes forward five seconds in the recording.",
+    "replay-forward", "seek forward", "Jumps forward five seconds in the recording.",
         ["right"], Some(("seek", 3)), replayed => |s| replay::seek(s, replay::SEEK);
     "replay-slower", "slower", "Halves the speed of the replay.",
         ["-"], Some(("speed", 4)), replayed => |s| replay::pace(s, 0.5);
@@ -197,8 +199,8 @@ static POPUP: &[Entry] = rows! { Context::Popup;
         ["pageup"], None, always => |s| popup::travel(s, -popup::PAGE);
     "popup-page-down", "page down", "Moves down a page in the popup.",
         ["pagedown"], None, always => |s| popup::travel(s, popup::PAGE);
-    "popup-accept", "accept", "Takes the entry under the cursor.",
-        ["enter"], Some(("take", 2)), State::picking => popup::accept;
+    "popup-accept", "choose", "Chooses the entry under the cursor.",
+        ["enter"], Some(("choose", 2)), State::picking => popup::accept;
     "popup-select", "mark", "Toggles the entry under the cursor.",
         ["space"], Some(("mark", 3)), State::marking => popup::mark;
     "popup-copy", "copy", "Copies what the popup shows.",
@@ -207,8 +209,8 @@ static POPUP: &[Entry] = rows! { Context::Popup;
 };
 
 static TYPING: &[Entry] = rows! { Context::Typing;
-    "typing-accept", "accept", "Takes what was typed.", ["enter"], Some(("take", 1)), always => typing::accept;
-    "typing-cancel", "cancel", "Drops what was typed.", ["esc"], Some(("back", 2)), always => typing::cancel;
+    "typing-accept", "accept", "Accepts what was typed.", ["enter"], Some(("accept", 1)), always => typing::accept;
+    "typing-cancel", "cancel", "Discards what was typed.", ["esc"], Some(("back", 2)), always => typing::cancel;
     "typing-erase", "erase", "Erases a character.", ["backspace"], None, always => |s| typing::erase(s, false);
     "typing-erase-all", "erase all", "Erases everything.", ["ctrl-u"], None, always => |s| typing::erase(s, true);
     "typing-page-up", "page up", "Moves up a page in the list.",
@@ -246,7 +248,7 @@ pub fn commands_markdown() -> String {
     text
 }
 
-/// The contexts whose keys count now, the first one winning.
+/// The contexts whose keys apply now; the first one wins.
 #[must_use]
 pub fn contexts(state: &State) -> Vec<Context> {
     let mut contexts = if state.typing() {

@@ -1,8 +1,8 @@
-//! Job control and the guard: what it takes that a terminal is given back however the program ends or is stopped.
+//! Job control and the guard: what it takes to give the terminal back however the program ends or is stopped.
 //!
-//! A process that is killed, or that aborts because memory is short, cannot restore anything itself. So a shell of a few
-//! lines waits beside it on a pipe; when the pipe ends without a farewell, it takes the screen back. It holds no memory to
-//! speak of and does nothing else.
+//! A process that is killed, or that aborts for lack of memory, cannot restore anything itself. So a shell script of a
+//! few lines waits on a pipe beside it; if the pipe closes without warning, the script restores the terminal. It holds no
+//! memory to speak of and does nothing else.
 
 use std::io::{self, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -19,14 +19,14 @@ printf '\033[?2026l\033[?1006l\033[?1015l\033[?1003l\033[?1002l\033[?1000l\033[?
 printf 'probity ended without giving the terminal back; that is done now\n'
 "#;
 
-/// The shell that waits; dropping it sends it away.
+/// The waiting shell; dropping this ends it.
 #[derive(Debug)]
 pub struct Guard {
     shell: Child,
     line: ChildStdin,
 }
 
-/// How the terminal is set now, in the words of `stty`, to be called before raw mode.
+/// The terminal's current settings as `stty -g` prints them; to be called before raw mode.
 pub fn settings() -> Option<String> {
     let output =
         Command::new("stty").arg("-g").stdin(Stdio::inherit()).stderr(Stdio::null()).output().ok()?;
@@ -35,10 +35,10 @@ pub fn settings() -> Option<String> {
 }
 
 impl Guard {
-    /// Sets up a guard that restores these settings; to be called in raw mode.
+    /// Starts a guard that restores these settings; to be called in raw mode.
     ///
     /// # Errors
-    /// The system's reason; the program can do without.
+    /// The system's reason; the program can do without a guard.
     pub fn set(settings: &str) -> io::Result<Self> {
         let mut shell = Command::new("sh")
             .args(["-c", SCRIPT, "probity-guard", settings])
@@ -50,39 +50,91 @@ impl Guard {
         Ok(Self { shell, line })
     }
 
-    /// Tells it whether the screen is ours now: while the program is suspended, there is nothing to take back.
+    /// Tells it whether the screen is ours now: while the program is suspended, there is nothing to restore.
     pub fn tell(&mut self, shown: bool) {
-        // A guard that has gone cannot be helped; without it only sudden ends differ.
+        // Nothing can be done about a guard that has died; without it, only a sudden end looks different.
         let _ = self.line.write_all(if shown { b"1\n" } else { b"0\n" });
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // Killed, not asked: it must not be left waiting, and must not write after the program has restored the terminal.
+        // Killed rather than asked: it must not be left waiting, nor write after the program has restored the terminal.
         let _ = self.shell.kill();
         let _ = self.shell.wait();
     }
 }
 
-/// Whether the terminal on standard input has gone: its settings cannot be asked for any more.
+/// Whether the terminal on standard input is gone: its settings can no longer be read.
 pub fn gone() -> bool {
     rustix::termios::tcgetattr(io::stdin()).is_err()
 }
 
-/// Whether somebody can wake this process after a stop: a shell in another process group of the session. A program that
-/// is a terminal's only one has nobody.
+/// Whether anything can resume this process after a stop: a shell in another process group of the session. A program
+/// that is alone in its terminal has none.
 pub fn job_control() -> bool {
     rustix::process::getsid(None).is_ok_and(|session| session != rustix::process::getpgrp())
 }
 
-/// Stops all processes of this job, as the terminal does for Ctrl-Z outside raw mode.
+/// Suspends all processes of this job, as the terminal does on Ctrl-Z outside raw mode.
 pub fn stop_job() {
-    // Where it fails, the key has no effect.
+    // If it fails, the key has no effect.
     let _ = rustix::process::kill_current_process_group(rustix::process::Signal::TSTP);
 }
 
-/// Stops this process; returns when somebody has it go on.
+/// Suspends this process; returns once it is resumed.
 pub fn stop_here() {
     let _ = signal_hook::low_level::emulate_default_handler(signal_hook::consts::SIGTSTP);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    /// What the shell writes when it is told so and the pipe then ends.
+    fn told(lines: &[u8]) -> String {
+        let mut shell = Command::new("sh")
+            .args(["-c", SCRIPT, "probity-guard", "sane"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        shell.stdin.take().unwrap().write_all(lines).unwrap();
+        let mut text = String::new();
+        shell.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+        shell.wait().unwrap();
+        text
+    }
+
+    #[test]
+    fn a_program_that_ends_suddenly_has_its_terminal_given_back() {
+        for lines in [&b""[..], b"1\n", b"0\n1\n"] {
+            let text = told(lines);
+            for sequence in
+                ["\u{1b}[?1049l", "\u{1b}[?25h", "\u{1b}[?2004l", "\u{1b}[?1000l", "\u{1b}[?2026l"]
+            {
+                assert!(text.contains(sequence), "{sequence:?} in {text:?}");
+            }
+            assert!(text.contains("without giving the terminal back"), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn while_the_program_is_suspended_nothing_is_taken_back() {
+        assert_eq!(told(b"0\n"), "");
+        assert_eq!(told(b"1\n0\n"), "", "the latest word counts");
+    }
+
+    #[test]
+    fn a_guard_that_is_sent_away_is_gone() {
+        let mut guard = Guard::set("sane").unwrap();
+        guard.tell(false);
+        let id = rustix::process::Pid::from_raw(guard.shell.id().cast_signed()).unwrap();
+        assert!(rustix::process::test_kill_process(id).is_ok());
+        drop(guard);
+        assert!(rustix::process::test_kill_process(id).is_err(), "it was waited for as well");
+    }
 }

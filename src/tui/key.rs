@@ -15,14 +15,14 @@ pub struct Key {
     pub modifiers: KeyModifiers,
 }
 
-/// A text that names no key.
+/// A text that does not name a key.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
     "`{0}` is no key: write a character, or ctrl-, alt-, shift- before one, or a name such as enter, esc, tab, left"
 )]
 pub struct KeyError(pub String);
 
-/// Keys that are written by name. Shifted tab arrives as a key of its own.
+/// Keys that are written by name. Shift-Tab arrives as a separate key.
 const NAMES: [(&str, KeyCode); 15] = [
     ("enter", KeyCode::Enter),
     ("esc", KeyCode::Esc),
@@ -150,5 +150,23 @@ mod tests {
         assert_eq!(Key::from(event), "H".parse().unwrap());
         let tab = KeyEvent::new(KeyCode::BackTab, KeyModifiers::SHIFT);
         assert_eq!(Key::from(tab), "shift-tab".parse().unwrap());
+    }
+
+    #[test]
+    fn only_a_character_without_modifiers_is_typed() {
+        let typed = |text: &str| text.parse::<Key>().unwrap().character();
+        assert_eq!((typed("a"), typed("space"), typed("A")), (Some('a'), Some(' '), Some('A')));
+        assert_eq!((typed("ctrl-a"), typed("alt-a"), typed("enter"), typed("f1")), (None, None, None, None));
+        assert_eq!(Key::plain(KeyCode::Char('é')).character(), Some('é'));
+    }
+
+    #[test]
+    fn names_of_keys_may_be_written_in_any_case_and_unknown_modifiers_are_left_out() {
+        assert_eq!("Enter".parse::<Key>(), "enter".parse());
+        assert_eq!("CTRL-c".parse::<Key>(), "ctrl-c".parse());
+        let event = KeyEvent::new(KeyCode::Char('a'), KeyModifiers::SUPER | KeyModifiers::CONTROL);
+        assert_eq!(Key::from(event), "ctrl-a".parse().unwrap());
+        let event = KeyEvent::new(KeyCode::Left, KeyModifiers::SHIFT);
+        assert_eq!(Key::from(event), "shift-left".parse().unwrap(), "arrows keep their shift");
     }
 }

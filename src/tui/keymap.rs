@@ -8,7 +8,7 @@ use super::key::Key;
 use crate::base::Problem;
 use crate::base::text::printable;
 
-/// The shipped keymap, which spells out the defaults.
+/// The shipped keymap file, which spells out the defaults.
 pub const DEFAULT_TOML: &str = include_str!("../../assets/keymap.toml");
 /// Largest keymap file that is read.
 const MAX_BYTES: u64 = 1 << 20;
@@ -28,7 +28,7 @@ impl Default for Keymap {
 }
 
 impl Keymap {
-    /// The keys of a command; none where there is no such command.
+    /// The keys of a command; empty if there is no such command.
     #[must_use]
     pub fn keys(&self, name: &str) -> &[Key] {
         number_of(name).map_or(&[], |i| &self.keys[i])
@@ -56,7 +56,7 @@ impl Keymap {
         self.keys(name).first().map_or(String::new(), Key::to_string)
     }
 
-    /// The defaults patched by a file, with what is wrong in it. No file is no problem.
+    /// The defaults patched by a file, and what is wrong with it. A missing file is not a problem.
     pub fn read(path: &Path) -> (Self, Vec<Problem>) {
         let origin = path.display().to_string();
         let trouble = |what: String| {
@@ -75,8 +75,8 @@ impl Keymap {
         }
     }
 
-    /// The defaults patched by TOML text: under `[keys]`, a command's name and its list of keys. A command that the
-    /// text names has exactly those keys; a key that two commands claim goes to the one that the text names.
+    /// The defaults patched by TOML text that lists, under `[keys]`, commands with their keys. A command that the text
+    /// names has exactly those keys; a key claimed by two commands goes to the one that the text names.
     pub fn parse(text: &str, origin: &str) -> (Self, Vec<Problem>) {
         #[derive(serde::Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -123,14 +123,14 @@ impl Keymap {
         (keymap, problems)
     }
 
-    /// Takes keys that two commands claim from the one that the user did not name, and reports what remains.
+    /// Settles keys claimed by two commands in favour of the one that the user named, and reports each case.
     fn settle(&mut self, named: &[usize], report: &mut impl FnMut(String, &str)) {
         for &winner in named {
             let taken = COMMANDS[winner];
             for (i, other) in COMMANDS.iter().enumerate().filter(|(i, e)| *i != winner && meet(taken, e)) {
                 let mut claimed = self.keys[winner].clone();
                 if other.context != taken.context && other.context != Context::Everywhere {
-                    // A screen's own key goes before the frame's by design; only a key that is new to the winner is meant.
+                    // A screen's key takes precedence over the frame's by design; only keys that are new to the winner matter.
                     claimed.retain(|key| !taken.keys.contains(&key.to_string().as_str()));
                 }
                 let keys = &mut self.keys[i];
@@ -150,7 +150,7 @@ impl Keymap {
     }
 }
 
-/// Whether a key that is given to `winner` must be taken from `other`: their contexts meet, and `winner` does not go first anyway.
+/// Whether a key given to `winner` must be taken from `other`: their contexts overlap, and `winner` does not take precedence anyway.
 fn meet(winner: &Entry, other: &Entry) -> bool {
     let (a, b) = (winner.context, other.context);
     let beneath = matches!((a, b), (Context::Global, Context::Screen(_)));
@@ -219,5 +219,43 @@ mod tests {
     fn a_command_that_does_not_exist_has_no_keys() {
         assert!(Keymap::default().keys("fly").is_empty());
         assert_eq!(Keymap::default().label("fly"), "");
+    }
+
+    #[test]
+    fn a_keymap_that_cannot_be_read_is_told_and_the_defaults_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("keymap.toml");
+        assert_eq!(Keymap::read(&path), (Keymap::default(), Vec::new()), "no file is no problem");
+        std::fs::write(&path, [0xff, 0xfe]).unwrap();
+        std::fs::write(folder.path().join("large.toml"), vec![b'#'; (MAX_BYTES + 1) as usize]).unwrap();
+        for (path, part) in [
+            (path.clone(), "cannot be read"),
+            (folder.path().join("large.toml"), "larger than 1 MiB"),
+            (folder.path().to_owned(), "cannot be read"),
+        ] {
+            let (keymap, problems) = Keymap::read(&path);
+            assert_eq!(keymap, Keymap::default());
+            assert!(problems.len() == 1 && problems[0].what.contains(part), "{problems:?}");
+            assert!(problems[0].r#where == path.display().to_string() && !problems[0].hint.is_empty());
+        }
+        std::fs::write(&path, "[keys]\nzoom = [\"f9\"]").unwrap();
+        assert_eq!(Keymap::read(&path).0.label("zoom"), "f9");
+    }
+
+    #[test]
+    fn a_command_without_a_key_that_can_be_used_keeps_its_own() {
+        let (keymap, problems) = Keymap::parse("[keys]\nzoom = []\nhelp = [\"nonsense-key\"]", "mine");
+        assert_eq!((keymap.label("zoom"), keymap.label("help")), ("z".into(), "?".into()));
+        assert!(problems.iter().any(|p| p.what == "zoom has no key"), "{problems:?}");
+    }
+
+    #[test]
+    fn a_key_that_goes_everywhere_is_taken_from_every_context() {
+        let (keymap, problems) = Keymap::parse("[keys]\ncancel = [\"esc\"]", "mine");
+        for context in Context::all() {
+            let command = keymap.command("esc".parse().unwrap(), &[context, Context::Everywhere]);
+            assert_eq!(command.map(|e| e.name), Some("cancel"), "{context:?}");
+        }
+        assert!(problems.len() > 2, "each command that lost its key is named: {problems:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Where everything stands: a pure function of the state, so that drawing and mouse hits cannot disagree.
+//! Where everything is: a pure function of the state, so that drawing and mouse hits cannot disagree.
 //!
 //! ```text
 //! wide                                        folded
@@ -37,7 +37,7 @@ pub struct Layout {
     pub footer: Rect,
 }
 
-/// Lays the screen out; none where it is too small.
+/// Lays out the screen; none if it is too small.
 #[must_use]
 pub fn compute(state: &State) -> Option<Layout> {
     let (columns, rows) = state.view.size;
@@ -66,7 +66,7 @@ impl Layout {
         self.tabs.map_or(self.body, |tabs| tabs.union(self.body))
     }
 
-    /// The rectangle of a pane, where it is drawn.
+    /// The rectangle of a pane, if it is drawn.
     pub fn pane(&self, pane: Pane) -> Option<Rect> {
         self.panes.iter().find(|(p, _)| *p == pane).map(|(_, rect)| *rect)
     }
@@ -89,7 +89,7 @@ pub fn inside(pane: Rect) -> Rect {
 
 /// Columns of the labels of the setup pane.
 pub const LABEL: u16 = 10;
-/// Columns of the values beside a slider.
+/// Columns of the value beside a slider.
 pub const VALUE: u16 = 7;
 
 /// The columns of a slider's track on a line: first column and length.
@@ -97,12 +97,12 @@ pub fn track(line: Rect) -> (u16, u16) {
     (line.x + LABEL, line.width.saturating_sub(LABEL + VALUE + 1))
 }
 
-/// Rows of a list that are scrolled away so that the cursor stays in sight.
+/// Rows of a list that are scrolled away to keep the cursor visible.
 pub fn scrolled(cursor: usize, rows: usize, height: usize) -> usize {
     if height == 0 || rows <= height {
         return 0;
     }
-    // The cursor keeps to the middle, as far as the ends allow.
+    // The cursor stays in the middle, except near the ends.
     cursor.saturating_sub(height / 2).min(rows - height)
 }
 

@@ -1,4 +1,4 @@
-//! What the loop has done outside its own thread: writing figures, listing and reading sessions.
+//! The work that the loop delegates to other threads: writing figures, listing and reading sessions.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use crate::session::format::Session;
 use crate::session::shelf;
 use crate::tui::action::{Existing, Exported};
 
-/// What the loop has done outside its own thread.
+/// The work that the loop delegates to other threads.
 #[derive(Clone)]
 pub struct Outside {
-    /// Writes a figure to files and says which; asks first where they are there already.
+    /// Writes a figure to files and says which; asks first if they exist.
     pub export: Exporter,
     /// Lists the recorded sessions, newest first.
     pub sessions: Lister,

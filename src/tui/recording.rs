@@ -1,10 +1,10 @@
-//! Who keeps what was asked and what was answered.
+//! What keeps a record of commands and events.
 
 use crate::base::Problem;
 use crate::engine::message::{Command, Event};
 use crate::session::{SessionError, record};
 
-/// Keeps what was asked and what was answered.
+/// Keeps a record of commands and events.
 pub trait Recorder {
     /// Notes a command that is about to be sent, `t` seconds after the start.
     ///
@@ -18,13 +18,13 @@ pub trait Recorder {
     /// Why it could not be written; nothing more is recorded then.
     fn event(&mut self, t: f64, event: &Event) -> Result<(), Problem>;
 
-    /// Gives the recording a name and says under which name it is kept.
+    /// Renames the recording and returns the name it is kept under.
     ///
     /// # Errors
-    /// Why it could not be renamed; it goes on under its old name.
+    /// Why it could not be renamed; it continues under its old name.
     fn rename(&mut self, name: &str) -> Result<String, Problem>;
 
-    /// Makes sure that everything is on the disk; called once, at the end.
+    /// Makes sure that everything is on disk; called once, at the end.
     fn finish(&mut self);
 }
 
@@ -38,7 +38,7 @@ impl Recorder for record::Recorder {
     }
 
     fn rename(&mut self, name: &str) -> Result<String, Problem> {
-        let hint = "the recording goes on under its old name";
+        let hint = "the recording continues under its old name";
         record::Recorder::rename(self, name).map_err(|e| problem(&e, hint))?;
         Ok(self.name())
     }
@@ -55,4 +55,53 @@ fn stopped(error: SessionError) -> Problem {
 
 fn problem(error: &SessionError, hint: &str) -> Problem {
     Problem { what: error.to_string(), r#where: "session".into(), hint: hint.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::format::{Header, Session};
+
+    fn begun(folder: &std::path::Path, name: &str) -> Box<dyn Recorder> {
+        let header = Header::new("cpu", "2026-01-02T03:04:05Z".into(), None);
+        Box::new(record::Recorder::create(folder, name, &header).unwrap())
+    }
+
+    #[test]
+    fn what_is_noted_can_be_read_again_under_the_new_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut recorder = begun(folder.path(), "first");
+        recorder.command(0.5, &Command::ListModels).unwrap();
+        recorder.event(1.0, &Event::Models { models: Vec::new() }).unwrap();
+        assert_eq!(recorder.rename("second").unwrap(), "second");
+        recorder.command(2.0, &Command::Shutdown).unwrap();
+        recorder.finish();
+        let read = Session::read(&crate::session::name::file(folder.path(), "second")).unwrap();
+        assert_eq!(read.entries.iter().map(|e| e.t).collect::<Vec<_>>(), [0.5, 1.0, 2.0]);
+    }
+
+    #[test]
+    fn a_name_that_is_taken_is_told_or_evaded_and_the_recording_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut other = begun(folder.path(), "taken");
+        other.command(0.0, &Command::ListModels).unwrap();
+        let mut recorder = begun(folder.path(), "mine");
+        match recorder.rename("taken") {
+            Ok(name) => assert_ne!(name, "taken", "nothing is overwritten"),
+            Err(problem) => assert!(problem.hint.contains("old name"), "{problem}"),
+        }
+        recorder.command(1.0, &Command::ListModels).unwrap();
+        let kept = Session::read(&crate::session::name::file(folder.path(), "taken")).unwrap();
+        assert_eq!(kept.entries.len(), 1, "the other session is whole");
+    }
+
+    #[test]
+    fn an_error_of_the_disk_says_that_nothing_more_is_recorded() {
+        let source = std::io::Error::other("disk full");
+        let problem = stopped(SessionError::Write { path: "/s".into(), source });
+        assert!(
+            problem.what.contains("disk full") && problem.hint.contains("no longer recorded"),
+            "{problem}"
+        );
+    }
 }

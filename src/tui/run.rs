@@ -69,7 +69,7 @@ pub struct Options {
     pub frame: Box<dyn FnMut(bool)>,
     /// Shown at the start, for example what is wrong in the keymap.
     pub notices: Vec<Notice>,
-    /// Ends the program when it resolves: a signal.
+    /// Ends the program when it resolves, for example on a signal.
     pub stop: Stop,
 }
 
@@ -107,7 +107,7 @@ pub enum TuiError {
 /// Runs the terminal program until the user quits. The first frame is drawn before the engine has said anything.
 ///
 /// # Errors
-/// [`TuiError::Terminal`] where the terminal fails.
+/// [`TuiError::Terminal`] if the terminal fails.
 pub async fn run<B, I>(
     terminal: &mut Terminal<B>,
     mut input: I,
@@ -196,13 +196,13 @@ impl Pace {
     }
 }
 
-/// A recorded session that is replayed on top of the live program, which goes on beneath.
+/// A recorded session replayed on top of the live program, which carries on beneath it.
 struct Over {
     state: State,
     recorded: Recorded,
 }
 
-/// Something that was done outside the loop's thread.
+/// The result of work outside the loop's thread.
 enum Done {
     /// It is an action.
     Action(Box<Action>),
@@ -251,7 +251,7 @@ impl App {
         (app, stop)
     }
 
-    /// Ends the recording. A terminal that fails is no reason to lose its end.
+    /// Ends the recording. A failing terminal is no reason to lose the end of it.
     fn finish(&mut self, reason: Result<ExitReason, TuiError>) -> Result<ExitReason, TuiError> {
         if !matches!(reason, Ok(ExitReason::User)) {
             self.link.send(&Command::Shutdown, self.started);
@@ -386,7 +386,7 @@ impl App {
     fn spawn(&self, work: impl FnOnce() -> Done + Send + 'static) {
         let results = self.results.clone();
         tokio::task::spawn_blocking(move || {
-            // The loop may have ended meanwhile; then nobody waits for the answer.
+            // The loop may have ended meanwhile; then nothing waits for the answer.
             let _ = results.send(work());
         });
     }
@@ -405,7 +405,7 @@ impl App {
         }
     }
 
-    /// Takes in what was done outside. A session that was read is shown on top of what is there.
+    /// Takes in the result of outside work. A session that was read is shown on top of everything else.
     fn on_done(&mut self, done: Done, feed: &mut Feed) {
         match done {
             Done::Action(action) => self.on_top(*action),

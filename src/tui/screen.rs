@@ -1,7 +1,7 @@
 //! What a screen is: a lab, the models, the data sets, or the opening screen, as the frame sees it.
 //!
 //! The frame draws the title, the tabs, the line of progress and the footer, and decides who gets a key. Everything between
-//! belongs to the screen that is shown. What a screen remembers lies in its own part of [`super::screens::Views`].
+//! belongs to the screen that is shown. What a screen remembers is kept in its field of [`super::screens::Views`].
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -22,23 +22,23 @@ pub struct ScreenId(pub &'static str);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pane(pub &'static str);
 
-/// Where a number comes from.
+/// The provenance of a number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     /// The number in words.
     pub what: String,
     /// Key and value pairs.
     pub entries: Vec<(String, String)>,
-    /// The shell command that makes it again.
+    /// The shell command that reproduces it.
     pub command: String,
 }
 
-/// A question that a screen has asked beside the run and that has no answer yet.
+/// A question that a screen has asked besides the run and that has not been answered yet.
 #[derive(Debug, Clone, Copy)]
 pub struct Waiting<'a> {
-    /// What is being done, until the engine says it in its own words.
+    /// What is being done, for as long as the engine has not reported a stage.
     pub doing: &'static str,
-    /// How far it is, once the engine has said so.
+    /// How far it has got, once the engine has said so.
     pub progress: Option<&'a Progress>,
     /// Whether it is being cancelled.
     pub stopping: bool,
@@ -55,13 +55,13 @@ pub trait Screen: Sync {
     /// The command that opens it, in the context of the frame; its first key is shown on the tab.
     fn tab(&self) -> &'static Entry;
 
-    /// What it answers, in one line for the opening screen; none leaves it out there.
+    /// The question it answers, in one line for the opening screen, which omits screens that have none.
     fn question(&self) -> Option<&'static str>;
 
-    /// Its panes in the order of the focus; never empty.
+    /// Its panes, in the order in which the focus visits them; never empty.
     fn panes(&self) -> &'static [Pane];
 
-    /// The pane that has the focus at first.
+    /// The pane that initially has the focus.
     fn first(&self) -> Pane {
         self.panes()[0]
     }
@@ -71,24 +71,24 @@ pub trait Screen: Sync {
         true
     }
 
-    /// Where the panes stand when none is folded away.
+    /// The areas of the panes when none is folded away.
     fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)>;
 
     /// Draws a pane.
     fn draw(&self, pane: Pane, frame: &mut Frame, area: Rect, state: &State);
 
-    /// Its experiment as the user sets it up; none where the screen runs nothing.
+    /// The setup of its experiment; none if the screen runs nothing.
     fn setup(&self) -> Option<&'static dyn Setup> {
         None
     }
 
-    /// Its commands, in a context of their own.
+    /// Its commands, in their own context.
     fn commands(&self) -> &'static [Entry];
 
     /// Moves the cursor of a pane, or scrolls it.
     fn travel(&self, _state: &mut State, _pane: Pane, _by: i64) {}
 
-    /// The mouse was pressed in a pane that is no setup pane; the focus is there already.
+    /// The mouse was pressed in a pane other than the setup pane; the focus has already moved there.
     fn press(&self, _state: &mut State, _pane: Pane, _area: Rect, _mouse: Mouse) -> Vec<Effect> {
         Vec::new()
     }
@@ -98,7 +98,7 @@ pub trait Screen: Sync {
         Vec::new()
     }
 
-    /// The figure of the focused pane, or the one that stands for it.
+    /// The figure of the focused pane, or the one that represents it.
     fn figure<'a>(&self, _state: &'a State) -> Option<&'a Figure> {
         None
     }
@@ -113,7 +113,7 @@ pub trait Screen: Sync {
         None
     }
 
-    /// Whether it has numbers whose origin can be asked for.
+    /// Whether it shows numbers with a provenance.
     fn measures(&self) -> bool {
         false
     }
@@ -121,7 +121,7 @@ pub trait Screen: Sync {
     /// Rebuilds what is derived from the board and the view, such as figures.
     fn refresh(&self, _state: &mut State) {}
 
-    /// The view follows a recorded command, so that a replay shows what the user saw.
+    /// Makes the view follow a recorded command, so that a replay shows what the user saw.
     fn follow(&self, _state: &mut State, _command: &Command) {}
 
     /// Reacts to an event that the board has taken in.
@@ -129,17 +129,17 @@ pub trait Screen: Sync {
         Vec::new()
     }
 
-    /// What its latest run made of the data of this hash, a line for each model; for the screen that describes the data.
+    /// What its latest run made of the data with this hash, one line per model; for the screen that describes the data.
     fn made_of(&self, _state: &State, _hash: &str) -> Vec<String> {
         Vec::new()
     }
 
-    /// The question beside the run that waits for an answer.
+    /// A question besides the run that is waiting for its answer.
     fn waiting<'a>(&self, _state: &'a State) -> Option<Waiting<'a>> {
         None
     }
 
-    /// Cancels everything that waits; none where nothing does or it is being cancelled already.
+    /// Cancels every waiting question; none if there is none, or if they are already being cancelled.
     fn interrupt(&self, _state: &mut State) -> Option<Vec<Effect>> {
         None
     }

@@ -58,7 +58,7 @@ pub fn help(keymap: &Keymap, query: &str) -> Vec<HelpLine> {
     lines
 }
 
-/// A function that scores texts against a query; none where a text does not match.
+/// A function that scores texts against a query; none if a text does not match.
 fn scorer(query: &str) -> impl FnMut(&str) -> Option<u32> {
     let mut matcher = Matcher::new(Config::DEFAULT);
     let pattern = Pattern::parse(query, CaseMatching::Smart, Normalization::Smart);
@@ -107,5 +107,32 @@ mod tests {
         assert!(commands(&help(&keymap, "ctrl-c")).contains(&"cancel"));
         assert!(commands(&help(&keymap, "popup")).contains(&"popup-close"));
         assert!(help(&keymap, "zzzz").is_empty());
+    }
+
+    #[test]
+    fn the_best_match_of_the_palette_comes_first_and_equals_keep_the_order_of_the_table() {
+        let state = State::new(Start::new());
+        assert_eq!(palette(&state, "zoom")[0].name, "zoom");
+        let all = names(&palette(&state, ""));
+        let table: Vec<&str> = COMMANDS.iter().map(|e| e.name).filter(|n| all.contains(n)).collect();
+        assert_eq!(all, table);
+    }
+
+    #[test]
+    fn in_a_replay_the_palette_offers_its_commands_and_none_that_run_anything() {
+        let replay = Some(crate::tui::state::ReplayState::new("s".into(), 1.0, 1.0));
+        let state = State::new(Start { replay, ..Start::new() });
+        let all = names(&palette(&state, ""));
+        assert!(all.contains(&"replay-pause") && !all.contains(&"run") && !all.contains(&"name-session"));
+    }
+
+    #[test]
+    fn headings_stand_only_over_commands_that_match() {
+        let lines = help(&Keymap::default(), "halves the speed");
+        assert!(
+            matches!(lines[..], [HelpLine::Heading(Context::Replay), HelpLine::Command(_)]),
+            "{}",
+            lines.len()
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! The one setup pane, for every lab: its rows are settings ([`crate::lab::setting`]) and what the lab adds of its own view.
+//! The one setup pane, for every lab: its rows are settings ([`crate::lab::setting`]) and rows that the lab adds for its view.
 //!
 //! A lab implements [`Setup`]; sliders, typed values, checkboxes, the mouse and the drawing are here.
 
@@ -42,10 +42,10 @@ pub trait Setup: Sync {
     /// Why it cannot be set; nothing has changed then.
     fn set(&self, state: &mut State, key: &str, value: Value) -> Result<Vec<Effect>, SettingError>;
 
-    /// The row that a step changes where another pane has the focus.
+    /// The row that steps change while another pane has the focus.
     fn main(&self) -> &'static str;
 
-    /// Opens the picker of a row; false where it has none.
+    /// Opens the picker of a row; false if it has none.
     fn open(&self, _state: &mut State, _key: &str) -> bool {
         false
     }
@@ -56,12 +56,12 @@ pub trait Setup: Sync {
     /// Sets everything up as a spec of this lab says.
     fn take(&self, state: &mut State, spec: &Spec);
 
-    /// The examples that it draws, for whoever wants to look at them.
+    /// The examples that it draws, for the screen that describes data.
     fn examples(&self, _state: &State) -> TaskSpec {
         TaskSpec::default()
     }
 
-    /// What is asked along with a run that has just been sent.
+    /// What to ask along with a run that has just been sent.
     fn along(&self, _state: &mut State) -> Vec<Effect> {
         Vec::new()
     }
@@ -76,17 +76,17 @@ pub struct Row {
     pub label: String,
     /// One sentence about it.
     pub help: String,
-    /// How it is worked.
+    /// How it is operated.
     pub kind: Kind,
     /// Its value.
     pub value: Value,
     /// Its value as text.
     pub text: String,
-    /// What stands behind each checkbox.
+    /// The text after each checkbox.
     pub notes: Vec<String>,
-    /// Whether it differs from what was run.
+    /// Whether it differs from the last run.
     pub changed: bool,
-    /// Whether it is a matter of view alone, which can be changed in a replay too.
+    /// Whether it only affects the view and so can be changed in a replay, too.
     pub view: bool,
 }
 
@@ -124,7 +124,7 @@ impl Row {
         Self { key, label, help, kind, value, text, notes: Vec::new(), changed: false, view: true }
     }
 
-    /// The value some steps away; none where the row does not step.
+    /// The value a number of steps away; none if the row has no steps.
     #[must_use]
     pub fn stepped(&self, by: i64) -> Option<Value> {
         match (&self.kind, &self.value) {
@@ -153,7 +153,7 @@ impl Row {
         }
     }
 
-    /// Share of the track, 0 to 1, at which a slider stands.
+    /// Position of a slider on its track, from 0 to 1.
     #[must_use]
     pub fn share(&self) -> f64 {
         match (&self.kind, &self.value) {
@@ -167,7 +167,7 @@ impl Row {
         }
     }
 
-    /// The stop nearest to a share of the track; none where the row is no slider.
+    /// The stop nearest to a position on the track; none if the row is not a slider.
     #[must_use]
     pub fn at_share(&self, share: f64) -> Option<Value> {
         let Kind::Slider { stops, unset, .. } = &self.kind else { return None };
@@ -191,14 +191,14 @@ pub struct RowLine {
     pub mark: usize,
 }
 
-/// The lines of the pane: one a row, and one a checkbox.
+/// The lines of the pane: one per row, or one per checkbox.
 #[must_use]
 pub fn lines(rows: &[Row]) -> Vec<RowLine> {
     let of = |(row, r): (usize, &Row)| (0..r.lines()).map(move |mark| RowLine { row, mark });
     rows.iter().enumerate().flat_map(of).collect()
 }
 
-/// What the settings of a lab know beside its spec.
+/// What the settings of a lab know besides its spec.
 #[must_use]
 pub fn known(state: &State) -> Known {
     let model = |m: &crate::engine::message::ModelInfo| KnownModel { name: m.name.clone(), layers: m.layers };
@@ -226,7 +226,7 @@ pub fn under_cursor(state: &State) -> Option<(Row, usize)> {
     Some((rows[line.row].clone(), line.mark))
 }
 
-/// The row that keys work on: under the cursor of the setup pane, or the main row from any other pane.
+/// The row that keys act on: the one under the cursor in the setup pane, the main row in any other pane.
 fn target(state: &State) -> Option<Row> {
     if state.focused(PANE) {
         under_cursor(state).map(|(row, _)| row)
@@ -242,7 +242,13 @@ pub fn changed(state: &State) -> bool {
     ran(state).is_some_and(|job| job.spec != setup.spec(state))
 }
 
-/// Sets a row. What refuses says so in the row. A value that is there already changes and asks nothing.
+/// Whether the setup, exactly as it is, is waiting to run.
+#[must_use]
+pub fn waits(state: &State) -> bool {
+    state.setup().is_some_and(|setup| state.queue.contains(&setup.spec(state)))
+}
+
+/// Sets a row. A refusal is shown in the row. Setting the present value does nothing.
 pub fn set(state: &mut State, row: &Row, value: Value) -> Vec<Effect> {
     match take(state, row, value) {
         Ok(effects) => effects,
@@ -257,7 +263,7 @@ pub fn set(state: &mut State, row: &Row, value: Value) -> Vec<Effect> {
 fn take(state: &mut State, row: &Row, value: Value) -> Result<Vec<Effect>, SettingError> {
     let Some(setup) = state.setup() else { return Ok(Vec::new()) };
     if state.replay.is_some() && !row.view {
-        return Err(SettingError::Refused("a replay cannot be set up anew".into()));
+        return Err(SettingError::Refused("the setup of a replay cannot be changed".into()));
     }
     if row.value == value { Ok(Vec::new()) } else { setup.set(state, &row.key, value) }
 }
@@ -268,7 +274,7 @@ pub fn turn(state: &mut State, key: &str, by: i64) -> Vec<Effect> {
     next.map_or(Vec::new(), |(row, value)| set(state, &row, value))
 }
 
-/// Steps the row under the cursor, or the main row from any other pane.
+/// Steps the row under the cursor, or in any other pane the main row.
 pub fn adjust(state: &mut State, by: i64) -> Vec<Effect> {
     target(state).map_or(Vec::new(), |row| turn(state, &row.key, by))
 }
@@ -301,7 +307,7 @@ pub fn toggle(state: &mut State, row: &Row, mark: usize) -> Vec<Effect> {
     set(state, row, Value::Marks(on))
 }
 
-/// Whether `key` can be typed into `row` now.
+/// Whether a value can be typed into `row` now.
 fn typable(state: &State, row: &Row) -> bool {
     row.kind.typable() && (state.replay.is_none() || row.view)
 }
@@ -310,7 +316,7 @@ fn typable(state: &State, row: &Row) -> bool {
 pub fn open(state: &mut State) -> Vec<Effect> {
     match target(state).filter(|row| typable(state, row)) {
         Some(row) => {
-            // A path is changed more often than typed anew.
+            // A path is edited more often than typed from scratch.
             let now = if let Value::Text(text) = &row.value { text.clone() } else { String::new() };
             state.view.entry = Some(TextEntry::new(Purpose::Setting(row.key), now));
         }
@@ -319,7 +325,7 @@ pub fn open(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// A digit in the setup pane starts typing into the row under the cursor. False where it does not.
+/// Lets a digit in the setup pane start typing into the row under the cursor; false if it does not.
 pub fn begins(state: &mut State, c: char) -> bool {
     let free = state.view.popup.is_none() && state.view.entry.is_none();
     let here = free && state.screen().setup().is_some() && state.focused(PANE);
@@ -340,12 +346,12 @@ pub fn typed(state: &mut State, key: &str, text: &str) -> Result<Vec<Effect>, St
     take(state, &row, value).map_err(|e| e.to_string())
 }
 
-/// Resets the setup to what was run.
+/// Resets the setup to the last run.
 pub fn undo(state: &mut State) -> Vec<Effect> {
     let ran = state.setup().and_then(|setup| Some((setup, ran(state)?.spec.clone())));
     if let Some((setup, spec)) = ran {
         setup.take(state, &spec);
-        state.view.toast = Some("the setup is what was run".into());
+        state.view.toast = Some("the setup is back to the last run".into());
     }
     Vec::new()
 }

@@ -1,6 +1,6 @@
 //! Where sliders stop.
 
-/// Share of the track, 0 to 1, at which a value stands when stops are spread evenly.
+/// Position of a value on a track with evenly spaced stops, from 0 to 1.
 pub fn share_of(stops: &[f64], value: f64) -> f64 {
     let last = stops.len().saturating_sub(1);
     if last == 0 || value.is_nan() {
@@ -13,7 +13,7 @@ pub fn share_of(stops: &[f64], value: f64) -> f64 {
     (below as f64 + if above == below { 0.0 } else { within }) / last as f64
 }
 
-/// The stop that lies `by` steps from a value; values between stops step to their neighbours.
+/// The stop `by` steps from a value; values between stops step to their neighbours.
 pub fn step_along(stops: &[f64], value: f64, by: i64) -> f64 {
     let last = stops.len() as i64 - 1;
     let (above, below) = (stops.partition_point(|s| *s <= value), stops.partition_point(|s| *s < value));

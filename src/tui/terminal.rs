@@ -1,4 +1,4 @@
-//! The terminal itself: set up, restored whatever happens, and the way to its clipboard.
+//! The terminal itself: set up, restored whatever happens, and its clipboard.
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::mem::ManuallyDrop;
@@ -33,9 +33,9 @@ use super::guard::{self, Guard};
 const MAX_CLIPBOARD: usize = 74_000;
 /// Input events that wait for the loop.
 const INPUT_QUEUE: usize = 256;
-/// How often the watch looks whether the terminal is still there.
+/// How often the watch checks that the terminal is still there.
 const WATCH: Duration = Duration::from_millis(200);
-/// How long the loop may take to end after it was asked to, before the process is ended without it.
+/// How long the loop may take to end once asked to, before the process is ended without it.
 const GRACE: Duration = Duration::from_millis(600);
 
 /// Whether the terminal is ours now.
@@ -51,7 +51,7 @@ static STOP: Notify = Notify::const_new();
 enum Control {
     /// Give the terminal back and stop.
     Suspend,
-    /// Somebody had the process go on: set the terminal up again.
+    /// The process was resumed: set the terminal up again.
     Resume,
 }
 
@@ -84,7 +84,7 @@ impl Screen {
     fn set_up(&mut self) -> io::Result<()> {
         enable_raw_mode()?;
         ACTIVE.store(true, Ordering::SeqCst);
-        // Not `Terminal::clear`, which asks the terminal where its cursor is: over a slow line the answer comes too late.
+        // Not `Terminal::clear`, which asks the terminal for its cursor: over a slow line the answer comes too late.
         execute!(io::stdout(), EnterAlternateScreen, Clear(ClearType::All), EnableBracketedPaste)?;
         if self.mouse {
             execute!(io::stdout(), EnableMouseCapture)?;
@@ -103,8 +103,8 @@ impl Screen {
             restore();
             guard::stop_here();
         } else {
-            // A stop that could not be caught: whoever had the terminal meanwhile has set it as they like it. Without this,
-            // raw mode would be taken for granted.
+            // After a stop that could not be caught, others have set the terminal as they like it. Without this, raw mode
+            // would be taken for granted.
             disable_raw_mode()?;
         }
         self.set_up()?;
@@ -124,7 +124,7 @@ impl Drop for Screen {
     }
 }
 
-/// Gives the terminal back. Errors are of no use here: there is nowhere left to show them.
+/// Gives the terminal back. Errors are ignored: there is nowhere left to show them.
 fn restore() {
     if !ACTIVE.swap(false, Ordering::SeqCst) {
         return;
@@ -139,13 +139,13 @@ fn restore() {
     );
     let _ = disable_raw_mode();
     for message in HELD.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
-        // `eprintln!` would panic where standard error has gone.
+        // `eprintln!` would panic if standard error is gone.
         let _ = writeln!(io::stderr(), "{message}");
     }
 }
 
-/// A panic of the thread that draws restores the terminal before its message is printed. Panics of other threads are
-/// the engine's to report; their messages wait until the screen is ours no more.
+/// A panic of the drawing thread restores the terminal before its message is printed. Panics of other threads are
+/// reported by the engine; their messages wait until the screen is no longer ours.
 fn install_hook(ui: ThreadId) {
     HOOK.call_once(|| {
         let before = std::panic::take_hook();
@@ -165,7 +165,7 @@ fn install_hook(ui: ThreadId) {
 /// Runs the terminal program on this process's terminal.
 ///
 /// # Errors
-/// [`TuiError`] where there is no terminal or it fails; the terminal is restored before the error is returned.
+/// [`TuiError`] if there is no terminal or it fails; the terminal is restored before the error is returned.
 pub fn launch(source: Source, options: Options, mouse: bool) -> Result<ExitReport, TuiError> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return Err(TuiError::NoTerminal("standard input and output are no terminal"));
@@ -178,13 +178,13 @@ pub fn launch(source: Source, options: Options, mouse: bool) -> Result<ExitRepor
     let (controls, orders) = unbounded_channel();
     attend(&controls)?;
     let mut screen = Screen::enter(mouse)?;
-    // Not dropped: its destructor panics where a terminal that has gone takes no message; the screen shows the cursor again.
+    // Not dropped: its destructor panics if the terminal is gone; restoring the screen shows the cursor again.
     let mut terminal: ManuallyDrop<Terminal<CrosstermBackend<BufWriter<Stdout>>>> = ManuallyDrop::new(
         Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(1 << 16, io::stdout())))?,
     );
     let input = input(&mut screen, &controls, orders)?;
     let report = runtime.block_on(run(&mut *terminal, input, source, options));
-    // An export that still renders must not hold up the shell's prompt.
+    // An export that is still rendering must not hold up the shell's prompt.
     runtime.shutdown_background();
     #[cfg(unix)]
     if guard::gone() {
@@ -193,14 +193,14 @@ pub fn launch(source: Source, options: Options, mouse: bool) -> Result<ExitRepor
     report
 }
 
-/// Listens to signals and watches the terminal, each on a thread of its own: whatever the loop, crossterm or a write to
-/// the terminal hangs in, the process ends soon after it was asked to.
+/// Listens for signals and watches the terminal, each on its own thread: wherever the loop, crossterm or a write to the
+/// terminal hangs, the process ends soon after it is asked to.
 #[cfg(unix)]
 fn attend(controls: &UnboundedSender<Control>) -> io::Result<()> {
     use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
     let controls = controls.clone();
     signals::listen(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGCONT], move |signal| match signal {
-        // A loop that has ended obeys no more.
+        // A loop that has ended takes no more orders.
         SIGTSTP => drop(controls.send(Control::Suspend)),
         SIGCONT => drop(controls.send(Control::Resume)),
         signal => end(u8::try_from(signal).unwrap_or(signals::INTERRUPT)),
@@ -219,18 +219,18 @@ fn attend(_: &UnboundedSender<Control>) -> io::Result<()> {
     Ok(())
 }
 
-/// Has the loop end, and after a time of grace the process. Does not return.
+/// Ends the loop and, after a grace period, the process. Does not return.
 #[cfg(unix)]
 fn end(signal: u8) {
     signals::note(signal);
     STOP.notify_one();
     std::thread::sleep(GRACE);
-    // What was recorded is written already, and the guard gives the terminal back.
+    // Everything recorded has been written, and the guard gives the terminal back.
     signal_hook::low_level::exit(128 + i32::from(signals::first().unwrap_or(signal)));
 }
 
-/// What is typed, in order, with job control among it. crossterm reads on a thread of its own: where the terminal has
-/// gone, its reader turns in a loop that never ends (a read of no bytes is no error to it).
+/// What is typed, in order, interleaved with job control. crossterm reads on its own thread: once the terminal is gone,
+/// its reader spins forever (to it, a read of no bytes is not an error).
 fn input<'s>(
     screen: &'s mut Screen,
     controls: &UnboundedSender<Control>,
@@ -246,13 +246,13 @@ fn input<'s>(
             }
         }
     })?;
-    // Kept, so that the orders never end.
+    // Kept open, so that this stream never ends.
     let controls = controls.clone();
     Ok(futures::stream::poll_fn(move |context| {
         if let Poll::Ready(Some(control)) = orders.poll_recv(context) {
             let _ = &controls;
             let obeyed = screen.obey(control).and_then(|()| crossterm::terminal::size());
-            // What the loop does for a new size is what a screen set up anew needs: everything is drawn.
+            // A resize makes the loop redraw everything, which is what a newly set-up screen needs.
             return Poll::Ready(Some(obeyed.map(|(columns, rows)| Event::Resize(columns, rows))));
         }
         match events.poll_recv(context) {
@@ -270,13 +270,13 @@ fn input<'s>(
     }))
 }
 
-/// Whether an event is Ctrl-Z, which a terminal in raw mode hands on as a key.
+/// Whether an event is Ctrl-Z, which a terminal in raw mode passes on as a key.
 fn suspends(event: &Event) -> bool {
     let Event::Key(KeyEvent { code: KeyCode::Char('z'), modifiers, kind, .. }) = event else { return false };
     *modifiers == KeyModifiers::CONTROL && *kind == KeyEventKind::Press
 }
 
-/// Marks the beginning (true) or the end of a frame, so that terminals which know how show it at once.
+/// Marks the beginning (true) or the end of a frame, so that terminals that support it show the frame in one piece.
 pub fn synchronize(begin: bool) {
     // A terminal that is gone shows up as an error of the next draw.
     let _ = if begin {
@@ -286,7 +286,7 @@ pub fn synchronize(begin: bool) {
     };
 }
 
-/// Puts text on the clipboard of the user's terminal, over ssh too (OSC 52).
+/// Puts text on the clipboard of the user's terminal, also over ssh (OSC 52).
 pub fn copy(text: &str) {
     let end = (0..=MAX_CLIPBOARD.min(text.len())).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0);
     let mut out = io::stdout();
@@ -294,7 +294,7 @@ pub fn copy(text: &str) {
     let _ = write!(out, "\x1b]52;c;{}\x07", base64(&text.as_bytes()[..end])).and_then(|()| out.flush());
 }
 
-/// Resolves when the system asks the program to end, or the terminal has gone.
+/// Resolves when the system asks the program to end, or the terminal is gone.
 pub async fn stop_signal() {
     STOP.notified().await;
 }

@@ -14,7 +14,7 @@ use crate::base::text::printable;
 pub enum Role {
     /// Ordinary text.
     Text,
-    /// Text of lesser weight: labels, units.
+    /// Less important text: labels, units.
     Dim,
     /// Headings and the title.
     Title,
@@ -28,9 +28,9 @@ pub enum Role {
     Key,
     /// Values that the user can change.
     Value,
-    /// Values that differ from what was run.
+    /// Values that differ from the last run.
     Changed,
-    /// Something is well.
+    /// Something went well.
     Good,
     /// Something deserves a look.
     Warning,
@@ -44,7 +44,7 @@ pub enum Role {
     Bar,
     /// Axes of a chart.
     Axis,
-    /// Thin lines that help reading a chart.
+    /// Thin lines that help to read a chart.
     Guide,
     /// Completeness.
     Completeness,
@@ -187,7 +187,7 @@ impl Theme {
     /// the theme without colours is left, and the wish is overruled.
     ///
     /// # Errors
-    /// [`ThemeError::Unknown`] where no theme has the wanted name.
+    /// [`ThemeError::Unknown`] if no theme has the wanted name.
     pub fn choose(wanted: Option<&str>, surroundings: &Surroundings) -> Result<Vec<Self>, ThemeError> {
         let mut themes = Self::shipped();
         if surroundings.no_color {

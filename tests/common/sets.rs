@@ -1,6 +1,6 @@
 //! Answers of the data lab: what a set holds, what the doctor says of another, how far a question is.
 
-use probity::engine::data::{DataAnswer, DataDiagnosis, DataInspection, Part, Parts};
+use probity::engine::data::{DataAnswer, DataDiagnosis, DataInspection, PartCounts, Parts};
 use probity::engine::message::{Answer, Event, Progress};
 
 /// The number of the first question that is asked after the finished run of the harness.
@@ -13,7 +13,7 @@ pub fn answer(ticket: u64, answer: DataAnswer) -> Event {
 
 /// What a set of Chinese rationales holds, some of it dropped.
 pub fn held(ticket: u64) -> Event {
-    let part = |name: &str, n, validation, counts: [usize; 6], phi| Part {
+    let part = |name: &str, n, validation, counts: [usize; 6], phi| PartCounts {
         name: name.into(),
         n,
         validation,

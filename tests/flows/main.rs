@@ -153,7 +153,7 @@ fn a_changed_setup_runs_as_a_new_generation_and_old_events_no_longer_count() {
     assert!(h.keys("h").is_empty(), "a change alone runs nothing");
     assert!(setup::changed(&h.state));
     assert_eq!(h.lab().spec.site.layer, LayerRef::At(3));
-    let effects = h.keys("enter");
+    let effects = h.keys("enter j enter");
     assert!(matches!(sent(&effects)[0], Command::Run { job: 2, generation: 2, .. }));
     assert!(!setup::changed(&h.state) && results(&h.state).curves.is_empty());
     h.events(measured(100, false));

@@ -153,6 +153,55 @@ fn a_session_is_gone_on_with_in_the_lab_that_ran_it() {
     assert!(screen.contains("Setup") && !screen.contains("What do you want to know"), "{screen}");
 }
 
+// ---- a second run ------------------------------------------------------------------------------------------------
+
+/// The commands and ends of runs in the order in which they were recorded.
+fn order(record: &[Record]) -> Vec<String> {
+    let line = |r: &Record| match r {
+        Record::Command(Command::Run { job, .. }) => Some(format!("run {job}")),
+        Record::Command(Command::Cancel { job }) => Some(format!("cancel {job}")),
+        Record::Event(Event::Finished { job, .. }) => Some(format!("finished {job}")),
+        _ => None,
+    };
+    record.iter().filter_map(line).collect()
+}
+
+#[test]
+fn a_run_that_waits_is_recorded_when_it_begins_and_replays_to_the_same_board() {
+    let tape = Tape::default();
+    let record = tape.record.clone();
+    // Asked for, let wait, and begun by the end of the first, which is cancelled.
+    let keys = [(100, "enter"), (60, "enter"), (60, "ctrl-c"), (100, "x")];
+    let (board, _, screen, _) = looped(tape, &keys);
+    assert_eq!(order(&record.borrow()), ["run 1", "cancel 1", "finished 1", "run 2"]);
+    assert!(board.running() && board.generation == 2, "{screen}");
+    assert_eq!(fold(&record.borrow()), board);
+    let replay = replayed(&record.borrow(), 120, 40);
+    assert_eq!(replay.state.board, board);
+    assert!(replay.state.queue.is_empty(), "a replay has nothing that waits: it plays what began");
+}
+
+#[test]
+fn a_run_that_waits_is_in_sight_until_it_is_withdrawn_and_then_leaves_no_trace() {
+    let tape = Tape::default();
+    let record = tape.record.clone();
+    let keys = [(100, "enter"), (60, "enter"), (60, "x")];
+    let (_, _, screen, _) = looped(Tape::default(), &keys);
+    assert!(screen.contains("1 run waits (w)"), "{screen}");
+    let keys = [(100, "enter"), (60, "enter"), (60, "w"), (60, "enter"), (60, "ctrl-c"), (100, "x")];
+    let (board, _, screen, _) = looped(tape, &keys);
+    assert!(!screen.contains("waits (w)") && !board.running(), "{screen}");
+    assert_eq!(order(&record.borrow()), ["run 1", "cancel 1", "finished 1"]);
+}
+
+#[test]
+fn a_run_that_replaces_is_recorded_at_once() {
+    let tape = Tape::default();
+    let record = tape.record.clone();
+    let (board, ..) = looped(tape, &[(100, "enter"), (60, "j"), (60, "enter"), (60, "x")]);
+    assert_eq!((order(&record.borrow()), board.generation), (vec!["run 1".into(), "run 2".into()], 2));
+}
+
 // ---- properties --------------------------------------------------------------------------------------------------
 
 #[derive(Debug, Clone)]
@@ -170,7 +219,7 @@ enum Stimulus {
 
 fn stimulus() -> impl Strategy<Value = Stimulus> {
     let code = prop_oneof![
-        8 => prop::sample::select("hjklHLqmoxgTupes iyvnN!:?25=[]z.019-+abc".chars().collect::<Vec<_>>())
+        8 => prop::sample::select("hjklHLqmoxgTupes iyvwnN!:?25=[]z.019-+abc".chars().collect::<Vec<_>>())
             .prop_map(KeyCode::Char),
         2 => prop::sample::select(vec![
             KeyCode::Enter, KeyCode::Esc, KeyCode::Tab, KeyCode::BackTab, KeyCode::Backspace, KeyCode::Up,
@@ -227,7 +276,7 @@ fn stimulate(h: &mut Harness, stimulus: &Stimulus, findings: &[lab::Finding]) {
             h.event(Event::Finding { generation, finding });
         }
         Stimulus::Answer => {
-            if h.state.board.job().is_some() && h.state.board.asked > 0 {
+            if h.state.board.latest().is_some_and(|run| run.asked > 0) {
                 h.answer(300);
             }
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use probity::base::Problem;
 use probity::engine::data::{
-    DataAnswer, DataDiagnosis, DataInspection, DataQuestion, DataRequest, Part, Parts,
+    DataAnswer, DataDiagnosis, DataInspection, DataQuestion, DataRequest, PartCounts, Parts,
 };
 use probity::engine::inspection::{CheckRow, Inspection};
 use probity::engine::message::{
@@ -315,8 +315,13 @@ fn progress() -> BoxedStrategy<Progress> {
 fn answer() -> BoxedStrategy<DataAnswer> {
     let inspection = (text(), any::<u64>(), real(), option::of(text()), vec(text(), 0..3)).prop_map(
         |(title, rows, seconds, hash, lines)| {
-            let part =
-                Part { name: title.clone(), n: 3, validation: Some(1), counts: vec![1, 2], phi: seconds };
+            let part = PartCounts {
+                name: title.clone(),
+                n: 3,
+                validation: Some(1),
+                counts: vec![1, 2],
+                phi: seconds,
+            };
             let parts = Parts {
                 target: title.clone(),
                 other: title.clone(),

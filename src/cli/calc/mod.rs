@@ -1,5 +1,5 @@
-//! Calculators: one question, one answer, no model. With `--json` one object on one line, else a readable line; the numbers come
-//! from the same code as the labs'. A further calculator is a file here and a line in the two lists below.
+//! Calculators: one question, one answer, no model. With `--json`, one object on one line, otherwise a readable line; the
+//! numbers come from the same code as the labs'. A new calculator is a file here and a line in the two lists below.
 
 pub mod score;
 
@@ -14,7 +14,7 @@ use super::error::CliError;
 pub enum Calculator {
     /// Score one intervention from an oracle's probabilities before and after it (Canby et al., equations 1 to 4).
     Score(score::ScoreArgs),
-    /// Combine a completeness and a selectivity to a reliability (Canby et al., equation 4).
+    /// Combine a completeness and a selectivity into a reliability (Canby et al., equation 4).
     Reliability(score::ReliabilityArgs),
 }
 

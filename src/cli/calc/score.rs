@@ -12,7 +12,7 @@ use crate::cli::output;
 use crate::lab::interventions::score;
 use crate::stats::distance::total_variation;
 
-/// How far from one the probabilities of a distribution may add up.
+/// How far from 1 the sum of the probabilities of a distribution may be.
 const TOLERANCE: f64 = 1e-6;
 
 /// Score one intervention from an oracle's probabilities before and after it (Canby et al., equations 1 to 4).
@@ -36,7 +36,7 @@ pub struct ScoreArgs {
     json: bool,
 }
 
-/// Combine a completeness and a selectivity to a reliability (Canby et al., equation 4).
+/// Combine a completeness and a selectivity into a reliability (Canby et al., equation 4).
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  probity reliability .8934 .3992")]
 pub struct ReliabilityArgs {
@@ -74,7 +74,7 @@ struct Reliability {
 /// Prints the scores.
 ///
 /// # Errors
-/// [`CliError::Usage`] for what are no probabilities, or no class.
+/// [`CliError::Usage`] for values that are not probabilities, or not a class.
 pub fn score(args: &ScoreArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let (before, after) = (distribution("before", &args.before)?, distribution("after", &args.after)?);
     if before.len() != after.len() {
@@ -117,7 +117,7 @@ pub fn score(args: &ScoreArgs, out: &mut dyn Write) -> Result<(), CliError> {
 /// Prints the harmonic mean.
 ///
 /// # Errors
-/// [`CliError::Usage`] for what are no numbers from 0 to 1.
+/// [`CliError::Usage`] for values that are not numbers from 0 to 1.
 pub fn reliability(args: &ReliabilityArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let reliability = score::reliability(probability(&args.completeness)?, probability(&args.selectivity)?);
     if args.json {

@@ -21,7 +21,7 @@ use crate::corpus::sets::{BuiltIn, built_in};
 pub struct MakeArgs {
     /// Name of a built-in set; `probity data list` names them.
     set: String,
-    /// Sentences, facts, or originals of the rationale benchmark [default: 12000 where any number can be drawn, else all].
+    /// Number of sentences, facts, or originals of the rationale benchmark [default: 12000 if any number can be drawn, otherwise all].
     #[arg(short, long = "examples", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=2_000_000))]
     n: Option<u64>,
     /// The seed of everything that is drawn.
@@ -30,7 +30,7 @@ pub struct MakeArgs {
     /// File to write [default: standard output].
     #[arg(long, short)]
     out: Option<PathBuf>,
-    /// Replace a file that is there already.
+    /// Replace a file that already exists.
     #[arg(long, requires = "out")]
     force: bool,
     /// Format: plain, senteval (probing tasks), rationale, lama (facts) [default: the set's own].
@@ -52,7 +52,7 @@ pub fn listed() -> impl Iterator<Item = (BuiltIn, Vec<&'static str>)> {
 /// Writes a set.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a name or number that cannot be used or a file that is there, [`CliError::Failed`] where the file
+/// [`CliError::Usage`] for a name or number that cannot be used or a file that exists, [`CliError::Failed`] if the file
 /// cannot be written.
 pub fn make(args: &MakeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let set = BuiltIn::named(&args.set).ok_or_else(|| {
@@ -97,7 +97,7 @@ fn layout(set: &BuiltIn, name: Option<&str>) -> Result<Layout, CliError> {
     })
 }
 
-/// Leaves the rows that the doctor keeps.
+/// Keeps only the rows that the doctor keeps.
 fn keep_fit(set: &BuiltIn, lines: &mut Vec<Line>, models: &[String]) -> Result<(), CliError> {
     let (root, title) = (PathBuf::from(set.id), set.title.to_owned());
     let set = Set { root, title, files: Vec::new(), left_out: Vec::new() };
@@ -123,7 +123,7 @@ fn write(lines: &[Line], out: &mut dyn Write, place: &str) -> Result<(), CliErro
     })
 }
 
-/// What `data list` says.
+/// What `data list` prints.
 pub fn list(as_json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     use serde_json::json;
 

@@ -17,7 +17,7 @@ const COLUMNS: [&str; 6] = ["quantity", "values", "largest deviation", "allowed"
 pub fn check(dir: &str, device: &str, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     let name = if Path::new(dir).is_dir() { format!("dir:{dir}") } else { dir.to_owned() };
     let source = address(&name)?;
-    let model = load(&source, (device, "f32"))?;
+    let model = load(&source, device, "f32")?;
     let Some(folder) = Files::at_hand(&source).map_err(failure)?.folder() else {
         let what =
             format!("{dir}: a built-in model has no expected values; give a folder with expected.json");

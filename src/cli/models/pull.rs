@@ -13,10 +13,10 @@ use crate::cli::output::{self, say};
 use crate::model::ModelSource;
 use crate::model::hub::{self, Settings, Step, Transfer};
 
-/// Plain lines come at most this often for one file.
+/// Plain lines are printed at most this often for one file.
 const PLAIN_EVERY: Duration = Duration::from_secs(5);
 
-/// Fetches a model and prints where it lies.
+/// Fetches a model and prints where it is.
 pub fn pull(id: &str, out: &mut dyn Write) -> Result<(), CliError> {
     let name = if id.starts_with("hub:") { id.to_owned() } else { format!("hub:{id}") };
     let ModelSource::Hub { id, revision } = address(&name)? else {
@@ -28,7 +28,7 @@ pub fn pull(id: &str, out: &mut dyn Write) -> Result<(), CliError> {
     output::line(out, &printable_label(&dir.map_err(failure)?.display().to_string()))
 }
 
-/// Shows a download: a bar for each file where a person looks on, plain lines where stderr is a file or a pipe.
+/// Shows a download: a bar for each file on a terminal, plain lines if stderr is a file or a pipe.
 #[derive(Default)]
 pub struct Meter {
     bar: Option<ProgressBar>,
@@ -38,7 +38,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Shows how far a file is.
+    /// Shows how far a file has got.
     pub fn show(&mut self, t: &Transfer<'_>) -> Result<(), Cancelled> {
         let new = self.file != t.file || self.step != Some(t.step);
         if new {
@@ -49,7 +49,7 @@ impl Meter {
         if std::io::stderr().is_terminal() && !dumb {
             let bar = self.bar.get_or_insert_with(|| {
                 let bar = ProgressBar::new(0);
-                // The template is a constant; the default style stands in should it ever be wrong.
+                // The template is a constant; should it ever be wrong, the default style replaces it.
                 let style = ProgressStyle::with_template(
                     "{bar:24} {bytes:>10} / {total_bytes:<10} {bytes_per_sec:>12}  {msg}",
                 );
@@ -70,7 +70,7 @@ impl Meter {
         Ok(())
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub fn clear(&self) {
         self.bar.iter().for_each(ProgressBar::finish_and_clear);
     }

@@ -1,4 +1,4 @@
-//! `probity models tokens`: how a model cuts a text.
+//! `probity models tokens`: how a model splits a text.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use crate::model::Tokenizer;
 
 /// Prints one line for each token.
 pub fn tokens(name: &str, text: &str, out: &mut dyn Write) -> Result<(), CliError> {
-    let model = load(&address(name)?, ("cpu", "f32"))?;
+    let model = load(&address(name)?, "cpu", "f32")?;
     let tokenizer = model.tokenizer().map_err(failure)?;
     lines(tokenizer, text)?.iter().try_for_each(|line| output::line(out, line))
 }

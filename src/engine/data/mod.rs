@@ -1,4 +1,4 @@
-//! Questions about data sets and their answers: what a set holds, how it is split, and what the data doctor says of it.
+//! Questions about data sets and their answers: what a set contains, how it is split, and what the data doctor says about it.
 //!
 //! The terminal program and the command line get the same answers from here.
 
@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use serde::{Deserialize, Serialize};
 
-pub use parts::{Part, Parts, parts};
+pub use parts::{PartCounts, Parts, parts};
 pub use vocabulary::vocabulary;
 
 use super::message::Progress;
@@ -20,10 +20,11 @@ use crate::corpus::readers::{Row, Watch};
 use crate::corpus::sets::{Draw, SetError, Source};
 use crate::lab::examples::TaskSpec;
 
-/// Most lines and example rows of an answer, and most characters of each: answers go to the screen and into sessions.
+/// Limits on the lines and example rows of an answer, and on the characters of each: answers go to the screen and into
+/// sessions.
 const MAX_LINES: usize = 400;
 const MAX_CHARS: usize = 2_000;
-/// Example rows of an overview, and dropped rows that the doctor lists.
+/// Example rows of an overview.
 pub const EXAMPLES: usize = 8;
 /// Dropped rows that the doctor lists.
 pub const DROPPED: usize = 40;
@@ -32,20 +33,20 @@ pub const DROPPED: usize = 40;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DataQuestion {
-    /// What is it, and what does it hold?
+    /// What is it, and what does it contain?
     Inspect,
-    /// What of it is unfit, and why?
+    /// Which of its rows are unfit, and why?
     Doctor,
 }
 
-/// A question about a data set, with all that shapes its answer.
+/// A question about a data set, with everything that shapes its answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataRequest {
     /// A built-in set by name, or the path of a file or folder.
     pub set: String,
     /// What is asked.
     pub question: DataQuestion,
-    /// How much is drawn of a set that is generated, and what is probed in it.
+    /// How much is drawn from a generated set, and what is probed in it.
     pub task: TaskSpec,
     /// The seed of what is drawn and of the split.
     pub seed: u64,
@@ -61,13 +62,13 @@ impl DataRequest {
         Self { set, question, task: task.clone(), seed, models }
     }
 
-    /// What is drawn of a generated set.
+    /// What is drawn from a generated set.
     pub fn draw(&self) -> Draw {
         Draw { examples: self.task.examples, seed: self.seed, phi: self.task.phi }
     }
 }
 
-/// What a set holds.
+/// What a set contains.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataInspection {
     /// What it is.
@@ -86,13 +87,13 @@ pub struct DataInspection {
     pub hash: Option<String>,
     /// The counts, as the command line prints them.
     pub lines: Vec<String>,
-    /// Who learns from what, for the examples of a task.
+    /// Which examples each probe learns from, for the examples of a task.
     pub parts: Option<Parts>,
     /// The first rows.
     pub examples: Vec<String>,
 }
 
-/// What the data doctor says of a set.
+/// What the data doctor says about a set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DataDiagnosis {
     /// Models whose vocabularies were checked.
@@ -118,13 +119,13 @@ pub struct DataDiagnosis {
 pub struct DataDossier {
     /// Its name or path, as it was asked for.
     pub set: String,
-    /// What it holds.
+    /// What it contains.
     pub inspection: Option<DataInspection>,
     /// What the doctor says.
     pub diagnosis: Option<DataDiagnosis>,
     /// Why the latest question has no answer.
     pub problem: Option<Problem>,
-    /// The questions that have no answer yet, the oldest first.
+    /// The questions without an answer yet, oldest first.
     pub waiting: Vec<DataWaiting>,
     /// Whether the latest question was cancelled.
     pub stopped: bool,
@@ -137,7 +138,7 @@ pub struct DataWaiting {
     pub ticket: u64,
     /// What was asked.
     pub question: DataQuestion,
-    /// How far it is.
+    /// How far it has got.
     pub progress: Option<Progress>,
 }
 
@@ -156,19 +157,19 @@ pub enum DataAnswer {
 }
 
 impl DataDossier {
-    /// Takes a question in; it stands for an earlier one of its kind.
+    /// Takes in a question; it replaces an earlier one of its kind.
     pub fn ask(&mut self, ticket: u64, question: DataQuestion) {
         self.waiting.retain(|w| w.question != question);
         self.waiting.push(DataWaiting { ticket, question, progress: None });
         self.stopped = false;
     }
 
-    /// Whether the question of this number waits for its answer.
+    /// Whether the question with this number is waiting for its answer.
     pub fn awaits(&self, ticket: u64) -> bool {
         self.waiting.iter().any(|w| w.ticket == ticket)
     }
 
-    /// Takes the answer to the question of this number in.
+    /// Takes in the answer to the question with this number.
     pub fn settle(&mut self, ticket: u64, answer: &DataAnswer) {
         self.waiting.retain(|w| w.ticket != ticket);
         self.problem = None;
@@ -181,8 +182,8 @@ impl DataDossier {
     }
 }
 
-/// What the data doctor says of a set, in one pass over its rows. `keep` dropped rows are listed; `each` is called for every
-/// row and can end the pass.
+/// What the data doctor says about a set, in one pass over its rows. `keep` dropped rows are listed; `each` is called for
+/// every row and can end the pass.
 ///
 /// # Errors
 /// [`SetError`] as [`Source::rows`].
@@ -202,7 +203,7 @@ pub fn diagnose(
 }
 
 impl DataInspection {
-    /// An overview as it goes to the screen.
+    /// An overview in the form shown on the screen.
     pub fn of(overview: &Overview, parts: Option<Parts>, seconds: f64) -> Self {
         Self {
             title: cut(&overview.title),
@@ -220,7 +221,7 @@ impl DataInspection {
 }
 
 impl DataDiagnosis {
-    /// A diagnosis as it goes to the screen.
+    /// A diagnosis in the form shown on the screen.
     pub fn of(diagnosis: &Diagnosis, seconds: f64) -> Self {
         Self {
             models: diagnosis.models.iter().map(|m| m.model.clone()).collect(),
@@ -252,7 +253,7 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// Why a set cannot be had, as the user is told.
+/// Why a set is not available, in words for the user.
 pub fn problem(error: &SetError, set: &str) -> Problem {
     let (what, hint) = match error {
         SetError::Read(e) => {

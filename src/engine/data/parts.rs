@@ -1,4 +1,5 @@
-//! Who learns from what: the split of a task's examples as the interventions lab makes it, counted by both properties.
+//! Which probe learns from which examples: the split of a task's examples as the interventions lab makes it, counted by
+//! both properties.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +9,7 @@ use crate::lab::examples::TaskSpec;
 use crate::lab::plan::{PropertyLabels, Roles, training_part};
 use crate::probe::Split;
 
-/// The parts of a split, before a model leaves out examples whose words it does not have as single tokens.
+/// The parts of a split, before a model leaves out examples with words that are not single tokens to it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Parts {
     /// The property that is intervened on.
@@ -17,20 +18,20 @@ pub struct Parts {
     pub other: String,
     /// The seed of the split.
     pub seed: u64,
-    /// Names of the combinations, `target+other`, that [`Part::counts`] counts.
+    /// Names of the combinations, `target+other`, that [`PartCounts::counts`] counts.
     pub combinations: Vec<String>,
     /// The parts.
-    pub parts: Vec<Part>,
+    pub parts: Vec<PartCounts>,
 }
 
 /// One part of a split.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Part {
+pub struct PartCounts {
     /// What it is for.
     pub name: String,
     /// Its examples.
     pub n: usize,
-    /// Examples among them that are held back for validation; none where it is not trained on.
+    /// Examples among them that are held back for validation; none if it is not trained on.
     pub validation: Option<usize>,
     /// Examples by combination.
     pub counts: Vec<usize>,
@@ -38,10 +39,10 @@ pub struct Part {
     pub phi: f64,
 }
 
-/// Splits the examples of a task as a run of it would, and counts.
+/// Splits the examples of a task as a run would, and counts them.
 ///
 /// # Errors
-/// [`Problem`] where there is no such target, or too few examples.
+/// [`Problem`] if there is no such target, or too few examples.
 pub fn parts(task: &'static Task, spec: &TaskSpec, set: &ExampleSet, seed: u64) -> Result<Parts, Problem> {
     let fail = |what: String, hint: &str| Problem { what, r#where: task.id.into(), hint: hint.into() };
     let target = task.property(&spec.target).ok_or_else(|| {
@@ -55,7 +56,7 @@ pub fn parts(task: &'static Task, spec: &TaskSpec, set: &ExampleSet, seed: u64) 
     let mut parts = Vec::new();
     let mut add = |name: &str, train: &[usize], validation: Option<&[usize]>| {
         let rows: Vec<usize> = train.iter().chain(validation.unwrap_or_default()).copied().collect();
-        parts.push(Part {
+        parts.push(PartCounts {
             name: name.to_owned(),
             n: rows.len(),
             validation: validation.map(<[usize]>::len),
@@ -89,7 +90,7 @@ impl Parts {
             let validation = part.validation.map_or_else(String::new, |n| format!(" ({n} for validation)"));
             let counts: Vec<String> =
                 self.combinations.iter().zip(&part.counts).map(|(name, n)| format!("{name} {n}")).collect();
-            // A number near zero has no sign that means anything.
+            // The sign of a number near zero means nothing.
             let phi = if part.phi.abs() < 5e-4 { 0.0 } else { part.phi };
             out.push(format!(
                 "    {}: {}{validation}: {}; phi {phi:.3}",

@@ -1,4 +1,4 @@
-//! The vocabulary of a model, as the data doctor asks it.
+//! The vocabulary of a model, as the data doctor needs it.
 
 use crate::corpus::doctor::Vocabulary;
 use crate::model::hub::OnTransfer;
@@ -6,11 +6,11 @@ use crate::model::source::Files;
 use crate::model::tokenizer::Tokenizer;
 use crate::model::{Device, Dtype, Model, ModelError, ModelSource};
 
-/// The vocabulary of a model. Where its files are at hand the weights are not read; a model of the hub may be fetched, which
-/// `on` is told of.
+/// The vocabulary of a model. If its files are on disk, the weights are not read; a hub model may be fetched, which is
+/// reported to `on`.
 ///
 /// # Errors
-/// [`ModelError`] where there is no such model, or it has no tokenizer.
+/// [`ModelError`] if there is no such model, or it has no tokenizer.
 pub fn vocabulary(name: &str, on: &mut OnTransfer<'_>) -> Result<Vocabulary<'static>, ModelError> {
     let source: ModelSource = name.parse()?;
     let name = name.to_owned();
@@ -20,7 +20,7 @@ pub fn vocabulary(name: &str, on: &mut OnTransfer<'_>) -> Result<Vocabulary<'sta
             return Ok(Vocabulary { name, tokens: Box::new(move |word| count(&tokenizer, word)) });
         }
     }
-    // Encoders of words keep theirs elsewhere.
+    // Word encoders keep theirs elsewhere.
     let model = Model::load_with(&source, (Device::Cpu, Dtype::F32), on)?;
     model.tokenizer()?;
     let tokens = move |word: &str| model.tokenizer().ok().and_then(|t| count(t, word));

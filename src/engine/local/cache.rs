@@ -1,9 +1,9 @@
-//! Trained probes on disk, found by the content of everything that shaped them.
+//! Trained probes on disk, looked up by the content of everything that shaped them.
 //!
-//! A file is `magic, SHA-256 of key and payload, payload`. It is written beside its place and renamed, so two processes can
-//! share the folder and a killed one leaves nothing half-written. A file that fails its checksum is as good as absent, and so
-//! is one that lies under another key. Keys name the instruction set too: another one sums in another order, and folders may
-//! be shared by machines.
+//! A file is `magic, SHA-256 of key and payload, payload`. It is written under a temporary name and renamed, so two
+//! processes can share the folder and a killed one leaves nothing half-written. A file that fails its checksum counts as
+//! absent, and so does one stored under another key. Keys name the instruction set, too: other instructions sum in another
+//! order, and machines may share folders.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,12 +19,12 @@ use crate::lab::store::{Fetched, Key, Space, instructions};
 use crate::model::dtype::Dtype;
 
 const MAGIC: &[u8; 8] = b"PROBITY2";
-/// The folder is kept below this size; the files unused for longest go first.
+/// The folder is kept below this size; the least recently used files go first.
 const CAP_BYTES: u64 = 512 << 20;
 /// No single entry is larger; a larger file is not ours.
 const MAX_ENTRY: u64 = 128 << 20;
 
-/// A folder of cached probes, or nothing where there is no place for it.
+/// A folder of cached probes, or nothing if there is no place for one.
 #[derive(Debug, Clone)]
 pub struct Cache {
     dir: Option<PathBuf>,
@@ -32,7 +32,7 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// The user's cache folder: `PROBITY_CACHE_DIR`, else `probity/probes` in the platform's cache folder.
+    /// The user's cache folder: `PROBITY_CACHE_DIR`, or else `probity` in the platform's cache folder.
     pub fn user() -> Self {
         let root = std::env::var_os("PROBITY_CACHE_DIR")
             .filter(|v| !v.is_empty())
@@ -58,7 +58,7 @@ impl Cache {
         &self.embeddings
     }
 
-    /// Number and bytes of the probes that are there.
+    /// Number of stored probes, and their bytes.
     pub fn probes(&self) -> (usize, u64) {
         let files = self.files();
         (files.len(), files.iter().map(|f| f.1).sum())
@@ -72,7 +72,7 @@ impl Cache {
         self.files().into_iter().try_for_each(|f| std::fs::remove_file(f.2))
     }
 
-    /// The folder, where there is one.
+    /// The folder, if there is one.
     pub fn dir(&self) -> Option<&Path> {
         self.dir.as_deref()
     }
@@ -89,7 +89,7 @@ impl Cache {
         if checksum(&named(key), payload) != sum {
             return None;
         }
-        // The time of the last use decides what is removed first; a folder that forbids it still serves.
+        // The time of the last use decides what is removed first; a read-only folder still works.
         if let Ok(file) = std::fs::File::options().append(true).open(&path) {
             let _ = file.set_modified(SystemTime::now());
         }
@@ -118,7 +118,7 @@ impl Cache {
         self.dir.as_ref().map(|d| d.join(format!("{name}.probe")))
     }
 
-    /// Time of the last use, bytes and path of every probe.
+    /// Time of last use, bytes and path of every probe.
     fn files(&self) -> Vec<(SystemTime, u64, PathBuf)> {
         let Some(entries) = self.dir.as_ref().and_then(|d| std::fs::read_dir(d).ok()) else {
             return Vec::new();
@@ -174,7 +174,7 @@ impl Store for Cache {
     }
 }
 
-/// The key with what decides the order of sums on this machine. Those for bf16 name those for f32 as well.
+/// The key with the instructions that decide the order of sums on this machine. Those for bf16 include those for f32.
 fn named(key: &str) -> String {
     format!("{key}|{}", instructions(Dtype::Bf16))
 }
@@ -221,5 +221,98 @@ mod tests {
         let cache = Cache::none();
         cache.put("a", b"x").unwrap();
         assert_eq!(cache.get("a"), None);
+    }
+
+    #[test]
+    fn damage_at_any_byte_is_noticed() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::at(dir.path());
+        cache.put("a", b"probe").unwrap();
+        let path = cache.path("a").unwrap();
+        let whole = std::fs::read(&path).unwrap();
+        for at in 0..whole.len() {
+            let mut bytes = whole.clone();
+            bytes[at] ^= 0x20;
+            std::fs::write(&path, &bytes).unwrap();
+            assert_eq!(cache.get("a"), None, "byte {at}");
+            std::fs::write(&path, &whole[..at]).unwrap();
+            assert_eq!(cache.get("a"), None, "cut at {at}");
+        }
+        let longer = [&whole[..], b"x"].concat();
+        std::fs::write(&path, longer).unwrap();
+        assert_eq!(cache.get("a"), None, "something stands behind it");
+        std::fs::write(&path, &whole).unwrap();
+        assert!(cache.get("a").is_some());
+    }
+
+    #[test]
+    fn a_damaged_probe_is_replaced_by_the_next_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::at(dir.path());
+        cache.put("a", b"one").unwrap();
+        std::fs::write(cache.path("a").unwrap(), b"rubbish").unwrap();
+        cache.put("a", b"two").unwrap();
+        assert_eq!(cache.get("a").as_deref(), Some(&b"two"[..]));
+        assert_eq!(cache.probes().0, 1);
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_to_be_ours_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::at(dir.path());
+        cache.put("a", b"probe").unwrap();
+        let file = std::fs::File::options().write(true).open(cache.path("a").unwrap()).unwrap();
+        file.set_len(MAX_ENTRY + 100).unwrap();
+        assert_eq!(cache.get("a"), None);
+    }
+
+    #[test]
+    fn the_probes_unused_for_longest_go_when_the_folder_is_full() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::at(dir.path());
+        let old = SystemTime::now() - std::time::Duration::from_secs(1_000);
+        for i in 0..5u64 {
+            // Sparse: they take room in the count alone.
+            let file = std::fs::File::create(dir.path().join(format!("{i}.probe"))).unwrap();
+            file.set_len(MAX_ENTRY).unwrap();
+            file.set_modified(old + std::time::Duration::from_secs(i)).unwrap();
+        }
+        std::fs::write(dir.path().join("notes.txt"), "not ours").unwrap();
+        cache.put("a", b"probe").unwrap();
+        assert!(cache.probes().1 <= CAP_BYTES);
+        assert!(!dir.path().join("0.probe").exists() && dir.path().join("4.probe").exists());
+        assert!(cache.get("a").is_some() && dir.path().join("notes.txt").exists());
+    }
+
+    #[test]
+    fn clearing_removes_probes_and_nothing_else() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::at(dir.path());
+        std::fs::write(dir.path().join("notes.txt"), "not ours").unwrap();
+        cache.put("a", b"x").unwrap();
+        cache.put("b", b"y").unwrap();
+        assert_eq!(cache.probes().0, 2);
+        cache.clear().unwrap();
+        assert_eq!(cache.probes(), (0, 0));
+        assert!(dir.path().join("notes.txt").exists());
+        Cache::none().clear().unwrap();
+    }
+
+    #[test]
+    fn as_a_store_it_keeps_both_and_says_where() {
+        use crate::lab::store::key;
+        let dir = tempfile::tempdir().unwrap();
+        let store: &dyn Store = &Cache::at(dir.path());
+        store.keep_trained("a", b"probe").unwrap();
+        assert_eq!(store.trained("a").as_deref(), Some(&b"probe"[..]));
+        assert_eq!(store.place().as_deref(), Some(dir.path()));
+        let (space, keys) = (Space::named([1; 32], 2), [key(&[1], 0), key(&[2], 0)]);
+        let rows = Matrix::from_fn(1, 2, |_, j| j as f32);
+        store.keep(&space, &keys[..1], &rows).unwrap();
+        assert_eq!(store.absent(&space, &keys), [1]);
+        let mut got = Matrix::zeros(2, 2);
+        assert_eq!(store.fetch(&space, &keys, &mut got).missing, [1]);
+        assert_eq!(got.row(0), rows.row(0));
+        assert_eq!(Cache::none().place(), None);
     }
 }

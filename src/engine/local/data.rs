@@ -1,7 +1,7 @@
-//! The desk: a thread of its own that answers questions about data sets, so that they wait for no run and no run for them.
+//! The desk: a separate thread that answers questions about data sets, so that neither they nor runs wait for the other.
 //!
-//! Every read of a file, every row and every piece of a download looks into the inbox: a question over millions of rows can
-//! be stopped at any time, also where all its rows are dropped.
+//! Every read of a file, every row and every piece of a download checks the inbox: a question over millions of rows can be
+//! stopped at any time, even while all its rows are being dropped.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -29,7 +29,7 @@ use crate::model::source::expand;
 
 /// Progress is reported at most this often, in seconds.
 const EVERY: f64 = 0.25;
-/// Rows between two looks into the inbox.
+/// Rows between two checks of the inbox.
 const ROWS: u64 = 1_024;
 
 /// Answers questions until the front end is gone.
@@ -38,7 +38,7 @@ pub fn work(commands: Receiver<Command>, outbox: Outbox) {
     while desk.step().is_ok() {}
 }
 
-/// What waits, and how far the current question is.
+/// The waiting questions, and how far the current one has got.
 struct Desk {
     commands: Receiver<Command>,
     outbox: Outbox,
@@ -65,7 +65,7 @@ impl Pace {
         Self { ticket, stage, begun, reported: None, bytes: 0, total: 0, rows: 0 }
     }
 
-    /// A report, if one is due. Its rate is in rows; how much is left follows from the bytes, where their number is known.
+    /// A report, if one is due. Its rate is in rows; the time left follows from the bytes, if their number is known.
     fn report(&mut self) -> Option<Event> {
         let now = self.begun.elapsed().as_secs_f64();
         if self.reported.is_some_and(|then| now - then < EVERY) {
@@ -127,7 +127,7 @@ impl Desk {
     fn take(&self, command: Command) -> Result<(), Cancelled> {
         match command {
             Command::Ask { ticket, question: Question::Data(request) } => {
-                // Of two questions that differ in nothing but their number, the later one stands for both.
+                // Of two questions that differ only in their number, only the later one is answered.
                 self.queue.borrow_mut().retain(|(_, r)| *r != request);
                 self.queue.borrow_mut().push_back((ticket, request));
             }
@@ -143,7 +143,7 @@ impl Desk {
         Ok(())
     }
 
-    /// Takes in all that has arrived, without waiting.
+    /// Takes in everything that has arrived, without waiting.
     fn drain(&self) -> Result<(), Cancelled> {
         loop {
             match self.commands.try_recv() {
@@ -157,7 +157,7 @@ impl Desk {
         }
     }
 
-    /// Looks into the inbox and reports how far it is.
+    /// Checks the inbox and reports progress.
     fn look(&self) -> ControlFlow<()> {
         let gone = self.drain().is_err() || self.closed.get();
         if let Some(event) = self.pace.borrow_mut().report() {
@@ -201,7 +201,7 @@ impl Desk {
         let source = Source::open(&path, request.draw(), &watch).map_err(halt)?;
         let models = self.vocabularies(&request.models)?;
         {
-            // What was read to recognise the files is read again.
+            // What was read to recognise the files will be read again.
             let mut pace = self.pace.borrow_mut();
             *pace = Pace::new(ticket);
             pace.total = source.set.files.iter().map(|f| f.bytes).sum();
@@ -232,11 +232,11 @@ impl Desk {
                 DataAnswer::Examined(Box::new(DataDiagnosis::of(&diagnosis, seconds)))
             }
         };
-        // A pass that a sink ended is not the whole set.
+        // A pass that was ended early has not seen the whole set.
         if self.look().is_break() { Err(Halt::Stopped) } else { Ok(answer) }
     }
 
-    /// A reading that was stopped fails too; the stop is what to tell.
+    /// A stopped read fails, too; what counts is that it was stopped.
     fn halt(&self, problem: Problem) -> Halt {
         if self.stopped.get() || self.closed.get() { Halt::Stopped } else { Halt::Failed(problem) }
     }
@@ -252,7 +252,7 @@ impl Desk {
             list.push(data::vocabulary(name, on).map_err(|e| match e {
                 ModelError::Cancelled(_) => Halt::Stopped,
                 e => {
-                    let hint = "leave the model out of the setup, or check it in the models lab";
+                    let hint = "leave the model out of the setup, or check it on the models screen";
                     self.halt(problem(&e, &format!("vocabulary of {name}"), hint))
                 }
             })?);
@@ -374,5 +374,69 @@ mod tests {
         assert_eq!(rig.answer(1), DataAnswer::Stopped);
         rig.ask(3, "past_present", DataQuestion::Inspect);
         assert!(matches!(rig.answer(3), DataAnswer::Inspected(_)), "the desk goes on");
+    }
+
+    #[test]
+    fn of_two_equal_questions_the_later_one_is_answered() {
+        let (commands, inbox) = commands_channel();
+        let (outbox, mut events) = channel(256);
+        let rig = Rig { commands, events: channel(1).1 };
+        for (ticket, set) in [(1, "facts"), (2, "past_present"), (3, "facts")] {
+            rig.ask(ticket, set, DataQuestion::Inspect);
+        }
+        rig.commands.send(Command::Pause { hold: true }).unwrap();
+        let desk = Rc::new(Desk::new(inbox, Outbox::new(outbox)));
+        desk.step().unwrap();
+        desk.step().unwrap();
+        assert!(desk.queue.borrow().is_empty());
+        let answers = std::iter::from_fn(|| events.try_recv().ok()).filter_map(|e| match e {
+            Event::Answer { ticket, .. } => Some(ticket),
+            _ => None,
+        });
+        assert_eq!(answers.collect::<Vec<_>>(), [2, 3]);
+    }
+
+    #[test]
+    fn the_desk_ends_with_the_program_and_with_the_front_end() {
+        for gone in [true, false] {
+            let (commands, inbox) = commands_channel();
+            let (outbox, _events) = channel(256);
+            if gone {
+                drop(commands);
+            } else {
+                commands.send(Command::Shutdown).unwrap();
+            }
+            work(inbox, Outbox::new(outbox));
+        }
+    }
+
+    #[test]
+    fn a_model_that_is_not_there_has_no_vocabulary_and_the_set_is_not_examined() {
+        let mut rig = Rig::new();
+        let task = TaskSpec { examples: 1_000, ..TaskSpec::default() };
+        let models = ["./no/such/model".to_owned()];
+        let request = DataRequest::of(&task, 0, &models, "facts", DataQuestion::Doctor);
+        rig.commands.send(Command::Ask { ticket: 1, question: Question::Data(request) }).unwrap();
+        let problem = failed(rig.answer(1));
+        assert!(problem.r#where.contains("no/such/model") && !problem.hint.is_empty(), "{problem}");
+    }
+
+    #[test]
+    fn progress_counts_bytes_of_a_known_number_and_rows() {
+        let mut pace = Pace::new(3);
+        (pace.bytes, pace.total, pace.rows) = (30, 40, 5);
+        let Some(Event::AnswerProgress { ticket: 3, progress }) = pace.report() else { panic!() };
+        assert_eq!((progress.done, progress.total, progress.overall), (30, 40, 0.75));
+        assert!(progress.left.is_some() && progress.unit == "rows");
+        assert!(pace.report().is_none(), "not due yet");
+        let mut unknown = Pace::new(4);
+        unknown.bytes = 30;
+        let Some(Event::AnswerProgress { progress, .. }) = unknown.report() else { panic!() };
+        assert_eq!((progress.overall, progress.left), (0.0, None));
+        // More may be read than the files were long.
+        let mut more = Pace::new(5);
+        (more.bytes, more.total) = (50, 40);
+        let Some(Event::AnswerProgress { progress, .. }) = more.report() else { panic!() };
+        assert_eq!(progress.overall, 1.0);
     }
 }

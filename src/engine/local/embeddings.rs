@@ -1,9 +1,9 @@
-//! Hidden states on disk, found by the content of everything that shaped them.
+//! Hidden states on disk, looked up by the content of everything that shaped them.
 //!
 //! A *space* is one model at one point, read one way on one kind of processor; within it a vector's key is the digest of
-//! the token ids and the position. Vectors that were computed together lie in one file; files are written beside their
-//! place and renamed, and two processes that compute the same write the same file, so that nobody waits for a lock.
-//! Every vector has a checksum over space, key and numbers: a damaged one is as good as absent, never a wrong number.
+//! the token ids and the position. Vectors that were computed together share a file; files are written under a temporary
+//! name and renamed, and two processes that compute the same vectors write the same file, so nothing waits for a lock.
+//! Every vector has a checksum over space, key and numbers: a damaged one counts as absent and never becomes a wrong number.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write;
@@ -22,7 +22,7 @@ use crate::lab::store::{Fetched, KEY, Key, Space};
 const MAGIC: &[u8; 8] = b"PROBEMB1";
 /// Bytes kept unless `PROBITY_CACHE_MAX` or the folder's own limit say otherwise.
 const DEFAULT_LIMIT: u64 = 2 << 30;
-/// Vectors of one file take at most so many bytes; a larger file is not ours.
+/// Most bytes of the vectors in one file; a larger file is not ours.
 const FILE_BYTES: usize = 32 << 20;
 /// Name of the file that holds the limit.
 const LIMIT: &str = "limit";
@@ -32,7 +32,7 @@ const SUM: usize = 8;
 /// What is in the folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Contents {
-    /// The folder, where there is one.
+    /// The folder, if there is one.
     pub dir: Option<PathBuf>,
     /// Vectors.
     pub vectors: u64,
@@ -40,15 +40,15 @@ pub struct Contents {
     pub files: u64,
     /// Bytes of these files.
     pub bytes: u64,
-    /// Bytes that are kept at most.
+    /// Most bytes that are kept.
     pub limit: u64,
 }
 
-/// A folder of vectors, or nothing where there is no place for it.
+/// A folder of vectors, or nothing if there is no place for one.
 #[derive(Debug, Clone)]
 pub struct Embeddings {
     dir: Option<PathBuf>,
-    /// A write has failed: nothing more is written, and it has been said once.
+    /// A write has failed: nothing more is written, and the failure has been reported.
     full: Arc<AtomicBool>,
 }
 
@@ -65,7 +65,7 @@ impl Embeddings {
         Self { dir: None, full: Arc::default() }
     }
 
-    /// Fills rows of `to` whose keys are known; tells which were not.
+    /// Fills the rows of `to` whose keys are known, and returns which were not.
     pub fn fetch(&self, space: &Space, keys: &[Key], to: &mut Matrix) -> Fetched {
         let mut wanted: HashMap<&[u8], Vec<usize>> = HashMap::new();
         keys.iter().enumerate().for_each(|(i, k)| wanted.entry(k.as_slice()).or_default().push(i));
@@ -100,7 +100,7 @@ impl Embeddings {
         found
     }
 
-    /// Indices of the keys that are not there; whether those that are there are sound is not looked at.
+    /// Indices of the keys that are not stored; whether the stored ones are intact is not checked.
     pub fn absent(&self, space: &Space, keys: &[Key]) -> Vec<usize> {
         let mut there: HashSet<Key> = HashSet::new();
         for path in self.files(&prefix(space)) {
@@ -157,14 +157,14 @@ impl Embeddings {
             names.update(key);
         }
         let name = format!("{}-{}.vec", prefix(space), hex(&names.finalize()[..8]));
-        // Not synchronized: what a crash of the machine damages fails its checksum.
+        // Not synchronised: whatever a crash of the machine damages fails its checksum.
         let mut file = beside(&dir.join(&name))?;
         file.as_file_mut().write_all(&bytes)?;
         file.persist(dir.join(name)).map_err(|e| e.error)?;
         Ok(())
     }
 
-    /// Bytes that are kept: `PROBITY_CACHE_MAX`, else what [`Embeddings::set_limit`] wrote, else 2 GB.
+    /// Bytes that are kept: `PROBITY_CACHE_MAX`, or what [`Embeddings::set_limit`] wrote, or 2 GB.
     #[must_use]
     pub fn limit(&self) -> u64 {
         let given = std::env::var("PROBITY_CACHE_MAX").ok();
@@ -173,7 +173,7 @@ impl Embeddings {
         given.and_then(read).or_else(|| written().and_then(read)).unwrap_or(DEFAULT_LIMIT)
     }
 
-    /// Writes a limit for this and all later runs, and removes what is above it.
+    /// Writes a limit for this and all later runs, and removes what exceeds it.
     ///
     /// # Errors
     /// The system's reason.
@@ -211,7 +211,7 @@ impl Embeddings {
         self.files("").into_iter().try_for_each(std::fs::remove_file)
     }
 
-    /// Files of vectors whose names begin so, in the order of their names.
+    /// Files of vectors whose names begin with `prefix`, in the order of their names.
     fn files(&self, prefix: &str) -> Vec<PathBuf> {
         let Some(entries) = self.dir.as_ref().and_then(|d| std::fs::read_dir(d).ok()) else {
             return Vec::new();
@@ -226,7 +226,7 @@ impl Embeddings {
         list
     }
 
-    /// Removes the files unused for longest until at most `limit` bytes are left.
+    /// Removes the least recently used files until at most `limit` bytes are left.
     fn prune(&self, limit: u64) {
         let about = |path: PathBuf| {
             let m = std::fs::metadata(&path).ok()?;
@@ -251,7 +251,7 @@ fn prefix(space: &Space) -> String {
     hex(&space.digest()[..8])
 }
 
-/// The checksum of a vector covers where and what it is.
+/// The checksum of a vector covers its space, its key and its numbers.
 fn sum_of(space: &Space, key: &[u8], vector: &[u8]) -> [u8; SUM] {
     let digest = Sha256::new().chain_update(space.digest()).chain_update(key).chain_update(vector).finalize();
     let mut sum = [0; SUM];
@@ -263,7 +263,7 @@ fn record_len(width: usize) -> usize {
     KEY + SUM + 4 * width
 }
 
-/// A file's bytes, if it is one of ours with vectors of this width; a cut one is read as far as it goes.
+/// A file's bytes, if it is one of ours with vectors of this width; a truncated one is read as far as it goes.
 fn read(path: &Path, width: usize) -> Option<Vec<u8>> {
     let most = HEAD + FILE_BYTES.max(record_len(width));
     if std::fs::metadata(path).ok()?.len() > most as u64 {
@@ -274,7 +274,7 @@ fn read(path: &Path, width: usize) -> Option<Vec<u8>> {
     (head.starts_with(MAGIC) && head[8..12] == (width as u32).to_le_bytes()).then_some(bytes)
 }
 
-/// The time of the last use decides what is removed first; a folder that forbids it still serves.
+/// The time of the last use decides what is removed first; a read-only folder still works.
 fn touch(path: &Path) {
     if let Ok(file) = std::fs::File::options().append(true).open(path) {
         let _ = file.set_modified(SystemTime::now());

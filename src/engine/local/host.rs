@@ -31,7 +31,7 @@ impl Outbox {
     /// Sends an event that must arrive; waits while the queue is full.
     ///
     /// # Errors
-    /// [`Cancelled`] where nobody listens any more.
+    /// [`Cancelled`] if nothing is listening any more.
     pub fn send(&self, event: Event) -> Result<(), Cancelled> {
         self.0.blocking_send(event).map_err(|_| Cancelled)
     }
@@ -41,19 +41,19 @@ impl Outbox {
         let _ = self.0.try_send(event);
     }
 
-    /// Says something that is no result.
+    /// Reports something that is not a result.
     ///
     /// # Errors
-    /// [`Cancelled`] where nobody listens any more.
+    /// [`Cancelled`] if nothing is listening any more.
     pub fn notice(&self, level: NoticeLevel, problem: Problem) -> Result<(), Cancelled> {
         self.send(Event::Notice(Notice { level, problem }))
     }
 }
 
-/// Seconds that a unit of each kind of work takes, as measured so far.
+/// Seconds per unit of each kind of work, as measured so far.
 pub type Rates = HashMap<String, f64>;
 
-/// What a run is lent of the worker.
+/// What the worker lends to a run.
 pub struct Loan<'a> {
     /// Where commands arrive.
     pub inbox: &'a mut Inbox,
@@ -65,7 +65,7 @@ pub struct Loan<'a> {
     pub cache: &'a Cache,
     /// Whether anything more may be kept.
     pub keeps: bool,
-    /// Bytes of resident memory that the run may take at most.
+    /// Most bytes of resident memory that the run may take.
     pub memory_limit: Option<u64>,
 }
 
@@ -84,7 +84,7 @@ impl<'a> LocalHost<'a> {
         Self { lent, outbox, job, generation, meter: Meter::new(1.0) }
     }
 
-    /// Whether something newer waits than the question that is being answered.
+    /// Whether something newer is waiting than the question that is being answered.
     pub fn superseded(&mut self) -> bool {
         self.lent.inbox.drain();
         self.lent.inbox.queue.busy()
@@ -181,7 +181,7 @@ impl Host for LocalHost<'_> {
     }
 }
 
-/// Takes in what has arrived; holds while the user holds.
+/// Takes in what has arrived; blocks while the run is paused.
 fn poll(inbox: &mut Inbox, job: JobId) -> Result<(), Cancelled> {
     inbox.drain();
     while inbox.queue.held() && !inbox.queue.stops(job) {
@@ -190,7 +190,7 @@ fn poll(inbox: &mut Inbox, job: JobId) -> Result<(), Cancelled> {
     if inbox.queue.stops(job) { Err(Cancelled) } else { Ok(()) }
 }
 
-/// Reports a download, each of its files as a stage that weighs nothing: how long it takes says nothing about the run.
+/// Reports a download, each of its files as a stage of no weight: how long it takes says nothing about the run.
 fn transfer(meter: &mut Meter, t: &Transfer<'_>) -> Option<crate::engine::message::Progress> {
     let step = match t.step {
         Step::Asking => "asking for",
@@ -205,3 +205,6 @@ fn transfer(meter: &mut Meter, t: &Transfer<'_>) -> Option<crate::engine::messag
     let total = t.total.unwrap_or(t.done).max(1);
     meter.report(t.done.div_ceil(1_000_000), total.div_ceil(1_000_000))
 }
+
+#[cfg(test)]
+mod tests;

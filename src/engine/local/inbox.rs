@@ -1,6 +1,6 @@
 //! The queue policy of the worker: what waits, what supersedes what, what cancels what.
 //!
-//! Cancellation never queues behind work, and of the slider's requests only the latest survives.
+//! Cancellation never queues behind work, and only the latest of a slider's requests survives.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::engine::message::{Command, Generation, JobId, ModelQuestion, Question, Ticket, Topic};
 use crate::lab::{self, Spec};
 
-/// A run that waits.
+/// A waiting run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WaitingRun {
     /// Number of the run.
@@ -20,7 +20,7 @@ pub struct WaitingRun {
     pub spec: Box<Spec>,
 }
 
-/// A question about one model that waits.
+/// A waiting question about one model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AboutModel {
     /// Its number.
@@ -50,7 +50,7 @@ impl Queue {
         match command {
             Command::ListModels => self.list = true,
             Command::Run { job, generation, spec } => {
-                // The experiment has changed: a question to the old one is of no use, and a held engine goes on.
+                // The experiment has changed: questions to the old one are pointless, and a paused engine resumes.
                 self.experiment = self.experiment.take().filter(|q| q.1 >= generation);
                 self.run = Some(WaitingRun { job, generation, spec });
                 self.hold = false;
@@ -59,13 +59,13 @@ impl Queue {
             Command::Withdraw { topic: Topic::Experiment } => self.experiment = None,
             Command::Withdraw { topic: Topic::Model } => self.models.clear(),
             Command::Cancel { job } => {
-                // A run that still waits is not removed: it has to begin in order to report that it was cancelled.
+                // A run that is still waiting is not removed: it has to begin in order to report that it was cancelled.
                 self.cancelled = Some(job);
                 self.hold = false;
             }
             Command::Pause { hold } => self.hold = hold,
             Command::Shutdown => self.closed = true,
-            // Questions about data go to a desk of their own.
+            // Questions about data go to the desk.
             Command::Withdraw { topic: Topic::Data } => {}
         }
     }
@@ -75,7 +75,7 @@ impl Queue {
             Question::Experiment { generation, question } => {
                 self.experiment = Some((ticket, generation, question));
             }
-            // The same question twice is answered once, under its later number.
+            // A question asked twice is answered once, under its later number.
             Question::Model { model, what } => {
                 match self.models.iter_mut().find(|q| q.model == model && q.what == what) {
                     Some(asked) => asked.ticket = ticket,
@@ -96,33 +96,38 @@ impl Queue {
         self.closed || self.run.is_some() || self.cancelled == Some(job)
     }
 
-    /// Whether the worker is to hold.
+    /// Whether the worker is paused.
     pub fn held(&self) -> bool {
         self.hold && !self.closed
     }
 
-    /// Whether the front end has gone.
+    /// Whether the front end is gone.
     pub fn closed(&self) -> bool {
         self.closed
     }
 
-    /// Takes the run that waits.
+    /// Takes the waiting run.
     pub fn take_run(&mut self) -> Option<WaitingRun> {
         self.run.take()
     }
 
-    /// Takes the latest question to the experiment of this generation; those to others are dropped.
+    /// Takes the latest question to the experiment of this generation; a question to another one is dropped.
     pub fn take_experiment(&mut self, generation: Generation) -> Option<lab::Waiting> {
         let (ticket, asked, question) = self.experiment.take()?;
         (asked == generation).then_some(lab::Waiting { ticket, question })
     }
 
-    /// Takes the wish for the list of models.
+    /// A run has ended, and with it the order to stop it: what it has computed can still be asked about.
+    pub fn ended(&mut self, job: JobId) {
+        self.cancelled = self.cancelled.filter(|cancelled| *cancelled != job);
+    }
+
+    /// Takes the request for the list of models.
     pub fn take_list(&mut self) -> bool {
         std::mem::take(&mut self.list)
     }
 
-    /// Whether something newer waits than the question that is being answered.
+    /// Whether something newer is waiting than the question that is being answered.
     pub fn busy(&self) -> bool {
         self.closed || self.run.is_some() || self.experiment.is_some()
     }
@@ -145,7 +150,7 @@ impl Inbox {
         Self { commands, queue: Queue::default() }
     }
 
-    /// Takes in all that has arrived, without waiting. A closed channel counts as shutdown.
+    /// Takes in everything that has arrived, without waiting. A closed channel counts as shutdown.
     pub fn drain(&mut self) {
         loop {
             match self.commands.try_recv() {
@@ -168,7 +173,7 @@ impl Inbox {
         }
     }
 
-    /// Waits a little while the worker is held.
+    /// Waits a little while the worker is paused.
     pub fn hold(&mut self) {
         match self.commands.recv_timeout(Duration::from_millis(500)) {
             Ok(command) => self.queue.push(command),
@@ -282,5 +287,92 @@ mod tests {
         assert!(!queue.held());
         assert_eq!(queue.take_run().map(|w| w.job), Some(4));
         assert!(queue.stops(4), "it ends before its first batch");
+    }
+
+    /// A slider was not answered after a cancellation: the question was taken for work of the run that was to stop.
+    #[test]
+    fn once_a_cancelled_run_has_ended_nothing_of_it_stops_any_more() {
+        let mut queue = Queue::default();
+        queue.push(Command::Cancel { job: 4 });
+        queue.ended(3);
+        assert!(queue.stops(4), "another run's end settles nothing");
+        queue.ended(4);
+        assert!(!queue.stops(4));
+    }
+
+    #[test]
+    fn a_question_to_another_run_is_dropped_and_not_kept_for_later() {
+        let mut queue = Queue::default();
+        queue.push(point(2, 1));
+        assert_eq!(queue.take_experiment(1), None);
+        assert_eq!(queue.take_experiment(2), None, "it was taken off");
+        queue.push(point(3, 5));
+        queue.push(run(3));
+        assert!(queue.take_run().is_some());
+        assert_eq!(queue.take_experiment(3).map(|w| w.ticket), Some(5), "it was meant for the new run");
+    }
+
+    #[test]
+    fn a_pause_holds_until_it_is_lifted_by_a_run_a_cancellation_or_the_end() {
+        let hold = Command::Pause { hold: true };
+        for lifts in [Command::Pause { hold: false }, run(2), Command::Cancel { job: 1 }, Command::Shutdown] {
+            let mut queue = Queue::default();
+            queue.push(hold.clone());
+            assert!(queue.held());
+            queue.push(lifts.clone());
+            assert!(!queue.held(), "{lifts:?}");
+        }
+        let mut queue = Queue::default();
+        queue.push(hold);
+        queue.push(point(1, 1));
+        queue.push(Command::ListModels);
+        assert!(queue.held(), "questions do not lift it");
+    }
+
+    #[test]
+    fn the_list_of_models_is_made_once_however_often_it_is_asked_for() {
+        let mut queue = Queue::default();
+        queue.push(Command::ListModels);
+        queue.push(Command::ListModels);
+        assert!(!queue.idle() && queue.take_list() && !queue.take_list() && queue.idle());
+    }
+
+    #[test]
+    fn what_is_for_the_desk_leaves_the_worker_alone() {
+        use crate::engine::data::{DataQuestion, DataRequest};
+        let request = DataRequest::of(&Default::default(), 0, &[], "facts", DataQuestion::Inspect);
+        let mut queue = Queue::default();
+        queue.push(Command::Ask { ticket: 1, question: Question::Data(request) });
+        queue.push(Command::Withdraw { topic: Topic::Data });
+        assert_eq!(queue, Queue::default());
+    }
+
+    #[test]
+    fn the_end_stops_every_run_and_wakes_the_worker() {
+        let mut queue = Queue::default();
+        queue.push(Command::Shutdown);
+        assert!(queue.stops(1) && queue.stops(99) && queue.closed() && queue.busy() && !queue.idle());
+    }
+
+    #[test]
+    fn an_inbox_takes_in_all_that_has_arrived_and_a_lost_front_end_is_the_end() {
+        let (commands, receiver) = std::sync::mpsc::channel();
+        let mut inbox = Inbox::new(receiver);
+        inbox.drain();
+        assert!(inbox.queue.idle());
+        for ticket in 1..=3 {
+            commands.send(point(1, ticket)).unwrap();
+        }
+        inbox.wait();
+        assert_eq!(inbox.queue.take_experiment(1).map(|w| w.ticket), Some(3));
+        commands.send(Command::Pause { hold: true }).unwrap();
+        inbox.drain();
+        assert!(inbox.queue.held());
+        commands.send(Command::Pause { hold: false }).unwrap();
+        inbox.hold();
+        assert!(!inbox.queue.held());
+        drop(commands);
+        inbox.wait();
+        assert!(inbox.queue.closed());
     }
 }

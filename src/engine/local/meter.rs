@@ -1,4 +1,4 @@
-//! Progress of a run: stages with weights, a smoothed rate, the time that is left.
+//! Progress of a run: stages with weights, a smoothed rate, the time left.
 
 use std::time::Instant;
 
@@ -26,13 +26,13 @@ struct Stage {
 }
 
 impl Meter {
-    /// A run whose stages weigh `plan` in all (in any unit of expected time).
+    /// A run whose stages have a total weight of `plan` (in any unit of expected time).
     pub fn new(plan: f64) -> Self {
         let stage = Stage { name: String::new(), unit: "", weight: 0.0, begun: 0.0 };
         Self { begun: Instant::now(), plan: plan.max(f64::MIN_POSITIVE), spent: 0.0, stage, reported: None }
     }
 
-    /// Says what all stages weigh together.
+    /// Sets the total weight of all stages.
     pub fn plan(&mut self, weight: f64) {
         self.plan = weight.max(f64::MIN_POSITIVE);
     }
@@ -42,7 +42,7 @@ impl Meter {
         self.begun.elapsed().as_secs_f64()
     }
 
-    /// Whether this is the stage that runs.
+    /// Whether this is the current stage.
     pub fn is_at(&self, name: &str) -> bool {
         self.stage.name == name
     }
@@ -72,7 +72,7 @@ impl Meter {
             rate: if spent > 0.0 { done as f64 / spent } else { 0.0 },
             overall,
             elapsed: now,
-            // Before a fiftieth is done the estimate would jump about.
+            // Until a fiftieth is done, the estimate would jump about.
             left: (overall > 0.02).then(|| now * (1.0 - overall) / overall),
         })
     }
@@ -93,5 +93,39 @@ mod tests {
         let p = meter.report(5, 10).unwrap();
         assert!((p.overall - 0.625).abs() < 1e-12);
         assert_eq!(meter.report(10, 10).map(|p| (p.overall, p.left)), Some((1.0, Some(0.0))));
+    }
+
+    #[test]
+    fn what_takes_longer_than_planned_never_passes_the_whole() {
+        let mut meter = Meter::new(1.0);
+        meter.stage("a", "ex", 3.0);
+        assert_eq!(meter.report(1, 1).map(|p| p.overall), Some(1.0));
+        meter.plan(6.0);
+        assert_eq!(meter.report(1, 1).map(|p| p.overall), Some(0.5), "the plan was corrected");
+        meter.plan(0.0);
+        assert!(meter.report(1, 1).is_some_and(|p| p.overall == 1.0 && p.left == Some(0.0)));
+    }
+
+    #[test]
+    fn the_time_that_is_left_is_not_told_before_it_is_known() {
+        let mut meter = Meter::new(100.0);
+        meter.stage("a", "ex", 1.0);
+        assert_eq!(meter.report(1, 1).map(|p| p.left), Some(None), "a hundredth says too little");
+        meter.stage("b", "ex", 99.0);
+        assert!(meter.report(50, 50).is_some_and(|p| p.left == Some(0.0)));
+    }
+
+    #[test]
+    fn a_stage_without_units_is_done_and_each_stage_reports_at_once() {
+        let mut meter = Meter::new(2.0);
+        for name in ["a", "b"] {
+            meter.stage(name, "ex", 1.0);
+            assert!(meter.is_at(name) && !meter.is_at("c"));
+            assert!(meter.report(0, 5).is_some(), "the first report of a stage is due");
+        }
+        assert_eq!(meter.report(0, 0).map(|p| p.overall), Some(1.0));
+        let told = meter.report(5, 5).unwrap();
+        assert_eq!((told.stage.as_str(), told.unit.as_str(), told.done, told.total), ("b", "ex", 5, 5));
+        assert!(told.rate > 0.0 && told.elapsed >= 0.0 && meter.elapsed() >= told.elapsed);
     }
 }

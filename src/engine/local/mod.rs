@@ -30,15 +30,15 @@ use crate::model::{Device, Dtype};
 pub struct LocalOptions {
     /// Where tensors live.
     pub device: Device,
-    /// What models are loaded in.
+    /// The precision in which models are loaded.
     pub dtype: Dtype,
     /// Where trained probes are kept.
     pub cache: Cache,
-    /// Models to list beside the built-in ones: folders or hub ids.
+    /// Models to list besides the built-in ones: folders or hub ids.
     pub models: Vec<String>,
-    /// Bytes of resident memory that a run may take at most.
+    /// Most bytes of resident memory that a run may take.
     pub memory_limit: Option<u64>,
-    /// Models kept in memory at most.
+    /// Most models kept in memory.
     pub most_models: usize,
 }
 
@@ -56,7 +56,7 @@ impl LocalEngine {
     /// Starts the threads.
     ///
     /// # Errors
-    /// The system's reason where no thread can be had.
+    /// The system's reason if no thread can be started.
     pub fn start(options: LocalOptions) -> std::io::Result<Self> {
         let (commands, inbox) = std::sync::mpsc::channel();
         let (data, questions) = std::sync::mpsc::channel();
@@ -79,7 +79,7 @@ impl Engine for LocalEngine {
             }
             command => {
                 if command == Command::Shutdown {
-                    // Where the desk has ended already, there is nothing to tell it.
+                    // If the desk has already ended, there is no need to tell it.
                     let _ = self.data.send(Command::Shutdown);
                 }
                 self.commands.send(command).map_err(|_| EngineGone)
@@ -92,14 +92,14 @@ impl Engine for LocalEngine {
     }
 }
 
-/// What a run of `spec` would need, one entry a model: models are loaded, texts made and read into tokens, the work of the run
-/// counted, and a slice of each kind of it timed. Nothing is kept.
+/// What a run of `spec` would need, one entry per model: models are loaded, texts generated and tokenised, the work of the run
+/// counted, and a slice of each kind of work timed. Nothing is kept.
 ///
 /// # Errors
-/// A [`Problem`] as the run itself would report it, a limit that cannot be kept included.
+/// A [`Problem`] as the run itself would report it, including a limit that cannot be kept.
 pub fn forecast(spec: &Spec, options: LocalOptions) -> Result<Vec<Forecast>, Problem> {
     let (_commands, inbox) = std::sync::mpsc::channel();
-    // Notices of the preparation have nobody to go to.
+    // Nothing listens to notices during the preparation.
     let (outbox, _events) = channel(EVENT_QUEUE);
     Worker::new(inbox, Outbox::new(outbox), options).forecast(spec)
 }

@@ -8,7 +8,7 @@ use crate::lab::Fault;
 use crate::model::hub::Transfer;
 use crate::model::{Device, Dtype, Model, ModelSource};
 
-/// Models kept in memory, the latest used last.
+/// Models kept in memory, the most recently used last.
 pub struct Shelf {
     device: Device,
     dtype: Dtype,
@@ -17,7 +17,7 @@ pub struct Shelf {
 }
 
 impl Shelf {
-    /// A shelf for at most so many models.
+    /// A shelf for at most `most` models.
     pub fn new(device: Device, dtype: Dtype, most: usize) -> Self {
         Self { device, dtype, most: most.max(1), models: VecDeque::new() }
     }
@@ -32,11 +32,11 @@ impl Shelf {
         self.models.iter().any(|(n, _)| n == name)
     }
 
-    /// A model by name, loaded where it is not in memory. The one unused for longest makes room before the new one is read,
-    /// so that the peak is that of what stays.
+    /// A model by name, loaded if it is not in memory. The least recently used one makes room before the new one is read, so
+    /// that memory never holds more models than the shelf does.
     ///
     /// # Errors
-    /// [`Fault`], cancellation by `on_transfer` included.
+    /// [`Fault`], including cancellation by `on_transfer`.
     pub fn load(
         &mut self,
         name: &str,
@@ -56,5 +56,45 @@ impl Shelf {
         let model = Arc::new(Model::load_with(&source, (self.device, self.dtype), on_transfer)?);
         self.models.push_back((name.to_owned(), model.clone()));
         Ok(model)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(shelf: &mut Shelf, name: &str) -> Arc<Model> {
+        shelf.load(name, &mut |_| Ok(())).unwrap()
+    }
+
+    #[test]
+    fn a_model_is_loaded_once_and_the_one_unused_for_longest_goes_first() {
+        let mut shelf = Shelf::new(Device::Cpu, Dtype::F32, 2);
+        let first = load(&mut shelf, "bert-tiny");
+        load(&mut shelf, "untrained:bert-tiny");
+        assert!(Arc::ptr_eq(&first, &load(&mut shelf, "bert-tiny")), "it is in memory");
+        load(&mut shelf, "gpt2-tiny");
+        assert!(shelf.holds("bert-tiny") && shelf.holds("gpt2-tiny"));
+        assert!(!shelf.holds("untrained:bert-tiny"), "it was used least recently");
+    }
+
+    #[test]
+    fn a_shelf_has_room_for_one_model_at_least() {
+        let mut shelf = Shelf::new(Device::Cpu, Dtype::F32, 0);
+        load(&mut shelf, "bert-tiny");
+        assert!(shelf.holds("bert-tiny"));
+        load(&mut shelf, "gpt2-tiny");
+        assert!(shelf.holds("gpt2-tiny") && !shelf.holds("bert-tiny"));
+    }
+
+    #[test]
+    fn what_cannot_be_loaded_is_told_and_not_kept() {
+        let mut shelf = Shelf::new(Device::Cpu, Dtype::F32, 1);
+        let Err(Fault::Failed(problem)) = shelf.load("./no/such/folder", &mut |_| Ok(())) else {
+            panic!("there is no such folder")
+        };
+        assert!(problem.to_string().contains("no/such/folder"), "{problem}");
+        assert!(!shelf.holds("./no/such/folder"));
+        assert!(shelf.device().contains("cpu"), "{}", shelf.device());
     }
 }

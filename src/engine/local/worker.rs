@@ -1,4 +1,4 @@
-//! The worker thread: owns device, models and the current experiment of whichever lab.
+//! The worker thread: owns the device, the models and the current experiment, whichever lab's it is.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::Receiver;
@@ -87,7 +87,7 @@ impl Worker {
         }
     }
 
-    /// A host for work on behalf of a run; that of a forecast, which has no number, keeps nothing.
+    /// A host for the work of a run; for a forecast, whose number is 0, it keeps nothing.
     fn host(&mut self, job: JobId, generation: Generation) -> LocalHost<'_> {
         let lent = Loan {
             inbox: &mut self.inbox,
@@ -101,7 +101,7 @@ impl Worker {
     }
 
     fn run(&mut self, waiting: WaitingRun) -> Result<(), Cancelled> {
-        // Its memory is free before the next experiment takes its own.
+        // Its memory is freed before the next experiment allocates.
         self.current = None;
         let WaitingRun { job, generation, spec } = waiting;
         self.outbox.send(Event::Started { job, generation, spec_hash: spec.hash() })?;
@@ -117,6 +117,7 @@ impl Worker {
             Ok(Err(Fault::Failed(problem))) => Outcome::Failed(problem),
             Err(panic) => Outcome::Failed(internal(panic.as_ref())),
         };
+        self.inbox.queue.ended(job);
         let seconds = begun.elapsed().as_secs_f64();
         let summary = Common::Summary(SummaryFinding {
             seconds,
@@ -162,9 +163,9 @@ impl Worker {
                     family: arch.family,
                 }),
                 Err(e) => {
-                    // The list goes on without it; the user learns why.
+                    // The list continues without it; the user learns why.
                     let hint = "correct the folder, or leave the model out";
-                    // A model that has not been fetched yet is no error.
+                    // A model that has not been fetched yet is not an error.
                     let level = match e {
                         ModelError::Hub { .. } => NoticeLevel::Info,
                         _ => NoticeLevel::Error,
@@ -217,11 +218,11 @@ impl Worker {
         }
     }
 
-    /// Answers a question to the experiment while no run is in progress: at once from the subsample, then from all examples
-    /// unless something newer has been asked.
+    /// Answers a question to the experiment while no run is in progress: at once from the subsample, and then from all
+    /// examples, unless something newer has been asked.
     fn ask(&mut self) -> Result<(), Cancelled> {
         let generation = self.current.as_ref().map_or(0, |c| c.generation);
-        // A question to an experiment that is not there has no answer.
+        // A question to an experiment that does not exist has no answer.
         let Some(waiting) = self.inbox.queue.take_experiment(generation) else { return Ok(()) };
         let Some(mut current) = self.current.take() else { return Ok(()) };
         let mut host = self.host(current.job, generation);
@@ -248,7 +249,7 @@ impl Worker {
     }
 }
 
-/// Keeps work that belongs to no run going until the front end is gone.
+/// Lets work that belongs to no run continue until the front end is gone.
 fn unless_closed(inbox: &mut Inbox) -> Result<(), Cancelled> {
     inbox.drain();
     if inbox.queue.closed() { Err(Cancelled) } else { Ok(()) }
@@ -266,3 +267,6 @@ pub(super) fn internal(panic: &(dyn std::any::Any + Send)) -> Problem {
         hint: "this is a defect of the program; the session file shows what led to it".into(),
     }
 }
+
+#[cfg(test)]
+mod tests;

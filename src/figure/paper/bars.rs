@@ -20,16 +20,16 @@ pub fn patch(scene: &mut Scene, a: At, b: At, role: Role) {
     scene.frame(a, b, Pen::new(colour, 0.9));
 }
 
-/// The part of a room that the k-th of several series has.
-fn slot(from: f64, to: f64, (k, of): (usize, usize)) -> (f64, f64) {
+/// The part of a span that the k-th of several series gets.
+fn slot(from: f64, to: f64, k: usize, of: usize) -> (f64, f64) {
     let width = (to - from) / of.max(1) as f64;
     (from + k as f64 * width, from + (k + 1) as f64 * width)
 }
 
-/// Bars from zero, with error bars.
-pub fn bars(scene: &mut Scene, frame: &Frame, bars: &Bars, place: (usize, usize)) {
+/// Bars from zero, with error bars: the k-th of several series.
+pub fn bars(scene: &mut Scene, frame: &Frame, bars: &Bars, k: usize, of: usize) {
     for bar in &bars.bars {
-        let (from, to) = slot(bar.from, bar.to, place);
+        let (from, to) = slot(bar.from, bar.to, k, of);
         // A logarithmic axis has no zero; bars stand on its lower end.
         let foot = frame.y.place(0.0).map_or(frame.bottom, |share| frame.py(share));
         let Some(((left, top), (right, _))) = frame.at(from, bar.y).zip(frame.at(to, bar.y)) else {
@@ -57,12 +57,12 @@ fn whisker(scene: &mut Scene, x: f64, (lo, hi): (f64, f64), half: f64, pen: Pen)
     }
 }
 
-/// Ranges with single dots and a mean.
-pub fn ranges(scene: &mut Scene, frame: &Frame, ranges: &Ranges, place: (usize, usize)) {
+/// Ranges with single dots and a mean: the k-th of several series.
+pub fn ranges(scene: &mut Scene, frame: &Frame, ranges: &Ranges, k: usize, of: usize) {
     let colour = palette::series(ranges.role.hue);
     for range in &ranges.ranges {
         let middle = range.category as f64;
-        let (from, to) = slot(middle - 0.4, middle + 0.4, place);
+        let (from, to) = slot(middle - 0.4, middle + 0.4, k, of);
         let ends = frame.at(from, range.ends.0).zip(frame.at(to, range.ends.1));
         let Some(((left, lo), (right, hi))) = ends else { continue };
         let (x, half) = ((left + right) / 2.0, ((right - left) * 0.3).min(7.0));

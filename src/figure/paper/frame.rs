@@ -1,4 +1,4 @@
-//! The frame of a figure with axes: where values stand, and the axes themselves.
+//! The frame of a figure with axes: where values go, and the axes themselves.
 
 use super::super::axis::{Fitted, Room};
 use super::super::scene::{At, Pen, Scene, Side, Type};
@@ -13,7 +13,7 @@ const LONGEST: f64 = 150.0;
 /// Least gap between labels.
 const GAP: f64 = 8.0;
 
-/// Where the data stand.
+/// Where the data are drawn.
 pub struct Frame {
     pub left: f64,
     pub right: f64,
@@ -21,7 +21,7 @@ pub struct Frame {
     pub bottom: f64,
     pub x: Fitted,
     pub y: Fitted,
-    /// Whether the labels of the horizontal axis stand upright.
+    /// Whether the labels of the horizontal axis are upright.
     upright: bool,
     inset: f64,
 }
@@ -30,7 +30,7 @@ impl Frame {
     /// The frame between two corners of the page that also hold the axes' labels.
     pub fn new(figure: &Figure, (left, top): At, (right, bottom): At) -> Self {
         let rules = figure.layers.iter().any(|l| matches!(l, Layer::Rule(r) if r.upright));
-        // Labels of upright rules stand above the frame, where no data is.
+        // Labels of upright rules go above the frame, where there are no data.
         let top = top + 4.0 + if rules { SMALL + 4.0 } else { 0.0 };
         let right = right - beside(figure);
         let x = Fitted::horizontal(figure);
@@ -49,7 +49,7 @@ impl Frame {
         Self { left, right, top, bottom, x, y: Fitted::vertical(figure), upright, inset }
     }
 
-    /// Where a pair of values stands; none where an axis cannot show it.
+    /// The position of a pair of values; none if an axis cannot show it.
     pub fn at(&self, x: f64, y: f64) -> Option<At> {
         Some((self.px(self.x.place(x)?), self.py(self.y.place(y)?)))
     }

@@ -8,7 +8,7 @@ use super::super::scene::{At, Pen, Scene, Side, WHITE};
 use super::{GREY, INK, LABEL, SMALL, type_of};
 use crate::base::text::printable_label;
 
-/// What lies on the highlighted path.
+/// The colour of the highlighted path.
 pub const LIT: Rgb = Rgb(0xd5, 0x5e, 0x00);
 /// Height of a node.
 const NODE: f64 = 30.0;
@@ -23,7 +23,7 @@ struct Placed {
     label: String,
 }
 
-/// Draws the graph between two edges from `top`, and gives where it ends.
+/// Draws the graph between two edges from `top`, and returns where it ends.
 pub fn draw(scene: &mut Scene, graph: &Graph, (left, right): (f64, f64), top: f64) -> f64 {
     let span = |pick: fn(At) -> f64| {
         let each = || graph.nodes.iter().map(|n| pick(n.at)).filter(|v| v.is_finite());
@@ -47,7 +47,7 @@ pub fn draw(scene: &mut Scene, graph: &Graph, (left, right): (f64, f64), top: f6
             Placed { room: Room { at: (x, y), half: (half, NODE / 2.0) }, label }
         })
         .collect();
-    // The highlighted path lies over the rest, and labels over all arrows.
+    // The highlighted path is drawn over the rest, and labels over all arrows.
     let mut named = Vec::new();
     for lit in [false, true] {
         for edge in graph.edges.iter().filter(|e| e.lit == lit && e.from != e.to) {
@@ -60,7 +60,7 @@ pub fn draw(scene: &mut Scene, graph: &Graph, (left, right): (f64, f64), top: f6
             }
         }
     }
-    named.iter().for_each(|(line, label, lit)| name(scene, line, (label, *lit)));
+    named.iter().for_each(|(line, label, lit)| name(scene, line, label, *lit));
     for (node, placed) in graph.nodes.iter().zip(&nodes) {
         let Room { at: (x, y), half } = placed.room;
         let (a, b) = ((x - half.0, y - half.1), (x + half.0, y + half.1));
@@ -85,7 +85,7 @@ fn arrow(scene: &mut Scene, line: &[At], lit: bool) {
 }
 
 /// A label on its arrow, before the middle, where arrows are less likely to cross.
-fn name(scene: &mut Scene, line: &[At], (label, lit): (&str, bool)) {
+fn name(scene: &mut Scene, line: &[At], label: &str, lit: bool) {
     let Some(&at) = line.get(line.len() * 2 / 5).filter(|_| !label.is_empty()) else { return };
     let colour = if lit { LIT } else { GREY };
     let label = font::cut(label, SMALL, 140.0);

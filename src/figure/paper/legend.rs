@@ -10,7 +10,7 @@ use crate::base::text::printable_label;
 /// Height of a row.
 const ROW: f64 = 18.0;
 
-/// What stands before the label.
+/// The sample before the label.
 enum Sample {
     Line(Role),
     Bar(Role),
@@ -39,12 +39,12 @@ impl Sample {
     }
 }
 
-/// Draws the legend from its upper left, no further than `right`, and gives its height.
+/// Draws the legend from its upper left, no further than `right`, and returns its height.
 pub fn draw(scene: &mut Scene, figure: &Figure, (left, top): At, right: f64) -> f64 {
     let text = type_of(SMALL, INK, Side::Start, Side::Middle);
     let (mut x, mut y, mut height) = (left, top + ROW / 2.0, 0.0);
     let named = entries(figure);
-    // Where one hue has several lines, each hue has a row of its own.
+    // If one hue has several lines, each hue gets its own row.
     let grouped = named.windows(2).any(|w| w[0].0.hue().is_some() && w[0].0.hue() == w[1].0.hue());
     for (k, (sample, label)) in named.iter().enumerate() {
         let new_group = grouped && k > 0 && named[k - 1].0.hue() != sample.hue();

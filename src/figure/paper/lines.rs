@@ -173,7 +173,7 @@ fn label_on_data(scene: &mut Scene, text: &str, at: At, kind: Type) {
     scene.text(text, at, kind);
 }
 
-/// A rule with its label: above the frame where it stands upright, on it at the right where it lies.
+/// A rule with its label: above the frame if vertical, on the right end of the rule if horizontal.
 pub fn rule(scene: &mut Scene, frame: &Frame, rule: &Rule) {
     let axis = if rule.upright { &frame.x } else { &frame.y };
     let Some(share) = axis.place(rule.at).filter(|_| axis.shows(rule.at)) else { return };
@@ -188,13 +188,13 @@ pub fn rule(scene: &mut Scene, frame: &Frame, rule: &Rule) {
     } else {
         let y = frame.py(share);
         scene.line(&[(frame.left, y), (frame.right, y)], pen);
-        // Below the rule where there is no room above it.
+        // Below the rule if there is no room above it.
         let (y, across) = if y - frame.top < 16.0 { (y + 3.0, Side::Start) } else { (y - 3.0, Side::End) };
         label_on_data(scene, &label, (frame.right - 4.0, y), type_of(SMALL, INK, Side::End, across));
     }
 }
 
-/// A guide with its ticks; its label stands right of its last point.
+/// A guide with its ticks; its label is to the right of its last point.
 pub fn guide(scene: &mut Scene, frame: &Frame, guide: &Guide) {
     let at: Vec<At> = guide.points.iter().filter_map(|&(x, y)| frame.at(x, y)).collect();
     scene.line(&at, Pen::new(PALE, 1.1));

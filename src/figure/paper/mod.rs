@@ -69,8 +69,8 @@ fn page(figure: &Figure, note: &str) -> Scene {
     scene
 }
 
-/// Width and height of a figure in logical pixels. Where both axes have the same range, a unit is as long on both; tables of
-/// cells grow with their rows.
+/// Width and height of a figure in logical pixels. If both axes have the same range, a unit is equally long on both; tables
+/// of cells grow with their rows.
 fn size(figure: &Figure) -> (f64, f64) {
     let same =
         figure.x.range.is_some() && figure.x.range == figure.y.range && figure.x.scale == figure.y.scale;
@@ -135,11 +135,11 @@ fn draw(scene: &mut Scene, figure: &Figure, frame: &Frame) {
             Layer::Rule(rule) => lines::rule(scene, frame, rule),
             Layer::Guide(guide) => lines::guide(scene, frame, guide),
             Layer::Bars(layer) => {
-                bars::bars(scene, frame, layer, (bar, bars));
+                bars::bars(scene, frame, layer, bar, bars);
                 bar += 1;
             }
             Layer::Ranges(layer) => {
-                bars::ranges(scene, frame, layer, (range, ranges));
+                bars::ranges(scene, frame, layer, range, ranges);
                 range += 1;
             }
             Layer::Cells(_) | Layer::Tokens(_) | Layer::Graph(_) => {}

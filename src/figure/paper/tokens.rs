@@ -29,7 +29,7 @@ pub fn mark(scene: &mut Scene, (x, y): At) {
     scene.fill(&[(x, y), (x + 4.0, y + 7.0), (x - 4.0, y + 7.0)], INK, 1.0);
 }
 
-/// Draws the strips between two edges from `top`, broken into as many lines as they need, and gives where they end.
+/// Draws the strips between two edges from `top`, broken into as many lines as they need, and returns where they end.
 pub fn draw(scene: &mut Scene, tokens: &Tokens, (left, right): (f64, f64), top: f64) -> f64 {
     let names: Vec<String> =
         tokens.strips.iter().map(|s| font::cut(&printable_label(&s.label), SMALL, LONGEST)).collect();
@@ -60,14 +60,14 @@ pub fn draw(scene: &mut Scene, tokens: &Tokens, (left, right): (f64, f64), top: 
         for (k, at) in column.iter().enumerate() {
             let Some(at) = *at else { continue };
             let upper = y + k as f64 * STRIP;
-            token(scene, tokens, (k, at), &text(k, at), ((x, upper), (x + width - 4.0, upper + BOX)));
+            token(scene, tokens, k, at, &text(k, at), (x, upper), (x + width - 4.0, upper + BOX));
         }
         x += width;
     }
     y + lines - BETWEEN
 }
 
-fn token(scene: &mut Scene, tokens: &Tokens, (k, at): (usize, usize), text: &str, (a, b): (At, At)) {
+fn token(scene: &mut Scene, tokens: &Tokens, k: usize, at: usize, text: &str, a: At, b: At) {
     let token = &tokens.strips[k].tokens[at];
     let middle = (a.0 + b.0) / 2.0;
     let score = token.score.filter(|s| s.is_finite());

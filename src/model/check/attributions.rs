@@ -39,7 +39,7 @@ impl Case<'_> {
         }
     }
 
-    /// The explained scalar of `n` copies of the batch below each other: the target's logit, or without a head
+    /// The explained scalar of `n` stacked copies of the batch: the target's logit, or without a head
     /// component 0 of the mean-pooled vector.
     fn scalar(&self, n: usize) -> Result<Scalar> {
         let (b, t) = (self.batch.rows(), self.batch.len());

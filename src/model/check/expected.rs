@@ -120,7 +120,7 @@ impl Expected {
     }
 }
 
-/// A value inside the JSON file that knows where it stands.
+/// A value inside the JSON file that knows its path.
 #[derive(Clone)]
 pub struct Json<'a> {
     file: &'a str,
@@ -129,13 +129,13 @@ pub struct Json<'a> {
 }
 
 impl<'a> Json<'a> {
-    /// A field; an absent one is told of when it is read.
+    /// A field; an absent one is reported when it is read.
     pub fn field(&self, key: &str) -> Json<'a> {
         let at = if self.at.is_empty() { key.to_owned() } else { format!("{}.{key}", self.at) };
         Json { file: self.file, at, value: self.value.and_then(|v| v.get(key)) }
     }
 
-    /// An item of a list; an absent one is told of when it is read.
+    /// An item of a list; an absent one is reported when it is read.
     pub fn item(&self, i: usize) -> Json<'a> {
         let at = format!("{}.{i}", self.at);
         Json { file: self.file, at, value: self.value.and_then(|v| v.get(i)) }

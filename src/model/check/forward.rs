@@ -1,4 +1,4 @@
-//! The batch of the file, and what a plain pass over it gives: states, attentions, logits, sentence vectors.
+//! The batch of the file, and what a plain pass over it yields: states, attentions, logits, sentence vectors.
 
 use super::expected::{Expected, Tensor};
 use super::report::Table;
@@ -202,7 +202,7 @@ impl<'a> Case<'a> {
         self.sentence_vectors(trace.get(self.end())?, table)
     }
 
-    /// Logits must be refused, in words, by a model that cannot give them.
+    /// A model that cannot compute logits must refuse them with a reason.
     fn no_head(&self, table: &mut Table) -> Result<()> {
         let answer = self.model.forward(&self.batch, &Plan::default().logits_at(Sites::All));
         match answer {

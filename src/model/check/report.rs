@@ -100,7 +100,7 @@ impl Table {
         });
         let row = &mut self.0[at];
         row.values += values;
-        // Parts may have tolerances of their own: the one that uses most of its tolerance is shown.
+        // Parts may have different tolerances: the one that uses most of its tolerance is shown.
         let share = |d: f64, t: f64| if d == 0.0 { 0.0 } else { d / t };
         if share(deviation, tolerance) > share(row.deviation, row.tolerance) {
             (row.deviation, row.tolerance) = (deviation, tolerance);

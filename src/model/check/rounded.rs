@@ -66,7 +66,7 @@ impl<'a> Text<'a> {
         Ok(())
     }
 
-    /// A model of one stack; gives the normalised sentence vector where the file has one.
+    /// A model of one stack; returns the normalised sentence vector if the file has one.
     fn single_stack(&self, table: &mut Table) -> Result<Option<Array>> {
         let (model, layers) = (self.model, self.model.layers());
         let last =

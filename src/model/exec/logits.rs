@@ -35,7 +35,7 @@ pub struct LogitsExecutor {
 type Groups = BTreeMap<(usize, Option<usize>, Vec<usize>), Vec<usize>>;
 
 impl LogitsExecutor {
-    /// Builds the network that a configuration names; also gives the names of blocks' tensors that it ignores.
+    /// Builds the network that a configuration names; also returns the names of blocks' tensors that it ignores.
     ///
     /// # Errors
     /// [`ModelError::Device`] for any dtype but f32; [`ModelError::MissingTensor`], [`ModelError::Weights`],

@@ -100,7 +100,7 @@ impl Trainer {
         self.0.loss(batch, targets)
     }
 
-    /// Runs a plan on the model as it stands.
+    /// Runs a plan on the model in its present state.
     ///
     /// # Errors
     /// As [`Model::forward`](crate::model::Model::forward).
@@ -118,7 +118,7 @@ impl Trainer {
         self.0.steps()
     }
 
-    /// The parameters as they stand, on the host.
+    /// The present parameters, on the host.
     ///
     /// # Errors
     /// [`ModelError::Compute`].

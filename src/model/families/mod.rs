@@ -182,7 +182,7 @@ impl ConfigFile {
     /// Parses the text of a `config.json`; `label` names it in errors.
     ///
     /// # Errors
-    /// [`ModelError::Config`] if it is no JSON object.
+    /// [`ModelError::Config`] if it is not a JSON object.
     pub fn parse(label: &str, text: &str) -> Result<ConfigFile> {
         let wrong = |what| ModelError::Config { file: label.to_owned(), what };
         let value: Value = serde_json::from_str(text).map_err(|e| wrong(format!("no JSON: {e}")))?;

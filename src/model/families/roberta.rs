@@ -1,4 +1,4 @@
-//! RoBERTa (Liu et al., 2019) and XLM-RoBERTa: BERT with positions counted from behind the pad id, and its own head.
+//! RoBERTa (Liu et al., 2019) and XLM-RoBERTa: BERT with positions counted from after the pad id, and its own head.
 
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -46,7 +46,7 @@ struct Fetch<'a, 'b> {
     on: &'a mut OnTransfer<'b>,
 }
 
-/// Downloads what the hub has of a model; gives the snapshot's folder.
+/// Downloads what the hub has of a model; returns the snapshot's folder.
 pub(super) fn fetch(
     id: &str,
     revision: &str,
@@ -130,7 +130,7 @@ impl Fetch<'_, '_> {
         })
     }
 
-    /// Asks on a thread of its own, so that a server that says nothing cannot keep the user from stopping; a thread that
+    /// Asks on a separate thread, so that a silent server cannot keep the user from stopping; a thread that
     /// is left behind ends with its own time limits.
     fn aside<T: Send + 'static>(
         &mut self,
@@ -174,7 +174,7 @@ impl Fetch<'_, '_> {
         }
     }
 
-    /// A failure in words that say what to do.
+    /// A failure, with what to do about it.
     fn explain(&self, file: &str, failure: Failure) -> ModelError {
         let what = match failure {
             Failure::Passing(what) | Failure::Away(what) => format!(

@@ -1,4 +1,5 @@
-//! Requests to a hub: redirects by hand, so that the token never reaches another host; time limits; errors in words.
+//! Requests to a hub: redirects are followed explicitly, so that the token never reaches another host; time limits; readable
+//! errors.
 //!
 //! hf-hub's own requests are not used: they have no time limits, cannot be stopped, stop the program at an odd redirect
 //! (`expect`, `unwrap`), make the server's ETag a path unchecked, write as many bytes as come, and check no hash.
@@ -18,7 +19,7 @@ const HOPS: usize = 8;
 /// How patient a client is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// Until a connection stands.
+    /// Until a connection is established.
     pub connect: Duration,
     /// Without a single byte from the server.
     pub idle: Duration,
@@ -110,7 +111,7 @@ impl Client {
         &self.shown
     }
 
-    /// Reads what stands at a path of the hub, from byte `from` on; any success or 416 comes back.
+    /// Reads the content of a path of the hub, from byte `from` on; any success or 416 comes back.
     pub fn get(&self, path: &str, from: u64) -> Result<Response<Body>, Failure> {
         let mut url = self.url(path)?;
         for _ in 0..HOPS {
@@ -190,7 +191,7 @@ impl Client {
     }
 }
 
-/// An address without the user and the password that may stand in it, also where it is none.
+/// An address without any user and password in it, even if it is not a valid address.
 fn without_password(address: &str) -> String {
     let (scheme, rest) = address.split_once("://").map_or(("", address), |(s, r)| (s, r));
     let host_ends = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -208,7 +209,7 @@ fn is_here(host: &str) -> bool {
 }
 
 impl Settings {
-    /// Why the token is not sent, if it is not: whoever listens on the way to a hub without encryption would have it.
+    /// Why the token is not sent, if it is not: anyone listening on an unencrypted connection to the hub would get it.
     #[must_use]
     pub fn token_withheld(&self) -> Option<&'static str> {
         self.token.as_ref()?;
@@ -221,7 +222,7 @@ impl Settings {
     }
 }
 
-/// Success, or the status in words that say whether to try again.
+/// Success, or the status in words, with whether to try again.
 fn accepted(response: Response<Body>) -> Result<Response<Body>, Failure> {
     let status = response.status();
     if status.is_success() {

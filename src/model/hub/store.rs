@@ -82,7 +82,7 @@ impl Store {
         if fs::read_link(&path).is_ok_and(|t| t == Path::new(&target)) && path.is_file() {
             return Ok(());
         }
-        // Beside first: a folder of its own cannot be in anybody's way.
+        // Beside it first: a separate folder cannot get in the way.
         let beside = tempfile::tempdir_in(&folder).map_err(ModelError::io(&folder))?;
         let fresh = beside.path().join("link");
         symlink(&target, &fresh, &self.blob(etag)).map_err(ModelError::io(&path))?;

@@ -1,4 +1,4 @@
-//! Tokenizers over whole words, for word vectors and the encoders that stand on them.
+//! Tokenizers over whole words, for word vectors and the encoders that build on them.
 
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -71,7 +71,7 @@ impl Tokenizer {
     /// Over words whose ids are 1, 2, ...; 0 is [`UNKNOWN`]. A frame word that is not among them is left out.
     ///
     /// # Errors
-    /// [`ModelError::Config`] where the tokenizer library refuses (never seen).
+    /// [`ModelError::Config`] if the tokenizer library refuses (never seen).
     pub fn from_words(file: &str, words: &[String], rules: &WordRules) -> Result<Tokenizer> {
         let wrong = |what: String| ModelError::Config { file: file.to_owned(), what };
         let id = |word: &str| words.iter().position(|w| w == word).map(|i| i + 1);

@@ -1,4 +1,4 @@
-//! A list on one side and what is known of its line under the cursor on the other: beside each other, or below.
+//! A list with a header and a cursor, and the space it shares with what is known of the line under the cursor.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -9,7 +9,7 @@ use crate::tui::layout::{inside, scrolled};
 use crate::tui::state::State;
 use crate::tui::theme::Role;
 
-/// From this width on the two stand side by side.
+/// From this width on, the two are side by side.
 const WIDE: u16 = 100;
 
 /// A list with a header and a cursor.
@@ -17,11 +17,11 @@ const WIDE: u16 = 100;
 pub struct Listing {
     /// Its lines.
     pub len: usize,
-    /// Which one the cursor is on; one behind the last counts as the last.
+    /// Which one the cursor is on; any position past the end counts as the last.
     pub cursor: usize,
 }
 
-/// Where a list of `len` lines and the rest stand; `share` hundredths of the width are the list's where they stand side by side.
+/// The areas of a list of `len` lines and of the rest. When side by side, the list takes `share` per cent of the width.
 #[must_use]
 pub fn split(area: Rect, len: usize, share: u16) -> (Rect, Rect) {
     let [list, rest] = if area.width >= WIDE {
@@ -34,7 +34,7 @@ pub fn split(area: Rect, len: usize, share: u16) -> (Rect, Rect) {
     (list, rest)
 }
 
-/// Lines that can be scrolled away before the last of `lines(width)` is in sight in a pane.
+/// Lines that can be scrolled away before the last of `lines(width)` is visible in a pane.
 #[must_use]
 pub fn overflow(pane: Rect, lines: impl FnOnce(usize) -> usize) -> usize {
     let inner = inside(pane);
@@ -42,7 +42,7 @@ pub fn overflow(pane: Rect, lines: impl FnOnce(usize) -> usize) -> usize {
 }
 
 impl Listing {
-    /// The line that stands at a place of the screen.
+    /// The line at a position of the screen.
     #[must_use]
     pub fn at(&self, pane: Rect, x: u16, y: u16) -> Option<usize> {
         let inner = inside(pane);
@@ -57,12 +57,12 @@ impl Listing {
         self.cursor.min(self.len.saturating_sub(1))
     }
 
-    /// The first line in sight.
+    /// The first visible line.
     fn first(&self, inner: Rect) -> usize {
         scrolled(self.here(), self.len, usize::from(inner.height.saturating_sub(1)))
     }
 
-    /// Draws header and lines inside a frame; `entry` is told the number of a line and whether the cursor is on it.
+    /// Draws header and lines; `entry` gets the number of a line and whether the cursor is on it.
     pub fn draw(
         &self,
         frame: &mut Frame,
@@ -85,7 +85,7 @@ impl Listing {
     }
 }
 
-/// The end of a text that is longer: of a path it tells more than the beginning.
+/// A text cut from the left to `room` columns: the end of a path says more than its beginning.
 pub fn ending(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_owned();

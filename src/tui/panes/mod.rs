@@ -1,5 +1,6 @@
-//! The view: borrows the state and draws it. The frames, messages and lists that all panes share are here too.
+//! The view: borrows the state and draws it. The borders, messages and lists shared by all panes are here too.
 
+pub mod dossiers;
 pub mod listing;
 
 use ratatui::Frame;
@@ -21,7 +22,7 @@ use crate::base::text::{printable, width};
 pub fn draw(frame: &mut Frame, state: &State) {
     let area = frame.area();
     if (area.width, area.height) != state.view.size {
-        // A resize is under way; the next frame knows the size.
+        // A resize is under way; the next frame will know the size.
         return;
     }
     let Some(layout) = compute(state) else { return too_small(frame, state) };
@@ -53,12 +54,12 @@ fn too_small(frame: &mut Frame, state: &State) {
     frame.render_widget(Paragraph::new(text).style(style).wrap(Wrap { trim: true }), frame.area());
 }
 
-/// The frame of a pane of the screen.
+/// The border of a pane of the screen.
 pub fn pane_block(state: &State, pane: Pane, title: &str) -> Block<'static> {
     block(state, title, state.focused(pane))
 }
 
-/// A frame with a title. The focused one differs by the weight of its border and by a mark, not by colour alone.
+/// A border with a title. A focused pane differs by the weight of its border and by a mark, not by colour alone.
 pub fn block(state: &State, title: &str, focused: bool) -> Block<'static> {
     let role = if focused { Role::Focus } else { Role::Border };
     let style = state.theme().style(role);
@@ -120,4 +121,75 @@ pub fn problem(frame: &mut Frame, area: Rect, problem: &Problem, state: &State) 
     let area = Rect { y: area.y + top, height: area.height - top, ..area };
     let text = Paragraph::new(lines).alignment(Alignment::Center).wrap(Wrap { trim: true });
     frame.render_widget(text, area);
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    use super::*;
+    use crate::tui::state::Start;
+
+    fn drawn(size: (u16, u16), draw: impl FnOnce(&mut Frame)) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
+        terminal.draw(draw).unwrap();
+        terminal.backend().to_string()
+    }
+
+    fn state(columns: u16, rows: u16) -> State {
+        State::new(Start { size: (columns, rows), ..Start::new() })
+    }
+
+    #[test]
+    fn a_terminal_that_is_too_small_says_what_it_needs_and_how_to_leave() {
+        let state = state(39, 9);
+        let text = drawn((39, 9), |frame| draw(frame, &state));
+        for part in ["40×10", "39×9", "q"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_drawn_while_a_resize_is_under_way() {
+        let state = state(120, 40);
+        let text = drawn((60, 20), |frame| draw(frame, &state));
+        assert!(!text.contains("Probity"), "{text}");
+    }
+
+    #[test]
+    fn the_focused_pane_differs_without_colour_in_every_set_of_glyphs() {
+        let mut state = state(80, 24);
+        for glyphs in [Glyphs::Braille, Glyphs::Blocks, Glyphs::Ascii] {
+            state.view.glyphs = glyphs;
+            let of = |focused| {
+                drawn((20, 4), |frame| frame.render_widget(block(&state, "title", focused), frame.area()))
+            };
+            let (on, off) = (of(true), of(false));
+            assert!(on.contains("» title") && !off.contains('»'));
+            let border = |text: &str| text.lines().next().map(|l| l.chars().filter(|c| *c != '"').next());
+            assert_ne!(border(&on), border(&off), "{glyphs:?}");
+        }
+        assert!(
+            drawn((20, 4), |f| f.render_widget(block(&state, "a\u{1b}b", false), f.area())).contains("a␛b")
+        );
+    }
+
+    #[test]
+    fn messages_and_problems_stand_in_the_middle_and_stay_within_any_area() {
+        let state = state(80, 24);
+        let told = Problem { what: "what \u{7}".into(), r#where: "where".into(), hint: "hint".into() };
+        let text = drawn((30, 9), |frame| problem(frame, frame.area(), &told, &state));
+        let rows: Vec<usize> = ["what", "where", "hint"]
+            .iter()
+            .map(|part| text.lines().position(|l| l.contains(part)).unwrap())
+            .collect();
+        assert!(rows[0] >= 2 && rows == [rows[0], rows[0] + 1, rows[0] + 2], "{text}");
+        for size in [(1, 1), (3, 1), (2, 9)] {
+            drawn(size, |frame| problem(frame, frame.area(), &told, &state));
+            drawn(size, |frame| message(frame, frame.area(), &"long ".repeat(50), Style::new()));
+        }
+        let text = drawn((30, 9), |frame| message(frame, frame.area(), "one\ntwo", Style::new()));
+        assert!(text.lines().nth(3).unwrap().contains("one") && text.lines().nth(4).unwrap().contains("two"));
+    }
 }

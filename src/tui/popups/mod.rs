@@ -1,4 +1,4 @@
-//! What lies on top of the panes: help, palette, pages to read, and pickers.
+//! What is drawn on top of the panes: help, palette, pages to read, and pickers.
 
 mod pages;
 mod pickers;
@@ -11,7 +11,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
 pub use pages::{Family, Notices, Provenance};
-pub use pickers::{Held, Overwrite, Quit};
+pub use pickers::{Held, Overwrite, Quit, SecondRun, WaitingRuns};
 
 use super::action::Effect;
 use super::commands::Entry;
@@ -27,13 +27,13 @@ const KEYS: usize = 17;
 
 /// Something to read in a popup.
 pub trait Page: Sync {
-    /// A word that tells popups apart.
+    /// Identifies the popup.
     fn name(&self) -> &'static str;
 
-    /// What stands on the frame.
+    /// The title on its border.
     fn title(&self, state: &State) -> String;
 
-    /// Its lines, at most `room` columns wide where they can be broken.
+    /// Its lines, broken to at most `room` columns where that is possible.
     fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>>;
 
     /// What `copy` puts on the clipboard.
@@ -42,18 +42,18 @@ pub trait Page: Sync {
     }
 }
 
-/// Something to choose from in a popup: a line an entry.
+/// Something to choose from in a popup, with one line per entry.
 pub trait Picker: Sync {
-    /// A word that tells popups apart.
+    /// Identifies the popup.
     fn name(&self) -> &'static str;
 
-    /// What stands on the frame.
+    /// The title on its border.
     fn title(&self, state: &State) -> String;
 
     /// Its entries; `selected` is the one under the cursor.
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>>;
 
-    /// Takes an entry; the popup is closed already.
+    /// Acts on the chosen entry; the popup is already closed.
     fn take(&self, state: &mut State, entry: usize) -> Vec<Effect>;
 
     /// Whether entries have checkboxes that can be toggled now.
@@ -110,7 +110,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(Paragraph::new(lines.into_iter().skip(first).collect::<Vec<_>>()), inner);
 }
 
-/// What a popup shows, and the first line that is in sight.
+/// What a popup shows, and the first visible line.
 struct Content {
     title: String,
     lines: Vec<Line<'static>>,
@@ -137,7 +137,7 @@ fn content(state: &State, popup: &Popup, area: Rect) -> Content {
     Content { title, lines, first }
 }
 
-/// The last place that the popup's cursor can go to, or the lines that can be scrolled away.
+/// The last position of the popup's cursor, or the largest scroll offset.
 #[must_use]
 pub fn last(state: &State) -> usize {
     match &state.view.popup {
@@ -150,7 +150,7 @@ pub fn last(state: &State) -> usize {
     }
 }
 
-/// Lines that can be scrolled away before the last one of the popup is in sight.
+/// Lines that can be scrolled away before the last line is visible.
 fn overflow(state: &State, area: Rect) -> usize {
     let Some(popup) = &state.view.popup else { return 0 };
     let lines = content(state, popup, area).lines.len();
@@ -167,7 +167,7 @@ fn centred(area: Rect, columns: u16, rows: u16) -> Rect {
     Rect { x: area.x + x, y: area.y + y, width: columns, height: rows }
 }
 
-/// The mark of the entry under the cursor, or the room that it takes.
+/// The mark of the entry under the cursor, or as much blank space.
 pub fn mark(state: &State, here: bool) -> String {
     format!("{} ", state.view.glyphs.cursor(here))
 }
@@ -214,7 +214,7 @@ fn palette_text(state: &State, query: &str, selected: usize) -> Vec<Line<'static
     found.iter().enumerate().map(line).collect()
 }
 
-/// A text in lines of at most so many columns; the further ones stand two columns behind.
+/// Wraps a text to `room` columns; continuation lines are indented by two.
 pub fn hanging(text: &str, room: usize) -> Vec<String> {
     let lines = wrapped(text, room.saturating_sub(2).max(1));
     lines.into_iter().enumerate().map(|(i, l)| if i == 0 { l } else { format!("  {l}") }).collect()

@@ -9,7 +9,7 @@ use crate::engine::message::NoticeLevel;
 use crate::tui::state::State;
 use crate::tui::theme::Role;
 
-/// Where the number under the cursor comes from.
+/// The provenance of the number under the cursor.
 pub struct Provenance;
 
 impl Page for Provenance {
@@ -38,7 +38,7 @@ impl Page for Provenance {
         }
         lines.push(Line::default());
         let copy = state.keymap.label("popup-copy");
-        let again = format!("to make it again from the shell ({copy} copies):");
+        let again = format!("to reproduce it from the shell ({copy} copies):");
         lines.push(Line::styled(again, theme.style(Role::Dim)));
         let command = origin.command.lines();
         lines.extend(command.map(|l| Line::styled(printable(l).into_owned(), theme.style(Role::Text))));
@@ -50,7 +50,7 @@ impl Page for Provenance {
     }
 }
 
-/// What went wrong and what deserves a look, newest first.
+/// Problems and other notices, newest first.
 pub struct Notices;
 
 impl Page for Notices {
@@ -86,7 +86,7 @@ impl Page for Notices {
     }
 }
 
-/// Every comparison that was shown in the session, corrected over all of them.
+/// Every comparison shown in the session, corrected for all of them.
 pub struct Family;
 
 /// Columns of a comparison's words and of each number.
@@ -108,7 +108,8 @@ impl Page for Family {
     fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>> {
         let theme = state.theme();
         if state.board.family.is_empty() {
-            let text = "no comparison has been shown yet; each that is counts here, whichever lab made it";
+            let text =
+                "no comparison has been shown yet; every comparison that any lab shows is counted here";
             return hanging(text, room)
                 .into_iter()
                 .map(|l| Line::styled(l, theme.style(Role::Dim)))

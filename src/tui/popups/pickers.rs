@@ -1,16 +1,20 @@
-//! Questions that the frame asks before it does something that cannot be taken back.
+//! Questions that the frame asks before it does something that cannot be undone.
 
 use std::path::PathBuf;
 
 use ratatui::text::Line;
 
 use super::{Picker, mark};
-use crate::base::text::printable;
+use crate::base::text::{printable, shortened};
 use crate::figure::Figure;
+use crate::lab::Spec;
 use crate::tui::action::{Effect, Existing};
 use crate::tui::reduce::job;
 use crate::tui::state::State;
 use crate::tui::theme::Role;
+
+/// Columns for the models of a waiting run.
+const MODELS: usize = 40;
 
 fn entries(state: &State, selected: usize, texts: impl Iterator<Item = String>) -> Vec<Line<'static>> {
     let line = |(i, text): (usize, String)| {
@@ -30,8 +34,12 @@ impl Picker for Quit {
         "quit"
     }
 
-    fn title(&self, _: &State) -> String {
-        "A run is in progress".into()
+    fn title(&self, state: &State) -> String {
+        match state.queue.len() {
+            0 => "A run is in progress".into(),
+            1 => "A run is in progress and 1 waits".into(),
+            n => format!("A run is in progress and {n} wait"),
+        }
     }
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
@@ -47,10 +55,71 @@ impl Picker for Quit {
     }
 }
 
+/// A second run was requested while one is in progress: what becomes of that one?
+pub struct SecondRun;
+
+impl Picker for SecondRun {
+    fn name(&self) -> &'static str {
+        "second-run"
+    }
+
+    fn title(&self, _: &State) -> String {
+        "Another run is in progress".into()
+    }
+
+    fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
+        let wait = match state.queue.len() {
+            0 => "Wait until it ends".to_owned(),
+            1 => "Wait until it and the one that waits have ended".into(),
+            n => format!("Wait until it and the {n} that wait have ended"),
+        };
+        // A lab shows the results of its latest run; those of another lab stay.
+        let running = state.board.job().map(|job| job.spec.lab());
+        let stays = running != state.setup().map(|setup| setup.lab());
+        let measured = if stays { "stays" } else { "is dropped" };
+        let texts = [wait, format!("Replace it: what it has measured {measured}"), "Back".into()];
+        entries(state, selected, texts.into_iter())
+    }
+
+    fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
+        match entry {
+            0 => job::wait(state),
+            1 => job::replace(state),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The waiting runs, the next one first; choosing one withdraws it.
+pub struct WaitingRuns;
+
+impl Picker for WaitingRuns {
+    fn name(&self) -> &'static str {
+        "waiting-runs"
+    }
+
+    fn title(&self, state: &State) -> String {
+        format!("Waiting runs: {} withdraws", state.keymap.short_label("popup-accept"))
+    }
+
+    fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
+        let text = |spec: &Spec| {
+            let (lab, common) = (spec.lab().lab().title(), spec.common());
+            let models = shortened(&common.models().join(", "), MODELS);
+            format!("{lab}: {} on {models}  {}", printable(common.subject()), spec.hash())
+        };
+        entries(state, selected, state.queue.iter().map(text))
+    }
+
+    fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
+        job::withdraw(state, entry)
+    }
+}
+
 /// A figure would replace files: what now?
 pub struct Overwrite;
 
-/// A figure that waits for the answer, and the files that are in its way.
+/// A figure that waits for the answer, and the files it would replace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Held {
     /// The figure.
@@ -72,7 +141,7 @@ impl Picker for Overwrite {
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
         let files = state.held.as_ref().map_or(0, |held| held.files.len());
         let replace = if files == 1 { "Replace it".to_owned() } else { format!("Replace the {files} files") };
-        let texts = [replace, "Keep it and write under a free name".into(), "Write nothing".into()];
+        let texts = [replace, "Keep it and write under another name".into(), "Write nothing".into()];
         entries(state, selected, texts.into_iter())
     }
 

@@ -94,3 +94,116 @@ fn the_family_lists_each_comparison_with_both_corrections_and_copies_them() {
     assert!(lines.iter().all(|l| !l.contains('\u{1b}') && width(l) <= 70), "{lines:?}");
     assert_eq!(Family.copy(&state).unwrap().lines().count(), 3);
 }
+
+fn words(lines: &[Line<'static>]) -> Vec<String> {
+    lines.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn the_question_about_a_second_run_says_what_becomes_of_the_first() {
+    use crate::tui::action::Action;
+    use crate::tui::reduce::reduce;
+    let mut state = state();
+    reduce(&mut state, Action::Start);
+    let lines = words(&SecondRun.lines(&state, 1));
+    assert!(lines[0].contains("Wait until it ends") && lines[1].contains("is dropped"), "{lines:?}");
+    let spec = state.setup().unwrap().spec(&state);
+    state.queue.push_back(spec.clone());
+    assert!(words(&SecondRun.lines(&state, 0))[0].contains("the one that waits"));
+    state.queue.push_back(spec);
+    assert!(words(&SecondRun.lines(&state, 0))[0].contains("the 2 that wait"));
+}
+
+#[test]
+fn waiting_runs_are_told_apart_by_lab_models_and_hash_and_are_harmless() {
+    let mut state = state();
+    let mut spec = state.setup().unwrap().spec(&state);
+    let models = ["a".repeat(60), "b\u{1b}[2J".into()].to_vec();
+    spec.common_mut().set_models(models);
+    state.queue.push_back(spec.clone());
+    spec.common_mut().set_seed(5);
+    state.queue.push_back(spec);
+    let lines = words(&WaitingRuns.lines(&state, 0));
+    assert_eq!(lines.len(), 2);
+    assert!(lines.iter().all(|l| !l.contains('\u{1b}') && width(l) < 110), "{lines:?}");
+    assert_ne!(lines[0][2..], lines[1][2..], "another seed is another run");
+}
+
+#[test]
+fn notices_stand_newest_first_with_their_level_and_can_be_copied() {
+    use crate::base::Problem;
+    use crate::engine::message::{Notice, NoticeLevel};
+    let mut state = state();
+    assert_eq!(words(&Notices.lines(&state, 60)), ["nothing to report"]);
+    assert!(Notices.copy(&state).is_none());
+    for (level, what) in
+        [(NoticeLevel::Info, "one"), (NoticeLevel::Warning, "two"), (NoticeLevel::Error, "three\u{202e}")]
+    {
+        let problem = Problem { what: what.into(), r#where: "here".into(), hint: "look ".repeat(30) };
+        state.notify(Notice { level, problem });
+    }
+    let lines = words(&Notices.lines(&state, 40));
+    assert!(lines.iter().all(|l| width(l) <= 40 && !l.contains('\u{202e}')), "{lines:?}");
+    let first: Vec<&String> = lines.iter().filter(|l| !l.starts_with(' ')).collect();
+    assert!(first[0].starts_with("✗ three") && first[1].starts_with("! two"), "{first:?}");
+    assert!(first[2].starts_with("i one"));
+    assert_eq!(Notices.copy(&state).unwrap().lines().count(), 3);
+}
+
+#[test]
+fn without_a_measured_number_there_is_no_provenance_to_copy() {
+    let state = state();
+    assert_eq!(words(&Provenance.lines(&state, 60)), ["nothing has been measured yet"]);
+    assert!(Provenance.copy(&state).is_none());
+}
+
+#[test]
+fn help_and_palette_say_when_nothing_matches() {
+    let state = state();
+    assert_eq!(words(&help_text(&state, "zzzz", 60)), ["no command matches"]);
+    assert_eq!(words(&palette_text(&state, "zzzz", 0)), ["no command matches"]);
+}
+
+#[test]
+fn the_help_fits_its_room_and_names_the_keys_that_are_bound() {
+    let (keymap, _) = crate::tui::keymap::Keymap::parse("[keys]\nzoom = [\"f9\"]", "mine");
+    let state = State::new(Start { keymap, ..Start::new() });
+    for room in [40, 80, 116] {
+        let lines = words(&help_text(&state, "", room));
+        assert!(lines.iter().all(|l| width(l) <= room), "{room}");
+        assert!(lines.iter().any(|l| l.contains("f9")));
+    }
+}
+
+#[test]
+fn the_palette_marks_the_entry_under_the_cursor_alone() {
+    let state = state();
+    let lines = words(&palette_text(&state, "", 3));
+    let marked: Vec<usize> = (0..lines.len()).filter(|i| lines[*i].starts_with('▸')).collect();
+    assert_eq!(marked, [3]);
+}
+
+#[test]
+fn a_popup_is_drawn_over_the_panes_with_its_title_cut_to_its_room() {
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+    let mut state = state();
+    let figure = crate::figure::Figure {
+        name: "f".into(),
+        title: String::new(),
+        x: crate::figure::Axis::linear(""),
+        y: crate::figure::Axis::linear(""),
+        layers: Vec::new(),
+        provenance: crate::figure::Provenance::default(),
+    };
+    let file = format!("/{}/f.png", "folder/".repeat(40));
+    state.held = Some(Held { figure: Box::new(figure), files: vec![file.into()] });
+    pick(&mut state, &Overwrite, 0);
+    let mut terminal = Terminal::new(TestBackend::new(60, 12)).unwrap();
+    terminal.draw(|frame| draw(frame, frame.area(), &state)).unwrap();
+    let text = terminal.backend().to_string();
+    assert!(text.contains("/folder/") && text.contains("Write nothing"), "{text}");
+    state.view.popup = None;
+    terminal.draw(|frame| draw(frame, frame.area(), &state)).unwrap();
+    assert!(!terminal.backend().to_string().contains("Write nothing"));
+}

@@ -4,9 +4,11 @@ use crate::base::Problem;
 use crate::engine::message::{Command, Event, Question};
 use crate::lab::Spec;
 use crate::tui::action::Effect;
-use crate::tui::popups;
+use crate::tui::popups::{self, Picker};
+use crate::tui::screen::Screen;
 use crate::tui::screens::{SCREENS, labs};
-use crate::tui::state::State;
+use crate::tui::setup::Setup;
+use crate::tui::state::{Popup, State};
 
 /// Asks for the models and runs the first experiment.
 pub(super) fn start(state: &mut State) -> Vec<Effect> {
@@ -31,34 +33,97 @@ pub fn ask(state: &mut State, question: Question) -> Vec<Effect> {
     send(state, Command::Ask { ticket, question })
 }
 
-/// Runs the lab's experiment as it is set up, under a new generation.
+/// Runs the lab's experiment as it is set up. If another run is in progress, asks first what becomes of that one.
 pub fn run(state: &mut State) -> Vec<Effect> {
-    let Some(setup) = state.setup().filter(|_| state.replay.is_none()) else { return Vec::new() };
+    let Some(spec) = ready(state) else { return Vec::new() };
+    if !state.busy() {
+        return begin(state, spec);
+    }
+    // A run that is being cancelled has been decided about already.
+    if state.cancelling.is_some() { wait(state) } else { popups::pick(state, &popups::SecondRun, 0) }
+}
+
+/// The experiment as the lab is set up, if it can run; if it cannot, the reason is shown.
+fn ready(state: &mut State) -> Option<Spec> {
+    let setup = state.setup().filter(|_| state.replay.is_none())?;
     let mut spec = setup.spec(state);
     spec.common_mut().renew();
     if let Err(error) = spec.check("setup") {
         let hint = "change it in the setup pane".into();
         state.fail(Problem { what: error.to_string(), r#where: "run".into(), hint });
-        return Vec::new();
+        return None;
     }
-    state.cancelling = None;
     setup.take(state, &spec);
+    Some(spec)
+}
+
+/// Runs the lab's experiment after the run in progress and those that wait already.
+pub fn wait(state: &mut State) -> Vec<Effect> {
+    let Some(spec) = ready(state) else { return Vec::new() };
+    state.queue.push_back(spec);
+    let key = state.keymap.short_label("waiting-runs");
+    state.view.toast =
+        Some(format!("the run waits until the one in progress ends; {key} lists and withdraws it"));
+    Vec::new()
+}
+
+/// Runs the lab's experiment in place of the run in progress.
+pub fn replace(state: &mut State) -> Vec<Effect> {
+    ready(state).map_or(Vec::new(), |spec| begin(state, spec))
+}
+
+/// Withdraws a run that waits, by its place in the queue.
+pub fn withdraw(state: &mut State, place: usize) -> Vec<Effect> {
+    if state.queue.remove(place).is_some() {
+        state.view.toast = Some("the run was withdrawn".into());
+    }
+    Vec::new()
+}
+
+/// Sends a run to the engine under a new generation, and what its lab asks along with it.
+fn begin(state: &mut State, spec: Spec) -> Vec<Effect> {
+    let setup = setup_of(&spec);
+    state.cancelling = None;
     let job = state.board.job().map_or(0, |j| j.id) + 1;
     let generation = state.board.generation + 1;
     let mut effects = send(state, Command::Run { job, generation, spec: Box::new(spec) });
-    effects.extend(setup.along(state));
+    effects.extend(setup.map_or(Vec::new(), |(_, setup)| setup.along(state)));
     effects
+}
+
+/// Begins the run that has waited longest. A pending question about a second run is settled if none is in progress now.
+fn next(state: &mut State) -> Vec<Effect> {
+    let Some(spec) = state.queue.pop_front() else {
+        if state.popup_name() != Some(popups::SecondRun.name()) {
+            return Vec::new();
+        }
+        state.view.popup = None;
+        return replace(state);
+    };
+    // The cursor stays on the run that it was on, lest another one is withdrawn by mistake.
+    if let Some(Popup::Pick { picker, selected }) = &mut state.view.popup
+        && picker.name() == popups::WaitingRuns.name()
+    {
+        match selected.checked_sub(1) {
+            Some(before) => *selected = before,
+            None => state.view.popup = None,
+        }
+    }
+    begin(state, spec)
+}
+
+/// The screen and the setup of the lab that a spec is for.
+fn setup_of(spec: &Spec) -> Option<(&'static dyn Screen, &'static dyn Setup)> {
+    labs().find_map(|s| s.setup().filter(|setup| setup.lab() == spec.lab()).map(|setup| (s, setup)))
 }
 
 /// Sets a lab up as a recorded session ran it last, and shows it.
 pub(super) fn resume(state: &mut State, spec: &Spec) {
-    let lab =
-        labs().find_map(|s| s.setup().filter(|setup| setup.lab() == spec.lab()).map(|setup| (s, setup)));
-    if let Some((screen, setup)) = lab {
+    if let Some((screen, setup)) = setup_of(spec) {
         state.show(screen.id());
         setup.take(state, spec);
         let run = state.keymap.label("run");
-        state.view.toast = Some(format!("set up as the session was; {run} runs it"));
+        state.view.toast = Some(format!("set up as in the session; {run} runs it"));
     }
 }
 
@@ -69,7 +134,7 @@ pub(super) fn on_event(state: &mut State, event: &Event) -> Vec<Effect> {
     let ended = ran && !state.board.running();
     if ended {
         state.cancelling = None;
-        // What a message said of the run is past; the line of progress says how it ended.
+        // Messages about the run are outdated; the status line says how it ended.
         state.view.toast = None;
         if state.popup_name() == Some("quit") {
             state.view.popup = None;
@@ -82,6 +147,9 @@ pub(super) fn on_event(state: &mut State, event: &Event) -> Vec<Effect> {
     for screen in SCREENS {
         effects.extend(screen.on_event(state, event));
     }
+    if ended {
+        effects.extend(next(state));
+    }
     effects
 }
 
@@ -91,8 +159,8 @@ pub fn pause(state: &mut State) -> Vec<Effect> {
     send(state, Command::Pause { hold })
 }
 
-/// Cancels what the shown screen has asked, or the run, or what any screen has asked; where there is nothing of the kind,
-/// or when asked again, ends the program.
+/// Cancels what the shown screen has asked, or else the run, or else what any screen has asked; if there is nothing to
+/// cancel, or when called again, ends the program.
 pub fn interrupt(state: &mut State) -> Vec<Effect> {
     if let Some(effects) = state.screen().interrupt(state) {
         return effects;
@@ -102,7 +170,8 @@ pub fn interrupt(state: &mut State) -> Vec<Effect> {
         if state.cancelling == running {
             return quit(state);
         }
-        state.view.toast = Some("cancelling the run; once more quits".into());
+        let then = if state.queue.is_empty() { "press again to quit" } else { "the waiting one begins then" };
+        state.view.toast = Some(format!("cancelling the run; {then}"));
         return cancel(state);
     }
     let other = SCREENS.iter().find_map(|screen| screen.interrupt(state));
@@ -125,7 +194,7 @@ pub fn ask_quit(state: &mut State) -> Vec<Effect> {
 pub fn stop_then_quit(state: &mut State) -> Vec<Effect> {
     state.quitting = true;
     let key = state.keymap.label("cancel");
-    state.view.toast = Some(format!("stopping the run, then quitting; {key} quits at once"));
+    state.view.toast = Some(format!("stopping the run, then quitting; {key} quits immediately"));
     cancel(state)
 }
 
@@ -135,3 +204,6 @@ pub fn quit(state: &mut State) -> Vec<Effect> {
     effects.push(Effect::Quit);
     effects
 }
+
+#[cfg(test)]
+mod tests;

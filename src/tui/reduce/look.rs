@@ -89,3 +89,95 @@ pub fn ask(state: &mut State, prompt: &'static Prompt) -> Vec<Effect> {
     state.view.entry = Some(TextEntry::new(Purpose::Ask(prompt), ""));
     Vec::new()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::screens::SCREENS;
+    use crate::tui::state::Start;
+
+    fn state() -> State {
+        State::new(Start::new())
+    }
+
+    #[test]
+    fn themes_and_glyphs_go_round() {
+        let mut state = state();
+        let (first, all) = (state.theme().name.clone(), state.themes.len());
+        let mut names = Vec::new();
+        for _ in 0..all {
+            theme(&mut state);
+            names.push(state.theme().name.clone());
+            assert_eq!(state.view.toast, Some(format!("theme: {}", state.theme().name)));
+        }
+        assert_eq!(names.last(), Some(&first));
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all);
+        let before = state.view.glyphs;
+        for _ in 0..3 {
+            glyphs(&mut state);
+        }
+        assert_eq!(state.view.glyphs, before);
+    }
+
+    #[test]
+    fn the_zoom_is_left_by_the_same_key_or_by_escape() {
+        let mut state = state();
+        zoom(&mut state);
+        assert!(state.here().zoom);
+        zoom(&mut state);
+        assert!(!state.here().zoom);
+        zoom(&mut state);
+        back(&mut state);
+        back(&mut state);
+        assert!(!state.here().zoom);
+    }
+
+    #[test]
+    fn the_focus_visits_every_pane_of_every_screen() {
+        for screen in SCREENS {
+            let mut state = state();
+            state.show(screen.id());
+            let mut seen = Vec::new();
+            for _ in screen.panes() {
+                focus(&mut state, true);
+                seen.push(state.here().focus);
+            }
+            seen.sort_unstable();
+            seen.dedup();
+            assert_eq!(seen.len(), screen.panes().len(), "{}", screen.title());
+            focus(&mut state, false);
+            focus(&mut state, true);
+            assert_eq!(state.here().focus, screen.first(), "{}", screen.title());
+        }
+    }
+
+    #[test]
+    fn where_there_is_nothing_to_export_or_copy_that_is_said() {
+        let mut state = state();
+        assert!(export(&mut state).is_empty());
+        assert_eq!(state.view.toast.as_deref(), Some("nothing to export yet"));
+        assert!(copied(&mut state, None).is_empty());
+        assert_eq!(state.view.toast.as_deref(), Some("nothing to copy yet"));
+        assert_eq!(copied(&mut state, Some("x".into())), [Effect::Copy("x".into())]);
+        assert_eq!(state.view.toast.as_deref(), Some("copied"));
+    }
+
+    #[test]
+    fn scrolling_on_any_screen_moves_no_cursor_beyond_its_ends() {
+        for screen in SCREENS {
+            for pane in screen.panes() {
+                let mut state = state();
+                state.show(screen.id());
+                state.here_mut().focus = *pane;
+                travel(&mut state, i64::MAX);
+                let end = (state.here().row, state.here().scrolled(*pane));
+                travel(&mut state, 1);
+                assert_eq!((state.here().row, state.here().scrolled(*pane)), end, "{pane:?}");
+                travel(&mut state, i64::MIN);
+                assert_eq!((state.here().row, state.here().scrolled(*pane)), (0, 0), "{pane:?}");
+            }
+        }
+    }
+}

@@ -22,7 +22,7 @@ use crate::base::Problem;
 use crate::base::text::printable;
 use crate::engine::message::{Event, Notice, NoticeLevel};
 
-/// Folds an action into the state and says what the loop is to do about it.
+/// Folds an action into the state and returns what the loop has to do about it.
 pub fn reduce(state: &mut State, action: Action) -> Vec<Effect> {
     let derives = !matches!(
         &action,
@@ -48,6 +48,7 @@ fn apply(state: &mut State, action: Action) -> Vec<Effect> {
         Action::Tick => state.view.ticks = state.view.ticks.wrapping_add(1),
         Action::Event(event) => return job::on_event(state, &event),
         Action::EngineGone => {
+            state.queue.clear();
             let what = "the engine has stopped".into();
             let hint = "save what you need and restart the program".into();
             state.fail(Problem { what, r#where: "engine".into(), hint });
@@ -73,7 +74,7 @@ fn apply(state: &mut State, action: Action) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Says where a figure was written, or asks about the files that are in its way.
+/// Says where a figure was written, or asks about the files that it would replace.
 fn exported(state: &mut State, done: Exported) {
     match done {
         Exported::Wrote(paths) => {

@@ -27,7 +27,7 @@ fn wheel(state: &mut State, layout: &Layout, mouse: Mouse, by: i64) -> Vec<Effec
         return popup::travel(state, by);
     }
     let Some((pane, _)) = layout.pane_at(mouse.x, mouse.y) else { return Vec::new() };
-    // The wheel turns what it is over; the focus stays where it is.
+    // The wheel scrolls the pane it is over; the focus does not move.
     let focus = std::mem::replace(&mut state.here_mut().focus, pane);
     let effects = look::travel(state, by);
     state.here_mut().focus = focus;
@@ -74,5 +74,101 @@ fn drag(state: &mut State, layout: &Layout, mouse: Mouse) -> Vec<Effect> {
         }
         Some(Drag::Pane(pane)) => state.screen().drag(state, pane, layout, mouse),
         None => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::popups;
+    use crate::tui::screens::SCREENS;
+    use crate::tui::state::Start;
+
+    fn state(columns: u16, rows: u16) -> State {
+        State::new(Start { size: (columns, rows), ..Start::new() })
+    }
+
+    fn press_at(state: &mut State, x: u16, y: u16) -> Vec<Effect> {
+        on_mouse(state, Mouse { kind: MouseKind::Press, x, y })
+    }
+
+    #[test]
+    fn a_press_on_a_tab_opens_its_screen_and_beside_the_tabs_nothing() {
+        for to in SCREENS {
+            let mut state = state(120, 40);
+            let x = (0..120).find(|x| bars::screen_at(&state, *x) == Some(to.id())).unwrap();
+            press_at(&mut state, x, 0);
+            assert_eq!(state.view.screen, to.id());
+            press_at(&mut state, 119, 0);
+            assert_eq!(state.view.screen, to.id());
+        }
+    }
+
+    #[test]
+    fn a_press_on_the_footer_does_what_the_word_says() {
+        let mut state = state(120, 40);
+        let footer = compute(&state).unwrap().footer;
+        let at = |state: &State, name: &str| {
+            (0..120).find(|x| bars::footer_at(state, footer, *x).is_some_and(|e| e.name == name)).unwrap()
+        };
+        let x = at(&state, "palette");
+        press_at(&mut state, x, footer.y);
+        assert_eq!(state.popup_name(), Some("palette"));
+        press_at(&mut state, x, footer.y);
+        assert_eq!(state.popup_name(), Some("palette"), "beneath a popup nothing is pressed");
+        state.view.popup = None;
+        let x = at(&state, "quit");
+        assert!(press_at(&mut state, x, footer.y).contains(&Effect::Quit));
+    }
+
+    #[test]
+    fn a_press_on_a_folded_pane_shows_it() {
+        let mut state = state(80, 24);
+        let tabs = compute(&state).unwrap().tabs.unwrap();
+        for pane in state.screen().panes() {
+            let x = (0..80).find(|x| bars::tab_at(&state, *x) == Some(*pane)).unwrap();
+            press_at(&mut state, x, tabs.y);
+            assert_eq!(state.here().focus, *pane);
+            assert_eq!(compute(&state).unwrap().panes[0].0, *pane);
+        }
+    }
+
+    #[test]
+    fn while_something_is_typed_the_mouse_presses_nothing() {
+        let mut state = state(120, 40);
+        look::name_session(&mut state);
+        let before = state.here().focus;
+        for (x, y) in [(2, 3), (60, 30), (20, 0), (3, 39)] {
+            assert!(press_at(&mut state, x, y).is_empty());
+        }
+        assert!(state.view.entry.is_some() && state.here().focus == before);
+    }
+
+    #[test]
+    fn a_drag_without_a_press_moves_nothing_and_a_release_ends_one() {
+        let mut state = state(120, 40);
+        let setup = compute(&state).unwrap().pane(setup::PANE).unwrap();
+        let drag = Mouse { kind: MouseKind::Drag, x: setup.x + 15, y: setup.y + 6 };
+        let rows = |state: &State| state.setup().unwrap().rows(state);
+        let before = rows(&state);
+        on_mouse(&mut state, drag);
+        assert_eq!(rows(&state), before);
+        state.view.drag = Some(Drag::Setting("task.examples".into()));
+        on_mouse(&mut state, drag);
+        assert_ne!(rows(&state), before);
+        on_mouse(&mut state, Mouse { kind: MouseKind::Release, x: 0, y: 0 });
+        assert_eq!(state.view.drag, None);
+    }
+
+    #[test]
+    fn the_wheel_beside_every_pane_turns_nothing_and_over_a_popup_the_popup() {
+        let mut state = state(120, 40);
+        let turn = |state: &mut State, y| on_mouse(state, Mouse { kind: MouseKind::ScrollDown, x: 5, y });
+        turn(&mut state, 0);
+        turn(&mut state, 39);
+        assert_eq!(state.here().row, 0);
+        popups::palette(&mut state);
+        turn(&mut state, 0);
+        assert!(matches!(state.view.popup, Some(crate::tui::state::Popup::Palette { selected: 1, .. })));
     }
 }

@@ -1,4 +1,4 @@
-//! A recording in place of an engine: what it yields, and how the user steers it.
+//! A recording in place of an engine: what it yields, and how the user controls it.
 
 use crate::session::format::Item;
 use crate::session::replay::{Step, fold};
@@ -8,7 +8,7 @@ use crate::tui::state::State;
 
 /// Seconds of a seek.
 pub const SEEK: f64 = 5.0;
-/// Slowest and fastest replay that keys lead to.
+/// Slowest and fastest speed that the keys can set.
 const SPEEDS: (f64, f64) = (0.125, 64.0);
 
 /// Takes in what the recording yields. The view follows the recorded commands, so that the replay shows what the
@@ -43,7 +43,7 @@ pub fn pause(state: &mut State) -> Vec<Effect> {
     vec![Effect::Replay(ReplayControl::Pause(replay.held))]
 }
 
-/// Goes so many seconds on, or back.
+/// Jumps by a number of seconds, forward or back.
 pub fn seek(state: &mut State, by: f64) -> Vec<Effect> {
     let Some(replay) = &mut state.replay else { return Vec::new() };
     replay.at = (replay.at + by).clamp(0.0, replay.length.max(0.0));

@@ -27,7 +27,7 @@ fn buffer(state: &mut State) -> Option<&mut String> {
     }
 }
 
-/// Adds text to the field. Line ends of a paste become spaces, other control characters visible.
+/// Adds text to the field. Line ends of a paste become spaces; other control characters are made visible.
 pub fn insert(state: &mut State, text: &str) {
     if let Some(buffer) = buffer(state) {
         let flat = text.trim_end_matches(['\r', '\n']).replace(['\r', '\n', '\t'], " ");
@@ -48,7 +48,7 @@ pub fn erase(state: &mut State, all: bool) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Leaves the field and drops what was typed.
+/// Leaves the field and discards what was typed.
 pub fn cancel(state: &mut State) -> Vec<Effect> {
     if state.view.entry.take().is_none() {
         state.view.popup = None;
@@ -56,7 +56,7 @@ pub fn cancel(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Takes what was typed. What cannot be taken stays, with the reason.
+/// Accepts what was typed. What cannot be accepted stays in the field, with the reason.
 pub fn accept(state: &mut State) -> Vec<Effect> {
     let Some(entry) = state.view.entry.take() else { return accept_query(state) };
     let text = entry.buffer.trim();
@@ -79,7 +79,86 @@ fn accept_query(state: &mut State) -> Vec<Effect> {
             let found = search::palette(state, &query);
             found.get(selected).map_or(Vec::new(), |command| super::perform(state, command))
         }
-        // The help is closed by taking its query, too.
+        // Accepting its query closes the help, too.
         _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::popups;
+    use crate::tui::reduce::look;
+    use crate::tui::state::Start;
+
+    fn state() -> State {
+        State::new(Start::new())
+    }
+
+    #[test]
+    fn typing_into_a_list_begins_again_at_its_top() {
+        let mut state = state();
+        popups::palette(&mut state);
+        super::super::popup::travel(&mut state, 5);
+        insert(&mut state, "e");
+        assert!(matches!(&state.view.popup, Some(Popup::Palette { query, selected: 0 }) if query == "e"));
+        popups::help(&mut state);
+        super::super::popup::travel(&mut state, 5);
+        erase(&mut state, false);
+        assert!(matches!(&state.view.popup, Some(Popup::Help { scroll: 0, .. })));
+    }
+
+    #[test]
+    fn a_field_at_the_bottom_takes_the_text_although_a_list_is_open() {
+        let mut state = state();
+        popups::palette(&mut state);
+        look::name_session(&mut state);
+        insert(&mut state, "x");
+        assert_eq!(state.view.entry.as_ref().unwrap().buffer, "x");
+        cancel(&mut state);
+        assert!(state.view.entry.is_none() && state.view.popup.is_some(), "the field goes first");
+        cancel(&mut state);
+        assert!(state.view.popup.is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_taken_stays_until_it_is_changed() {
+        let mut state = state();
+        look::name_session(&mut state);
+        insert(&mut state, "   ");
+        assert!(accept(&mut state).is_empty());
+        let entry = state.view.entry.as_ref().unwrap();
+        assert_eq!((entry.buffer.as_str(), entry.error.as_deref()), ("   ", Some("type a name")));
+        insert(&mut state, "n");
+        assert_eq!(state.view.entry.as_ref().unwrap().error, None);
+        assert_eq!(accept(&mut state), [Effect::NameSession("n".into())]);
+    }
+
+    #[test]
+    fn nothing_is_typed_where_there_is_no_field() {
+        let mut state = state();
+        insert(&mut state, "x");
+        erase(&mut state, true);
+        assert!(accept(&mut state).is_empty() && state.view.entry.is_none());
+        popups::show(&mut state, &popups::Notices);
+        insert(&mut state, "x");
+        assert_eq!(state.popup_name(), Some("notices"));
+    }
+
+    #[test]
+    fn a_character_of_several_bytes_is_erased_whole() {
+        let mut state = state();
+        look::name_session(&mut state);
+        insert(&mut state, "aé漢");
+        erase(&mut state, false);
+        erase(&mut state, false);
+        assert_eq!(state.view.entry.as_ref().unwrap().buffer, "a");
+    }
+
+    #[test]
+    fn a_palette_entry_beyond_the_matches_does_nothing() {
+        let mut state = state();
+        state.view.popup = Some(Popup::Palette { query: "zzzz".into(), selected: 9 });
+        assert!(accept(&mut state).is_empty() && state.view.popup.is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! What is taken from a session that was read: its name, and the spec to go on with.
+//! What is taken from a session that was read: its name, and the spec to resume from.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ pub(super) fn called(path: &Path) -> String {
     file.strip_suffix(crate::session::name::EXTENSION).unwrap_or(&file).to_owned()
 }
 
-/// The spec that a session ran last, or else the one that it set out with.
+/// The spec that a session ran last, or else the one it started with.
 pub(super) fn last_spec(path: &Path, session: &Session) -> Result<Box<Spec>, Problem> {
     let ran = session.entries.iter().rev().find_map(|entry| match &entry.item {
         Line::Command(Command::Run { spec, .. }) => Some((**spec).clone()),
@@ -22,6 +22,55 @@ pub(super) fn last_spec(path: &Path, session: &Session) -> Result<Box<Spec>, Pro
     ran.or_else(|| session.header.spec.clone()).map(Box::new).ok_or_else(|| Problem {
         what: "the session ran nothing that this version can set up".into(),
         r#where: path.display().to_string(),
-        hint: "replay it, or pick another one".into(),
+        hint: "replay it, or choose another one".into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::LABS;
+    use crate::session::format::{Entry, Header};
+
+    fn spec(seed: u64) -> Spec {
+        let mut spec = Spec::shipped(LABS[0].id());
+        spec.common_mut().set_seed(seed);
+        spec
+    }
+
+    /// A session that set out with one spec and ran others.
+    fn session(header: Option<Spec>, ran: &[u64]) -> Session {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.probity.jsonl");
+        let line = serde_json::to_string(&Header::new("cpu", "2026-01-02T03:04:05Z".into(), header)).unwrap();
+        std::fs::write(&path, line + "\n").unwrap();
+        let mut session = Session::read(&path).unwrap();
+        let entries = ran.iter().map(|seed| {
+            let spec = Box::new(spec(*seed));
+            Entry { t: 0.0, item: Line::Command(Command::Run { job: 1, generation: 1, spec }) }
+        });
+        session.entries = entries.chain([Entry { t: 1.0, item: Line::Note("x".into()) }]).collect();
+        session
+    }
+
+    #[test]
+    fn a_session_is_called_by_its_file_without_the_extension() {
+        assert_eq!(called(Path::new("/a/agreement-2.probity.jsonl")), "agreement-2");
+        assert_eq!(called(Path::new("/a/other.txt")), "other.txt");
+        assert_eq!(called(Path::new("/")), "");
+    }
+
+    #[test]
+    fn one_goes_on_with_what_ran_last_or_else_with_what_was_set_out_with() {
+        let path = Path::new("/s");
+        let last = last_spec(path, &session(Some(spec(1)), &[2, 3])).unwrap();
+        assert_eq!(last.seed(), 3);
+        assert_eq!(last_spec(path, &session(Some(spec(1)), &[])).unwrap().seed(), 1);
+    }
+
+    #[test]
+    fn a_session_that_ran_nothing_known_is_named_with_what_to_do() {
+        let problem = last_spec(Path::new("/s"), &session(None, &[])).unwrap_err();
+        assert!(problem.r#where == "/s" && problem.hint.contains("replay"), "{problem}");
+    }
 }

@@ -8,7 +8,7 @@ pub mod models;
 use super::screen::{Screen, ScreenId};
 use super::state::Start;
 
-/// One line a screen, in the order of the tabs: its folder gives its static `SCREEN` and its view state `View`.
+/// One line per screen, in the order of the tabs: its folder provides a static `SCREEN` and its view state `View`.
 macro_rules! registry {
     ($($name:ident: $doc:literal;)+) => {
         /// What every screen remembers of how the user looks at it.
@@ -35,7 +35,7 @@ registry! {
     data: "Data sets.";
 }
 
-/// The screen of an identifier; the first one where there is none.
+/// The screen with an identifier; the first one if there is none.
 #[must_use]
 pub fn screen(id: ScreenId) -> &'static dyn Screen {
     SCREENS.iter().copied().find(|s| s.id() == id).unwrap_or(SCREENS[0])

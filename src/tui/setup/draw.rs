@@ -4,7 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::{PANE, Row, RowLine, Setup, changed, lines};
+use super::{PANE, Row, RowLine, Setup, changed, lines, waits};
 use crate::base::text::{fit, pad, printable};
 use crate::lab::setting::{Kind, Value};
 use crate::tui::layout::{LABEL, VALUE, inside, scrolled, track};
@@ -16,7 +16,11 @@ use crate::tui::widgets::slider::slider;
 /// Draws the pane.
 pub fn draw(frame: &mut Frame, area: Rect, state: &State, setup: &dyn Setup) {
     let run = state.keymap.label("run");
-    let title = if changed(state) { format!("Setup*: {run} runs it") } else { "Setup".into() };
+    let title = match (changed(state), waits(state)) {
+        (true, true) => "Setup*: waits to run".into(),
+        (true, false) => format!("Setup*: {run} runs it"),
+        (false, _) => "Setup".into(),
+    };
     frame.render_widget(pane_block(state, PANE, &title), area);
     let inner = inside(area);
     let rows = setup.rows(state);
@@ -33,7 +37,7 @@ fn row_line(state: &State, row: &Row, at: RowLine, area: Rect, cursor: bool) -> 
     let theme = state.theme();
     let mark = state.view.glyphs.cursor(cursor);
     let star = if row.changed { "*" } else { "" };
-    // The label stands before the first of several checkboxes.
+    // Only the first of several checkboxes has the label.
     let label = if at.mark == 0 { format!("{mark}{}{star}", row.label) } else { mark.to_owned() };
     let label = format!("{} ", pad(&label, usize::from(LABEL) - 1));
     let label_role = if cursor { Role::Selection } else { Role::Dim };
@@ -62,7 +66,7 @@ fn row_line(state: &State, row: &Row, at: RowLine, area: Rect, cursor: bool) -> 
     Line::from(spans)
 }
 
-/// What is being typed into a row.
+/// The text being typed into a row.
 fn typed(state: &State, row: &Row) -> Option<String> {
     let entry = state.view.entry.as_ref()?;
     matches!(&entry.purpose, Purpose::Setting(key) if *key == row.key).then(|| format!("{}_", entry.buffer))

@@ -223,3 +223,100 @@ proptest! {
         prop_assert_eq!(put.at_share(put.share()), Some(value));
     }
 }
+
+#[test]
+fn a_press_on_a_checkbox_toggles_it_and_on_another_row_first_chooses_it() {
+    let mut state = state();
+    let pane = compute(&state).unwrap().pane(PANE).unwrap();
+    let y_of = |state: &State, key: &str| {
+        let rows = state.setup().unwrap().rows(state);
+        (pane.y..pane.bottom())
+            .find(|y| line_at(state, pane, *y).is_some_and(|(_, at, _)| rows[at.row].key == key))
+            .unwrap()
+    };
+    let at = |y| Mouse { kind: MouseKind::Press, x: pane.x + 3, y };
+    let y = y_of(&state, "models");
+    press(&mut state, pane, at(y + 1));
+    assert_eq!(row(&state, "models").unwrap().value, Value::Marks(vec![true, true]));
+    let rows = state.setup().unwrap().rows(&state);
+    let choice =
+        rows.iter().find(|r| matches!(r.kind, Kind::Choice(ref names) if names.len() > 1 && !r.view));
+    let (key, before) = choice.map(|r| (r.key.clone(), r.value.clone())).unwrap();
+    let y = y_of(&state, &key);
+    press(&mut state, pane, at(y));
+    assert_eq!(row(&state, &key).unwrap().value, before, "the first press chooses the row");
+    press(&mut state, pane, at(y));
+    assert_ne!(row(&state, &key).unwrap().value, before, "the second one turns it");
+    let number = rows.iter().find(|r| matches!(r.kind, Kind::Integer(_))).unwrap().key.clone();
+    let y = y_of(&state, &number);
+    press(&mut state, pane, at(y));
+    assert!(state.view.entry.is_none());
+    press(&mut state, pane, at(y));
+    assert!(state.view.entry.is_some(), "a number is typed");
+}
+
+#[test]
+fn a_row_that_is_not_there_is_left_alone() {
+    let mut state = state();
+    assert!(row(&state, "no.such.row").is_none());
+    assert!(turn(&mut state, "no.such.row", 1).is_empty());
+    assert_eq!(typed(&mut state, "no.such.row", "5"), Ok(Vec::new()));
+    let pane = compute(&state).unwrap().pane(PANE).unwrap();
+    assert!(drag(&mut state, "no.such.row", pane, 5).is_empty());
+    assert!(line_at(&state, pane, pane.y).is_none(), "the border is no line");
+}
+
+#[test]
+fn a_replay_can_be_looked_at_and_not_set_up() {
+    let replay = Some(crate::tui::state::ReplayState::new("s".into(), 1.0, 1.0));
+    let mut state = State::new(Start { replay, ..Start::new() });
+    state.here_mut().focus = PANE;
+    assert!(!can_select(&state));
+    for r in state.setup().unwrap().rows(&state) {
+        let Some(value) = r.stepped(1).filter(|v| *v != r.value) else { continue };
+        state.here_mut().refused = None;
+        set(&mut state, &r, value);
+        assert_eq!(state.here().refused.is_none(), r.view, "{}", r.key);
+    }
+    assert!(!begins(&mut state, '5') || state.view.entry.is_some());
+}
+
+#[test]
+fn what_was_refused_is_forgotten_with_the_next_key() {
+    use crate::tui::action::Action;
+    use crate::tui::reduce::reduce;
+    let mut state = state();
+    state.here_mut().refused = Some(("models".into(), "no".into()));
+    reduce(&mut state, Action::Key("j".parse().unwrap()));
+    assert_eq!(state.here().refused, None);
+}
+
+#[test]
+fn select_on_a_row_without_checkbox_or_picker_says_which_keys_change_it() {
+    let mut state = state();
+    let rows = state.setup().unwrap().rows(&state);
+    let key = rows.iter().find(|r| matches!(r.kind, Kind::Integer(_))).unwrap().key.clone();
+    go_to(&mut state, &key);
+    select(&mut state);
+    assert_eq!(state.view.toast.as_deref(), Some("h and l change this row"));
+}
+
+#[test]
+fn what_is_typed_stands_in_the_row_and_a_refusal_in_place_of_its_value() {
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+    let text = |state: &State| {
+        let mut terminal = Terminal::new(TestBackend::new(120, 40)).unwrap();
+        terminal.draw(|frame| crate::tui::panes::draw(frame, state)).unwrap();
+        terminal.backend().to_string()
+    };
+    let mut state = state();
+    let rows = state.setup().unwrap().rows(&state);
+    let number = rows.iter().find(|r| matches!(r.kind, Kind::Integer(_))).unwrap().key.clone();
+    go_to(&mut state, &number);
+    assert!(begins(&mut state, '7'));
+    assert!(text(&state).contains("7_"));
+    state.view.entry = None;
+    state.here_mut().refused = Some((number, "not that".into()));
+    assert!(text(&state).contains("✗ not that"));
+}

@@ -1,6 +1,6 @@
-//! What charts, sliders and signs are drawn with.
+//! The characters that charts, sliders and signs are drawn with.
 
-/// What charts and sliders are drawn with.
+/// The characters that charts and sliders are drawn with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Glyphs {
     /// Braille dots: eight to a cell.
@@ -21,7 +21,7 @@ impl Glyphs {
         if on { self.pick("▣", "[x]") } else { self.pick("▢", "[ ]") }
     }
 
-    /// The mark of the row under the cursor, or the room that it takes.
+    /// The mark of the row under the cursor, or as much blank space.
     pub fn cursor(self, here: bool) -> &'static str {
         if here { self.pick("▸", ">") } else { " " }
     }

@@ -3,7 +3,7 @@
 mod glyphs;
 mod notices;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 pub use glyphs::Glyphs;
@@ -23,40 +23,43 @@ use crate::session::shelf::Recorded;
 /// The state of the terminal program.
 #[derive(Debug, Clone)]
 pub struct State {
-    /// What has been measured: a fold over commands and events and nothing else.
+    /// What has been measured: a fold over commands and events, and nothing else.
     pub board: Board,
-    /// What each screen remembers, the experiments as the user sets them up among it.
+    /// What each screen remembers, including how its experiment is set up.
     pub screens: Views,
     /// How the user looks at it.
     pub view: View,
     /// Which key does what.
     pub keymap: Keymap,
-    /// The themes that can be cycled through; never empty.
+    /// The themes to cycle through; never empty.
     pub themes: Vec<Theme>,
     /// Whether and under which name the session is recorded.
     pub recording: Recording,
-    /// Where the recording stands, where one is played in place of an engine.
+    /// The position in the recording, if one is played in place of an engine.
     pub replay: Option<ReplayState>,
-    /// Notices that the engine does not know, each with the number of the board's notices that came before it.
+    /// Notices that the engine does not know about, each with the number of board notices that preceded it.
     pub local: Vec<(usize, Notice)>,
     /// The run whose cancellation was asked for.
     pub cancelling: Option<u64>,
+    /// Runs that wait for the one in progress, the next one first. A run is sent to the engine, and recorded, only when it
+    /// begins.
+    pub queue: VecDeque<Spec>,
     /// Quit as soon as the run has stopped.
     pub quitting: bool,
     /// The recorded sessions, newest first, once they have been listed.
     pub sessions: Option<Vec<Recorded>>,
-    /// The figure that waits for an answer because files are in its way.
+    /// The figure whose export waits for an answer because it would replace files.
     pub held: Option<Held>,
 }
 
-/// How the user looks at it, as far as the frame is concerned.
+/// How the user looks at it, as far as the frame is concerned: everything that is not measured.
 #[derive(Debug, Clone)]
 pub struct View {
     /// Columns and rows of the terminal.
     pub size: (u16, u16),
     /// The screen that is shown.
     pub screen: ScreenId,
-    /// The lab that was shown last: its setup is what other screens select models for.
+    /// The lab that was shown last; other screens select models for its setup.
     pub lab: ScreenId,
     /// Focus, zoom and scroll of each screen.
     pub places: BTreeMap<ScreenId, Place>,
@@ -64,7 +67,7 @@ pub struct View {
     pub popup: Option<Popup>,
     /// The text field at the bottom.
     pub entry: Option<TextEntry>,
-    /// What charts and sliders are drawn with.
+    /// The characters that charts and sliders are drawn with.
     pub glyphs: Glyphs,
     /// Index into the themes.
     pub theme: usize,
@@ -81,7 +84,7 @@ pub struct View {
 pub struct Place {
     /// The pane that keys go to.
     pub focus: Pane,
-    /// Whether it has the whole screen.
+    /// Whether that pane fills the screen.
     pub zoom: bool,
     /// The line of the setup pane that the cursor is on.
     pub row: usize,
@@ -102,14 +105,14 @@ impl Place {
         self.scroll.get(&pane).copied().unwrap_or(0)
     }
 
-    /// Moves the cursor of a pane by steps among `len` entries.
+    /// Moves the cursor of a pane by a number of steps among `len` entries.
     pub fn travel(&mut self, pane: Pane, by: i64, len: usize) {
         let at = self.scroll.entry(pane).or_default();
         *at = moved(*at, by, len);
     }
 }
 
-/// A cursor moved by steps among `len` entries.
+/// A cursor moved by a number of steps among `len` entries.
 #[must_use]
 pub fn moved(at: usize, by: i64, len: usize) -> usize {
     let last = len.saturating_sub(1) as i64;
@@ -150,7 +153,7 @@ pub enum Popup {
 }
 
 impl Popup {
-    /// A word that tells popups apart.
+    /// Identifies the popup.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
@@ -180,7 +183,7 @@ pub struct TextEntry {
 }
 
 impl TextEntry {
-    /// A field for a purpose, with what has been typed already.
+    /// A field for a purpose, with text already in it.
     #[must_use]
     pub fn new(purpose: Purpose, buffer: impl Into<String>) -> Self {
         Self { purpose, buffer: buffer.into(), error: None }
@@ -232,7 +235,7 @@ pub enum Recording {
     Failed(String),
 }
 
-/// Where a recording stands that is played.
+/// The position in a recording that is being played.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReplayState {
     /// Its name.
@@ -250,22 +253,22 @@ pub struct ReplayState {
 }
 
 impl ReplayState {
-    /// The beginning of a recording of so many seconds, played at a multiple of its speed.
+    /// The beginning of a recording `length` seconds long, played at a multiple of its original speed.
     pub fn new(name: String, length: f64, speed: f64) -> Self {
         Self { name, at: 0.0, length, speed, held: false, ended: false }
     }
 }
 
-/// What a state starts from.
+/// What a state is made from.
 #[derive(Debug, Clone)]
 pub struct Start {
     /// The experiment that runs first.
     pub spec: Spec,
     /// Which key does what.
     pub keymap: Keymap,
-    /// The themes; where empty, the shipped ones.
+    /// The themes; if empty, the shipped ones.
     pub themes: Vec<Theme>,
-    /// What charts are drawn with.
+    /// The characters that charts are drawn with.
     pub glyphs: Glyphs,
     /// Columns and rows of the terminal.
     pub size: (u16, u16),
@@ -291,7 +294,7 @@ impl Start {
     }
 }
 
-/// The experiment that runs where nothing else is asked for: that of the first lab.
+/// The default experiment: that of the first lab.
 fn default_spec() -> Spec {
     let text = LABS[0].default_spec();
     Spec::parse(text, "shipped")
@@ -335,6 +338,7 @@ impl State {
             replay,
             local: Vec::new(),
             cancelling: None,
+            queue: VecDeque::new(),
             quitting: false,
             sessions: None,
             held: None,
@@ -377,7 +381,7 @@ impl State {
         &self.view.places[&id]
     }
 
-    /// The same, to change.
+    /// The same, mutably.
     pub fn place_mut(&mut self, id: ScreenId) -> &mut Place {
         self.view.places.entry(id).or_insert_with(|| Place::at(screen(id).first()))
     }
@@ -388,18 +392,18 @@ impl State {
         self.place(self.view.screen)
     }
 
-    /// The same, to change.
+    /// The same, mutably.
     pub fn here_mut(&mut self) -> &mut Place {
         self.place_mut(self.view.screen)
     }
 
-    /// Whether a pane of the shown screen has the focus.
+    /// Whether this pane of the shown screen has the focus.
     #[must_use]
     pub fn focused(&self, pane: Pane) -> bool {
         self.here().focus == pane
     }
 
-    /// Whether the engine works on a run.
+    /// Whether the engine is working on a run.
     #[must_use]
     pub fn busy(&self) -> bool {
         self.replay.is_none() && self.board.running()
@@ -412,7 +416,7 @@ impl State {
             || matches!(self.view.popup, Some(Popup::Help { .. } | Popup::Palette { .. }))
     }
 
-    /// Whether the text that is typed filters a list.
+    /// Whether the text being typed filters a list.
     #[must_use]
     pub fn typing_in_list(&self) -> bool {
         self.view.entry.is_none() && self.typing()
@@ -424,7 +428,7 @@ impl State {
         matches!(self.view.popup, Some(Popup::Pick { .. }))
     }
 
-    /// Whether the entries of the popup have checkboxes that can be toggled now.
+    /// Whether the popup's entries have checkboxes that can be toggled now.
     #[must_use]
     pub fn marking(&self) -> bool {
         matches!(self.view.popup, Some(Popup::Pick { picker, .. }) if picker.marks(self))

@@ -1,4 +1,4 @@
-//! Notices: the board's and those that the engine does not know, as one list.
+//! Notices: the board's and the local ones, which the engine does not know about, as one list.
 
 use super::State;
 use crate::base::Problem;
@@ -9,7 +9,7 @@ use crate::engine::message::{Notice, NoticeLevel};
 const MAX_LOCAL: usize = 200;
 
 impl State {
-    /// Notes something that the engine does not know.
+    /// Adds a notice that the engine does not know about.
     pub(in crate::tui) fn notify(&mut self, notice: Notice) {
         if self.local.len() == MAX_LOCAL {
             self.local.remove(0);

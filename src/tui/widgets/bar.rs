@@ -2,7 +2,7 @@
 
 use crate::tui::state::Glyphs;
 
-/// A bar of so many columns, filled to a share of 0 to 1.
+/// A bar of `columns` columns, filled to a share of 0 to 1.
 pub fn bar(share: f64, columns: usize, glyphs: Glyphs) -> String {
     let (full, empty) = if glyphs == Glyphs::Ascii { ('#', '.') } else { ('▰', '▱') };
     let share = if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) };

@@ -152,3 +152,54 @@ fn spaces_differ_by_model_point_and_reading() {
     assert_ne!(key(&[1, 2], 0), key(&[1, 2], 1));
     assert_ne!(key(&[1, 2], 0), key(&[2, 1], 0));
 }
+
+#[test]
+fn what_is_absent_is_told_without_reading_numbers() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = Embeddings::at(dir.path());
+    let (s, k, x) = (space(4), keys(0..6), rows(6, 4, 3));
+    assert_eq!(cache.absent(&s, &k), (0..6).collect::<Vec<_>>());
+    cache.keep(&s, &k[..4], &Matrix::from_fn(4, 4, |i, j| x.row(i)[j])).unwrap();
+    assert_eq!(cache.absent(&s, &k), [4, 5]);
+    assert_eq!(cache.absent(&Space::named([9; 32], 4), &k).len(), 6, "another space");
+    assert_eq!(cache.absent(&space(5), &k).len(), 6, "another width");
+}
+
+#[test]
+fn a_limit_is_read_from_the_folder_and_nonsense_in_it_is_no_limit() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = Embeddings::at(dir.path());
+    if std::env::var_os("PROBITY_CACHE_MAX").is_some() {
+        return; // The user's own limit goes first.
+    }
+    assert_eq!(cache.limit(), DEFAULT_LIMIT);
+    cache.set_limit(1234).unwrap();
+    assert_eq!(Embeddings::at(dir.path()).limit(), 1234, "for later runs too");
+    std::fs::write(dir.path().join(LIMIT), "as much as you like").unwrap();
+    assert_eq!(cache.limit(), DEFAULT_LIMIT);
+}
+
+#[test]
+fn files_that_are_not_ours_are_left_alone_and_read_as_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = Embeddings::at(dir.path());
+    let (s, k, x) = (space(3), keys(0..2), rows(2, 3, 1));
+    cache.keep(&s, &k, &x).unwrap();
+    let foreign = dir.path().join(format!("{}-foreign.vec", prefix(&s)));
+    std::fs::write(&foreign, b"something else that is longer than a head").unwrap();
+    std::fs::write(dir.path().join("notes.txt"), "mine").unwrap();
+    let mut got = Matrix::zeros(2, 3);
+    assert_eq!(cache.fetch(&s, &k, &mut got), Fetched::default());
+    assert_eq!((got.row(0), got.row(1)), (x.row(0), x.row(1)));
+    cache.clear().unwrap();
+    assert!(dir.path().join("notes.txt").exists());
+    assert_eq!(cache.contents().vectors, 0);
+}
+
+#[test]
+fn nothing_to_keep_writes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let cache = Embeddings::at(&dir.path().join("inside"));
+    cache.keep(&space(3), &[], &Matrix::zeros(0, 3)).unwrap();
+    assert!(!dir.path().join("inside").exists());
+}

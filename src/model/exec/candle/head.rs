@@ -10,7 +10,7 @@ use crate::model::error::{ModelError, Result};
 use crate::model::hook::HookPoint;
 
 impl Network {
-    /// The final norm, where there is one, on `[N, D]`.
+    /// The final norm, if there is one, on `[N, D]`.
     pub fn final_norm(&self, h: &Tensor, tap: &mut Tap<'_>) -> Result<Tensor> {
         match &self.final_norm {
             Some(w) => {

@@ -9,7 +9,7 @@ use super::kernels::norm::norm_back;
 use super::kernels::product::{Finish, Left, Right, product};
 use super::kernels::rotary::rotate;
 use super::rows::{Rows, Selection};
-use super::stack::Part;
+use super::stack::BlockPoint;
 use super::state::{Back, CrossSpans, Inputs, Kept, KeptNorm, StackState, add, gather, scatter, spaced};
 use super::weights::{Block, Cross, NormWeights};
 use crate::model::arch::Place;
@@ -51,14 +51,14 @@ impl super::forward::Pass<'_> {
 
 impl Climb<'_> {
     /// Takes gradients through a place of a block.
-    fn back(&self, part: Part, l: usize, rows: &Rows, selected: bool, d: &mut [f32]) {
-        if let Some(p) = self.stack.point(part, l) {
+    fn back(&self, at: BlockPoint, l: usize, rows: &Rows, selected: bool, d: &mut [f32]) {
+        if let Some(p) = self.stack.point(at, l) {
             self.pass.tap.back(p, rows, selected, d);
         }
     }
 
-    fn ends_at(&self, part: Part, l: usize) -> bool {
-        self.stack.point(part, l).is_some_and(|p| self.pass.tap.ends_at(p))
+    fn ends_at(&self, at: BlockPoint, l: usize) -> bool {
+        self.stack.point(at, l).is_some_and(|p| self.pass.tap.ends_at(p))
     }
 
     /// Through all blocks, from the gradient of the states above them, in `s.d`; whether the way ended there.
@@ -73,8 +73,8 @@ impl Climb<'_> {
         let top_selected = stack.top_selected(&s.rows);
         let StackState { rows, kept, inputs, d, cross, cross_selected, .. } = s;
         if stack.blocks < stack.layers {
-            self.back(Part::Pre, stack.blocks, rows, top_selected, d.as_mut());
-            if self.ends_at(Part::Pre, stack.blocks) {
+            self.back(BlockPoint::Pre, stack.blocks, rows, top_selected, d.as_mut());
+            if self.ends_at(BlockPoint::Pre, stack.blocks) {
                 return true;
             }
         }
@@ -84,12 +84,12 @@ impl Climb<'_> {
             let cross = if selection.is_some() { &*cross_selected } else { &*cross };
             let (kept, inputs) = (&kept[k], &inputs[i]);
             let level = Level { l, w: stack.block(l), rows, selection, cross, kept, inputs };
-            self.back(Part::Post, l, rows, selection.is_some(), d.as_mut());
-            if self.ends_at(Part::Post, l) || self.block_back(&level, back, d, &mut memory, grads) {
+            self.back(BlockPoint::Post, l, rows, selection.is_some(), d.as_mut());
+            if self.ends_at(BlockPoint::Post, l) || self.block_back(&level, back, d, &mut memory, grads) {
                 return true;
             }
-            self.back(Part::Pre, l, rows, false, d.as_mut());
-            if self.ends_at(Part::Pre, l) {
+            self.back(BlockPoint::Pre, l, rows, false, d.as_mut());
+            if self.ends_at(BlockPoint::Pre, l) {
                 return true;
             }
         }
@@ -126,8 +126,8 @@ impl Climb<'_> {
             self.cross_back(b, w, back, d, (states, d_states), grads);
         }
         if place != Place::Parallel {
-            self.back(Part::Mid, b.l, b.rows, b.selection.is_some(), d.as_mut());
-            if self.ends_at(Part::Mid, b.l) {
+            self.back(BlockPoint::Mid, b.l, b.rows, b.selection.is_some(), d.as_mut());
+            if self.ends_at(BlockPoint::Mid, b.l) {
                 return true;
             }
         }
@@ -147,7 +147,13 @@ impl Climb<'_> {
     }
 
     /// The gradient of what a part added to the residual stream: `d` itself, unless someone looks at it there.
-    fn part_back<'d>(&self, place: Part, b: &Level<'_>, d: &'d Buffer, part: &'d mut Buffer) -> &'d [f32] {
+    fn part_back<'d>(
+        &self,
+        place: BlockPoint,
+        b: &Level<'_>,
+        d: &'d Buffer,
+        part: &'d mut Buffer,
+    ) -> &'d [f32] {
         match self.stack.point(place, b.l).filter(|p| self.pass.tap.touches(*p)) {
             None => d.as_ref(),
             Some(p) => {
@@ -164,7 +170,7 @@ impl Climb<'_> {
         let (a, team) = (self.pass.arch, self.pass.team);
         let (width, f) = (a.hidden, self.stack.intermediate);
         let (ld, kind) = (spaced(f), a.mlp.activation);
-        let d = self.part_back(Part::MlpOut, b, d, &mut back.part);
+        let d = self.part_back(BlockPoint::MlpOut, b, d, &mut back.part);
         let n = d.len() / width;
         if let Some(grads) = grads {
             let x = RowsOf { data: b.inputs.down.as_ref(), ld };
@@ -197,8 +203,8 @@ impl Climb<'_> {
     fn attention_back(&self, b: &Level<'_>, back: &mut Back, d: &mut Buffer, grads: &mut Wanted<'_>) -> bool {
         let (pass, team, width) = (self.pass, self.pass.team, self.pass.arch.hidden);
         let q_end = self.stack.columns()[1];
-        let part = self.part_back(Part::AttnOut, b, d, &mut back.part);
-        if self.ends_at(Part::AttnOut, b.l) {
+        let part = self.part_back(BlockPoint::AttnOut, b, d, &mut back.part);
+        if self.ends_at(BlockPoint::AttnOut, b.l) {
             return true;
         }
         let m = part.len() / width;
@@ -289,7 +295,7 @@ impl Climb<'_> {
             spans,
             positions,
         };
-        let point = stack.point(Part::Pattern, b.l).filter(|p| self.pass.tap.weighs(*p));
+        let point = stack.point(BlockPoint::Pattern, b.l).filter(|p| self.pass.tap.weighs(*p));
         let extra = point.map(|p| {
             let extra = back.pattern.zeroed(pattern_len);
             let of = stack.patterns(b.rows, b.selection.is_some(), spans);
@@ -336,7 +342,7 @@ impl Climb<'_> {
             spans: &b.cross.spans,
             positions: b.selection.map_or(&b.rows.positions, |s| &s.positions),
         };
-        let extra = stack.point(Part::Cross, b.l).filter(|p| pass.tap.weighs(*p)).map(|p| {
+        let extra = stack.point(BlockPoint::Cross, b.l).filter(|p| pass.tap.weighs(*p)).map(|p| {
             let extra = back.pattern.zeroed(b.cross.kept);
             pass.tap.back_pattern(p, stack.patterns(b.rows, b.selection.is_some(), &b.cross.spans), extra);
             &*extra

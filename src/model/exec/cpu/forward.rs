@@ -9,7 +9,7 @@ use super::kernels::rotary::rotate;
 use super::kernels::team::Team;
 use super::kernels::tile::PANEL;
 use super::rows::Rows;
-use super::stack::{Part, Stack};
+use super::stack::{BlockPoint, Stack};
 use super::state::{CrossSpans, Inputs, Keep, Kept, KeptNorm, StackState, add, gather, spaced};
 use super::tap::Tap;
 use super::weights::{Block, Cross, Linear, NormWeights, Table, Weights};
@@ -63,14 +63,14 @@ impl Pass<'_> {
 
 impl Climb<'_> {
     /// Passes vectors at a place of a block.
-    fn visit(&self, part: Part, l: usize, rows: &Rows, selected: bool, x: &mut [f32]) {
-        if let Some(p) = self.stack.point(part, l) {
+    fn visit(&self, at: BlockPoint, l: usize, rows: &Rows, selected: bool, x: &mut [f32]) {
+        if let Some(p) = self.stack.point(at, l) {
             self.pass.tap.visit(p, rows, selected, x);
         }
     }
 
-    fn touches(&self, part: Part, l: usize) -> bool {
-        self.stack.point(part, l).is_some_and(|p| self.pass.tap.touches(p))
+    fn touches(&self, at: BlockPoint, l: usize) -> bool {
+        self.stack.point(at, l).is_some_and(|p| self.pass.tap.touches(p))
     }
 
     /// From the start to the states after the last block that runs: in `s.h`, all rows or the selected ones.
@@ -86,14 +86,14 @@ impl Climb<'_> {
             _ => self.embed(s),
         }
         if stack.first < stack.layers {
-            self.visit(Part::Pre, stack.first, &s.rows, false, s.h.as_mut());
+            self.visit(BlockPoint::Pre, stack.first, &s.rows, false, s.h.as_mut());
         }
         for l in stack.first..stack.blocks {
             self.block(l, s, memory);
             let selected = stack.selection(l, &s.rows).is_some();
-            self.visit(Part::Post, l, &s.rows, selected, s.h.as_mut());
+            self.visit(BlockPoint::Post, l, &s.rows, selected, s.h.as_mut());
             if l + 1 < stack.layers {
-                self.visit(Part::Pre, l + 1, &s.rows, selected, s.h.as_mut());
+                self.visit(BlockPoint::Pre, l + 1, &s.rows, selected, s.h.as_mut());
             }
         }
     }
@@ -182,12 +182,12 @@ impl Climb<'_> {
             pass.normalise(&w.norm2, Some(h.as_ref()), inputs.up.sized(h.as_ref().len()), &mut kept.norm2);
         }
         let x = (inputs.out.as_ref(), w.out.input);
-        self.add_part((Part::AttnOut, l), &w.out, x, rows, selected, part, h.as_mut());
+        self.add_part((BlockPoint::AttnOut, l), &w.out, x, rows, selected, part, h.as_mut());
         if place == Place::Post {
             pass.normalise(&w.norm1, None, h.as_mut(), &mut kept.norm1);
         }
         if place != Place::Parallel {
-            self.visit(Part::Mid, l, rows, selected, h.as_mut());
+            self.visit(BlockPoint::Mid, l, rows, selected, h.as_mut());
         }
         if let (Some(cross), Some(memory)) = (&w.cross, memory) {
             let spans = if selected { &s.cross_selected } else { &s.cross };
@@ -202,7 +202,7 @@ impl Climb<'_> {
         let y = if place == Place::Post { h.as_ref() } else { up.as_ref() };
         self.feed(w, y, kept, down);
         let x = (down.as_ref(), spaced(self.stack.intermediate));
-        self.add_part((Part::MlpOut, l), &w.down, x, rows, selected, part, h.as_mut());
+        self.add_part((BlockPoint::MlpOut, l), &w.down, x, rows, selected, part, h.as_mut());
         if place == Place::Post {
             pass.normalise(&w.norm2, None, h.as_mut(), &mut kept.norm2);
         }
@@ -252,10 +252,10 @@ impl Climb<'_> {
             spans,
             positions,
         };
-        let looked_at = self.touches(Part::Pattern, l);
+        let looked_at = self.touches(BlockPoint::Pattern, l);
         let keep = (looked_at || self.pass.keep >= Keep::Hidden).then(|| kept.pattern.sized(pattern_len));
         attend(team, &attention, to.sized(positions.len() * q_end), keep);
-        if let Some(p) = stack.point(Part::Pattern, l).filter(|_| looked_at) {
+        if let Some(p) = stack.point(BlockPoint::Pattern, l).filter(|_| looked_at) {
             let of = stack.patterns(rows, selection.is_some(), spans);
             self.pass.tap.visit_pattern(p, of, kept.pattern.as_ref());
         }
@@ -323,10 +323,10 @@ impl Climb<'_> {
             spans: &cross.spans,
             positions,
         };
-        let looked_at = self.touches(Part::Cross, l);
+        let looked_at = self.touches(BlockPoint::Cross, l);
         let keep = (looked_at || pass.keep >= Keep::Hidden).then(|| kept.cross.pattern.sized(cross.kept));
         attend(pass.team, &attention, inputs.cross_out.sized(m * d), keep);
-        if let Some(p) = stack.point(Part::Cross, l).filter(|_| looked_at) {
+        if let Some(p) = stack.point(BlockPoint::Cross, l).filter(|_| looked_at) {
             let of = stack.patterns(rows, selected, &cross.spans);
             pass.tap.visit_pattern(p, of, kept.cross.pattern.as_ref());
         }
@@ -339,7 +339,7 @@ impl Climb<'_> {
     #[allow(clippy::too_many_arguments)]
     fn add_part(
         &self,
-        (place, l): (Part, usize),
+        (place, l): (BlockPoint, usize),
         w: &Linear,
         (x, x_ld): (&[f32], usize),
         rows: &Rows,

@@ -9,9 +9,9 @@ use super::weights::{Block, StackWeights};
 use crate::model::batch::Batch;
 use crate::model::hook::HookPoint;
 
-/// Places in a block.
+/// Where hooks attach within a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum BlockPoint {
     Pre,
     Pattern,
     Cross,
@@ -48,19 +48,20 @@ pub(super) struct Stack<'a> {
 
 impl Stack<'_> {
     /// The point of that place in block `l`, where it has a name.
-    pub fn point(&self, part: Part, l: usize) -> Option<HookPoint> {
-        match (part, self.second) {
-            (Part::Pre, false) => Some(HookPoint::ResidPre(l)),
-            (Part::Pattern, false) => Some(HookPoint::Pattern(l)),
-            (Part::AttnOut, false) => Some(HookPoint::AttnOut(l)),
-            (Part::Mid, false) => Some(HookPoint::ResidMid(l)),
-            (Part::MlpOut, false) => Some(HookPoint::MlpOut(l)),
-            (Part::Post, false) => Some(HookPoint::ResidPost(l)),
-            (Part::Pre, true) => Some(HookPoint::DecoderPre(l)),
-            (Part::Pattern, true) => Some(HookPoint::DecoderPattern(l)),
-            (Part::Cross, true) => Some(HookPoint::CrossPattern(l)),
-            (Part::Post, true) => Some(HookPoint::DecoderPost(l)),
-            (Part::Cross, false) | (Part::AttnOut | Part::Mid | Part::MlpOut, true) => None,
+    pub fn point(&self, at: BlockPoint, l: usize) -> Option<HookPoint> {
+        match (at, self.second) {
+            (BlockPoint::Pre, false) => Some(HookPoint::ResidPre(l)),
+            (BlockPoint::Pattern, false) => Some(HookPoint::Pattern(l)),
+            (BlockPoint::AttnOut, false) => Some(HookPoint::AttnOut(l)),
+            (BlockPoint::Mid, false) => Some(HookPoint::ResidMid(l)),
+            (BlockPoint::MlpOut, false) => Some(HookPoint::MlpOut(l)),
+            (BlockPoint::Post, false) => Some(HookPoint::ResidPost(l)),
+            (BlockPoint::Pre, true) => Some(HookPoint::DecoderPre(l)),
+            (BlockPoint::Pattern, true) => Some(HookPoint::DecoderPattern(l)),
+            (BlockPoint::Cross, true) => Some(HookPoint::CrossPattern(l)),
+            (BlockPoint::Post, true) => Some(HookPoint::DecoderPost(l)),
+            (BlockPoint::Cross, false)
+            | (BlockPoint::AttnOut | BlockPoint::Mid | BlockPoint::MlpOut, true) => None,
         }
     }
 

@@ -17,7 +17,7 @@ pub(super) type Id = usize;
 pub(super) type Source<'a> = dyn FnMut(Id, &str) -> Result<Cow<'a, [f32]>> + 'a;
 
 /// One of the matrices whose outputs stand side by side in a [`Linear`].
-pub(super) struct Part {
+pub(super) struct Member {
     pub weight: Id,
     pub bias: Option<Id>,
     pub out: usize,
@@ -26,7 +26,7 @@ pub(super) struct Part {
 /// A linear map of rows, `[n, input]` to `[n, outputs]`.
 pub(super) struct Linear {
     pub input: usize,
-    pub parts: Vec<Part>,
+    pub parts: Vec<Member>,
     /// `input x outputs`
     pub weight: Packed,
     /// `outputs x input`: made when the first gradient goes through.
@@ -167,7 +167,7 @@ impl Builder {
     fn linear(&self, stems: &[(&str, usize)], input: usize, bias: bool) -> Result<Linear> {
         let part = |(stem, out): &(&str, usize)| {
             let bias = if bias { Some(self.id(&format!("{stem}.bias"))?) } else { None };
-            Ok(Part { weight: self.id(&format!("{stem}.weight"))?, bias, out: *out })
+            Ok(Member { weight: self.id(&format!("{stem}.weight"))?, bias, out: *out })
         };
         let parts = stems.iter().map(part).collect::<Result<_>>()?;
         Ok(Linear {
@@ -255,7 +255,7 @@ impl Builder {
             ));
         }
         let mut decoder = self.linear(&[], width, false)?;
-        decoder.parts.push(Part { weight, bias, out: a.vocab });
+        decoder.parts.push(Member { weight, bias, out: a.vocab });
         Ok(Some(HeadWeights { transform, decoder, tied }))
     }
 }

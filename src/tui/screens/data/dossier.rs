@@ -4,16 +4,13 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::Paragraph;
 
-use super::{ID, PAGE, known, stopping, under_cursor};
+use super::{DOSSIERS, known, stopping};
 use crate::base::numbers::seconds;
-use crate::base::text::{fit, pad, printable, wrapped};
+use crate::base::text::{pad, printable, wrapped};
 use crate::engine::board::DataDossier;
 use crate::engine::data::{DataDiagnosis, DataInspection, DataQuestion};
 use crate::lab::setting::Value;
-use crate::tui::layout::inside;
-use crate::tui::panes::{block, message, problem};
 use crate::tui::screens::SCREENS;
 use crate::tui::setup;
 use crate::tui::state::State;
@@ -24,22 +21,9 @@ const KEY: usize = 13;
 
 /// Draws the set under the cursor.
 pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
-    let title = under_cursor(state).map_or("Data set".to_owned(), |name| format!("Data set: {name}"));
-    let title = fit(&printable(&title), usize::from(area.width.saturating_sub(6))).into_owned();
-    frame.render_widget(block(state, &title, false), area);
-    let inner = inside(area);
-    let dossier = known(state);
     let only = |d: &&DataDossier| d.inspection.is_none() && d.diagnosis.is_none() && d.waiting.is_empty();
-    if let Some(failed) = dossier.filter(only).and_then(|d| d.problem.as_ref()) {
-        return problem(frame, inner, failed, state);
-    }
-    let lines = lines(state, inner.width.into());
-    if lines.is_empty() {
-        return message(frame, inner, &invitation(state), state.theme().style(Role::Dim));
-    }
-    let last = lines.len().saturating_sub(inner.height.into());
-    let from = state.place(ID).scrolled(PAGE).min(last).min(usize::from(u16::MAX));
-    frame.render_widget(Paragraph::new(lines).scroll((from as u16, 0)), inner);
+    let failed = known(state).filter(only).and_then(|d| d.problem.as_ref());
+    DOSSIERS.draw_page(frame, area, state, failed, || invitation(state));
 }
 
 fn invitation(state: &State) -> String {
@@ -54,7 +38,7 @@ fn invitation(state: &State) -> String {
         n => format!("with the vocabularies of the {n} selected models"),
     };
     format!(
-        "{} says what it holds: counts, drops, splits, rows\n{} asks the data doctor, {with}\n{} adds a file or a folder",
+        "{} shows what it contains: counts, drops, splits, rows\n{} asks the data doctor, {with}\n{} adds a file or a folder",
         key("inspect-data"),
         key("check-data"),
         key("add-data")
@@ -99,7 +83,7 @@ struct Page {
 }
 
 impl Page {
-    /// Adds a text at its own indentation; its further lines stand two columns behind.
+    /// Adds a text at its own indentation; continuation lines are indented by two more columns.
     fn put(&mut self, text: &str, role: Style) {
         let text = printable(text);
         let body = text.trim_start_matches(' ');
@@ -111,7 +95,7 @@ impl Page {
         }
     }
 
-    /// Adds a line of a report. A key and its value stand in columns of their own.
+    /// Adds a line of a report. A key and its value have separate columns.
     fn report(&mut self, state: &State, text: &str) {
         let theme = state.theme();
         let pair = text.split_at_checked(KEY).filter(|(key, value)| {
@@ -121,7 +105,7 @@ impl Page {
             let role = if text.starts_with(' ') { Role::Text } else { Role::Title };
             return self.put(text, theme.style(role));
         };
-        // Nothing that is left out stands there in silence.
+        // Whatever was left out is highlighted.
         let lost = match key.trim() {
             "dropped" => {
                 !value.starts_with("0 ") || value.contains(" unfit, ") && !value.contains(", 0 unreadable")
@@ -163,7 +147,7 @@ impl Page {
 
     fn inspection(&mut self, state: &State, found: &DataInspection) {
         let theme = state.theme();
-        self.put(&format!("What it holds ({})", seconds(found.seconds)), theme.style(Role::Title));
+        self.put(&format!("What it contains ({})", seconds(found.seconds)), theme.style(Role::Title));
         found.lines.iter().for_each(|line| self.report(state, line));
         found.parts.iter().flat_map(|parts| parts.lines()).for_each(|line| self.report(state, &line));
         for run in runs(state, found) {
@@ -179,7 +163,7 @@ impl Page {
     }
 }
 
-/// JSON with a blank behind each comma between values, where lines can break.
+/// JSON with a blank after each comma between values, where lines can break.
 fn spaced(json: &str) -> String {
     let (mut out, mut inside, mut escaped) = (String::with_capacity(json.len() + 16), false, false);
     for c in json.chars() {

@@ -3,7 +3,7 @@
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
-use super::{listed, listing};
+use super::{DOSSIERS, listed};
 use crate::base::numbers::count;
 use crate::base::text::{pad, printable};
 use crate::engine::board::DataDossier;
@@ -27,11 +27,11 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let inner = inside(area);
     let names = listed(state);
     if names.is_empty() {
-        let text = format!("there is no set; {} adds one", state.keymap.label("add-data"));
+        let text = format!("there are no data sets; {} adds one", state.keymap.label("add-data"));
         return message(frame, inner, &text, theme.style(Role::Dim));
     }
     let header = format!("{}{:>ROWS$}  format or kind", pad("  set", NAME), "rows");
-    listing(state).draw(frame, inner, state, &header, |i, here| entry(state, &names[i], here));
+    DOSSIERS.listing(state).draw(frame, inner, state, &header, |i, here| entry(state, &names[i], here));
 }
 
 fn entry(state: &State, name: &str, here: bool) -> String {
@@ -57,7 +57,7 @@ fn entry(state: &State, name: &str, here: bool) -> String {
     format!("{}{rows:>ROWS$}  {text}", pad(&format!("{mark} {}", ending(&printable(name), NAME - 3)), NAME))
 }
 
-/// What stands behind a set whose latest question has no answer.
+/// The note after a set whose latest question has no answer.
 fn doing(dossier: &DataDossier) -> String {
     let text = match dossier {
         d if !d.waiting.is_empty() => "reading",

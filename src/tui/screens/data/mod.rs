@@ -14,8 +14,7 @@ use crate::engine::data::{DataQuestion, DataRequest, DataWaiting};
 use crate::engine::message::{Command, Event, Question, Topic};
 use crate::tui::action::{Effect, Mouse};
 use crate::tui::commands::{Context, Entry, always, live, rows};
-use crate::tui::layout::compute;
-use crate::tui::panes::listing::{Listing, overflow, split};
+use crate::tui::panes::dossiers::Dossiers;
 use crate::tui::reduce::{job, look};
 use crate::tui::screen::{Pane, Screen, ScreenId, Waiting};
 use crate::tui::state::{Prompt, Start, State};
@@ -43,7 +42,7 @@ pub struct BuiltIn {
     pub id: String,
     /// What it is.
     pub title: String,
-    /// Its rows; none where the setup says how many are drawn.
+    /// Its rows; none if the setup says how many are drawn.
     pub rows: Option<u64>,
 }
 
@@ -56,6 +55,10 @@ impl View {
         Self { sets: sets.collect(), cancelling: None }
     }
 }
+
+/// The list and the page beside it.
+static DOSSIERS: Dossiers =
+    Dossiers { id: ID, list: LIST, page: PAGE, share: 45, names: listed, lines: dossier::lines };
 
 /// The screen.
 pub struct Data;
@@ -70,17 +73,17 @@ static TAB: &[Entry] = rows! { Context::Global;
 
 static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
     "inspect-data", "inspect data set",
-        "Says what the data set under the cursor holds: its format, what was dropped, counts, splits and first rows.",
+        "Shows what the data set under the cursor contains: its format, dropped rows, counts, splits and first rows.",
         ["i"], Some(("inspect", 4)), can_ask => |s| ask(s, DataQuestion::Inspect);
     "check-data", "examine data set",
-        "Asks the data doctor what in the set under the cursor is unfit, given the vocabularies of the selected models.",
+        "Asks the data doctor which rows of the set under the cursor are unfit, given the vocabularies of the selected models.",
         ["c"], Some(("doctor", 5)), can_ask => |s| ask(s, DataQuestion::Doctor);
-    "add-data", "add data set", "Adds a data set: a file or a folder in any format that is known.",
+    "add-data", "add data set", "Adds a data set: a file or a folder in any known format.",
         ["a"], Some(("add", 6)), live => |s| look::ask(s, &ADD);
     "data-page-up", "scroll data up", "Scrolls what is known of the data set up.",
-        ["pageup"], None, always => |s| scroll(s, -5);
+        ["pageup"], None, always => |s| DOSSIERS.scroll(s, -5);
     "data-page-down", "scroll data down", "Scrolls what is known of the data set down.",
-        ["pagedown"], None, always => |s| scroll(s, 5);
+        ["pagedown"], None, always => |s| DOSSIERS.scroll(s, 5);
 };
 
 static ADD: Prompt = Prompt { label: "data set", hint: "file or folder", take: add };
@@ -102,9 +105,7 @@ pub fn listed(state: &State) -> Vec<String> {
 /// The set under the cursor.
 #[must_use]
 pub fn under_cursor(state: &State) -> Option<String> {
-    let mut names = listed(state);
-    let at = state.place(ID).scrolled(LIST).min(names.len().checked_sub(1)?);
-    Some(names.swap_remove(at))
+    DOSSIERS.under_cursor(state)
 }
 
 /// What is known of the set under the cursor.
@@ -112,8 +113,8 @@ fn known(state: &State) -> Option<&DataDossier> {
     state.board.set_of(&under_cursor(state)?)
 }
 
-/// The question that is being answered: the one that has reported last, or else the oldest.
-fn oldest(state: &State) -> Option<&DataWaiting> {
+/// The question that is being answered: the first one that has reported how far it is, or else the oldest.
+fn current(state: &State) -> Option<&DataWaiting> {
     if state.replay.is_some() {
         return None;
     }
@@ -125,11 +126,7 @@ fn oldest(state: &State) -> Option<&DataWaiting> {
 fn stopping(state: &State) -> bool {
     let Some(latest) = state.screens.data.cancelling else { return false };
     let mut waiting = state.board.sets.iter().flat_map(|d| &d.waiting);
-    oldest(state).is_some() && waiting.all(|w| w.ticket <= latest)
-}
-
-fn listing(state: &State) -> Listing {
-    Listing { len: listed(state).len(), cursor: state.place(ID).scrolled(LIST) }
+    current(state).is_some() && waiting.all(|w| w.ticket <= latest)
 }
 
 /// Asks the engine about the set under the cursor.
@@ -138,8 +135,8 @@ fn ask(state: &mut State, question: DataQuestion) -> Vec<Effect> {
 }
 
 fn send(state: &mut State, set: &str, question: DataQuestion) -> Vec<Effect> {
-    state.place_mut(ID).scroll.remove(&PAGE);
-    // What is drawn, and with which vocabularies, is as the lab that was shown last is set up.
+    DOSSIERS.from_the_top(state);
+    // What is drawn, and with which vocabularies, follows the setup of the lab that was shown last.
     let Some(setup) = state.setup() else { return Vec::new() };
     let spec = setup.spec(state);
     let request = DataRequest::of(&setup.examples(state), spec.seed(), spec.models(), set, question);
@@ -152,16 +149,8 @@ fn add(state: &mut State, path: &str) -> Result<Vec<Effect>, String> {
         return Err("type the path of a file or folder".into());
     }
     let effects = send(state, path, DataQuestion::Inspect);
-    if let Some(at) = listed(state).iter().position(|s| s == path) {
-        state.place_mut(ID).scroll.insert(LIST, at);
-    }
+    DOSSIERS.show(state, path);
     Ok(effects)
-}
-
-/// Scrolls what is known of the set.
-fn scroll(state: &mut State, by: i64) -> Vec<Effect> {
-    SCREEN.travel(state, PAGE, by);
-    Vec::new()
 }
 
 impl Screen for Data {
@@ -190,8 +179,7 @@ impl Screen for Data {
     }
 
     fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)> {
-        let (list, page) = split(body, listed(state).len(), 45);
-        vec![(LIST, list), (PAGE, page)]
+        DOSSIERS.layout(state, body)
     }
 
     fn draw(&self, pane: Pane, frame: &mut Frame, area: Rect, state: &State) {
@@ -206,29 +194,15 @@ impl Screen for Data {
     }
 
     fn travel(&self, state: &mut State, pane: Pane, by: i64) {
-        if pane == LIST {
-            let len = listed(state).len();
-            let place = state.place_mut(ID);
-            place.travel(LIST, by, len);
-            place.scroll.remove(&PAGE);
-        } else {
-            let lines = compute(state).and_then(|layout| layout.pane(PAGE));
-            let lines = lines.map_or(0, |pane| overflow(pane, |width| dossier::lines(state, width).len()));
-            state.place_mut(ID).travel(PAGE, by, lines + 1);
-        }
+        DOSSIERS.travel(state, pane, by);
     }
 
     fn press(&self, state: &mut State, pane: Pane, area: Rect, mouse: Mouse) -> Vec<Effect> {
-        if let Some(row) = listing(state).at(area, mouse.x, mouse.y).filter(|_| pane == LIST) {
-            let place = state.place_mut(ID);
-            place.scroll.insert(LIST, row);
-            place.scroll.remove(&PAGE);
-        }
-        Vec::new()
+        DOSSIERS.press(state, pane, area, mouse)
     }
 
     fn on_event(&self, state: &mut State, _: &Event) -> Vec<Effect> {
-        if state.screens.data.cancelling.is_some() && oldest(state).is_none() {
+        if state.screens.data.cancelling.is_some() && current(state).is_none() {
             state.screens.data.cancelling = None;
             state.view.toast = None;
         }
@@ -236,17 +210,17 @@ impl Screen for Data {
     }
 
     fn waiting<'a>(&self, state: &'a State) -> Option<Waiting<'a>> {
-        let waiting = oldest(state)?;
+        let waiting = current(state)?;
         let progress = waiting.progress.as_ref();
         Some(Waiting { doing: "looking at the data", progress, stopping: stopping(state) })
     }
 
     fn interrupt(&self, state: &mut State) -> Option<Vec<Effect>> {
-        if oldest(state).is_none() || stopping(state) {
+        if current(state).is_none() || stopping(state) {
             return None;
         }
         state.screens.data.cancelling = Some(state.board.ticket);
-        state.view.toast = Some("cancelling the questions about data; once more quits".into());
+        state.view.toast = Some("cancelling the questions about data; press again to quit".into());
         Some(job::send(state, Command::Withdraw { topic: Topic::Data }))
     }
 }

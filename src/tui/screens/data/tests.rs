@@ -56,3 +56,117 @@ fn a_question_carries_what_the_lab_is_set_up_with() {
     };
     assert_eq!((request.task.examples, request.models.len()), (500, 1));
 }
+
+fn lines(state: &State, room: usize) -> Vec<String> {
+    dossier::lines(state, room).iter().map(ToString::to_string).collect()
+}
+
+fn answered(state: &mut State, ticket: u64, answer: DataAnswer) {
+    let event = Event::Answer { ticket, answer: Answer::Data(answer) };
+    state.board.on_event(&event);
+    SCREEN.on_event(state, &event);
+}
+
+fn inspection() -> crate::engine::data::DataInspection {
+    crate::engine::data::DataInspection {
+        title: "a task".into(),
+        rows: 123_456,
+        dropped: 1,
+        blank: 0,
+        left_out: 0,
+        seconds: 0.5,
+        hash: None,
+        lines: vec!["rows".into(), "  dropped    5 rows \u{1b}[2J".into(), "  kept       all".into()],
+        parts: None,
+        examples: vec!["line 1: {\"a\":[1,2]}".into()],
+    }
+}
+
+#[test]
+fn the_page_says_what_is_being_done_and_which_key_cancels_it() {
+    let mut state = state();
+    ask(&mut state, DataQuestion::Inspect);
+    ask(&mut state, DataQuestion::Doctor);
+    assert_eq!(lines(&state, 60), ["reading; ctrl-c cancels", "the doctor examines it; ctrl-c cancels"]);
+    SCREEN.interrupt(&mut state);
+    assert!(lines(&state, 60).iter().all(|l| l.ends_with("stopping")));
+    for ticket in [1, 2] {
+        answered(&mut state, ticket, DataAnswer::Stopped);
+    }
+    assert_eq!(lines(&state, 60), ["cancelled; what was known before stays"]);
+}
+
+#[test]
+fn what_a_set_holds_fits_its_room_and_cannot_steer_the_terminal() {
+    let mut state = state();
+    ask(&mut state, DataQuestion::Inspect);
+    answered(&mut state, 1, DataAnswer::Inspected(Box::new(inspection())));
+    for room in [12, 30, 80] {
+        let lines = lines(&state, room);
+        assert!(lines.iter().all(|l| crate::base::text::width(l) <= room.max(16)), "{room}: {lines:?}");
+        assert!(lines.iter().all(|l| !l.contains('\u{1b}')));
+    }
+    let all = lines(&state, 80);
+    assert!(all[0].starts_with("What it contains (0.5"), "{all:?}");
+    assert!(all.contains(&"  line 1: {\"a\":[1, 2]}".to_owned()), "{all:?}");
+}
+
+#[test]
+fn rows_that_were_lost_are_marked_and_none_lost_are_not() {
+    use crate::tui::theme::Role;
+    let mut state = state();
+    let mut shown = |line: &str| {
+        ask(&mut state, DataQuestion::Inspect);
+        let found = crate::engine::data::DataInspection { lines: vec![line.into()], ..inspection() };
+        let ticket = state.board.ticket;
+        answered(&mut state, ticket, DataAnswer::Inspected(Box::new(found)));
+        let drawn = dossier::lines(&state, 80).swap_remove(1);
+        drawn.spans.last().unwrap().style == state.theme().style(Role::Warning)
+    };
+    assert!(shown("  dropped    5 rows"));
+    assert!(!shown("  dropped    0 rows"));
+    assert!(shown("  not read   a.txt"));
+    assert!(!shown("  kept       5 rows"));
+}
+
+#[test]
+fn the_list_shows_the_rows_that_were_counted_and_the_state_of_the_latest_question() {
+    let mut state = state();
+    let drawn = |state: &State| {
+        let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(120, 40)).unwrap();
+        terminal.draw(|frame| crate::tui::panes::draw(frame, state)).unwrap();
+        let text = terminal.backend().to_string();
+        text.lines().nth(3).unwrap().to_owned()
+    };
+    ask(&mut state, DataQuestion::Inspect);
+    assert!(drawn(&state).contains("; reading"), "{}", drawn(&state));
+    answered(&mut state, 1, DataAnswer::Inspected(Box::new(inspection())));
+    assert!(drawn(&state).contains("123k") && drawn(&state).contains("a task"), "{}", drawn(&state));
+    ask(&mut state, DataQuestion::Doctor);
+    let problem = crate::base::Problem { what: "x".into(), r#where: "y".into(), hint: "z".into() };
+    answered(&mut state, 2, DataAnswer::Failed(problem));
+    assert!(drawn(&state).contains("cannot be read"), "{}", drawn(&state));
+}
+
+#[test]
+fn the_oldest_question_that_has_reported_is_the_one_in_sight() {
+    let mut state = state();
+    ask(&mut state, DataQuestion::Inspect);
+    SCREEN.travel(&mut state, LIST, 1);
+    ask(&mut state, DataQuestion::Inspect);
+    assert_eq!(current(&state).map(|w| w.ticket), Some(1));
+    let progress = crate::engine::message::Progress {
+        stage: "reading".into(),
+        done: 1,
+        total: 2,
+        unit: "rows".into(),
+        rate: 1.0,
+        overall: 0.5,
+        elapsed: 1.0,
+        left: None,
+    };
+    state.board.on_event(&Event::AnswerProgress { ticket: 2, progress });
+    assert_eq!(current(&state).map(|w| w.ticket), Some(2));
+    state.replay = Some(crate::tui::state::ReplayState::new("s".into(), 1.0, 1.0));
+    assert!(current(&state).is_none(), "a replay waits for nothing");
+}

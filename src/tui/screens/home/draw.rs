@@ -2,10 +2,11 @@
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
+use ratatui::text::Line;
 
-use super::{LABS, MODELS, SESSIONS, answering, listing};
+use super::{ID, LABS, MODELS, SESSIONS, answering, listing};
 use crate::base::numbers::count;
-use crate::base::text::{pad, printable};
+use crate::base::text::{pad, printable, width, wrapped};
 use crate::lab::LabId;
 use crate::tui::layout::inside;
 use crate::tui::panes::listing::ending;
@@ -18,7 +19,7 @@ const NAME: usize = 17;
 /// Columns of a session's date and time.
 const DATE: usize = 18;
 
-/// Which question each screen answers, with the key that opens it.
+/// The question that each screen answers, with the key that opens it.
 pub fn labs(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(pane_block(state, LABS, "What do you want to know?"), area);
     let all: Vec<_> = answering().collect();
@@ -29,13 +30,22 @@ pub fn labs(frame: &mut Frame, area: Rect, state: &State) {
         format!("{mark} {} {}{question}", pad(&key, 5), pad(screen.title(), NAME))
     };
     let header = format!("  {} {}question", pad("key", 5), pad("screen", NAME));
-    listing(state, LABS).draw(frame, inside(area), state, &header, entry);
+    let inner = inside(area);
+    listing(state, LABS).draw(frame, inner, state, &header, entry);
+    // A question that had to be cut is spelled out below the list, if there is room.
+    let here = all.get(state.place(ID).scrolled(LABS).min(all.len().saturating_sub(1)));
+    let columns = usize::from(inner.width).saturating_sub(8 + NAME);
+    let Some((_, question)) = here.filter(|(_, question)| width(question) > columns) else { return };
+    let rows = inner.rows().skip(all.len() + 2);
+    for (row, line) in rows.zip(wrapped(question, inner.width.into())) {
+        frame.render_widget(Line::styled(line, state.theme().style(Role::Text)), row);
+    }
 }
 
 /// The recorded sessions, newest first.
 pub fn sessions(frame: &mut Frame, area: Rect, state: &State) {
     let key = |name| state.keymap.short_label(name);
-    let title = format!("Sessions: {} replays, {} goes on", key("home-take"), key("home-resume"));
+    let title = format!("Sessions: {} replays, {} resumes", key("home-take"), key("home-resume"));
     frame.render_widget(pane_block(state, SESSIONS, &title), area);
     let inner = inside(area);
     let all = super::sessions(state);
@@ -53,7 +63,7 @@ pub fn sessions(frame: &mut Frame, area: Rect, state: &State) {
         let session = &all[i];
         let mark = state.view.glyphs.cursor(here && state.focused(SESSIONS));
         let shown = ending(&printable(&session.name), name - 1);
-        // Seconds are of no use for finding a session.
+        // Seconds do not help to find a session.
         let date = session.created.get(..16).unwrap_or(&session.created).replace('T', " ");
         let lab = LabId::named(&session.lab).map_or(session.lab.as_str(), |id| id.lab().title());
         let (date, lab) = (pad(&printable(&date), DATE), pad(&printable(lab), 16));
@@ -68,7 +78,7 @@ pub fn models(frame: &mut Frame, area: Rect, state: &State) {
     let inner = inside(area);
     let all = super::models(state);
     if all.is_empty() {
-        let text = "the engine has not named its models yet";
+        let text = "the engine has not listed its models yet";
         return message(frame, inner, text, state.theme().style(Role::Dim));
     }
     let name = usize::from(inner.width).saturating_sub(6 + 16).max(10);

@@ -46,18 +46,18 @@ pub static SCREEN: Home = Home;
 
 static TAB: &[Entry] = rows! { Context::Global;
     "home", "opening screen",
-        "Shows the opening screen: what each lab answers, recorded sessions, models. In the setup pane a bare digit types a number instead.",
+        "Shows the opening screen: what each lab answers, recorded sessions, models. In the setup pane, a bare digit types a number instead.",
         ["0", "alt-0"], None, always => show;
 };
 
 static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
     "home-take", "open", "Opens the lab or replays the session under the cursor, or toggles the model there.",
         ["enter"], Some(("open", 1)), always => take;
-    "home-resume", "go on with session", "Sets the lab up as the session under the cursor ran it last.",
-        ["c"], Some(("go on", 2)), can_resume => resume;
+    "home-resume", "resume session", "Sets the lab up as in the last run of the session under the cursor.",
+        ["c"], Some(("resume", 2)), can_resume => resume;
 };
 
-/// Shows the screen and lists the sessions anew.
+/// Shows the screen and lists the sessions again.
 fn show(state: &mut State) -> Vec<Effect> {
     state.show(ID);
     vec![Effect::ListSessions]

@@ -1,4 +1,4 @@
-//! The opening screen: what it opens, replays and goes on with.
+//! The opening screen: what it opens, replays and resumes.
 
 use super::*;
 use crate::session::shelf::End;
@@ -79,4 +79,19 @@ fn a_second_click_takes_what_the_first_pointed_at() {
     assert!(SCREEN.press(&mut state, SESSIONS, area, click).is_empty());
     assert_eq!(state.place(ID).scrolled(SESSIONS), 1);
     assert_eq!(SCREEN.press(&mut state, SESSIONS, area, click).len(), 1);
+}
+
+/// On a narrow screen the questions were cut and could be read nowhere.
+#[test]
+fn a_question_that_is_cut_can_be_read_below_the_list() {
+    let mut state = State::new(Start { size: (80, 24), ..Start::new() });
+    show(&mut state);
+    for (i, (_, question)) in answering().enumerate() {
+        state.place_mut(ID).scroll.insert(LABS, i);
+        let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(80, 24)).unwrap();
+        terminal.draw(|frame| crate::tui::panes::draw(frame, &state)).unwrap();
+        let screen = terminal.backend().to_string();
+        let last = question.split(' ').next_back().unwrap();
+        assert!(screen.contains(last), "{last}: {screen}");
+    }
 }

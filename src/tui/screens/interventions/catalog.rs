@@ -1,4 +1,4 @@
-//! What the screen can offer: the methods of the registry as it draws and slides them.
+//! What the screen can offer: the methods of the registry, with what their curves and sliders need.
 
 use crate::figure::Scale;
 use crate::lab::interventions::{Goal, Scale as ParameterScale, registry};
@@ -38,9 +38,9 @@ pub struct ParameterEntry {
     pub min: f64,
     /// Largest value.
     pub max: f64,
-    /// Where the slider stands at first.
+    /// The slider's initial position.
     pub default: f64,
-    /// True where only whole numbers have a meaning (a rank).
+    /// Whether only whole numbers make sense (a rank).
     pub integer: bool,
     /// Values of the sweep, rising; the slider steps along them.
     pub grid: Vec<f64>,

@@ -8,7 +8,7 @@ use crate::stats::estimate::Estimate;
 use crate::tui::setup;
 use crate::tui::state::State;
 
-/// The numbers of the focused pane; none where there are none.
+/// The numbers of the focused pane, if it has any.
 pub fn copy_text(state: &State) -> Option<String> {
     match state.place(ID).focus {
         setup::PANE => Some(crate::lab::Spec::from(view(state).spec.clone()).to_toml()),

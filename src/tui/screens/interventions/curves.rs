@@ -21,12 +21,12 @@ use crate::tui::state::State;
 use crate::tui::theme::Role;
 use crate::tui::widgets::chart::{Chart, Form};
 
-/// The drawn method's name, with its options where the spec runs it several times.
+/// The drawn method's name, with its options if the spec runs it several times.
 fn title(state: &State) -> String {
     super::setup::title(state, &view(state).method, view(state).nth)
 }
 
-/// Lines of numbers below the chart, for a pane with so many rows inside.
+/// Lines of numbers below the chart in a pane with `rows` rows inside.
 fn numbers(rows: u16) -> u16 {
     match rows {
         0..6 => 0,

@@ -33,9 +33,9 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
 /// How the groups of values are laid out.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
-    /// The name beside the first value, in so many columns.
+    /// The name beside the first value, in this many columns.
     Beside(usize),
-    /// The name on a line of its own.
+    /// The name on a separate line.
     Above,
 }
 
@@ -71,7 +71,7 @@ fn text(state: &State, v: &ExampleFinding, area: Rect) -> Vec<Line<'static>> {
     lines
 }
 
-/// A name and a line per value: the probability before and after, and which way it went.
+/// A name and a line per value: the probability before and after, and the direction of the change.
 fn group(
     state: &State,
     form: Form,
@@ -89,7 +89,7 @@ fn group(
         let best = shifts.iter().enumerate().max_by(|a, b| of(a.1).total_cmp(&of(b.1)));
         best.map(|(i, _)| i)
     };
-    // The winner changed hands: this is what an intervention is about.
+    // The winner has changed, which is what an intervention is about.
     let (before, after) = (first(|s| s.before), first(|s| s.after));
     for (i, s) in shifts.iter().enumerate() {
         let label = if i == 0 && form != Form::Above { &name } else { "" };

@@ -1,9 +1,8 @@
-//! What stands where the marker stands: the numbers that the panes show.
+//! What was measured at the marker: the numbers that the panes show.
 
 use super::catalog::MethodEntry;
 use super::{ran, view};
 use crate::figure::{Figure, Scale};
-use crate::lab::Tagged;
 use crate::lab::interventions::figures;
 use crate::lab::interventions::finding::{BehaviourFinding, ExampleFinding, ReliabilityFinding};
 use crate::lab::interventions::key::MethodKey;
@@ -12,6 +11,7 @@ use crate::lab::interventions::results::{Curve, Results};
 use crate::lab::interventions::settings::nth_of;
 use crate::lab::interventions::spec::MethodSpec;
 use crate::lab::interventions::verdict::{NoOptimumFinding, VersusFinding};
+use crate::lab::{LabResults, Tagged};
 use crate::tui::state::State;
 
 /// The measured point nearest to the marker.
@@ -19,11 +19,11 @@ use crate::tui::state::State;
 pub struct Readout<'a> {
     /// The point.
     pub point: &'a Tagged<ReliabilityFinding>,
-    /// Whether it lies exactly at the marker.
+    /// Whether it is exactly at the marker.
     pub exact: bool,
 }
 
-/// The curve that is drawn: with the options of the setup, or where these were not run, as the method was run.
+/// The curve that is drawn: with the options of the setup or, if these were not run, as the method was run.
 pub fn curve(state: &State) -> Option<&Curve> {
     let (results, key) = (results(state), method_key(state));
     results.curve(&view(state).model, &key, view(state).oracle).or_else(|| {
@@ -36,8 +36,8 @@ pub fn curve(state: &State) -> Option<&Curve> {
     })
 }
 
-/// The point at the marker: of the curve and of the slider's answer the one with more examples; failing both, the
-/// nearest point of the curve.
+/// The point at the marker, from the curve or from the slider's answer, whichever rests on more examples; failing both,
+/// the nearest point of the curve.
 pub fn readout(state: &State) -> Option<Readout<'_>> {
     let marker = marker(state);
     let at = |p: &&Tagged<ReliabilityFinding>| same(p.value.value, marker);
@@ -112,7 +112,8 @@ pub fn example(state: &State) -> Option<&Tagged<ExampleFinding>> {
 
 /// Whether the answer on the screen is not yet the one to the latest question.
 pub fn awaiting_point(state: &State) -> bool {
-    results(state).point.as_ref().map_or(0, |p| p.ticket) < state.board.asked
+    let asked = state.board.run_of(Results::LAB).map_or(0, |run| run.asked);
+    results(state).point.as_ref().map_or(0, |p| p.ticket) < asked
 }
 
 /// The scale of the horizontal axis.
@@ -128,7 +129,7 @@ fn distance(state: &State, a: f64, b: f64) -> f64 {
     }
 }
 
-/// Whether two strengths are the same number, give or take its decimal form.
+/// Whether two strengths are the same number, give or take rounding.
 fn same(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }
@@ -138,7 +139,7 @@ pub fn results(state: &State) -> &Results {
     state.board.results::<Results>()
 }
 
-/// The drawn method as the spec has it; none where it does not run.
+/// The drawn method as the spec has it; none if it does not run.
 pub fn method_spec(state: &State) -> Option<&MethodSpec> {
     let view = view(state);
     nth_of(&view.spec, &view.method, view.nth).map(|i| &view.spec.methods[i])
@@ -149,7 +150,7 @@ pub fn method_key(state: &State) -> MethodKey {
     method_spec(state).map_or_else(|| MethodKey::named(&view(state).method), MethodSpec::key)
 }
 
-/// Where the marker stands on the drawn method's axis: where it was put, else on the best strength, once that is known.
+/// The position of the marker on the drawn method's axis: where it was put, else the best strength, once that is known.
 pub fn marker(state: &State) -> f64 {
     let default = || method(state).map_or(0.0, |m| m.parameter.default);
     let untouched = || optimum(state).unwrap_or_else(default);
@@ -174,12 +175,12 @@ pub fn method(state: &State) -> Option<&MethodEntry> {
     view(state).catalog.method(&view(state).method)
 }
 
-/// The models of the latest run, or of the setup where nothing ran yet.
+/// The models of the latest run, or of the setup if nothing has run yet.
 pub fn run_models(state: &State) -> &[String] {
     &ran(state).unwrap_or(&view(state).spec).models
 }
 
-/// The oracles of the latest run, or of the setup where nothing ran yet.
+/// The oracles of the latest run, or of the setup if nothing has run yet.
 pub fn run_oracles(state: &State) -> &[OracleKind] {
     &ran(state).unwrap_or(&view(state).spec).probe.oracles
 }

@@ -1,6 +1,6 @@
 //! The screen of the interventions lab: setup, curves, the plane of completeness and selectivity, an example, the probes.
 //!
-//! What it reads of the board stands in [`measured`], what it asks of the engine in [`ask_point`].
+//! What it reads from the board is in [`measured`]; what it asks the engine is in [`ask_point`].
 
 pub mod catalog;
 mod copying;
@@ -62,17 +62,17 @@ pub struct View {
     pub catalog: Catalog,
     /// The method that is drawn.
     pub method: String,
-    /// Which of its settings, where the spec runs it with several.
+    /// Which of its settings, if the spec runs it with several.
     pub nth: usize,
     /// The model that is drawn.
     pub model: String,
     /// The oracle whose judgement is drawn.
     pub oracle: OracleKind,
-    /// Where the slider of each method stands.
+    /// The position of each method's slider.
     pub markers: BTreeMap<String, f64>,
     /// The example that is shown.
     pub example: usize,
-    /// The horizontal scale, where the user overrules the method's own.
+    /// The horizontal scale, if the user overrides the method's own.
     pub scale: Option<Scale>,
     /// The figure of the curves; none before the first point.
     pub curves: Option<Figure>,
@@ -90,7 +90,7 @@ impl View {
             _ => Spec::agreement(),
         };
         let last = spec.methods.last().map_or(String::new(), |m| m.name.clone());
-        // The paper's main method is drawn first where it runs.
+        // The paper's main method is drawn first if it runs.
         let method = spec.methods.iter().find(|m| m.name == "pgd").map_or(last, |m| m.name.clone());
         Self {
             catalog: Catalog::registered(),
@@ -121,9 +121,9 @@ static TAB: &[Entry] = rows! { Context::Global;
 };
 
 static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
-    "best", "best strength", "Puts the marker on the strength of the highest reliability.",
+    "best", "best strength", "Moves the marker to the strength with the highest reliability.",
         ["b"], None, |s| optimum(s).is_some() => best;
-    "methods", "pick methods", "Opens the picker: which method is drawn, and which methods run.",
+    "methods", "pick methods", "Opens the method picker: which one is drawn, and which ones run.",
         ["m"], Some(("methods", 11)), always => picker::open;
     "next-method", "next method", "Draws the next method.",
         ["]"], None, always => |s| frame_setup::turn(s, setup::METHOD, 1);
@@ -131,7 +131,7 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
         ["["], None, always => |s| frame_setup::turn(s, setup::METHOD, -1);
     "next-model", "next model", "Draws the next model of the run.",
         ["v"], None, |s| run_models(s).len() > 1 => next_model;
-    "oracle", "switch oracle", "Switches between the oracles that judge.",
+    "oracle", "switch oracle", "Switches to the next oracle.",
         ["o"], Some(("oracle", 12)), always => |s| frame_setup::turn(s, setup::ORACLE, 1);
     "next-example", "next example", "Shows the next example.",
         ["n"], Some(("example", 13)), live => |s| step_example(s, true);
@@ -168,7 +168,7 @@ fn own(spec: &lab::Spec) -> Option<&Spec> {
     }
 }
 
-/// Asks for the point at the marker; the answer to an older question no longer counts.
+/// Asks for the point at the marker; answers to older questions no longer count.
 fn ask_point(state: &mut State) -> Vec<Effect> {
     let failed = |outcome: &Option<Outcome>| matches!(outcome, Some(Outcome::Failed(_)));
     let Some(job) = run(state).filter(|job| !failed(&job.outcome)) else { return Vec::new() };
@@ -232,7 +232,7 @@ fn settle(view: &mut View) {
     view.nth = view.nth.min(settings.saturating_sub(1));
 }
 
-/// The measured strength or stop of the grid that lies nearest to a value of the axis.
+/// The measured strength or stop of the grid nearest to a value on the axis.
 fn nearest_stop(state: &State, value: f64) -> Option<f64> {
     let log = scale(state) == Scale::Log;
     let gap = |s: f64| if log && value > 0.0 && s > 0.0 { (s / value).ln() } else { s - value };

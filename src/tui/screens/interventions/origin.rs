@@ -1,4 +1,4 @@
-//! Where the numbers of a pane come from, and the shell command that makes them again.
+//! Where the numbers in a pane come from, and the shell command that reproduces them.
 
 use super::measured::{example, method_key, readout, results};
 use super::{EXAMPLE, ID, PROBES, ran};
@@ -9,7 +9,7 @@ use crate::lab::interventions::spec::{PROCEDURE, Spec};
 use crate::tui::screen::Origin;
 use crate::tui::state::State;
 
-/// The provenance of the number in the focused pane; none before anything was measured.
+/// The provenance of the number in the focused pane; none before anything has been measured.
 pub fn focused_origin(state: &State) -> Option<Origin> {
     match state.place(ID).focus {
         PROBES => {
@@ -27,7 +27,10 @@ pub fn focused_origin(state: &State) -> Option<Origin> {
         EXAMPLE if example(state).is_some() => {
             let example = example(state)?;
             let what = format!("example {} of {}", example.value.index + 1, example.value.of);
-            Some(origin_of(state, what, example))
+            let mut origin = origin_of(state, what, example);
+            // One example is not an estimate: there is nothing to refine.
+            origin.entries.retain(|(key, _)| key != "state");
+            Some(origin)
         }
         _ => {
             let point = readout(state)?.point;
@@ -58,7 +61,7 @@ fn origin<T>(state: &State, number: &Tagged<T>) -> Vec<(String, String)> {
         }
     }
     if ran(state).is_some_and(|spec| spec.procedure != Some(PROCEDURE)) {
-        let told = format!("an earlier one; made again by procedure {PROCEDURE} the numbers are others");
+        let told = format!("an earlier one; procedure {PROCEDURE} gives other numbers");
         entries.push(("procedure".into(), told));
     }
     entries.push(("seed".into(), number.seed.to_string()));
@@ -79,7 +82,7 @@ fn shell_command(spec: &Spec) -> String {
     if *spec == Spec::agreement() {
         return "probity run assets/specs/agreement.toml --json".into();
     }
-    // A spec on standard input lies in no folder that its data could be relative to.
+    // A spec on standard input has no folder that its data could be relative to.
     let data = spec.task.data_path().map(|p| p.display().to_string());
     let spec = Spec { task: TaskSpec { data, ..spec.task.clone() }, ..spec.clone() };
     // The quoted delimiter keeps the shell from reading anything into the spec.

@@ -17,7 +17,7 @@ use crate::tui::panes::{message, pane_block};
 use crate::tui::state::State;
 use crate::tui::theme::Role;
 
-/// From this width on a probe takes one line.
+/// From this width on, a probe takes one line.
 const WIDE: u16 = 92;
 
 /// Draws the pane.
@@ -27,7 +27,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(pane_block(state, PROBES, &title), area);
     let inner = inside(area);
     if probes.is_empty() {
-        return message(frame, inner, "no probe is trained yet", state.theme().style(Role::Dim));
+        return message(frame, inner, "no probe has been trained yet", state.theme().style(Role::Dim));
     }
     let mut lines = Vec::new();
     lines.push(header(state, inner.width));
@@ -117,7 +117,7 @@ fn trainings(p: &ProbeFinding) -> Option<String> {
     Some(format!("{} trainings {lo}-{hi}, {} equals", c.replicates, c.rivals.len()))
 }
 
-/// The grid and what the data leave of a correlation.
+/// The grid, and how much of the correlation is left in the data.
 fn data(state: &State, room: usize) -> Vec<Line<'static>> {
     let dim = state.theme().style(Role::Dim);
     let line = |text: String| Line::styled(fit(&text, room).into_owned(), dim);

@@ -22,13 +22,13 @@ pub const METHOD: &str = "view.method";
 pub const STRENGTH: &str = "view.strength";
 /// The row of the drawn oracle.
 pub const ORACLE: &str = "view.oracle";
-/// The settings before which the rows of the method and of the oracle stand.
+/// The settings that the rows of the method and of the oracle precede.
 const BEFORE: [&str; 1] = ["probe.oracles"];
 
 /// The setup of the lab.
 pub struct InterventionsSetup;
 
-/// What can be drawn: every method of the catalog, each as often as the spec runs it with other options.
+/// What can be drawn: every method of the catalog, once for each set of options that the spec runs it with.
 fn drawable(state: &State) -> Vec<(String, usize)> {
     let view = view(state);
     let times = |id: &str| view.spec.methods.iter().filter(|m| m.name == id).count().max(1);

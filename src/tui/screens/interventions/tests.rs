@@ -206,3 +206,70 @@ fn a_replay_moves_the_marker_and_changes_nothing_of_the_experiment() {
     assert_eq!(view(&state).spec.seed, 0);
     assert!(state.here().refused.is_some());
 }
+
+#[test]
+fn the_picker_marks_what_runs_and_draws_what_is_taken() {
+    use crate::tui::popups::Picker as _;
+    let mut state = started();
+    open_picker(&mut state);
+    let lines = |state: &State| -> Vec<String> {
+        picker::METHODS.lines(state, 0).iter().map(ToString::to_string).collect()
+    };
+    let all = lines(&state);
+    assert_eq!(all.len(), view(&state).catalog.methods.len());
+    assert!(all[0].starts_with('▸') && all.iter().all(|l| l.contains('▣')), "{all:?}");
+    assert!(picker::METHODS.marks(&state));
+    picker::METHODS.mark(&mut state, 0);
+    assert!(lines(&state)[0].contains('▢'));
+    let asked = points(&picker::METHODS.take(&mut state, 1));
+    let taken = view(&state).catalog.methods[1].id.clone();
+    assert_eq!((view(&state).method.clone(), asked[0].method.clone()), (taken.clone(), taken));
+    assert!(
+        picker::METHODS.take(&mut state, 99).is_empty() && picker::METHODS.mark(&mut state, 99).is_empty()
+    );
+    state.replay = Some(crate::tui::state::ReplayState::new("s".into(), 1.0, 1.0));
+    assert!(!picker::METHODS.marks(&state), "a replay runs nothing");
+}
+
+#[test]
+fn before_anything_is_measured_only_the_setup_has_something_to_copy() {
+    let mut state = started();
+    for pane in SCREEN.panes() {
+        state.place_mut(ID).focus = *pane;
+        let copied = SCREEN.copy(&state);
+        assert_eq!(copied.is_some(), *pane == frame_setup::PANE, "{pane:?}");
+        assert!(SCREEN.origin(&state).is_none() && SCREEN.figure(&state).is_none(), "{pane:?}");
+    }
+    state.place_mut(ID).focus = frame_setup::PANE;
+    let spec = lab::Spec::parse(&SCREEN.copy(&state).unwrap(), "copied").unwrap();
+    assert_eq!(spec, view(&state).spec.clone().into());
+}
+
+#[test]
+fn each_empty_pane_says_why_it_is_empty() {
+    let drawn = |state: &State| {
+        let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(140, 45)).unwrap();
+        terminal.draw(|frame| crate::tui::panes::draw(frame, state)).unwrap();
+        terminal.backend().to_string()
+    };
+    let mut state = state();
+    state.view.size = (140, 45);
+    let text = drawn(&state);
+    for part in
+        ["enter runs the experiment", "no points yet", "no example yet", "no probe has been trained yet"]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    job::run(&mut state);
+    assert!(drawn(&state).contains("the experiment is starting"));
+    let ended = |state: &State, outcome| {
+        let mut state = state.clone();
+        state.board.on_event(&Event::Finished { job: 1, generation: 1, outcome, seconds: 1.0 });
+        drawn(&state)
+    };
+    assert!(ended(&state, Outcome::Cancelled).contains("cancelled before the first point"));
+    assert!(ended(&state, Outcome::Done).contains("the run gave no point"));
+    let problem =
+        crate::base::Problem { what: "no weights".into(), r#where: "m".into(), hint: "fetch".into() };
+    assert!(ended(&state, Outcome::Failed(problem)).contains("✗ no weights"));
+}

@@ -3,15 +3,11 @@
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::Paragraph;
 
-use super::{ID, PAGE, under_cursor};
+use super::{DOSSIERS, under_cursor};
 use crate::base::text::{fit, pad, printable, wrapped};
-use crate::engine::board::Dossier;
 use crate::engine::inspection::CheckRow;
 use crate::engine::message::ModelQuestion;
-use crate::tui::layout::inside;
-use crate::tui::panes::{block, message, problem};
 use crate::tui::state::State;
 use crate::tui::theme::Role;
 
@@ -20,32 +16,18 @@ const KEY: usize = 21;
 
 /// Draws the model under the cursor.
 pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
-    let title = under_cursor(state).map_or("Model".to_owned(), |name| format!("Model: {name}"));
-    let title = fit(&printable(&title), usize::from(area.width.saturating_sub(6))).into_owned();
-    frame.render_widget(block(state, &title, false), area);
-    let inner = inside(area);
     let known = under_cursor(state).and_then(|name| state.board.dossier_of(&name));
-    if let Some(failed) = known.and_then(|d| d.problem.as_ref()).filter(|_| known.is_some_and(empty)) {
-        return problem(frame, inner, failed, state);
-    }
-    let lines = lines(state, inner.width.into());
-    if lines.is_empty() {
+    let failed = known.filter(|d| d.inspection.is_none() && d.check.is_none());
+    let failed = failed.and_then(|d| d.problem.as_ref());
+    DOSSIERS.draw_page(frame, area, state, failed, || {
         let key = |id| state.keymap.label(id);
-        let text = format!(
+        format!(
             "{} loads and inspects it\n{} compares it with the expected.* beside its weights\n{} adds a folder or a hub id",
             key("inspect-model"),
             key("check-model"),
             key("add-model")
-        );
-        return message(frame, inner, &text, state.theme().style(Role::Dim));
-    }
-    let last = lines.len().saturating_sub(inner.height.into());
-    let from = state.place(ID).scrolled(PAGE).min(last);
-    frame.render_widget(Paragraph::new(lines).scroll((from as u16, 0)), inner);
-}
-
-fn empty(dossier: &Dossier) -> bool {
-    dossier.inspection.is_none() && dossier.check.is_none()
+        )
+    });
 }
 
 /// Everything known of the model under the cursor, wrapped to `room` columns.

@@ -3,7 +3,7 @@
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
-use super::{listed, listing, pickable};
+use super::{DOSSIERS, listed, pickable};
 use crate::base::numbers::count;
 use crate::base::text::{pad, printable};
 use crate::tui::layout::inside;
@@ -24,14 +24,15 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let names = listed(state);
     if names.is_empty() {
         let text =
-            format!("the engine has not named its models yet; {} adds one", state.keymap.label("add-model"));
+            format!("the engine has not listed its models yet; {} adds one", state.keymap.label("add-model"));
         return message(frame, inner, &text, theme.style(Role::Dim));
     }
     let selected = pickable(state);
     let on = |name: &str| selected.iter().any(|(n, on)| n == name && *on);
     let header =
         [pad("    model", NAME), pad("family", 12), pad("layers", 7), pad("width", 6), "params".into()];
-    listing(state)
+    DOSSIERS
+        .listing(state)
         .draw(frame, inner, state, &header.concat(), |i, here| entry(state, &names[i], on(&names[i]), here));
 }
 

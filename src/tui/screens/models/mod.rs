@@ -12,8 +12,7 @@ use crate::engine::message::{ModelQuestion, Question};
 use crate::lab::setting::{Kind, Value};
 use crate::tui::action::{Effect, Mouse};
 use crate::tui::commands::{Context, Entry, always, live, rows};
-use crate::tui::layout::compute;
-use crate::tui::panes::listing::{Listing, overflow, split};
+use crate::tui::panes::dossiers::Dossiers;
 use crate::tui::reduce::{job, look};
 use crate::tui::screen::{Pane, Screen, ScreenId};
 use crate::tui::setup;
@@ -38,6 +37,10 @@ impl View {
     }
 }
 
+/// The list and the page beside it.
+static DOSSIERS: Dossiers =
+    Dossiers { id: ID, list: LIST, page: PAGE, share: 48, names: listed, lines: dossier::lines };
+
 /// The screen.
 pub struct Models;
 
@@ -55,14 +58,14 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
     "inspect-model", "inspect model", "Loads the model under the cursor and describes it.",
         ["i"], Some(("inspect", 4)), can_ask => |s| ask(s, ModelQuestion::Inspect);
     "check-model", "check model",
-        "Compares the model under the cursor with the numbers that another implementation left beside its weights.",
+        "Compares the model under the cursor with the reference numbers of another implementation beside its weights.",
         ["c"], Some(("check", 5)), can_ask => |s| ask(s, ModelQuestion::Check);
     "add-model", "add model", "Adds a model: a folder in Hugging Face layout, a hub id, or any name that a spec takes.",
         ["a"], Some(("add", 6)), live => |s| look::ask(s, &ADD);
     "model-page-up", "scroll model up", "Scrolls the description of the model up.",
-        ["pageup"], None, always => |s| scroll(s, -5);
+        ["pageup"], None, always => |s| DOSSIERS.scroll(s, -5);
     "model-page-down", "scroll model down", "Scrolls the description of the model down.",
-        ["pagedown"], None, always => |s| scroll(s, 5);
+        ["pagedown"], None, always => |s| DOSSIERS.scroll(s, 5);
 };
 
 static ADD: Prompt =
@@ -80,7 +83,7 @@ fn pickable(state: &State) -> Vec<(String, bool)> {
     }
 }
 
-/// The models of the list: those that can be picked, then those that were asked about and are not there (yet).
+/// The models in the list: those that can be picked, then those that were asked about and are not available (yet).
 #[must_use]
 pub fn listed(state: &State) -> Vec<String> {
     let mut names: Vec<String> = pickable(state).into_iter().map(|(name, _)| name).collect();
@@ -93,13 +96,7 @@ pub fn listed(state: &State) -> Vec<String> {
 /// The model under the cursor.
 #[must_use]
 pub fn under_cursor(state: &State) -> Option<String> {
-    let mut names = listed(state);
-    let at = state.place(ID).scrolled(LIST).min(names.len().checked_sub(1)?);
-    Some(names.swap_remove(at))
-}
-
-fn listing(state: &State) -> Listing {
-    Listing { len: listed(state).len(), cursor: state.place(ID).scrolled(LIST) }
+    DOSSIERS.under_cursor(state)
 }
 
 fn select(state: &mut State) -> Vec<Effect> {
@@ -107,9 +104,9 @@ fn select(state: &mut State) -> Vec<Effect> {
     let at = pickable(state).iter().position(|(n, _)| Some(n) == name.as_ref());
     match (setup::row(state, "models"), at) {
         (Some(row), Some(at)) => setup::toggle(state, &row, at),
-        // Behind those that can be picked stand those that could not be loaded.
+        // The models that could not be loaded follow those that can be picked.
         _ => {
-            state.view.toast = Some("a model that is not loaded cannot be picked".into());
+            state.view.toast = Some("a model that could not be loaded cannot be selected".into());
             Vec::new()
         }
     }
@@ -118,7 +115,7 @@ fn select(state: &mut State) -> Vec<Effect> {
 /// Asks the engine about the model under the cursor.
 fn ask(state: &mut State, what: ModelQuestion) -> Vec<Effect> {
     let Some(model) = under_cursor(state) else { return Vec::new() };
-    state.place_mut(ID).scroll.remove(&PAGE);
+    DOSSIERS.from_the_top(state);
     job::ask(state, Question::Model { model, what })
 }
 
@@ -129,19 +126,8 @@ fn add(state: &mut State, address: &str) -> Result<Vec<Effect>, String> {
     }
     let question = Question::Model { model: address.to_owned(), what: ModelQuestion::Inspect };
     let effects = job::ask(state, question);
-    let at = listed(state).iter().position(|m| m == address);
-    let place = state.place_mut(ID);
-    place.scroll.remove(&PAGE);
-    if let Some(at) = at {
-        place.scroll.insert(LIST, at);
-    }
+    DOSSIERS.show(state, address);
     Ok(effects)
-}
-
-/// Scrolls the description.
-fn scroll(state: &mut State, by: i64) -> Vec<Effect> {
-    SCREEN.travel(state, PAGE, by);
-    Vec::new()
 }
 
 impl Screen for Models {
@@ -170,8 +156,7 @@ impl Screen for Models {
     }
 
     fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)> {
-        let (list, page) = split(body, listed(state).len(), 48);
-        vec![(LIST, list), (PAGE, page)]
+        DOSSIERS.layout(state, body)
     }
 
     fn draw(&self, pane: Pane, frame: &mut Frame, area: Rect, state: &State) {
@@ -186,24 +171,10 @@ impl Screen for Models {
     }
 
     fn travel(&self, state: &mut State, pane: Pane, by: i64) {
-        if pane == LIST {
-            let len = listed(state).len();
-            let place = state.place_mut(ID);
-            place.travel(LIST, by, len);
-            place.scroll.remove(&PAGE);
-        } else {
-            let lines = compute(state).and_then(|layout| layout.pane(PAGE));
-            let lines = lines.map_or(0, |pane| overflow(pane, |width| dossier::lines(state, width).len()));
-            state.place_mut(ID).travel(PAGE, by, lines + 1);
-        }
+        DOSSIERS.travel(state, pane, by);
     }
 
     fn press(&self, state: &mut State, pane: Pane, area: Rect, mouse: Mouse) -> Vec<Effect> {
-        if let Some(row) = listing(state).at(area, mouse.x, mouse.y).filter(|_| pane == LIST) {
-            let place = state.place_mut(ID);
-            place.scroll.insert(LIST, row);
-            place.scroll.remove(&PAGE);
-        }
-        Vec::new()
+        DOSSIERS.press(state, pane, area, mouse)
     }
 }

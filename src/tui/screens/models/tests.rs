@@ -24,7 +24,7 @@ fn a_model_that_was_asked_about_stands_behind_those_that_can_be_picked() {
     assert_eq!(listed(&state), ["bert-mini", "gpt2-mini", "/models/x"]);
     assert_eq!(under_cursor(&state).as_deref(), Some("/models/x"));
     select(&mut state);
-    assert!(state.view.toast.as_deref().unwrap().contains("not loaded"));
+    assert!(state.view.toast.as_deref().unwrap().contains("could not be loaded"));
     assert!(add(&mut state, "").is_err());
 }
 
@@ -52,7 +52,7 @@ fn moving_to_another_model_shows_its_page_from_the_top() {
     state.place_mut(ID).scroll.insert(PAGE, 7);
     SCREEN.travel(&mut state, LIST, 1);
     assert_eq!((state.place(ID).scrolled(LIST), state.place(ID).scrolled(PAGE)), (1, 0));
-    scroll(&mut state, 5);
+    DOSSIERS.scroll(&mut state, 5);
     assert_eq!(state.place(ID).scrolled(PAGE), 0, "an empty page does not scroll");
 }
 
@@ -63,4 +63,78 @@ fn an_empty_list_has_nothing_under_the_cursor() {
     state.screens.interventions.spec.models.clear();
     assert_eq!(under_cursor(&state), None);
     assert!(!can_ask(&state));
+}
+
+fn text(lines: &[ratatui::text::Line<'static>]) -> Vec<String> {
+    lines.iter().map(ToString::to_string).collect()
+}
+
+fn told(state: &mut State, answer: crate::engine::message::ModelAnswer) {
+    use crate::engine::message::{Answer, Event};
+    let answer = Answer::Model { model: "bert-mini".into(), answer };
+    state.board.on_event(&Event::Answer { ticket: 1, answer });
+}
+
+fn problem() -> crate::base::Problem {
+    crate::base::Problem { what: "no file".into(), r#where: "x".into(), hint: "look".into() }
+}
+
+#[test]
+fn the_page_says_what_is_being_done_and_that_it_waits_for_a_run() {
+    use crate::tui::action::Action;
+    let mut state = state();
+    ask(&mut state, ModelQuestion::Inspect);
+    assert_eq!(text(&dossier::lines(&state, 60)), ["loading"]);
+    ask(&mut state, ModelQuestion::Check);
+    assert!(text(&dossier::lines(&state, 60))[0].starts_with("checking"));
+    crate::tui::reduce::reduce(&mut state, Action::Command("run"));
+    assert!(text(&dossier::lines(&state, 60))[0].ends_with("it waits for the run"));
+}
+
+#[test]
+fn a_comparison_counts_what_deviates_and_names_what_was_not_compared() {
+    use crate::engine::inspection::{CheckRow, FAIL};
+    use crate::engine::message::ModelAnswer;
+    let row = |quantity: &str, deviation: Option<f64>, verdict: &str| CheckRow {
+        quantity: quantity.into(),
+        n: 7,
+        deviation,
+        tolerance: deviation.map(|_| 1e-4),
+        verdict: verdict.into(),
+    };
+    let mut state = state();
+    let good = vec![row("logits", Some(0.0), "pass"), row("pooler", None, "not checked: none")];
+    told(&mut state, ModelAnswer::Checked(good.clone()));
+    let lines = text(&dossier::lines(&state, 80));
+    assert_eq!(lines[0], "1 quantities agree with the expected numbers");
+    assert!(lines[3].contains("pooler") && lines[3].contains("not checked"), "{lines:?}");
+    let bad = [&good[..], &[row("hidden \u{1b}states", Some(3.0), FAIL)]].concat();
+    told(&mut state, ModelAnswer::Checked(bad));
+    for room in [30, 60, 120] {
+        let lines = text(&dossier::lines(&state, room));
+        assert!(lines[0].starts_with("1 of 2 quantities deviate"), "{lines:?}");
+        assert!(lines.iter().all(|l| crate::base::text::width(l) <= room.max(45) && !l.contains('\u{1b}')));
+    }
+}
+
+#[test]
+fn a_model_that_could_not_be_loaded_is_told_in_list_and_page() {
+    use crate::engine::message::ModelAnswer;
+    let mut state = state();
+    state.board.models.clear();
+    told(&mut state, ModelAnswer::Failed(problem()));
+    let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(120, 40)).unwrap();
+    terminal.draw(|frame| crate::tui::panes::draw(frame, &state)).unwrap();
+    let screen = terminal.backend().to_string();
+    assert!(screen.contains("could not be loaded") && screen.contains("✗ no file"), "{screen}");
+}
+
+#[test]
+fn a_click_chooses_the_model_that_is_drawn_there() {
+    use crate::tui::action::{Action, MouseKind};
+    let mut state = state();
+    let list = crate::tui::layout::compute(&state).unwrap().pane(LIST).unwrap();
+    let click = Mouse { kind: MouseKind::Press, x: list.x + 5, y: list.y + 3 };
+    crate::tui::reduce::reduce(&mut state, Action::Mouse(click));
+    assert_eq!(under_cursor(&state).as_deref(), Some("gpt2-mini"));
 }

@@ -17,7 +17,7 @@ fn columns(text: &str) -> f64 {
     width(text) as f64
 }
 
-/// Ticks of a vertical axis of so many rows: every other row at most.
+/// Ticks of a vertical axis of `rows` rows: at most every other row.
 fn y_ticks(y: &Fitted, rows: u16) -> Vec<Tick> {
     let gap = if y.categories().is_some() { 0.0 } else { 1.0 };
     y.ticks(&room(rows, gap, &one_row))
@@ -53,7 +53,7 @@ impl Chart<'_> {
         labels(&stage.y, stage.plot.height).min(stage.plot.x.saturating_sub(1))
     }
 
-    /// The line and the ticks below the data. The labels of upright rules stand here, before all ticks.
+    /// The line and the ticks below the data. The labels of upright rules go here, and take precedence over ticks.
     pub(super) fn x_axis(&self, stage: &Stage, buffer: &mut Buffer) {
         let style = self.theme.style(Role::Axis);
         let plot = stage.plot;
@@ -95,7 +95,7 @@ impl Chart<'_> {
         }
     }
 
-    /// The name of the horizontal axis: the explanation behind it has no room here, nor has a long name on a short axis.
+    /// The name of the horizontal axis: there is no room for the explanation after it, nor for a long name on a short axis.
     fn x_name(&self, room: u16) -> String {
         let name = printable(self.figure.x.label.split(" (").next().unwrap_or_default()).into_owned();
         let long = width(&name) * 4 > usize::from(room);
@@ -103,7 +103,7 @@ impl Chart<'_> {
         fit(name, usize::from(room) / 2).into_owned()
     }
 
-    /// Columns and labels of the ticks. Names of categories are cut to their room, or thinned out where that is too small.
+    /// Columns and labels of the ticks. Names of categories are cut to their span, or thinned out if that is too small.
     fn x_labels(&self, stage: &Stage) -> Vec<(u16, String)> {
         let plot = stage.plot;
         if let Some(names) = stage.x.categories() {

@@ -11,14 +11,14 @@ use crate::tui::theme::Role;
 /// Upper ends of solid bars by eighths of a cell.
 const EIGHTHS: [&str; 8] = [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇"];
 
-/// The part of a room that the k-th of several series has.
-fn slot(from: f64, to: f64, (k, of): (usize, usize)) -> (f64, f64) {
+/// The part of a span that the k-th of several series gets.
+fn slot(from: f64, to: f64, k: usize, of: usize) -> (f64, f64) {
     let width = (to - from) / of.max(1) as f64;
     (from + k as f64 * width, from + (k + 1) as f64 * width)
 }
 
 impl Chart<'_> {
-    /// What bars of a role are filled with: dashes become densities.
+    /// The fill of bars with a role: dashes become densities.
     pub(super) fn fill(&self, role: Look) -> char {
         match (role.dash, self.ascii()) {
             (None | Some(Dash::Solid), false) => '█',
@@ -39,7 +39,7 @@ impl Chart<'_> {
         }
         for (k, bars) in all.iter().enumerate() {
             for bar in &bars.bars {
-                let (from, to) = slot(bar.from, bar.to, (k, all.len()));
+                let (from, to) = slot(bar.from, bar.to, k, all.len());
                 let Some((left, right)) = stage.x.place(from).zip(stage.x.place(to)) else { continue };
                 let edge = |share: f64| (share.clamp(0.0, 1.0) * f64::from(stage.plot.width)).round() as u16;
                 let (left, mut right) = (edge(left).min(stage.plot.width - 1), edge(right));
@@ -90,7 +90,7 @@ impl Chart<'_> {
                 _ => self.pick("│", "|"),
             };
             if let Some(cell) = buffer.cell_mut((column, row)) {
-                // The bar behind it stays in sight.
+                // The bar behind it stays visible.
                 let behind = if cell.symbol() == "█" { cell.style().fg } else { None };
                 cell.set_symbol(glyph).set_style(style);
                 if let Some(colour) = behind.filter(|_| style.fg != behind) {
@@ -108,11 +108,11 @@ impl Chart<'_> {
             let style = self.style(ranges.role);
             for range in &ranges.ranges {
                 let middle = range.category as f64;
-                let (from, to) = slot(middle - 0.4, middle + 0.4, (k, count));
+                let (from, to) = slot(middle - 0.4, middle + 0.4, k, count);
                 let rows = stage.row(range.ends.0).zip(stage.row(range.ends.1));
                 let Some((column, rows)) = stage.column((from + to) / 2.0).zip(rows) else { continue };
                 self.whisker(column, rows, style, buffer);
-                // Dots stand beside the line, where they can be told from it.
+                // Dots are drawn beside the line, where they can be told from it.
                 for row in range.dots.iter().filter_map(|d| stage.row(*d)) {
                     if column + 1 < stage.plot.right() {
                         buffer.set_string(column + 1, row, self.pick("•", "."), style);

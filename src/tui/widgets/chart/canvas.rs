@@ -7,11 +7,11 @@ use ratatui::style::Style;
 use crate::figure::Dash;
 use crate::tui::state::Glyphs;
 
-/// What stands in a cell.
+/// The content of a cell.
 #[derive(Clone, Copy, Default)]
 struct Cell {
     dots: u8,
-    /// Dots of bands; drawn only where no line runs.
+    /// Dots of bands; drawn only if no line runs.
     shade: u8,
     /// Whether the narrow of two bands runs here.
     dense: bool,

@@ -17,7 +17,7 @@ use crate::tui::theme::Role;
 const LONGEST: usize = 22;
 
 impl Chart<'_> {
-    /// Draws the graph over the area and gives the rows that it takes: all.
+    /// Draws the graph over the area and returns the rows that it takes: all.
     pub(super) fn graph(&self, area: Rect, graph: &Graph, buffer: &mut Buffer) -> u16 {
         if area.width < 8 || area.height < 3 {
             return 0;
@@ -27,7 +27,7 @@ impl Chart<'_> {
         let (dots_x, dots_y) = canvas.dots();
         let scale = (dots_x as f64 / f64::from(area.width), dots_y as f64 / f64::from(area.height));
         let mut heads = Vec::new();
-        // The highlighted path lies over the rest.
+        // The highlighted path is drawn over the rest.
         for lit in [false, true] {
             for edge in graph.edges.iter().filter(|e| e.lit == lit && e.from != e.to) {
                 let Some((from, to)) = rooms.get(edge.from).zip(rooms.get(edge.to)) else { continue };

@@ -166,7 +166,7 @@ impl Chart<'_> {
         }
     }
 
-    /// Labels of points, right or left of them, where nothing is drawn yet.
+    /// Labels of points, to their right or left, where nothing has been drawn yet.
     fn labels(&self, stage: &Stage, points: &Points, buffer: &mut Buffer) {
         let style = self.theme.style(Role::Dim);
         for p in points.points.iter().filter(|p| !p.label.is_empty()) {
@@ -178,7 +178,7 @@ impl Chart<'_> {
         }
     }
 
-    /// The initial of each line, and the name of each rank line, at its end, each on a row of its own.
+    /// The initial of each line, and the name of each rank line, at its end, each on a separate row.
     pub(super) fn ends(&self, stage: &Stage, buffer: &mut Buffer) {
         let plot = stage.plot;
         let lines = self.lines().filter(|l| l.role.dash.is_some()).filter_map(|line| {

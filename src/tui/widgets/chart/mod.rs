@@ -24,11 +24,11 @@ use crate::figure::{self, Emphasis, Figure, Layer, Marker};
 use crate::tui::state::Glyphs;
 use crate::tui::theme::{Role, Theme};
 
-/// Columns of the vertical axis at least: label, gap and line.
+/// Least columns of the vertical axis: label, gap and line.
 const Y_AXIS: u16 = 5;
 /// Columns of the labels at the ends of lines.
 const END: u16 = 2;
-/// Columns of the names at the ends of rank lines, at most.
+/// Most columns of the names at the ends of rank lines.
 const NAMES: u16 = 16;
 /// What the theme shows accents 0, 1 and 2 in: theme files name their three accents so.
 const ACCENTS: [Role; 3] = [Role::Completeness, Role::Selectivity, Role::Reliability];
@@ -39,13 +39,13 @@ pub struct Chart<'a> {
     pub figure: &'a Figure,
     /// Its colours.
     pub theme: &'a Theme,
-    /// What it is drawn with.
+    /// The characters it is drawn with.
     pub glyphs: Glyphs,
-    /// What of its lines is drawn.
+    /// Which part of its lines is drawn.
     pub form: Form,
 }
 
-/// What of lines is drawn: cells are too coarse for lines and markers at once. Other layers have one form.
+/// Which part of lines is drawn: cells are too coarse for lines and markers at once. Other layers have one form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Lines with bands.
@@ -54,7 +54,7 @@ pub enum Form {
     Markers,
 }
 
-/// Where the data stand: below the legend, right of the axis, above the ticks.
+/// Where the data are drawn: below the legend, right of the axis, above the ticks.
 struct Stage {
     plot: Rect,
     x: Fitted,
@@ -83,7 +83,7 @@ impl Stage {
         (plot.width >= 4 && plot.height >= 2).then_some(Self { plot, x, y })
     }
 
-    /// The column of a value; none off the axis.
+    /// The column of a value; none if it is off the axis.
     fn column(&self, value: f64) -> Option<u16> {
         let share = self.x.place(value).filter(|_| self.x.shows(value))?;
         Some(if self.x.categories().is_some() {
@@ -93,7 +93,7 @@ impl Stage {
         })
     }
 
-    /// The row of a value; none off the axis.
+    /// The row of a value; none if it is off the axis.
     fn row(&self, value: f64) -> Option<u16> {
         let share = 1.0 - self.y.place(value).filter(|_| self.y.shows(value))?;
         Some(if let Some(names) = self.y.categories() {
@@ -105,25 +105,25 @@ impl Stage {
         })
     }
 
-    /// The dot of a pair of values, clamped to the axes; none where an axis cannot show it.
+    /// The dot of a pair of values, clamped to the axes; none if an axis cannot show it.
     fn dot(&self, canvas: &Canvas, (x, y): (f64, f64)) -> Option<(i64, i64)> {
         let (columns, rows) = canvas.dots();
         let (h, v) = (self.x.place(x)?, 1.0 - self.y.place(y)?);
         let place = |share: f64, count: i64| (share * (count - 1) as f64).round() as i64;
-        // Categories stand in the middle of their room, everything else from edge to edge.
+        // Categories are drawn in the middle of their span, everything else from edge to edge.
         let wide = |share: f64| (share * columns as f64) as i64;
         let column = if self.x.categories().is_some() { wide(h) } else { place(h, columns) };
         Some((column, place(v, rows)))
     }
 }
 
-/// The first column or row of the k-th of several categories, and the one behind its last.
+/// The first column or row of the k-th of several categories, and the one after its last.
 fn slot(k: usize, count: usize, room: u16) -> (u16, u16) {
     let edge = |k: usize| (k * usize::from(room) / count.max(1)).min(usize::from(room)) as u16;
     (edge(k), edge(k + 1))
 }
 
-/// The value of the horizontal axis at a column of the screen, clamped to the axis; none where nothing is drawn.
+/// The value of the horizontal axis at a column of the screen, clamped to the axis; none if nothing is drawn.
 pub fn value_at(figure: &Figure, area: Rect, column: u16) -> Option<f64> {
     if !figure.has_axes() {
         return None;

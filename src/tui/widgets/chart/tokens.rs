@@ -1,7 +1,7 @@
 //! Sentences with scored tokens on cells.
 //!
-//! Every token is written at a place of its own, measured in columns, so that wide characters and right-to-left words move no
-//! other token. Below it stands a row of marks (gold, among the highest K), and without colour a row of signs.
+//! Every token is written at its own position, measured in columns, so that wide characters and right-to-left words do not
+//! move other tokens. Below it are a row of marks (gold, among the highest K) and, without colour, a row of signs.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -19,12 +19,12 @@ use crate::tui::theme::Role;
 const LONGEST: usize = 18;
 
 impl Chart<'_> {
-    /// Rows of a strip: words, marks, and signs where there is no colour.
+    /// Rows of a strip: words, marks and, without colour, signs.
     fn strip_rows(&self) -> u16 {
         if self.coloured() { 2 } else { 3 }
     }
 
-    /// Draws the strips, broken into lines, and gives how many rows they take.
+    /// Draws the strips, broken into lines, and returns how many rows they take.
     pub(super) fn tokens(&self, area: Rect, tokens: &Tokens, buffer: &mut Buffer) -> u16 {
         let names: Vec<String> =
             tokens.strips.iter().map(|s| fit(&printable(&s.label), LONGEST).into_owned()).collect();

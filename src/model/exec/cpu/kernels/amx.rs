@@ -200,7 +200,7 @@ mod x86 {
         }
     }
 
-    /// Only after [`configure`], so only where the instruction exists.
+    /// Only after [`configure`], so only if the instruction exists.
     pub fn release() {
         // SAFETY: no memory is touched; nothing else uses tiles.
         unsafe {

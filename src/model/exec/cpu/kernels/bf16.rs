@@ -174,7 +174,7 @@ mod x86 {
             tile::<9>, tile::<10>, tile::<11>, tile::<12>, tile::<13>, tile::<14>,
         ];
         assert!(panel.len() == deep * PANEL && rows.len().is_multiple_of(deep), "operands do not fit");
-        // SAFETY: both slices hold what the tile reads; `super::Pairs` exists only where the instructions do.
+        // SAFETY: both slices hold what the tile reads; `super::Pairs` exists only if the instructions do.
         unsafe { TILES[rows.len() / deep - 1](deep, rows.as_ptr(), panel.as_ptr(), sums) }
     }
 

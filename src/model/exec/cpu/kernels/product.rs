@@ -168,7 +168,7 @@ impl Pass for Job<'_> {
                     let a = left.data[row * left.row + from * left.col..].as_ptr();
                     let t = Operands { depth: deep, a, a_row: left.row, a_col: left.col, b, b_row };
                     // SAFETY: `product` has checked that all rows, columns and inner indices of both operands lie in
-                    // their slices; `panel` gives sixteen columns more only where they are readable.
+                    // their slices; `panel` gives sixteen columns more only if they are readable.
                     unsafe { multiply(s, count, &t, &mut sums) };
                     self.finish(s, &sums.0[..count], row, p);
                 }

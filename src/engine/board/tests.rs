@@ -1,0 +1,417 @@
+//! The fold: what commands and events add up to, in whatever order they come.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::engine::data::{DataQuestion, DataRequest};
+use crate::engine::message::{Command, Event};
+use crate::lab::LABS;
+use crate::lab::examples::TaskSpec;
+use crate::lab::finding::Label;
+
+fn shipped() -> Spec {
+    Spec::shipped(LABS[0].id())
+}
+
+fn run(job: u64, spec: Spec) -> Command {
+    Command::Run { job, generation: job, spec: Box::new(spec) }
+}
+
+fn problem(what: &str) -> Problem {
+    Problem { what: what.into(), r#where: "x".into(), hint: "y".into() }
+}
+
+fn common(generation: u64, body: Common) -> Event {
+    let finding = Label::new(&shipped(), "m").finding(7, true, 1.0, body);
+    Event::Finding { generation, finding: Box::new(finding) }
+}
+
+fn summary(generation: u64, seconds: f64) -> Event {
+    let (device, version) = ("cpu".into(), "1".into());
+    common(generation, Common::Summary(SummaryFinding { seconds, device, version, cancelled: false }))
+}
+
+fn finished(generation: u64, outcome: Outcome) -> Event {
+    Event::Finished { job: generation, generation, outcome, seconds: 2.0 }
+}
+
+fn started(generation: u64) -> Event {
+    Event::Started { job: generation, generation, spec_hash: format!("hash-{generation}") }
+}
+
+fn progress(stage: &str) -> Progress {
+    Progress {
+        stage: stage.into(),
+        done: 1,
+        total: 2,
+        unit: "ex".into(),
+        rate: 3.0,
+        overall: 0.5,
+        elapsed: 1.0,
+        left: None,
+    }
+}
+
+fn forecast(generation: u64, model: &str, seconds: f64) -> Event {
+    let forecast = Forecast {
+        model: model.into(),
+        bytes: 1,
+        parts: Vec::new(),
+        seconds,
+        range: None,
+        refined: false,
+        tokens_per_batch: 1,
+        limit: None,
+    };
+    Event::Forecast { generation, forecast: Box::new(forecast) }
+}
+
+/// Every event of a run.
+fn of_run(generation: u64) -> Vec<Event> {
+    vec![
+        started(generation),
+        Event::Progress { generation, progress: progress("a stage") },
+        forecast(generation, "m", 1.0),
+        summary(generation, 9.0),
+        finished(generation, Outcome::Done),
+    ]
+}
+
+fn fold(lines: &[Event], mut board: Board) -> Board {
+    lines.iter().for_each(|event| board.on_event(event));
+    board
+}
+
+fn begun(job: u64) -> Board {
+    let mut board = Board::default();
+    board.on_command(&run(job, shipped()));
+    board
+}
+
+#[test]
+fn a_run_is_in_progress_from_its_command_to_its_end() {
+    let mut board = Board::default();
+    assert!(!board.running() && board.job().is_none() && board.latest().is_none());
+    board.on_command(&run(1, shipped()));
+    assert!(board.running(), "the engine has said nothing yet");
+    let board = fold(&of_run(1), board);
+    assert!(!board.running());
+    let run = board.latest().unwrap();
+    assert_eq!((run.job.outcome.clone(), run.job.seconds), (Some(Outcome::Done), Some(2.0)));
+    assert_eq!(run.summary.as_ref().map(|s| (s.value.seconds, s.n)), Some((9.0, 7)));
+    assert_eq!(run.job.progress.as_ref().map(|p| p.stage.as_str()), Some("a stage"));
+}
+
+#[test]
+fn a_run_keeps_the_hash_under_which_the_engine_began_it() {
+    let mut board = begun(1);
+    assert_eq!(board.job().unwrap().spec_hash, shipped().hash());
+    board.on_event(&started(1));
+    assert_eq!(board.job().unwrap().spec_hash, "hash-1", "a recorded run keeps its recorded hash");
+}
+
+#[test]
+fn events_of_an_older_run_are_dropped_and_counted() {
+    let mut board = begun(1);
+    board.on_command(&run(2, shipped()));
+    let before = board.clone();
+    let board = fold(&of_run(1), board);
+    assert_eq!(board.stale, of_run(1).len() as u64);
+    assert_eq!(Board { stale: 0, ..board }, before);
+}
+
+#[test]
+fn a_failure_of_an_older_run_is_not_told() {
+    let mut board = begun(1);
+    board.on_command(&run(2, shipped()));
+    board.on_event(&finished(1, Outcome::Failed(problem("old"))));
+    assert!(board.notices.is_empty() && board.running());
+}
+
+#[test]
+fn each_lab_keeps_its_latest_run_beside_those_of_the_others() {
+    let mut board = Board::default();
+    for (job, lab) in (1..).zip(LABS) {
+        board.on_command(&run(job, Spec::shipped(lab.id())));
+        board = fold(&of_run(job), board);
+    }
+    assert_eq!(board.runs.len(), LABS.len());
+    for (job, lab) in (1..).zip(LABS) {
+        let run = board.run_of(lab.id()).unwrap();
+        assert_eq!((run.job.id, run.summary.is_some()), (job, true), "{}", lab.title());
+    }
+    // Another run of the first lab replaces its own results and leaves the others'.
+    let again = 1 + LABS.len() as u64;
+    let others = board.runs[1..].to_vec();
+    board.on_command(&run(again, shipped()));
+    assert_eq!((board.runs.len(), &board.runs[1..]), (LABS.len(), &others[..]));
+    assert_eq!((board.runs[0].job.id, &board.runs[0].summary), (again, &None));
+    assert_eq!(board.job().unwrap().id, again);
+}
+
+/// A run that gave way to one of another lab looked as if it went on for ever.
+#[test]
+fn a_run_that_gives_way_to_another_lab_is_over() {
+    let mut board = Board::default();
+    for (job, lab) in (1..).zip(LABS) {
+        board.on_command(&run(job, Spec::shipped(lab.id())));
+        board.on_event(&started(job));
+    }
+    let (latest, older) = board.runs.split_last().unwrap();
+    assert!(latest.job.outcome.is_none() && board.running());
+    assert!(older.iter().all(|run| run.job.outcome == Some(Outcome::Cancelled)));
+}
+
+#[test]
+fn a_failure_is_told_once_by_its_finding_and_once_by_the_end() {
+    let mut board = begun(1);
+    board.on_event(&common(1, Common::Error(problem("a stage failed"))));
+    board.on_event(&finished(1, Outcome::Failed(problem("so did the run"))));
+    let told: Vec<&str> = board.notices.iter().map(|n| n.problem.what.as_str()).collect();
+    assert_eq!(told, ["a stage failed", "so did the run"]);
+    assert!(board.notices.iter().all(|n| n.level == NoticeLevel::Error));
+}
+
+#[test]
+fn a_newer_forecast_of_a_model_stands_for_the_older() {
+    let events = [forecast(1, "a", 1.0), forecast(1, "b", 2.0), forecast(1, "a", 3.0)];
+    let board = fold(&events, begun(1));
+    let seconds: Vec<(&str, f64)> =
+        board.job().unwrap().forecasts.iter().map(|f| (f.model.as_str(), f.seconds)).collect();
+    assert_eq!(seconds, [("b", 2.0), ("a", 3.0)]);
+}
+
+#[test]
+fn a_new_run_is_not_held_because_the_one_before_was() {
+    let mut board = Board::default();
+    board.on_command(&Command::Pause { hold: true });
+    assert!(board.runs.is_empty(), "there is nothing to hold");
+    board.on_command(&run(1, shipped()));
+    board.on_command(&Command::Pause { hold: true });
+    assert!(board.job().unwrap().held);
+    board.on_command(&run(2, shipped()));
+    assert!(!board.job().unwrap().held);
+}
+
+#[test]
+fn commands_that_change_nothing_measured_leave_the_board() {
+    let board = begun(1);
+    for command in [
+        Command::ListModels,
+        Command::Cancel { job: 1 },
+        Command::Withdraw { topic: crate::engine::message::Topic::Model },
+        Command::Shutdown,
+    ] {
+        let mut after = board.clone();
+        after.on_command(&command);
+        assert_eq!(after, board, "{command:?}");
+    }
+}
+
+#[test]
+fn the_latest_notices_are_kept() {
+    let mut board = Board::default();
+    for i in 0..MAX_NOTICES + 3 {
+        let notice = Notice { level: NoticeLevel::Info, problem: problem(&i.to_string()) };
+        board.on_event(&Event::Notice(notice));
+    }
+    assert_eq!((board.notices.len(), board.notices[0].problem.what.as_str()), (MAX_NOTICES, "3"));
+}
+
+// ---- questions about models ---------------------------------------------------------------------------------------
+
+fn about(ticket: u64, model: &str, what: ModelQuestion) -> Command {
+    Command::Ask { ticket, question: Question::Model { model: model.into(), what } }
+}
+
+fn told(ticket: u64, model: &str, answer: ModelAnswer) -> Event {
+    Event::Answer { ticket, answer: Answer::Model { model: model.into(), answer } }
+}
+
+fn inspected(model: &str) -> ModelAnswer {
+    ModelAnswer::Inspected(Box::new(Inspection {
+        model: model.into(),
+        family: "bert".into(),
+        layers: 2,
+        hidden: 3,
+        parameters: 4,
+        hash: String::new(),
+        device: String::new(),
+        seconds: 0.0,
+        facts: Vec::new(),
+        sample: Vec::new(),
+    }))
+}
+
+#[test]
+fn models_are_kept_in_the_order_in_which_they_were_asked_about() {
+    let mut board = Board::default();
+    for (ticket, model) in (1..).zip(["b", "a", "b"]) {
+        board.on_command(&about(ticket, model, ModelQuestion::Inspect));
+    }
+    assert_eq!(board.ticket, 3);
+    assert_eq!(board.dossiers.iter().map(|d| d.model.as_str()).collect::<Vec<_>>(), ["b", "a"]);
+    assert!(board.dossier_of("c").is_none());
+}
+
+#[test]
+fn an_inspected_model_joins_the_list_and_takes_the_place_of_its_older_entry() {
+    let mut board = begun(1);
+    board.on_event(&told(1, "a", inspected("a")));
+    board.on_event(&told(2, "b", inspected("b")));
+    board.on_event(&told(3, "a", inspected("a")));
+    assert_eq!(board.models.iter().map(|m| m.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+}
+
+#[test]
+fn a_failed_question_keeps_what_was_known_and_the_next_answer_takes_the_failure_away() {
+    let mut board = Board::default();
+    board.on_event(&told(1, "a", inspected("a")));
+    board.on_event(&told(2, "a", ModelAnswer::Failed(problem("gone"))));
+    let dossier = board.dossier_of("a").unwrap();
+    assert!(dossier.inspection.is_some() && dossier.problem.is_some());
+    assert_eq!(board.notices.len(), 1);
+    board.on_event(&told(3, "a", ModelAnswer::Checked(Vec::new())));
+    let dossier = board.dossier_of("a").unwrap();
+    assert!(dossier.problem.is_none() && dossier.check == Some(Vec::new()));
+}
+
+/// A second question that was asked before the first was answered looked as if nothing was being done any more.
+#[test]
+fn a_question_waits_until_its_own_answer_comes() {
+    let mut board = Board::default();
+    board.on_command(&about(1, "a", ModelQuestion::Inspect));
+    board.on_command(&about(2, "a", ModelQuestion::Check));
+    board.on_event(&told(1, "a", inspected("a")));
+    assert_eq!(board.dossier_of("a").unwrap().waiting, Some(ModelQuestion::Check));
+    board.on_event(&told(2, "a", ModelAnswer::Checked(Vec::new())));
+    assert_eq!(board.dossier_of("a").unwrap().waiting, None);
+    board.on_command(&about(3, "a", ModelQuestion::Check));
+    board.on_event(&told(3, "a", ModelAnswer::Failed(problem("no"))));
+    assert_eq!(board.dossier_of("a").unwrap().waiting, None, "a failure answers whatever was asked");
+}
+
+// ---- questions about data -----------------------------------------------------------------------------------------
+
+fn data(ticket: u64, set: &str, question: DataQuestion) -> Command {
+    let request = DataRequest::of(&TaskSpec::default(), 0, &[], set, question);
+    Command::Ask { ticket, question: Question::Data(request) }
+}
+
+fn settled(ticket: u64, answer: DataAnswer) -> Event {
+    Event::Answer { ticket, answer: Answer::Data(answer) }
+}
+
+#[test]
+fn the_progress_of_a_question_goes_to_the_set_that_waits_for_it() {
+    let mut board = Board::default();
+    board.on_command(&data(1, "a", DataQuestion::Inspect));
+    board.on_command(&data(2, "b", DataQuestion::Doctor));
+    board.on_event(&Event::AnswerProgress { ticket: 2, progress: progress("reading b") });
+    let stage = |set: &str| board.set_of(set).unwrap().waiting[0].progress.as_ref().map(|p| p.stage.clone());
+    assert_eq!((stage("a"), stage("b").as_deref()), (None, Some("reading b")));
+    assert_eq!(board.stale, 0);
+}
+
+#[test]
+fn answers_and_progress_that_nobody_waits_for_are_dropped_and_counted() {
+    let mut board = Board::default();
+    board.on_command(&data(1, "a", DataQuestion::Inspect));
+    board.on_command(&data(2, "a", DataQuestion::Inspect));
+    let waiting = board.clone();
+    board.on_event(&Event::AnswerProgress { ticket: 1, progress: progress("old") });
+    board.on_event(&settled(1, DataAnswer::Failed(problem("old"))));
+    assert_eq!(board.stale, 2);
+    assert_eq!(Board { stale: 0, ..board.clone() }, waiting, "nothing of it is shown");
+    board.on_event(&settled(2, DataAnswer::Stopped));
+    assert!(board.set_of("a").is_some_and(|d| d.stopped && d.waiting.is_empty()));
+}
+
+#[test]
+fn a_set_that_cannot_be_read_is_told_among_the_notices() {
+    let mut board = Board::default();
+    board.on_command(&data(1, "a", DataQuestion::Inspect));
+    board.on_event(&settled(1, DataAnswer::Failed(problem("no such file"))));
+    assert_eq!(board.notices.back().map(|n| n.problem.what.as_str()), Some("no such file"));
+    assert!(board.set_of("a").is_some_and(|d| d.problem.is_some()));
+}
+
+// ---- questions to experiments -------------------------------------------------------------------------------------
+
+fn reply(ticket: u64, generation: u64) -> Event {
+    Event::Answer { ticket, answer: Answer::Experiment { generation, findings: Vec::new() } }
+}
+
+#[test]
+fn an_answer_goes_to_the_run_that_was_asked_and_an_older_one_is_dropped() {
+    let mut board = begun(1);
+    board.on_event(&reply(5, 1));
+    assert_eq!(board.stale, 0);
+    board.on_event(&reply(4, 1));
+    board.on_event(&reply(6, 9));
+    assert_eq!(board.stale, 2, "one to an older question, one to a run that is not there");
+    board.on_event(&reply(5, 1));
+    assert_eq!(board.stale, 2, "the same question is answered from few examples and then from all");
+}
+
+/// A question to one lab made another one wait for an answer that was none of its own.
+#[test]
+fn each_run_knows_the_latest_question_to_it() {
+    let question = |generation| {
+        let point = crate::lab::interventions::question::PointQuestion {
+            model: "m".into(),
+            method: "fgsm".into(),
+            options: Default::default(),
+            value: 0.1,
+            example: 0,
+        };
+        let question = crate::lab::interventions::Question::Point(point).into();
+        Question::Experiment { generation, question }
+    };
+    let mut board = begun(1);
+    assert_eq!(board.latest().unwrap().asked, 0);
+    board.on_command(&Command::Ask { ticket: 4, question: question(1) });
+    board.on_command(&Command::Ask { ticket: 5, question: question(9) });
+    board.on_command(&about(6, "a", ModelQuestion::Inspect));
+    assert_eq!((board.latest().unwrap().asked, board.ticket), (4, 6), "5 was for another run");
+    board.on_command(&run(2, shipped()));
+    assert_eq!(board.latest().unwrap().asked, 0, "nothing has been asked of the new run");
+}
+
+#[test]
+fn what_the_engine_says_of_itself_is_kept() {
+    let mut board = Board::default();
+    let info = EngineInfo { version: "1".into(), device: "cpu".into() };
+    board.on_event(&Event::Ready(info.clone()));
+    let model = Inspection::info(match &inspected("m") {
+        ModelAnswer::Inspected(inspection) => inspection,
+        _ => unreachable!(),
+    });
+    board.on_event(&Event::Models { models: vec![model.clone(), model] });
+    board.on_event(&Event::Models { models: Vec::new() });
+    assert_eq!((board.engine, board.models), (Some(info), Vec::new()), "the list that came last counts");
+}
+
+proptest! {
+    #[test]
+    fn whatever_older_runs_still_say_the_board_is_that_of_the_newest(
+        noise in prop::collection::vec((0usize..16, 1u64..3, 0usize..5), 0..40),
+    ) {
+        let quiet = {
+            let mut board = begun(2);
+            board.on_command(&run(3, shipped()));
+            fold(&of_run(3), board)
+        };
+        let mut loud = begun(2);
+        loud.on_command(&run(3, shipped()));
+        for (at, event) in of_run(3).iter().enumerate() {
+            for (_, generation, which) in noise.iter().filter(|(place, ..)| *place == at) {
+                loud.on_event(&of_run(*generation)[*which]);
+            }
+            loud.on_event(event);
+        }
+        let dropped = noise.iter().filter(|(place, ..)| *place < 5).count() as u64;
+        prop_assert_eq!(loud.stale, dropped);
+        prop_assert_eq!(Board { stale: 0, ..loud }, quiet);
+    }
+}

@@ -1,0 +1,209 @@
+//! The host as an experiment sees it, on a channel instead of a thread.
+
+use std::sync::mpsc::{Sender, channel as commands_channel};
+
+use tokio::sync::mpsc::{Receiver, channel};
+
+use super::*;
+use crate::engine::message::{Command, Question};
+use crate::lab::finding::Label;
+use crate::lab::interventions::question::{PointQuestion, Question as Asked};
+use crate::lab::{Common, LABS, Spec};
+use crate::model::{Device, Dtype};
+
+/// Everything that a run is lent, and both far ends.
+struct Rig {
+    commands: Sender<Command>,
+    events: Receiver<Event>,
+    outbox: Outbox,
+    inbox: Inbox,
+    shelf: Shelf,
+    rates: Rates,
+    cache: Cache,
+}
+
+impl Rig {
+    fn new(cache: Cache) -> Self {
+        let (commands, inbox) = commands_channel();
+        let (outbox, events) = channel(64);
+        Self {
+            commands,
+            events,
+            outbox: Outbox::new(outbox),
+            inbox: Inbox::new(inbox),
+            shelf: Shelf::new(Device::Cpu, Dtype::F32, 1),
+            rates: Rates::new(),
+            cache,
+        }
+    }
+
+    /// A run of this number, which keeps things unless it has none.
+    fn host(&mut self, job: JobId) -> LocalHost<'_> {
+        let lent = Loan {
+            inbox: &mut self.inbox,
+            shelf: &mut self.shelf,
+            rates: &mut self.rates,
+            cache: &self.cache,
+            keeps: job != 0,
+            memory_limit: Some(77),
+        };
+        LocalHost::new(lent, self.outbox.clone(), job, job)
+    }
+
+    fn events(&mut self) -> Vec<Event> {
+        std::iter::from_fn(|| self.events.try_recv().ok()).collect()
+    }
+}
+
+fn point(ticket: Ticket, generation: Generation) -> Command {
+    let question = Asked::Point(PointQuestion {
+        model: "m".into(),
+        method: "fgsm".into(),
+        options: Default::default(),
+        value: 0.1,
+        example: 0,
+    });
+    Command::Ask { ticket, question: Question::Experiment { generation, question: question.into() } }
+}
+
+fn run(job: JobId) -> Command {
+    Command::Run { job, generation: job, spec: Box::new(Spec::shipped(LABS[0].id())) }
+}
+
+#[test]
+fn a_rate_is_measured_once_on_a_slice_and_then_remembered_by_later_runs() {
+    let mut rig = Rig::new(Cache::none());
+    let mut slices = 0;
+    for job in [1, 2] {
+        let mut slice = || {
+            slices += 1;
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            Ok(10.0)
+        };
+        let rate = rig.host(job).rate("tokens", &mut slice).unwrap();
+        assert!(rate >= 0.0005, "five milliseconds over ten units: {rate}");
+    }
+    assert_eq!(slices, 1);
+    let mut other = || Err(Cancelled.into());
+    assert!(rig.host(3).rate("steps", &mut other).is_err(), "a slice that fails gives no rate");
+    assert!(!rig.rates.contains_key("steps"));
+}
+
+#[test]
+fn a_forecast_reads_the_store_and_writes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut rig = Rig::new(Cache::at(dir.path()));
+    rig.host(1).store().keep_trained("a", b"probe").unwrap();
+    let reading = rig.host(0).store();
+    assert_eq!(reading.trained("a").as_deref(), Some(&b"probe"[..]));
+    reading.keep_trained("b", b"probe").unwrap();
+    assert_eq!(rig.host(1).store().trained("b"), None);
+}
+
+#[test]
+fn a_run_stops_for_its_cancellation_a_newer_run_and_the_end() {
+    for command in [Command::Cancel { job: 1 }, run(2), Command::Shutdown] {
+        let mut rig = Rig::new(Cache::none());
+        assert!(rig.host(1).poll().is_ok());
+        rig.commands.send(command.clone()).unwrap();
+        assert!(rig.host(1).beat(1, 2).is_err(), "{command:?}");
+    }
+    let mut rig = Rig::new(Cache::none());
+    rig.commands.send(Command::Cancel { job: 9 }).unwrap();
+    assert!(rig.host(1).poll().is_ok(), "another run is meant");
+}
+
+#[test]
+fn a_held_run_goes_on_when_the_pause_ends() {
+    let mut rig = Rig::new(Cache::none());
+    rig.commands.send(Command::Pause { hold: true }).unwrap();
+    let commands = rig.commands.clone();
+    let later = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        commands.send(Command::Pause { hold: false }).unwrap();
+    });
+    assert!(rig.host(1).poll().is_ok());
+    later.join().unwrap();
+    assert!(!rig.inbox.queue.held());
+}
+
+#[test]
+fn a_question_is_passed_on_once_and_only_to_its_own_run() {
+    let mut rig = Rig::new(Cache::none());
+    rig.commands.send(point(4, 1)).unwrap();
+    let mut host = rig.host(1);
+    assert!(host.waiting().is_none(), "it has not been taken in yet");
+    assert!(host.superseded(), "something newer waits");
+    assert_eq!(host.waiting().map(|w| w.ticket), Some(4));
+    assert!(host.waiting().is_none() && !host.superseded());
+    rig.commands.send(point(5, 1)).unwrap();
+    let mut host = rig.host(2);
+    host.poll().unwrap();
+    assert!(host.waiting().is_none(), "it was meant for another run");
+}
+
+#[test]
+fn findings_answers_and_forecasts_carry_the_generation_of_the_run() {
+    let mut rig = Rig::new(Cache::none());
+    let error = Common::Error(Problem { what: "x".into(), r#where: String::new(), hint: String::new() });
+    let finding = Label::new(&Spec::shipped(LABS[0].id()), "m").finding(1, true, 0.0, error);
+    let mut host = rig.host(3);
+    host.find(finding.clone()).unwrap();
+    host.reply(8, vec![finding.clone()], true).unwrap();
+    assert_eq!(host.memory_limit(), Some(77));
+    let want = [
+        Event::Finding { generation: 3, finding: Box::new(finding.clone()) },
+        Event::Answer { ticket: 8, answer: Answer::Experiment { generation: 3, findings: vec![finding] } },
+    ];
+    assert_eq!(rig.events(), want);
+}
+
+#[test]
+fn progress_may_be_dropped_where_nobody_reads_and_results_are_not() {
+    let mut rig = Rig::new(Cache::none());
+    for i in 0..200 {
+        rig.host(1).stage(format!("stage {i}"), "ex", 1.0);
+    }
+    assert_eq!(rig.events().len(), 64, "as many as the channel holds, and the work went on");
+    drop(std::mem::replace(&mut rig.events, channel(1).1));
+    let level = NoticeLevel::Info;
+    let problem = Problem { what: "x".into(), r#where: String::new(), hint: String::new() };
+    assert!(rig.host(1).notice(level, problem).is_err(), "nobody listens any more");
+}
+
+#[test]
+fn stages_and_downloads_are_reported_with_their_units() {
+    let mut rig = Rig::new(Cache::none());
+    let mut host = rig.host(1);
+    host.plan(4.0);
+    host.stage("reading".into(), "ex", 2.0);
+    host.progress(5, 5);
+    assert!(host.elapsed() >= 0.0);
+    let told: Vec<(String, u64, f64)> = rig
+        .events()
+        .iter()
+        .filter_map(|e| match e {
+            Event::Progress { generation: 1, progress: p } => Some((p.unit.clone(), p.done, p.overall)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, [("ex".to_owned(), 0, 0.0), ("ex".to_owned(), 5, 0.5)]);
+    let mut meter = Meter::new(1.0);
+    let mut at = |step, done, total| {
+        let t = Transfer { model: "org/name", file: "model.safetensors", step, done, total };
+        transfer(&mut meter, &t).map(|p| (p.stage, p.done, p.total, p.overall))
+    };
+    let (stage, done, total, overall) = at(Step::Asking, 0, None).unwrap();
+    assert_eq!((stage.as_str(), done, total, overall), ("asking for org/name: model.safetensors", 0, 1, 0.0));
+    let (stage, done, total, overall) = at(Step::Fetching, 3_000_000, Some(3_000_000)).unwrap();
+    assert_eq!((stage.as_str(), done, total), ("fetching org/name: model.safetensors", 3, 3));
+    assert_eq!(overall, 0.0, "a download says nothing about the run");
+}
+
+#[test]
+fn a_model_is_loaded_for_the_run_and_a_cancelled_run_loads_none() {
+    let mut rig = Rig::new(Cache::none());
+    assert_eq!(rig.host(1).model("bert-tiny").unwrap().name(), "bert-tiny");
+    assert!(rig.shelf.holds("bert-tiny"));
+    assert!(matches!(rig.host(1).model("./no/such/folder"), Err(Fault::Failed(_))));
+}

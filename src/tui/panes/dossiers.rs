@@ -1,0 +1,229 @@
+//! A screen of two panes: a list of things, and what is known of the one under the cursor. Models and data sets are shown so.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::Paragraph;
+
+use super::listing::{Listing, overflow, split};
+use super::{block, message, problem};
+use crate::base::Problem;
+use crate::base::text::{fit, printable};
+use crate::tui::action::{Effect, Mouse};
+use crate::tui::layout::{compute, inside};
+use crate::tui::screen::{Pane, ScreenId};
+use crate::tui::state::State;
+use crate::tui::theme::Role;
+
+/// A list with a page about each of its entries.
+pub struct Dossiers {
+    /// The screen.
+    pub id: ScreenId,
+    /// The pane of the list.
+    pub list: Pane,
+    /// The pane of the page; its name precedes that of the entry in the title.
+    pub page: Pane,
+    /// Per cent of the width that the list takes when the two are side by side.
+    pub share: u16,
+    /// The names of all entries.
+    pub names: fn(&State) -> Vec<String>,
+    /// What is known of the entry under the cursor, wrapped to a number of columns.
+    pub lines: fn(&State, usize) -> Vec<Line<'static>>,
+}
+
+impl Dossiers {
+    /// The list with its cursor.
+    #[must_use]
+    pub fn listing(&self, state: &State) -> Listing {
+        Listing { len: (self.names)(state).len(), cursor: state.place(self.id).scrolled(self.list) }
+    }
+
+    /// The entry under the cursor.
+    #[must_use]
+    pub fn under_cursor(&self, state: &State) -> Option<String> {
+        let mut names = (self.names)(state);
+        let at = state.place(self.id).scrolled(self.list).min(names.len().checked_sub(1)?);
+        Some(names.swap_remove(at))
+    }
+
+    /// The areas of the two panes.
+    #[must_use]
+    pub fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)> {
+        let (list, page) = split(body, (self.names)(state).len(), self.share);
+        vec![(self.list, list), (self.page, page)]
+    }
+
+    /// Moves the cursor of the list, or scrolls the page.
+    pub fn travel(&self, state: &mut State, pane: Pane, by: i64) {
+        if pane == self.list {
+            let len = (self.names)(state).len();
+            state.place_mut(self.id).travel(self.list, by, len);
+            self.from_the_top(state);
+        } else {
+            let pane = compute(state).and_then(|layout| layout.pane(self.page));
+            let lines = pane.map_or(0, |pane| overflow(pane, |width| (self.lines)(state, width).len()));
+            state.place_mut(self.id).travel(self.page, by, lines + 1);
+        }
+    }
+
+    /// Scrolls the page.
+    pub fn scroll(&self, state: &mut State, by: i64) -> Vec<Effect> {
+        self.travel(state, self.page, by);
+        Vec::new()
+    }
+
+    /// Puts the cursor on the entry that the mouse was pressed on.
+    pub fn press(&self, state: &mut State, pane: Pane, area: Rect, mouse: Mouse) -> Vec<Effect> {
+        if let Some(row) = self.listing(state).at(area, mouse.x, mouse.y).filter(|_| pane == self.list) {
+            self.go_to(state, row);
+        }
+        Vec::new()
+    }
+
+    /// Puts the cursor on an entry, if it is in the list.
+    pub fn show(&self, state: &mut State, name: &str) {
+        match (self.names)(state).iter().position(|n| n == name) {
+            Some(row) => self.go_to(state, row),
+            None => self.from_the_top(state),
+        }
+    }
+
+    fn go_to(&self, state: &mut State, row: usize) {
+        state.place_mut(self.id).scroll.insert(self.list, row);
+        self.from_the_top(state);
+    }
+
+    /// Shows the page from its first line.
+    pub fn from_the_top(&self, state: &mut State) {
+        state.place_mut(self.id).scroll.remove(&self.page);
+    }
+
+    /// Draws the page: what is known; or why nothing could be found out; or, if nothing was asked yet, what can be.
+    pub fn draw_page(
+        &self,
+        frame: &mut Frame,
+        area: Rect,
+        state: &State,
+        failed: Option<&Problem>,
+        invitation: impl FnOnce() -> String,
+    ) {
+        let kind = self.page.0;
+        let title = self.under_cursor(state).map_or(kind.to_owned(), |name| format!("{kind}: {name}"));
+        let title = fit(&printable(&title), usize::from(area.width.saturating_sub(6))).into_owned();
+        frame.render_widget(block(state, &title, false), area);
+        let inner = inside(area);
+        if let Some(failed) = failed {
+            return problem(frame, inner, failed, state);
+        }
+        let lines = (self.lines)(state, inner.width.into());
+        if lines.is_empty() {
+            return message(frame, inner, &invitation(), state.theme().style(Role::Dim));
+        }
+        let last = lines.len().saturating_sub(inner.height.into());
+        let from = state.place(self.id).scrolled(self.page).min(last).min(usize::from(u16::MAX));
+        frame.render_widget(Paragraph::new(lines).scroll((from as u16, 0)), inner);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::action::MouseKind;
+    use crate::tui::screens::SCREENS;
+    use crate::tui::state::Start;
+    use ratatui::Terminal;
+    use ratatui::backend::TestBackend;
+
+    const LIST: Pane = Pane("Models");
+    const PAGE: Pane = Pane("Model");
+
+    /// A list on the screen of models, which has these very panes.
+    fn dossiers(lines: fn(&State, usize) -> Vec<Line<'static>>) -> (Dossiers, State) {
+        let names = |_: &State| ["a", "b", "c"].map(String::from).to_vec();
+        let id = ScreenId("models");
+        let mut state = State::new(Start::new());
+        assert!(SCREENS.iter().any(|s| s.id() == id && s.panes() == [LIST, PAGE]));
+        state.show(id);
+        (Dossiers { id, list: LIST, page: PAGE, share: 50, names, lines }, state)
+    }
+
+    fn long(_: &State, _: usize) -> Vec<Line<'static>> {
+        (0..100).map(|i| Line::raw(format!("line {i}"))).collect()
+    }
+
+    fn drawn(of: &Dossiers, state: &State, failed: Option<&Problem>) -> String {
+        let mut terminal = Terminal::new(TestBackend::new(30, 8)).unwrap();
+        terminal
+            .draw(|frame| of.draw_page(frame, frame.area(), state, failed, || "ask away".into()))
+            .unwrap();
+        terminal.backend().to_string()
+    }
+
+    #[test]
+    fn another_entry_shows_its_page_from_the_top() {
+        let (of, mut state) = dossiers(long);
+        for go in [
+            |of: &Dossiers, state: &mut State| of.travel(state, LIST, 1),
+            |of: &Dossiers, state: &mut State| of.show(state, "c"),
+            |of: &Dossiers, state: &mut State| {
+                let mouse = Mouse { kind: MouseKind::Press, x: 5, y: 4 };
+                of.press(state, LIST, Rect::new(0, 1, 40, 20), mouse);
+            },
+        ] {
+            let before = of.under_cursor(&state);
+            of.scroll(&mut state, 5);
+            assert_eq!(state.place(of.id).scrolled(PAGE), 5);
+            go(&of, &mut state);
+            assert_ne!(of.under_cursor(&state), before);
+            assert_eq!(state.place(of.id).scrolled(PAGE), 0);
+        }
+    }
+
+    #[test]
+    fn a_page_scrolls_as_far_as_it_has_lines_and_not_further() {
+        let (of, mut state) = dossiers(long);
+        of.scroll(&mut state, 1_000);
+        let pane = compute(&state).unwrap().pane(PAGE).unwrap();
+        assert_eq!(state.place(of.id).scrolled(PAGE), 100 - usize::from(inside(pane).height));
+        of.scroll(&mut state, -1_000);
+        assert_eq!(state.place(of.id).scrolled(PAGE), 0);
+        let (empty, mut state) = dossiers(|_, _| Vec::new());
+        empty.scroll(&mut state, 5);
+        assert_eq!(state.place(empty.id).scrolled(PAGE), 0, "an empty page does not scroll");
+    }
+
+    #[test]
+    fn a_click_on_the_page_or_below_the_list_moves_no_cursor() {
+        let (of, mut state) = dossiers(long);
+        let area = Rect::new(0, 1, 40, 20);
+        for (pane, y) in [(PAGE, 4), (LIST, 15), (LIST, 1), (LIST, 2)] {
+            of.press(&mut state, pane, area, Mouse { kind: MouseKind::Press, x: 5, y });
+            assert_eq!(of.under_cursor(&state).as_deref(), Some("a"), "row {y}");
+        }
+    }
+
+    #[test]
+    fn a_cursor_beyond_a_list_that_has_shrunk_is_on_its_last_entry() {
+        let (of, mut state) = dossiers(long);
+        state.place_mut(of.id).scroll.insert(LIST, 99);
+        assert_eq!(of.under_cursor(&state).as_deref(), Some("c"));
+        let none = Dossiers { names: |_| Vec::new(), ..of };
+        assert_eq!(none.under_cursor(&state), None);
+        none.travel(&mut state, LIST, 1);
+        assert_eq!(none.listing(&state).len, 0);
+    }
+
+    #[test]
+    fn a_page_shows_a_failure_or_what_is_known_or_what_can_be_asked() {
+        let (of, mut state) = dossiers(long);
+        let text = drawn(&of, &state, None);
+        assert!(text.contains("Model: a") && text.contains("line 0") && !text.contains("ask away"), "{text}");
+        let told = Problem { what: "no \u{1b}file".into(), r#where: "/x".into(), hint: "look".into() };
+        let text = drawn(&of, &state, Some(&told));
+        assert!(text.contains("no ␛file") && text.contains("look") && !text.contains("line 0"), "{text}");
+        state.place_mut(of.id).scroll.insert(PAGE, usize::MAX);
+        assert!(drawn(&of, &state, None).contains("line 99"), "the last lines are in sight");
+        let (empty, state) = dossiers(|_, _| Vec::new());
+        assert!(drawn(&empty, &state, None).contains("ask away"));
+    }
+}

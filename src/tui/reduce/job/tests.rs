@@ -1,0 +1,257 @@
+//! Runs that wait, replace each other and are withdrawn; the end of a run and of the program.
+
+use super::*;
+use crate::engine::message::{Generation, JobId, Outcome};
+use crate::lab::LabId;
+use crate::tui::action::Action;
+use crate::tui::reduce::reduce;
+use crate::tui::setup;
+use crate::tui::state::{ReplayState, Start};
+
+fn running() -> State {
+    let mut state = State::new(Start::new());
+    reduce(&mut state, Action::Start);
+    state
+}
+
+fn keys(state: &mut State, keys: &str) -> Vec<Effect> {
+    keys.split(' ').flat_map(|k| reduce(state, Action::Key(k.parse().unwrap()))).collect()
+}
+
+fn seed(state: &mut State, seed: u64) {
+    let setup = state.setup().unwrap();
+    let mut spec = setup.spec(state);
+    spec.common_mut().set_seed(seed);
+    setup.take(state, &spec);
+}
+
+/// Lets runs of these seeds wait.
+fn queued(state: &mut State, seeds: &[u64]) {
+    for seed in seeds {
+        self::seed(state, *seed);
+        assert!(keys(state, "enter enter").is_empty());
+    }
+}
+
+fn ended(state: &mut State, job: JobId, outcome: Outcome) -> Vec<Effect> {
+    let event = Event::Finished { job, generation: job, outcome, seconds: 1.0 };
+    reduce(state, Action::Event(Box::new(event)))
+}
+
+/// Number, generation and seed of each run that was sent.
+fn runs(effects: &[Effect]) -> Vec<(JobId, Generation, u64)> {
+    let run = |e: &Effect| match e {
+        Effect::Send(Command::Run { job, generation, spec }) => Some((*job, *generation, spec.seed())),
+        _ => None,
+    };
+    effects.iter().filter_map(run).collect()
+}
+
+fn seeds(state: &State) -> Vec<u64> {
+    state.queue.iter().map(Spec::seed).collect()
+}
+
+#[test]
+fn a_second_run_asks_first_and_nothing_is_sent_before_the_answer() {
+    let mut state = running();
+    assert!(keys(&mut state, "enter").is_empty());
+    assert_eq!(state.popup_name(), Some("second-run"));
+    assert!(state.queue.is_empty() && state.board.generation == 1);
+    for back in ["esc", "j j enter"] {
+        assert!(keys(&mut state, back).is_empty());
+        assert!(state.popup_name().is_none() && state.queue.is_empty() && state.board.generation == 1);
+        keys(&mut state, "enter");
+    }
+}
+
+#[test]
+fn a_run_that_waits_begins_when_the_first_ends_however_that_ends() {
+    let problem = Problem { what: "no".into(), r#where: "x".into(), hint: "y".into() };
+    for outcome in [Outcome::Done, Outcome::Cancelled, Outcome::Failed(problem)] {
+        let mut state = running();
+        queued(&mut state, &[7]);
+        assert_eq!((seeds(&state), state.board.generation), (vec![7], 1));
+        let effects = ended(&mut state, 1, outcome);
+        assert_eq!(runs(&effects), [(2, 2, 7)]);
+        assert!(state.queue.is_empty() && state.busy());
+        assert!(
+            effects.iter().any(|e| matches!(e, Effect::Send(Command::Ask { .. }))),
+            "what its lab asks along with a run is asked: {effects:?}"
+        );
+    }
+}
+
+#[test]
+fn runs_begin_in_the_order_in_which_they_were_asked_for() {
+    let mut state = running();
+    queued(&mut state, &[5, 6, 7]);
+    assert_eq!(seeds(&state), [5, 6, 7]);
+    for (job, seed) in [(2, 5), (3, 6), (4, 7)] {
+        assert_eq!(runs(&ended(&mut state, job - 1, Outcome::Done)), [(job, job, seed)]);
+    }
+    assert!(runs(&ended(&mut state, 4, Outcome::Done)).is_empty() && !state.busy());
+}
+
+#[test]
+fn the_end_of_an_older_run_begins_nothing() {
+    let mut state = running();
+    keys(&mut state, "enter j enter");
+    queued(&mut state, &[9]);
+    assert!(ended(&mut state, 1, Outcome::Cancelled).is_empty(), "it was replaced");
+    assert_eq!(seeds(&state), [9]);
+    assert_eq!(runs(&ended(&mut state, 2, Outcome::Done)), [(3, 3, 9)]);
+}
+
+#[test]
+fn a_run_that_replaces_begins_at_once_and_leaves_those_that_wait() {
+    let mut state = running();
+    queued(&mut state, &[5]);
+    seed(&mut state, 8);
+    assert_eq!(runs(&keys(&mut state, "enter j enter")), [(2, 2, 8)]);
+    assert_eq!(seeds(&state), [5]);
+}
+
+#[test]
+fn a_run_that_waits_is_what_was_set_up_when_it_was_asked_for() {
+    let mut state = running();
+    queued(&mut state, &[7]);
+    seed(&mut state, 99);
+    let effects = ended(&mut state, 1, Outcome::Done);
+    assert_eq!(runs(&effects), [(2, 2, 7)]);
+    assert_eq!(state.setup().unwrap().spec(&state).seed(), 99, "the setup is left to the user");
+}
+
+#[test]
+fn a_setup_that_waits_is_told_from_one_that_was_changed() {
+    let mut state = running();
+    queued(&mut state, &[7]);
+    assert!(setup::changed(&state) && setup::waits(&state));
+    seed(&mut state, 8);
+    assert!(setup::changed(&state) && !setup::waits(&state));
+    seed(&mut state, 7);
+    ended(&mut state, 1, Outcome::Done);
+    assert!(!setup::changed(&state) && !setup::waits(&state), "now it runs");
+}
+
+#[test]
+fn a_run_that_waits_can_be_withdrawn() {
+    let mut state = running();
+    assert!(keys(&mut state, "w").is_empty() && state.view.popup.is_none(), "nothing waits");
+    queued(&mut state, &[5, 6]);
+    keys(&mut state, "w j enter");
+    assert_eq!((seeds(&state), state.popup_name()), (vec![5], None));
+    assert!(state.view.toast.as_deref().unwrap().contains("withdrawn"));
+    assert!(withdraw(&mut state, 3).is_empty());
+    assert_eq!(seeds(&state), [5], "there is no fourth");
+}
+
+#[test]
+fn the_cursor_among_waiting_runs_stays_on_its_run_when_the_first_begins() {
+    let mut state = running();
+    queued(&mut state, &[5, 6, 7]);
+    keys(&mut state, "w j j");
+    ended(&mut state, 1, Outcome::Done);
+    keys(&mut state, "enter");
+    assert_eq!(seeds(&state), [6], "the run of seed 7 was under the cursor");
+    keys(&mut state, "w");
+    ended(&mut state, 2, Outcome::Done);
+    assert_eq!(state.popup_name(), None, "the run under the cursor has begun");
+}
+
+#[test]
+fn a_question_about_a_second_run_is_settled_by_the_end_of_the_first() {
+    let mut state = running();
+    seed(&mut state, 4);
+    keys(&mut state, "enter");
+    assert_eq!(runs(&ended(&mut state, 1, Outcome::Done)), [(2, 2, 4)]);
+    assert_eq!(state.popup_name(), None);
+    queued(&mut state, &[5]);
+    seed(&mut state, 6);
+    keys(&mut state, "enter");
+    assert_eq!(runs(&ended(&mut state, 2, Outcome::Done)), [(3, 3, 5)]);
+    assert_eq!(state.popup_name(), Some("second-run"), "another run is in progress, so it still counts");
+}
+
+#[test]
+fn a_run_that_is_asked_for_while_the_other_is_cancelled_waits_without_a_question() {
+    let mut state = running();
+    keys(&mut state, "ctrl-c");
+    assert!(keys(&mut state, "enter").is_empty());
+    assert_eq!((state.popup_name(), state.queue.len()), (None, 1));
+    let effects = ended(&mut state, 1, Outcome::Cancelled);
+    assert_eq!(runs(&effects).len(), 1);
+    assert_eq!(state.cancelling, None, "the new run is not being cancelled");
+}
+
+#[test]
+fn a_spec_that_cannot_run_neither_asks_nor_waits() {
+    let mut state = running();
+    let models = setup::row(&state, "models").unwrap();
+    setup::toggle(&mut state, &models, 0);
+    assert!(keys(&mut state, "enter").is_empty());
+    assert!(state.view.popup.is_none() && state.queue.is_empty());
+    assert!(state.view.toast.as_deref().unwrap().contains("models"));
+}
+
+#[test]
+fn quitting_takes_the_waiting_runs_with_it() {
+    let mut state = running();
+    queued(&mut state, &[5]);
+    keys(&mut state, "q");
+    assert!(popups::Quit.title(&state).ends_with("1 waits"));
+    keys(&mut state, "enter");
+    let effects = ended(&mut state, 1, Outcome::Cancelled);
+    assert!(effects.contains(&Effect::Quit) && runs(&effects).is_empty(), "{effects:?}");
+}
+
+#[test]
+fn an_engine_that_has_gone_leaves_nothing_waiting() {
+    let mut state = running();
+    queued(&mut state, &[5]);
+    reduce(&mut state, Action::EngineGone);
+    assert!(state.queue.is_empty());
+}
+
+#[test]
+fn a_replay_asks_nothing_and_lets_nothing_wait() {
+    let replay = Some(ReplayState::new("s".into(), 20.0, 1.0));
+    let mut state = State::new(Start { replay, ..Start::new() });
+    for act in [run, wait, replace] {
+        assert!(act(&mut state).is_empty() && state.queue.is_empty() && state.view.popup.is_none());
+    }
+}
+
+#[test]
+fn numbers_of_runs_and_questions_rise() {
+    let mut state = running();
+    let (ticket, generation) = (state.board.ticket, state.board.generation);
+    let question =
+        || Question::Model { model: "m".into(), what: crate::engine::message::ModelQuestion::Inspect };
+    ask(&mut state, question());
+    ask(&mut state, question());
+    assert_eq!(state.board.ticket, ticket + 2);
+    replace(&mut state);
+    assert_eq!(state.board.generation, generation + 1);
+    assert_eq!(state.board.job().unwrap().id, 2);
+}
+
+#[test]
+fn a_session_of_a_lab_sets_up_that_lab() {
+    let mut state = running();
+    for id in crate::lab::LABS.iter().map(|lab| lab.id()) {
+        let spec = Spec::shipped(id);
+        resume(&mut state, &spec);
+        let shown: LabId = state.setup().unwrap().lab();
+        assert_eq!(shown, id);
+        assert_eq!(setup_of(&spec).unwrap().0.id(), state.view.screen);
+    }
+}
+
+#[test]
+fn pausing_holds_and_resuming_lets_go() {
+    let mut state = running();
+    assert_eq!(pause(&mut state), [Effect::Send(Command::Pause { hold: true })]);
+    assert!(state.board.job().unwrap().held);
+    assert_eq!(pause(&mut state), [Effect::Send(Command::Pause { hold: false })]);
+    assert!(!state.board.job().unwrap().held);
+}
