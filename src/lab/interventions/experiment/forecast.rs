@@ -85,6 +85,10 @@ fn memory(bench: &Bench, limit: Option<u64>) -> Result<Memory, Fault> {
         probe: most.map(|r| parameters(r, model.arch().hidden, classes)).max().unwrap_or(0),
         threads,
         resamples: bench.spec.interval.resamples,
+        replicates: bench.spec.probe.count(),
+        oracles: bench.spec.probe.oracles.len(),
+        strengths: bench.spec.methods.iter().map(strengths).collect(),
+        leaks: bench.spec.methods.iter().filter_map(|m| find(&m.name)).any(leaves),
     };
     // Where the system does not say what is resident, the model's own count has to do.
     let resident = resident().unwrap_or((model.bytes() + (32 << 20)) as u64);
@@ -158,7 +162,7 @@ fn counted(bench: &Bench, host: &dyn Host) -> (Work, Work) {
         {
             work.add(&named(bench, FIT, i), rows);
         }
-        let values = if m.values.is_empty() { method.parameter().grid.len() } else { m.values.len() } as f64;
+        let values = strengths(m) as f64;
         let (test, rivals) = (bench.test.len(), MOST_RIVALS * bench.test.len().min(RIVAL_EXAMPLES));
         // What the model itself does is asked of the first replicate, and of the others where their fits differ.
         let alone = is_shared(method) || method.is_control();
@@ -168,7 +172,7 @@ fn counted(bench: &Bench, host: &dyn Host) -> (Work, Work) {
         work.add(&named(bench, BARE, i), values * bare);
         let judged = values * replicates * bench.spec.probe.oracles.len() as f64;
         work.add(&format!("{ASSESS} {test} {}", bench.resample_count), ASSESSMENTS * judged);
-        if method.goal() == Goal::Nullifying && !method.is_control() {
+        if leaves(method) {
             let recipe = bench.seats.first().and_then(small);
             recipe.iter().for_each(|r| training.add(&shape(bench, r), LEAKS.0 * LEAKS.1 / threads));
         }
@@ -185,6 +189,19 @@ fn named(bench: &Bench, kind: &str, method: usize) -> String {
 fn shape(bench: &Bench, recipe: &Recipe) -> String {
     let widths: Vec<String> = recipe.hidden.iter().map(ToString::to_string).collect();
     format!("{STEP} {} of {}", widths.join("-"), bench.model.arch().hidden)
+}
+
+/// Strengths of a method of the spec.
+fn strengths(spec: &MethodSpec) -> usize {
+    match spec.values.len() {
+        0 => find(&spec.name).map_or(0, |m| m.parameter().grid.len()),
+        n => n,
+    }
+}
+
+/// Whether fresh probes look for what a method leaves.
+fn leaves(method: &dyn Method) -> bool {
+    method.goal() == Goal::Nullifying && !method.is_control()
 }
 
 fn resolve(spec: &MethodSpec) -> Option<(&'static dyn Method, Options)> {

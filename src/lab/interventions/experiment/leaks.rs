@@ -36,6 +36,8 @@ pub fn look(
         if method.goal() != Goal::Nullifying || method.is_control() {
             continue;
         }
+        // The oracles are trained.
+        bench.oracle_data = None;
         let best = concluded.first().and_then(|c| c.best);
         let mut values: Vec<f64> = best.into_iter().chain(sweep.values().last().copied()).collect();
         values.dedup();

@@ -26,6 +26,14 @@ pub struct Counts {
     pub threads: usize,
     /// Bootstrap resamples.
     pub resamples: usize,
+    /// Replicates.
+    pub replicates: usize,
+    /// Oracles.
+    pub oracles: usize,
+    /// Strengths of every method.
+    pub strengths: Vec<usize>,
+    /// Whether fresh probes look for what a method leaves.
+    pub leaks: bool,
 }
 
 /// Bytes that a trained network's numbers take while it trains: weights, gradients, two moments, the best epoch.
@@ -35,6 +43,10 @@ const REST: usize = 6 << 20;
 /// What the phases of a run hold resident, for each byte of the largest: the allocator keeps some of what the others
 /// have given back. Measured with the system's allocator on Linux.
 const HELD: f64 = 1.5;
+/// Bytes of an example's scores at a strength: completeness always, selectivity and its like where it is defined.
+const TALLY: usize = 6;
+/// Statistics that are followed through the resamples.
+const STATISTICS: usize = 5;
 /// Largest table of resampling counts.
 const RESAMPLE_TABLE: usize = 64 << 20;
 /// Vectors that are written to the cache at once.
@@ -60,8 +72,11 @@ impl Counts {
         let table = self.test * self.resamples;
         let table = if table <= RESAMPLE_TABLE { table } else { self.threads * self.test };
         let test = 2 * self.test * row + self.continued * row;
-        let judging = some + test + table + 3 * self.test.min(4096) * row + 96 * self.test;
-        let phase = (reading.max(placing).max(training).max(judging) as f64 * HELD) as usize;
+        let judging =
+            2 * some + test + table + 3 * self.test.min(4096) * row + 96 * self.test + self.scores();
+        // Changed and unchanged states of a part, as chunks, gathered, and as training data.
+        let leaking = if self.leaks { 8 * some + 2 * test + self.draws() } else { 0 };
+        let phase = (reading.max(placing).max(training).max(judging).max(leaking) as f64 * HELD) as usize;
         let mut parts: Vec<MemoryPart> =
             [("forward pass", pass), ("hidden states and probes", phase), ("rest", REST)]
                 .into_iter()
@@ -69,6 +84,23 @@ impl Counts {
                 .collect();
         parts.sort_by_key(|p| std::cmp::Reverse(p.bytes));
         parts
+    }
+
+    /// Scores of the first replicate of every method and of all replicates of one; its assessment: columns, and what every
+    /// statistic is in every resample.
+    fn scores(&self) -> usize {
+        let (most, all) =
+            (self.strengths.iter().copied().max().unwrap_or(0), self.strengths.iter().sum::<usize>());
+        let curves = most * self.replicates;
+        let tallies = self.oracles * (all + curves) * TALLY * self.test;
+        let columns = 4 * self.test * (3 + 4 * curves + 2 * most);
+        let drawn = 8 * self.resamples * STATISTICS * curves;
+        tallies + columns + drawn + self.draws()
+    }
+
+    /// What is kept of every method until all are compared: its optimum in every resample.
+    fn draws(&self) -> usize {
+        self.strengths.len() * self.oracles * self.resamples * (8 * self.replicates + 32)
     }
 
     /// Chooses the tokens of a batch: as many as usual, fewer where a limit asks for it. `resident` is what the process
@@ -157,6 +189,10 @@ mod tests {
             probe: 100_000,
             threads: 2,
             resamples: 1000,
+            replicates: 5,
+            oracles: 2,
+            strengths: vec![15, 37, 37, 41],
+            leaks: true,
         }
     }
 
