@@ -16,6 +16,7 @@ pub trait Element:
 }
 
 mod sealed {
+    /// Keeps others from implementing the trait below.
     pub trait Sealed {}
     impl Sealed for f32 {}
     impl Sealed for f64 {}

@@ -207,10 +207,12 @@ pub(super) struct Reporter {
 }
 
 impl Reporter {
+    /// A meter for the work called `name`.
     pub fn new(name: &str, quiet: bool) -> Self {
         Self { name: name.to_owned(), meter: Meter::new(quiet), started: Instant::now(), stage: None, quiet }
     }
 
+    /// Reports how far the work has got.
     pub fn report(&mut self, p: Progress) {
         let since = match self.stage {
             Some((stage, since)) if stage == p.stage => since,

@@ -145,10 +145,12 @@ macro_rules! labs {
                 match self { $( Spec::$Lab(spec) => spec.as_mut(), )+ }
             }
 
+            /// Reads the TOML of a spec of this lab.
             pub(crate) fn of_toml(lab: LabId, text: &str) -> Result<Self, toml::de::Error> {
                 match lab { $( LabId::$Lab => toml::from_str(text).map(|s| Spec::$Lab(Box::new(s))), )+ }
             }
 
+            /// Reads the JSON of a spec of this lab.
             pub(crate) fn of_json(lab: LabId, value: Value) -> Result<Self, serde_json::Error> {
                 match lab { $( LabId::$Lab => $module::Spec::deserialize(value).map(|s| Spec::$Lab(Box::new(s))), )+ }
             }
@@ -161,6 +163,7 @@ macro_rules! labs {
         } )+
 
         impl Body {
+            /// Reads the JSON of a finding of this lab.
             pub(crate) fn of_json(lab: LabId, value: Value) -> Result<Self, serde_json::Error> {
                 match lab { $( LabId::$Lab => $module::Kind::deserialize(value).map(|k| Kinds::$Lab(k).into()), )+ }
             }

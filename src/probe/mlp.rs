@@ -115,6 +115,7 @@ impl<T: Real> Mlp<T> {
         &self.layers
     }
 
+    /// The layers, mutably.
     pub(crate) fn layers_mut(&mut self) -> &mut [Layer<T>] {
         &mut self.layers
     }

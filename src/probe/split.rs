@@ -25,6 +25,7 @@ pub trait Role: sealed::Sealed + Send + Sync + 'static {
 }
 
 mod sealed {
+    /// Keeps others from implementing the trait below.
     pub trait Sealed {}
     impl Sealed for super::Oracle {}
     impl Sealed for super::Intervention {}

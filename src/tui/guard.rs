@@ -12,7 +12,7 @@ const SCRIPT: &str = r#"
 trap '' HUP INT QUIT TERM TSTP TTOU
 raw=$(stty -g <&1)
 shown=1
-while read -r shown; do :; done
+while read -r word; do shown=$word; done
 [ "$shown" = 0 ] && exit
 printf '\033[?2026l\033[?1006l\033[?1015l\033[?1003l\033[?1002l\033[?1000l\033[?2004l\033[?1049l\033[?25h'
 [ "$(stty -g <&1)" = "$raw" ] && stty "$1" <&1
@@ -122,6 +122,8 @@ mod tests {
         }
     }
 
+    /// The last read, at the end of the pipe, emptied the variable: a suspended program that was killed took the screen from
+    /// the shell.
     #[test]
     fn while_the_program_is_suspended_nothing_is_taken_back() {
         assert_eq!(told(b"0\n"), "");

@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn headings_stand_only_over_commands_that_match() {
-        let lines = help(&Keymap::default(), "halves the speed");
+        let lines = help(&Keymap::default(), "'halves");
         assert!(
             matches!(lines[..], [HelpLine::Heading(Context::Replay), HelpLine::Command(_)]),
             "{}",

@@ -39,6 +39,7 @@ pub struct ModelCount {
 }
 
 impl ModelCount {
+    /// Nothing counted yet for `model`.
     pub(super) fn new(model: &str) -> Self {
         Self { model: model.to_owned(), single: 0, several: 0, outside: 0 }
     }
@@ -90,6 +91,7 @@ pub struct RelationCount {
 }
 
 impl RelationCount {
+    /// Counts an object of a row that was kept, or not.
     pub(super) fn add_object(&mut self, object: &str, kept: bool) {
         let object = &super::beginning(object, super::MAX_NAME);
         if kept && (self.frequencies.len() < MAX_OBJECTS || self.frequencies.contains_key(object)) {

@@ -255,6 +255,7 @@ fn unless_closed(inbox: &mut Inbox) -> Result<(), Cancelled> {
     if inbox.queue.closed() { Err(Cancelled) } else { Ok(()) }
 }
 
+/// A panic as the problem that the user is told.
 pub(super) fn internal(panic: &(dyn std::any::Any + Send)) -> Problem {
     let what = panic
         .downcast_ref::<String>()

@@ -28,10 +28,12 @@ pub struct Parameter {
 pub(super) struct List(pub(super) Vec<Parameter>);
 
 impl List {
+    /// Adds a parameter.
     pub(super) fn push(&mut self, name: String, shape: Vec<usize>, role: Role) {
         self.0.push(Parameter { name, shape, role });
     }
 
+    /// Adds the weight, and the bias, of a linear map.
     pub(super) fn linear(&mut self, name: &str, out: usize, input: usize, bias: bool) {
         self.push(format!("{name}.weight"), vec![out, input], Role::Weight);
         if bias {
@@ -39,6 +41,7 @@ impl List {
         }
     }
 
+    /// Adds the parameters of a norm.
     pub(super) fn norm(&mut self, name: &str, kind: NormKind, width: usize) {
         self.push(format!("{name}.weight"), vec![width], Role::Scale);
         if kind == NormKind::Layer {

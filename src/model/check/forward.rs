@@ -119,6 +119,7 @@ impl<'a> Case<'a> {
         Ok(())
     }
 
+    /// Number of layers of the model.
     pub fn layers(&self) -> usize {
         self.model.layers()
     }

@@ -123,6 +123,7 @@ impl Table {
         });
     }
 
+    /// The rows.
     pub fn into_rows(self) -> Vec<Row> {
         self.0
     }

@@ -19,6 +19,7 @@ pub struct Request {
 }
 
 impl Request {
+    /// A header by its name.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).map(String::as_str)
     }
@@ -46,10 +47,12 @@ pub struct Reply {
 }
 
 impl Reply {
+    /// An empty answer with a status.
     pub fn status(status: u16) -> Reply {
         Reply { status, ..Reply::default() }
     }
 
+    /// Adds a header.
     pub fn with(mut self, name: &'static str, value: impl Into<String>) -> Reply {
         self.headers.push((name, value.into()));
         self
@@ -63,6 +66,7 @@ pub struct Server {
 }
 
 impl Server {
+    /// Starts a server on a free port.
     pub fn start(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
@@ -78,6 +82,7 @@ impl Server {
         Server { base, log }
     }
 
+    /// All requests so far.
     pub fn log(&self) -> Vec<Request> {
         self.log.lock().unwrap().clone()
     }
@@ -134,6 +139,7 @@ pub struct Repo {
 }
 
 impl Repo {
+    /// A repository of these files.
     pub fn new(files: &[(&str, &[u8])]) -> Repo {
         let files = files.iter().map(|(n, b)| ((*n).to_owned(), b.to_vec())).collect();
         Repo { id: "org/m", revision: "main", commit: "c0ffee00c0ffee00c0ffee00c0ffee00c0ffee00", files }

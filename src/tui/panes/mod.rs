@@ -167,7 +167,7 @@ mod tests {
             };
             let (on, off) = (of(true), of(false));
             assert!(on.contains("» title") && !off.contains('»'));
-            let border = |text: &str| text.lines().next().map(|l| l.chars().filter(|c| *c != '"').next());
+            let border = |text: &str| text.lines().next().and_then(|l| l.chars().find(|c| *c != '"'));
             assert_ne!(border(&on), border(&off), "{glyphs:?}");
         }
         assert!(

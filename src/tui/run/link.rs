@@ -35,6 +35,7 @@ impl Feed {
         }
     }
 
+    /// An item that is there already.
     pub(super) fn try_next(&mut self) -> Option<Item> {
         match self {
             Feed::Events(events) => events.try_recv().ok().map(Item::Event),
@@ -51,6 +52,7 @@ pub(super) enum Link {
 }
 
 impl Link {
+    /// The sending end of a source.
     pub(super) fn new(source: Source) -> Self {
         match source {
             Source::Live(engine, recorder) => Link::Live { engine, recorder },
@@ -58,6 +60,7 @@ impl Link {
         }
     }
 
+    /// The receiving end; nothing comes out of it a second time.
     pub(super) fn take(&mut self) -> Feed {
         match self {
             Link::Live { engine, .. } => engine.take_events().map_or(Feed::Closed, Feed::Events),
@@ -81,6 +84,7 @@ impl Link {
         actions
     }
 
+    /// Records an event; what went wrong comes back as an action.
     pub(super) fn record(&mut self, event: &Event, started: Instant) -> Option<Action> {
         let Link::Live { recorder, .. } = self else { return None };
         let result = recorder.as_mut()?.event(started.elapsed().as_secs_f64(), event);

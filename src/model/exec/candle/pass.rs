@@ -111,11 +111,13 @@ impl Network {
         Ok(from_host(x, &self.device)?.to_dtype(self.dtype)?)
     }
 
+    /// Indices as a tensor on the device.
     pub(super) fn index(&self, ids: Vec<u32>) -> Result<Tensor> {
         let n = ids.len();
         Ok(Tensor::from_vec(ids, n, &self.device)?)
     }
 
+    /// Normalises `x`, in a differentiable form if the tap needs one.
     pub(super) fn norm(&self, x: &Tensor, w: &NormWeights, tap: &Tap<'_>) -> Result<Tensor> {
         let norm = self.arch.norm;
         ops::norm(norm.kind, norm.eps, x, &w.weight, w.bias.as_ref(), tap.differentiable)

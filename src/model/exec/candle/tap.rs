@@ -35,6 +35,7 @@ static IDLE: Plan = Plan {
 };
 
 impl<'a> Tap<'a> {
+    /// The tap of a plan over a batch.
     pub fn new(plan: &'a Plan, batch: &'a Batch, arch: &'a Arch, device: &'a Device) -> Tap<'a> {
         Tap {
             plan,
@@ -58,6 +59,7 @@ impl<'a> Tap<'a> {
         Tap { differentiable: self.differentiable, ..Tap::new(&IDLE, self.batch, self.arch, self.device) }
     }
 
+    /// Whether the plan asks for anything at the final norm.
     pub fn touches_final_norm(&self) -> bool {
         self.touches(HookPoint::FinalNorm)
     }

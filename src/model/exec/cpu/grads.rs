@@ -23,6 +23,7 @@ pub(super) struct RowsOf<'a> {
 }
 
 impl Grads {
+    /// No gradients yet.
     pub fn new(arch: &Arch) -> Grads {
         let sizes: Vec<usize> = arch.parameters().iter().map(|p| p.shape.iter().product()).collect();
         let buffers = sizes.iter().map(|_| Buffer::default()).collect();

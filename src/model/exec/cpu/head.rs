@@ -22,6 +22,7 @@ pub(super) struct Vocabulary {
 }
 
 impl Vocabulary {
+    /// The rows of these words; none without a head.
     pub fn new(weights: &Weights, ids: &[u32]) -> Option<Vocabulary> {
         let head = weights.head.as_ref()?;
         let decoder = &head.decoder;

@@ -65,6 +65,7 @@ impl Stack<'_> {
         }
     }
 
+    /// The weights of block `l`.
     pub fn block(&self, l: usize) -> &Block {
         self.weights.block(l)
     }
@@ -91,14 +92,17 @@ impl Stack<'_> {
         [0, q, q + kv, q + 2 * kv]
     }
 
+    /// The columns of the queries, by heads.
     pub fn query_heads(&self) -> Heads {
         Heads { from: 0, count: self.heads, dim: self.dim }
     }
 
+    /// The columns of the keys, by heads.
     pub fn key_heads(&self) -> Heads {
         Heads { from: self.columns()[1], count: self.kv_heads, dim: self.dim }
     }
 
+    /// Attention probabilities in the layout of the pass.
     pub fn patterns<'r>(&self, rows: &'r Rows, selected: bool, spans: &'r [Span]) -> Patterns<'r> {
         Patterns { heads: self.heads, rows, selected, spans }
     }

@@ -71,6 +71,7 @@ impl<'a> Tap<'a> {
         Ok(tap)
     }
 
+    /// Whether the plan captures, changes or differentiates at a point.
     pub fn touches(&self, p: HookPoint) -> bool {
         self.plan.captures.iter().any(|c| c.at == p)
             || self.plan.edits.iter().any(|e| e.at == p)

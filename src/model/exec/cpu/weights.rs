@@ -62,6 +62,7 @@ pub(super) struct NormWeights {
 }
 
 impl NormWeights {
+    /// The norm, borrowed for the kernels.
     pub fn view(&self) -> Norm<'_> {
         Norm { kind: self.kind, eps: self.eps, weight: &self.weight, bias: self.bias.as_deref() }
     }
@@ -94,6 +95,7 @@ pub(super) struct Cross {
     pub norm: NormWeights,
 }
 
+/// The weights of a block.
 pub(super) struct Block {
     pub norm1: NormWeights,
     pub qkv: Linear,

@@ -53,11 +53,12 @@ fn entry(state: &State, name: &str, here: bool) -> String {
         (None, None) => String::new(),
     };
     let state_of = known.map_or(String::new(), doing);
-    let text = [kind, state_of].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join("; ");
+    // What is being done comes first: a long title would push it out of the list.
+    let text = [state_of, kind].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>().join("; ");
     format!("{}{rows:>ROWS$}  {text}", pad(&format!("{mark} {}", ending(&printable(name), NAME - 3)), NAME))
 }
 
-/// The note after a set whose latest question has no answer.
+/// The note on a set whose latest question has no answer.
 fn doing(dossier: &DataDossier) -> String {
     let text = match dossier {
         d if !d.waiting.is_empty() => "reading",

@@ -75,7 +75,8 @@ fn check(state: &State, rows: &[CheckRow], room: usize) -> Vec<Line<'static>> {
         0 => (format!("{compared} quantities agree with the expected numbers"), Role::Good),
         n => (format!("{n} of {compared} quantities deviate from the expected numbers"), Role::Error),
     };
-    let mut lines = vec![Line::styled(text, theme.style(role))];
+    let told = wrapped(&text, room).into_iter();
+    let mut lines: Vec<Line> = told.map(|line| Line::styled(line, theme.style(role))).collect();
     let name = room.saturating_sub(35).clamp(12, 42);
     let header = format!("{}{:>7}{:>10}{:>9}  verdict", pad("quantity", name), "n", "deviation", "allowed");
     lines.push(Line::styled(fit(&header, room).into_owned(), theme.style(Role::Title)));

@@ -29,6 +29,7 @@ pub fn labels(y: &Fitted, rows: u16) -> u16 {
 }
 
 impl Chart<'_> {
+    /// The vertical axis with its ticks and labels.
     pub(super) fn y_axis(&self, stage: &Stage, buffer: &mut Buffer) {
         let style = self.theme.style(Role::Axis);
         let plot = stage.plot;

@@ -30,6 +30,7 @@ impl Chart<'_> {
         }
     }
 
+    /// Bars with their error bars.
     pub(super) fn bars(&self, stage: &Stage, buffer: &mut Buffer) {
         let mut all: Vec<&Bars> = Vec::new();
         for layer in &self.figure.layers {
@@ -100,6 +101,7 @@ impl Chart<'_> {
         }
     }
 
+    /// Ranges with their dots and means.
     pub(super) fn ranges(&self, stage: &Stage, buffer: &mut Buffer) {
         let count = self.figure.layers.iter().filter(|l| matches!(l, Layer::Ranges(_))).count();
         let mut k = 0;

@@ -13,6 +13,7 @@ use crate::tui::theme::Role;
 pub(super) type Key = (Vec<(String, Style)>, String);
 
 impl Chart<'_> {
+    /// The cells of a table, with their values where they fit.
     pub(super) fn cells(&self, stage: &Stage, cells: &Cells, buffer: &mut Buffer) {
         let columns = stage.x.categories().map_or(0, <[String]>::len);
         let rows = stage.y.categories().map_or(0, <[String]>::len);

@@ -10,6 +10,7 @@ use crate::figure::{Dash, Layer, Marker, Role as Look};
 use crate::tui::theme::Role;
 
 impl Chart<'_> {
+    /// Draws the legend, as far as it fits into one row.
     pub(super) fn legend(&self, area: Rect, buffer: &mut Buffer) {
         let (mut at, end) = (area.x + 1, area.right());
         for (sample, label) in self.entries() {

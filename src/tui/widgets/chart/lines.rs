@@ -26,6 +26,7 @@ impl Chart<'_> {
         ranks.flatten()
     }
 
+    /// Rules across the plot, with their labels.
     pub(super) fn rules(&self, stage: &Stage, buffer: &mut Buffer) {
         let style = self.theme.style(Role::Marker);
         let plot = stage.plot;
@@ -47,6 +48,7 @@ impl Chart<'_> {
         }
     }
 
+    /// Guides, dotted.
     pub(super) fn guides(&self, canvas: &mut Canvas, stage: &Stage) {
         let style = self.theme.style(Role::Guide);
         for layer in &self.figure.layers {
@@ -60,6 +62,7 @@ impl Chart<'_> {
         }
     }
 
+    /// Bands first, lines over them.
     pub(super) fn bands_and_lines(&self, canvas: &mut Canvas, stage: &Stage) {
         for line in self.lines() {
             self.band(canvas, line, stage);

@@ -21,6 +21,7 @@ pub(super) const ROWS: usize = 2 * TILE;
 pub(super) struct Block(pub [[f32; PANEL]; ROWS]);
 
 impl Block {
+    /// All zeros.
     pub const ZERO: Block = Block([[0.0; PANEL]; ROWS]);
 }
 

@@ -113,6 +113,7 @@ impl<'a> Right<'a> {
         }
     }
 
+    /// Number of panels.
     pub(super) fn panels(&self) -> usize {
         self.cols.div_ceil(PANEL)
     }

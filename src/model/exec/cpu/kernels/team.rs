@@ -59,6 +59,7 @@ unsafe impl Send for Shared<'_> {}
 unsafe impl Sync for Shared<'_> {}
 
 impl<'a> Shared<'a> {
+    /// Shares a slice.
     pub fn new(slice: &'a mut [f32]) -> Self {
         Shared { start: slice.as_mut_ptr(), len: slice.len(), slice: PhantomData }
     }
