@@ -361,8 +361,9 @@ pub fn script() -> probity::engine::fake::Script {
     Box::new(move |command| match command {
         Command::ListModels => vec![ready(), models()],
         Command::Run { job, generation, spec: asked } => {
-            let lab::Spec::Interventions(asked_for) = &**asked;
-            spec = (**asked_for).clone();
+            if let lab::Spec::Interventions(asked_for) = &**asked {
+                spec = (**asked_for).clone();
+            }
             vec![
                 Event::Started { job: *job, generation: *generation, spec_hash: asked.hash() },
                 progress(*generation),
@@ -379,7 +380,9 @@ pub fn script() -> probity::engine::fake::Script {
 fn answered(spec: &Spec, ticket: u64, question: &Question) -> Event {
     match question {
         Question::Experiment { generation, question } => {
-            let lab::Question::Interventions(Asked::Point(request)) = question;
+            let lab::Question::Interventions(Asked::Point(request)) = question else {
+                return super::facts::answered(ticket, *generation, question);
+            };
             let asked = spec.methods.iter().find(|m| m.name == request.method);
             let key = asked.map_or_else(|| MethodKey::named(&request.method), |m| m.key());
             assert_eq!(key, request.key(), "a point of the setup's own method");

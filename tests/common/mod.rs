@@ -131,10 +131,12 @@ impl Harness {
             Effect::Send(Command::Ask {
                 ticket,
                 question: Question::Experiment { generation, question },
-            }) => {
-                let lab::Question::Interventions(Asked::Point(point)) = question;
-                Some((*ticket, *generation, point.clone()))
-            }
+            }) => match question {
+                lab::Question::Interventions(Asked::Point(point)) => {
+                    Some((*ticket, *generation, point.clone()))
+                }
+                _ => None,
+            },
             _ => None,
         });
         let (ticket, generation, request) = asked.expect("a point was asked for");

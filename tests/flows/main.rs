@@ -46,7 +46,7 @@ fn point(command: &Command) -> Option<(u64, &PointQuestion)> {
     let Command::Ask { ticket, question: Question::Experiment { question, .. } } = command else {
         return None;
     };
-    let lab::Question::Interventions(Asked::Point(point)) = question;
+    let lab::Question::Interventions(Asked::Point(point)) = question else { return None };
     Some((*ticket, point))
 }
 
