@@ -379,6 +379,7 @@ fn leave_out(list: &mut Vec<LeftOut>, reason: String, what: &str) {
 }
 
 /// Why a prompt cannot be asked, if so; `causal` is a model that reads from the left only.
+#[must_use]
 pub fn refused(prompt: &str, causal: Option<&str>) -> Option<String> {
     if !is_prompt(prompt) {
         return Some("it does not have [X] and [Y] once each".into());

@@ -12,6 +12,8 @@ mod stored;
 #[cfg(test)]
 mod tests;
 
+pub use self::bench::refused;
+
 use self::bench::Bench;
 use super::consistency::Panel;
 use super::ledger::Parts;
