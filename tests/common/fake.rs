@@ -369,7 +369,7 @@ pub fn script() -> probity::engine::fake::Script {
                 progress(*generation),
             ]
         }
-        Command::Ask { ticket, question } => vec![answered(&spec, *ticket, question)],
+        Command::Ask { ticket, question } => vec![about_run(&spec, *ticket, question)],
         Command::Cancel { job } => {
             vec![Event::Finished { job: *job, generation: *job, outcome: Outcome::Cancelled, seconds: 1.0 }]
         }
@@ -377,7 +377,7 @@ pub fn script() -> probity::engine::fake::Script {
     })
 }
 
-fn answered(spec: &Spec, ticket: u64, question: &Question) -> Event {
+fn about_run(spec: &Spec, ticket: u64, question: &Question) -> Event {
     match question {
         Question::Experiment { generation, question } => {
             let lab::Question::Interventions(Asked::Point(request)) = question else {

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod data;
+mod facts;
 mod models;
 mod running;
 

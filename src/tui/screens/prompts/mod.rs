@@ -88,9 +88,9 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
     "drawn-model", "next model", "Draws the places of the next model.",
         ["v"], None, |s| !results(s).models().is_empty() => next_model;
     "next-pair", "next pair", "Shows the ledger of the next pair of models.",
-        ["w"], Some(("pair", 12)), |s| !results(s).ledgers.is_empty() => |s| turn_pair(s, true);
+        ["x"], Some(("pair", 12)), |s| !results(s).ledgers.is_empty() => |s| turn_pair(s, true);
     "previous-pair", "previous pair", "Shows the ledger of the previous pair of models.",
-        ["W"], Some(("pair", 12)), |s| !results(s).ledgers.is_empty() => |s| turn_pair(s, false);
+        ["X"], Some(("pair", 12)), |s| !results(s).ledgers.is_empty() => |s| turn_pair(s, false);
     "own-prompt", "own prompt", "Types a prompt of your own, which every model is asked at once.",
         ["o"], Some(("own prompt", 13)), can_ask => |s| look::ask(s, &OWN);
     "instances", "show instances",
