@@ -383,7 +383,7 @@ fn text_from_outside_cannot_steer_the_terminal() {
     h.state.board.engine.as_mut().unwrap().device = evil.into();
     let run = &mut h.state.board.runs[0];
     run.job.progress.as_mut().unwrap().stage = evil.into();
-    let lab::Results::Interventions(results) = &mut run.results;
+    let lab::Results::Interventions(results) = &mut run.results else { panic!("results of another lab") };
     results.probes[0].value.property = evil.into();
     results.probes[0].value.classifier = evil.into();
     results.point.as_mut().unwrap().example.as_mut().unwrap().value.text = evil.into();
