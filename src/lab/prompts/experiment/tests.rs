@@ -391,7 +391,7 @@ fn look(experiment: &mut dyn Experiment, desk: &mut Desk, known: &str, typed: &s
 #[test]
 fn a_run_that_is_stopped_can_still_be_asked_about() {
     let mut desk = Desk::new();
-    desk.cancel_after = 14;
+    desk.cancel_after = 5;
     let (mut experiment, result) = run(&spec(), &mut desk);
     assert!(matches!(result, Err(Fault::Cancelled)));
     desk.cancel_after = usize::MAX;
