@@ -171,6 +171,12 @@ fn about(model: &str, scores: [f64; 2]) -> Vec<Finding> {
             weights: Weighting::Uniform,
         }),
     ));
+    list.extend(places(model));
+    list
+}
+
+fn places(model: &str) -> Vec<Finding> {
+    let mut list = Vec::new();
     for regime in Regime::ALL {
         for name in [model, ALL] {
             let order = (name == ALL).then(|| MODELS.map(str::to_owned).to_vec());
