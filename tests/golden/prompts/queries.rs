@@ -193,12 +193,13 @@ fn judge(
         (0..said.len()).filter(|q| !close.contains(q) && rank(*q) != ranks.data[*q]).collect();
     report.equal(&format!("{name} {rule} ranks"), &other, &vec![]);
     // Scores by relation and prompt, original mention, where no close call has a part.
-    let mut at = 0;
+    // They stand in the order of relations and prompts; the key of the relation's name is taken by the rule of that name.
+    let (mut at, mut next) = (0, 0);
     for score in truth["scores"].as_array().unwrap() {
         let prompt = score["prompt_index"].as_u64().unwrap() as usize;
         let n = score["instances"].as_u64().unwrap() as usize;
-        let relation = case.relations["relations"].as_array().unwrap().iter();
-        let relation = relation.clone().position(|r| r["name"] == score["relation"]).unwrap();
+        next += usize::from(prompt == 0);
+        let relation = next - 1;
         let mine: Vec<usize> = (0..case.index.len())
             .filter(|q| {
                 let i = &case.index[*q];
