@@ -10,6 +10,7 @@ use probity::lab::{self};
 use probity::session::shelf::{End, Recorded};
 use probity::tui::action::{Action, Exported};
 use probity::tui::screens::interventions::{EXAMPLE, PARETO, PROBES};
+use probity::tui::screens::prompts::{ASKED, FIGURE, INSTANCES, LEDGER};
 use probity::tui::setup;
 use probity::tui::state::{Glyphs, Start};
 use probity::tui::theme::{Surroundings, Theme};
@@ -153,6 +154,49 @@ screens! {
     linear_oracle_inlp: |c, r| {
         let mut h = Harness::finished(c, r);
         h.keys("o ]");
+        h
+    };
+    facts_empty: |c, r| Harness::recall(c, r);
+    facts_running: |c, r| Harness::recalling(c, r, false);
+    facts_finished: |c, r| Harness::recalling(c, r, true);
+    facts_failed: |c, r| {
+        let mut h = Harness::recall(c, r);
+        h.act(Action::Start);
+        let outcome = Outcome::Failed(failure());
+        h.event(Event::Finished { job: 1, generation: 1, outcome, seconds: 0.4 });
+        h
+    };
+    facts_consistency: |c, r| {
+        let mut h = Harness::recalling(c, r, true);
+        h.focus(FIGURE);
+        h.keys("] ] ] ]");
+        h
+    };
+    facts_causal: |c, r| {
+        let mut h = Harness::recalling(c, r, true);
+        h.focus(FIGURE);
+        h.keys("[ [ [");
+        h
+    };
+    facts_own_prompt: |c, r| {
+        let mut h = Harness::recalling(c, r, true);
+        h.focus(ASKED);
+        h.keys("o");
+        h.typed("[X] : [Y]");
+        h.keys("enter");
+        h.answer_facts();
+        h
+    };
+    facts_instances: |c, r| {
+        let mut h = Harness::recalling(c, r, true);
+        h.focus(INSTANCES);
+        h.keys("j");
+        h
+    };
+    facts_ledger: |c, r| {
+        let mut h = Harness::recalling(c, r, true);
+        h.focus(LEDGER);
+        h.keys("x");
         h
     };
     models: |c, r| {
@@ -339,7 +383,7 @@ fn text_from_outside_cannot_steer_the_terminal() {
     h.state.board.engine.as_mut().unwrap().device = evil.into();
     let run = &mut h.state.board.runs[0];
     run.job.progress.as_mut().unwrap().stage = evil.into();
-    let lab::Results::Interventions(results) = &mut run.results;
+    let lab::Results::Interventions(results) = &mut run.results else { panic!("results of another lab") };
     results.probes[0].value.property = evil.into();
     results.probes[0].value.classifier = evil.into();
     results.point.as_mut().unwrap().example.as_mut().unwrap().value.text = evil.into();

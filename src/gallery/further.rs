@@ -167,6 +167,12 @@ impl Start {
         })
     }
 
+    /// SHA-256 of the weights, in hexadecimal.
+    #[must_use]
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
     fn objective(&self) -> Objective {
         match (self.arch.decoder.is_some(), self.arch.is_causal()) {
             (true, _) => Objective::Denoising,

@@ -14,6 +14,7 @@ pub mod host;
 pub mod interventions;
 pub mod layer;
 pub mod plan;
+pub mod prompts;
 pub mod results;
 pub mod setting;
 pub mod spec;
@@ -111,7 +112,7 @@ macro_rules! labs {
         #[serde(rename_all = "snake_case")]
         pub enum LabId { $( $(#[$doc])* $Lab, )+ }
 
-        /// Every lab, in the order of the keys that open them.
+        /// Every lab; the first one is open at the start.
         pub static LABS: &[&dyn Lab] = &[ $( &$module::LAB, )+ ];
 
         impl LabId {
@@ -262,6 +263,8 @@ macro_rules! labs {
 labs! {
     /// Completeness, selectivity and reliability of interventions (Canby et al.).
     Interventions = interventions;
+    /// How much of what a prompt probe says is the model (Cao et al.).
+    Prompts = prompts;
 }
 
 impl LabId {

@@ -361,14 +361,15 @@ pub fn script() -> probity::engine::fake::Script {
     Box::new(move |command| match command {
         Command::ListModels => vec![ready(), models()],
         Command::Run { job, generation, spec: asked } => {
-            let lab::Spec::Interventions(asked_for) = &**asked;
-            spec = (**asked_for).clone();
+            if let lab::Spec::Interventions(asked_for) = &**asked {
+                spec = (**asked_for).clone();
+            }
             vec![
                 Event::Started { job: *job, generation: *generation, spec_hash: asked.hash() },
                 progress(*generation),
             ]
         }
-        Command::Ask { ticket, question } => vec![answered(&spec, *ticket, question)],
+        Command::Ask { ticket, question } => vec![about_run(&spec, *ticket, question)],
         Command::Cancel { job } => {
             vec![Event::Finished { job: *job, generation: *job, outcome: Outcome::Cancelled, seconds: 1.0 }]
         }
@@ -376,10 +377,12 @@ pub fn script() -> probity::engine::fake::Script {
     })
 }
 
-fn answered(spec: &Spec, ticket: u64, question: &Question) -> Event {
+fn about_run(spec: &Spec, ticket: u64, question: &Question) -> Event {
     match question {
         Question::Experiment { generation, question } => {
-            let lab::Question::Interventions(Asked::Point(request)) = question;
+            let lab::Question::Interventions(Asked::Point(request)) = question else {
+                return super::facts::answered(ticket, *generation, question);
+            };
             let asked = spec.methods.iter().find(|m| m.name == request.method);
             let key = asked.map_or_else(|| MethodKey::named(&request.method), |m| m.key());
             assert_eq!(key, request.key(), "a point of the setup's own method");

@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // each test target uses its part
 
+mod facts;
 mod fake;
 mod sets;
 mod verdicts;
@@ -24,6 +25,7 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use unicode_width::UnicodeWidthStr;
 
+pub use facts::*;
 pub use fake::*;
 #[allow(unused_imports)] // as above
 pub use sets::*;
@@ -101,6 +103,39 @@ impl Harness {
         harness
     }
 
+    /// A harness whose prompts lab is in the middle of its run, or has come to its end.
+    pub fn recalling(columns: u16, rows: u16, finished: bool) -> Self {
+        let mut harness = Self::recall(columns, rows);
+        harness.act(Action::Start);
+        harness.event(ready());
+        harness.event(models());
+        harness.events(recalled(finished));
+        if finished {
+            harness.event(Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 21.4 });
+            harness.answer_facts();
+        }
+        harness
+    }
+
+    /// A harness with the prompts lab, which has not run.
+    pub fn recall(columns: u16, rows: u16) -> Self {
+        let spec = probity::lab::prompts::Spec::shipped().into();
+        Self::of(Start { size: (columns, rows), spec, ..start() })
+    }
+
+    /// Answers the latest question of the prompts lab.
+    pub fn answer_facts(&mut self) {
+        let asked = self.effects.iter().rev().find_map(|e| match e {
+            Effect::Send(Command::Ask {
+                ticket,
+                question: Question::Experiment { generation, question },
+            }) => Some((*ticket, *generation, question.clone())),
+            _ => None,
+        });
+        let (ticket, generation, question) = asked.expect("a question");
+        self.event(answered(ticket, generation, &question));
+    }
+
     pub fn act(&mut self, action: Action) -> Vec<Effect> {
         if let Action::Event(event) = &action {
             self.record.push(Record::Event((**event).clone()));
@@ -120,8 +155,13 @@ impl Harness {
     }
 
     pub fn events(&mut self, findings: Vec<Finding>) {
+        self.events_of(1, findings);
+    }
+
+    /// Findings of the run of a generation.
+    pub fn events_of(&mut self, generation: u64, findings: Vec<Finding>) {
         for finding in findings {
-            self.event(Event::Finding { generation: 1, finding: Box::new(finding) });
+            self.event(Event::Finding { generation, finding: Box::new(finding) });
         }
     }
 
@@ -131,10 +171,12 @@ impl Harness {
             Effect::Send(Command::Ask {
                 ticket,
                 question: Question::Experiment { generation, question },
-            }) => {
-                let lab::Question::Interventions(Asked::Point(point)) = question;
-                Some((*ticket, *generation, point.clone()))
-            }
+            }) => match question {
+                lab::Question::Interventions(Asked::Point(point)) => {
+                    Some((*ticket, *generation, point.clone()))
+                }
+                _ => None,
+            },
             _ => None,
         });
         let (ticket, generation, request) = asked.expect("a point was asked for");

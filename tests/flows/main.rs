@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod data;
+mod facts;
 mod models;
 mod running;
 
@@ -46,7 +47,7 @@ fn point(command: &Command) -> Option<(u64, &PointQuestion)> {
     let Command::Ask { ticket, question: Question::Experiment { question, .. } } = command else {
         return None;
     };
-    let lab::Question::Interventions(Asked::Point(point)) = question;
+    let lab::Question::Interventions(Asked::Point(point)) = question else { return None };
     Some((*ticket, point))
 }
 

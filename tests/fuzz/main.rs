@@ -171,10 +171,10 @@ fn open(bytes: &[u8]) {
     }
     let replay = Some(ReplayState::new("fuzz".to_owned(), session.duration(), 1.0));
     let spec = match session.header.spec.clone() {
-        Some(Spec::Interventions(spec)) => *spec,
-        None => interventions::Spec::agreement(),
+        Some(spec) => spec,
+        None => interventions::Spec::agreement().into(),
     };
-    let mut harness = Harness::of(Start { size: (80, 24), replay, spec: spec.into(), ..start() });
+    let mut harness = Harness::of(Start { size: (80, 24), replay, spec, ..start() });
     for entry in session.entries {
         harness.act(Action::Played(Step::Entry(Box::new(entry))));
     }

@@ -11,5 +11,6 @@ mod interventions;
 mod models;
 mod models_logits;
 mod models_second_opinion;
+mod prompts;
 mod stats;
 mod tokens;

@@ -1,6 +1,7 @@
 //! Calculators: one question, one answer, no model. With `--json`, one object on one line, otherwise a readable line; the
 //! numbers come from the same code as the labs'. A new calculator is a file here and a line in the two lists below.
 
+pub mod prompts;
 pub mod score;
 
 use std::io::Write;
@@ -16,6 +17,8 @@ pub enum Calculator {
     Score(score::ScoreArgs),
     /// Combine a completeness and a selectivity into a reliability (Canby et al., equation 4).
     Reliability(score::ReliabilityArgs),
+    /// Say how far the scores of models depend on the prompt, from a table (Cao et al. 2022, Table 1).
+    Prompts(prompts::PromptsArgs),
 }
 
 /// Answers.
@@ -26,5 +29,6 @@ pub fn answer(calculator: &Calculator, out: &mut dyn Write) -> Result<(), CliErr
     match calculator {
         Calculator::Score(args) => score::score(args, out),
         Calculator::Reliability(args) => score::reliability(args, out),
+        Calculator::Prompts(args) => prompts::prompts(args, out),
     }
 }

@@ -4,6 +4,7 @@ pub mod data;
 pub mod home;
 pub mod interventions;
 pub mod models;
+pub mod prompts;
 
 use super::screen::{Screen, ScreenId};
 use super::state::Start;
@@ -30,6 +31,7 @@ macro_rules! registry {
 
 registry! {
     home: "The opening screen.";
+    prompts: "How much of what a prompt probe says is the model.";
     interventions: "Completeness, selectivity and reliability of interventions.";
     models: "The models that can be picked.";
     data: "Data sets.";

@@ -1,0 +1,235 @@
+//! `probity prompts`: how far results depend on the prompt, from a table that was computed anywhere.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde::{Serialize, Serializer};
+
+use crate::base::text::printable_label;
+use crate::cli::error::CliError;
+use crate::cli::output;
+use crate::lab::prompts::places::Ties;
+use crate::lab::prompts::published::{Report, ScoreTable};
+
+/// Largest table that is read.
+const MAX_BYTES: u64 = 256 << 20;
+
+/// Say how far the scores of models depend on the prompt, from a table (Cao et al. 2022, Table 1).
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  probity prompts scores.tsv
+  probity prompts scores.tsv --json
+
+The table has tabs between fields and names its columns in the first line: relation, model, prompt, p1; or relation, prompt
+and a column for each model. Scores are 0 to 1 or per cent; what is printed is in the unit of the table.")]
+pub struct PromptsArgs {
+    /// The table.
+    #[arg(value_name = "TABLE.tsv")]
+    table: PathBuf,
+    /// What equal scores do where the order of models is compared between prompts.
+    #[arg(long, value_enum, default_value = "earlier-lower")]
+    ties: TiesArg,
+    /// Print one object as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What equal scores do.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum TiesArg {
+    /// The model that is earlier in the table stands lower.
+    EarlierLower,
+    /// They share a place.
+    MeanPlace,
+}
+
+/// An object whose keys stand in the order of the list.
+struct Ordered<T>(Vec<(String, T)>);
+
+impl<T: Serialize> Serialize for Ordered<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(k, v)| (k, v)))
+    }
+}
+
+#[derive(Serialize)]
+struct OfModel {
+    mean_std: Option<f64>,
+    mean_diff: Option<f64>,
+    mean_worst: Option<f64>,
+    mean_best: Option<f64>,
+    relations_over_10: usize,
+}
+
+#[derive(Serialize)]
+struct OfRelation {
+    prompts: usize,
+    worst: f64,
+    best: f64,
+    diff: f64,
+    std: f64,
+    mean: f64,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    models: Ordered<OfModel>,
+    relations: Ordered<Ordered<OfRelation>>,
+    unstable_relations: usize,
+    relations_total: usize,
+}
+
+/// Prints what the table says.
+///
+/// # Errors
+/// [`CliError::Usage`] for a table that cannot be read or makes no sense.
+pub fn prompts(args: &PromptsArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let shown = printable_label(&args.table.display().to_string());
+    let cannot = |e: std::io::Error| CliError::Usage(format!("{shown}: cannot read the table: {e}"));
+    let size = std::fs::metadata(&args.table).map_err(cannot)?.len();
+    if size > MAX_BYTES {
+        return Err(CliError::Usage(format!("{shown}: {size} bytes; a table has at most 256 MiB")));
+    }
+    let text = std::fs::read_to_string(&args.table).map_err(cannot)?;
+    let table = ScoreTable::parse(&text, &args.table).map_err(|e| CliError::Usage(e.to_string()))?;
+    let ties = match args.ties {
+        TiesArg::EarlierLower => Ties::EarlierLower,
+        TiesArg::MeanPlace => Ties::MeanPlace,
+    };
+    let report = table.report(ties);
+    if args.json {
+        return output::json(out, &answer(report));
+    }
+    let total = report.relations.len();
+    for (model, means, over) in &report.models {
+        let means = means.map_or("n/a".to_owned(), |[std, diff, worst, best]| {
+            format!("std {std:.2}  gap {diff:.2}  worst {worst:.2}  best {best:.2}")
+        });
+        let of = report.relations.iter().filter(|r| r.1.iter().any(|m| m.0 == *model)).count();
+        let line = format!("{model}: {means}  gap above 10 points on {over} of {of} relations");
+        output::line(out, &printable_label(&line))?;
+    }
+    let unstable = report.unstable;
+    output::line(
+        out,
+        &format!("the order of the models changes with the prompt on {unstable} of {total} relations"),
+    )
+}
+
+fn answer(report: Report) -> Answer {
+    let of_model = |(name, means, over): (String, Option<[f64; 4]>, usize)| {
+        let at = |k: usize| means.map(|m| m[k]);
+        let answer = OfModel {
+            mean_std: at(0),
+            mean_diff: at(1),
+            mean_worst: at(2),
+            mean_best: at(3),
+            relations_over_10: over,
+        };
+        (name, answer)
+    };
+    let of_relation = |(name, rows): (String, Vec<_>)| {
+        let rows = rows.into_iter().map(
+            |(model, prompts, p): (String, usize, crate::lab::prompts::preference::Preference)| {
+                let answer = OfRelation {
+                    prompts,
+                    worst: p.worst,
+                    best: p.best,
+                    diff: p.gap,
+                    std: p.std,
+                    mean: p.mean,
+                };
+                (model, answer)
+            },
+        );
+        (name, Ordered(rows.collect()))
+    };
+    Answer {
+        relations_total: report.relations.len(),
+        unstable_relations: report.unstable,
+        models: Ordered(report.models.into_iter().map(of_model).collect()),
+        relations: Ordered(report.relations.into_iter().map(of_relation).collect()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct PromptsCli {
+        #[command(flatten)]
+        args: PromptsArgs,
+    }
+
+    fn run(table: &std::path::Path, more: &[&str]) -> Result<String, CliError> {
+        let path = table.display().to_string();
+        let args = ["prompts", path.as_str()].into_iter().chain(more.iter().copied());
+        let mut out = Vec::new();
+        prompts(&PromptsCli::try_parse_from(args).unwrap().args, &mut out)?;
+        Ok(String::from_utf8(out).unwrap())
+    }
+
+    #[test]
+    fn the_keys_are_exactly_those_that_are_published_in_the_order_of_the_table() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.tsv");
+        std::fs::write(
+            &path,
+            "relation\tmodel\tprompt\tp1\nr\tz\tp\t10\nr\tz\tq\t30\nr\ta\tp\t20\nr\ta\tq\t20\n",
+        )
+        .unwrap();
+        let text = run(&path, &["--json"]).unwrap();
+        assert!(text.find("\"z\"") < text.find("\"a\""), "{text}");
+        let v: serde_json::Value = serde_json::from_str(&text).unwrap();
+        let keys = |v: &serde_json::Value| v.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
+        assert_eq!(keys(&v), ["models", "relations", "relations_total", "unstable_relations"]);
+        assert_eq!(
+            keys(&v["models"]["z"]),
+            ["mean_best", "mean_diff", "mean_std", "mean_worst", "relations_over_10"]
+        );
+        assert_eq!(keys(&v["relations"]["r"]["z"]), ["best", "diff", "mean", "prompts", "std", "worst"]);
+        assert_eq!(v["models"]["z"]["mean_std"], 10.0);
+        assert_eq!((&v["unstable_relations"], &v["relations_total"]), (&1.into(), &1.into()));
+        assert!(run(&path, &[]).unwrap().contains("on 1 of 1 relations"));
+    }
+
+    #[test]
+    fn a_table_that_is_not_there_or_makes_no_sense_is_bad_usage() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.tsv");
+        assert!(matches!(run(&path, &[]), Err(CliError::Usage(_))));
+        std::fs::write(&path, "relation\tprompt\ta\nr\tp\t200\n").unwrap();
+        let Err(CliError::Usage(told)) = run(&path, &[]) else { panic!() };
+        assert!(told.contains("t.tsv, line 2"), "{told}");
+    }
+
+    /// What the authors of the paper published, against the numbers that were computed from it by others.
+    #[test]
+    fn the_published_table_gives_the_published_spread() {
+        let root = std::env::var("PROBITY_DATA").unwrap_or_else(|_| "../shared/data".into());
+        let path = std::path::Path::new(&root).join("causaleval_published/prompt_p1.tsv");
+        if !path.is_file() {
+            println!("skipped: {} is absent (set PROBITY_DATA)", path.display());
+            return;
+        }
+        let v: serde_json::Value = serde_json::from_str(&run(&path, &["--json"]).unwrap()).unwrap();
+        let wanted = [
+            ("bert-large-cased", [8.73, 23.24, 21.75, 44.99], 21),
+            ("roberta-large", [8.39, 23.78, 16.16, 39.95], 22),
+            ("gpt2-xl", [8.15, 21.14, 10.37, 31.51], 18),
+            ("bart-large", [8.67, 23.60, 14.12, 37.72], 20),
+        ];
+        for (model, means, over) in wanted {
+            let m = &v["models"][model];
+            for (key, want) in ["mean_std", "mean_diff", "mean_worst", "mean_best"].iter().zip(means) {
+                let found = m[*key].as_f64().unwrap();
+                assert!((found - want).abs() < 0.0051, "{model} {key}: {found} {want}");
+            }
+            assert_eq!(m["relations_over_10"], over, "{model}");
+        }
+        assert_eq!((&v["unstable_relations"], &v["relations_total"]), (&27.into(), &29.into()));
+    }
+}

@@ -1,0 +1,204 @@
+//! What a model answered to every prompt of a relation under every mention of every subject.
+
+use std::sync::Arc;
+
+/// Which queries a relation has: every prompt under every mention of every instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shape {
+    prompts: usize,
+    /// Where the mentions of each instance begin; one more entry than instances.
+    first: Vec<usize>,
+}
+
+impl Shape {
+    /// Prompts, and the number of mentions of each instance, the original one first.
+    ///
+    /// # Panics
+    /// If an instance has no mention: the subject's usual name is one.
+    #[must_use]
+    pub fn new(prompts: usize, mentions: &[usize]) -> Self {
+        assert!(mentions.iter().all(|n| *n > 0), "an instance without a mention");
+        let mut first = vec![0];
+        for n in mentions {
+            first.push(first[first.len() - 1] + n);
+        }
+        Self { prompts, first }
+    }
+
+    /// Number of prompts.
+    #[must_use]
+    pub fn prompts(&self) -> usize {
+        self.prompts
+    }
+
+    /// Number of instances.
+    #[must_use]
+    pub fn instances(&self) -> usize {
+        self.first.len() - 1
+    }
+
+    /// Number of mentions of an instance.
+    #[must_use]
+    pub fn mentions(&self, instance: usize) -> usize {
+        self.first[instance + 1] - self.first[instance]
+    }
+
+    /// The most mentions of any instance; 0 without instances.
+    #[must_use]
+    pub fn most_mentions(&self) -> usize {
+        (0..self.instances()).map(|i| self.mentions(i)).max().unwrap_or(0)
+    }
+
+    /// Queries of one prompt.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.first[self.instances()]
+    }
+
+    /// All queries.
+    #[must_use]
+    pub fn queries(&self) -> usize {
+        self.prompts * self.width()
+    }
+
+    /// The place of a query among all: prompts, then instances, then mentions.
+    #[must_use]
+    pub fn at(&self, prompt: usize, instance: usize, mention: usize) -> usize {
+        prompt * self.width() + self.first[instance] + mention
+    }
+}
+
+/// One model's answers to the queries of one relation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answers {
+    /// Which queries there are.
+    pub shape: Arc<Shape>,
+    /// What was said, as numbers that are equal where the words are.
+    pub said: Vec<u32>,
+    /// Whether it was the object.
+    pub right: Vec<bool>,
+}
+
+impl Answers {
+    /// Answers in the order of [`Shape::at`].
+    ///
+    /// # Panics
+    /// If a list is of another length than the shape has queries.
+    #[must_use]
+    pub fn new(shape: Arc<Shape>, said: Vec<u32>, right: Vec<bool>) -> Self {
+        assert_eq!((said.len(), right.len()), (shape.queries(), shape.queries()), "answers of another shape");
+        Self { shape, said, right }
+    }
+
+    /// Whether one query was answered with the object.
+    #[must_use]
+    pub fn is_right(&self, prompt: usize, instance: usize, mention: usize) -> bool {
+        self.right[self.shape.at(prompt, instance, mention)]
+    }
+
+    /// Correct answers to a prompt under the original mentions.
+    #[must_use]
+    pub fn correct(&self, prompt: usize) -> usize {
+        (0..self.shape.instances()).filter(|i| self.is_right(prompt, *i, 0)).count()
+    }
+
+    /// Correct answers to a prompt under mentions of choice.
+    #[must_use]
+    pub fn correct_under(&self, prompt: usize, mut mention: impl FnMut(usize) -> usize) -> usize {
+        (0..self.shape.instances()).filter(|i| self.is_right(prompt, *i, mention(*i))).count()
+    }
+
+    /// P@1 of each prompt under the original mentions, 0 to 1; not a number without instances.
+    #[must_use]
+    pub fn p_at_1(&self) -> Vec<f64> {
+        let n = self.shape.instances() as f64;
+        (0..self.shape.prompts()).map(|p| self.correct(p) as f64 / n).collect()
+    }
+
+    /// Correct answers under all mentions of an instance.
+    #[must_use]
+    pub fn correct_mentions(&self, prompt: usize, instance: usize) -> usize {
+        (0..self.shape.mentions(instance)).filter(|x| self.is_right(prompt, instance, *x)).count()
+    }
+
+    /// The same answers with these prompts and, for each instance, these mentions alone.
+    ///
+    /// # Panics
+    /// If an instance keeps no mention.
+    #[must_use]
+    pub fn part(&self, prompts: &[usize], mentions: &[Vec<usize>]) -> Self {
+        let counts: Vec<usize> = mentions.iter().map(Vec::len).collect();
+        let shape = Arc::new(Shape::new(prompts.len(), &counts));
+        let kept: Vec<usize> = prompts
+            .iter()
+            .flat_map(|p| {
+                let each = mentions.iter().enumerate();
+                each.flat_map(move |(i, list)| list.iter().map(move |x| self.shape.at(*p, i, *x)))
+            })
+            .collect();
+        let (said, right) =
+            (kept.iter().map(|k| self.said[*k]).collect(), kept.iter().map(|k| self.right[*k]).collect());
+        Self { shape, said, right }
+    }
+}
+
+#[cfg(test)]
+pub(super) mod testing {
+    use super::*;
+
+    /// Answers that are right where `right(prompt, instance, mention)` says so; what is said is the object or a wrong word.
+    pub fn answers(
+        prompts: usize,
+        mentions: &[usize],
+        right: impl Fn(usize, usize, usize) -> bool,
+    ) -> Answers {
+        let shape = Shape::new(prompts, mentions);
+        let mut list = Vec::new();
+        for p in 0..prompts {
+            for (i, n) in mentions.iter().enumerate() {
+                list.extend((0..*n).map(|x| right(p, i, x)));
+            }
+        }
+        let said = list.iter().map(|r| u32::from(*r)).collect();
+        Answers::new(Arc::new(shape), said, list)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::answers;
+    use super::*;
+
+    #[test]
+    fn queries_stand_in_the_order_of_prompts_instances_and_mentions() {
+        let shape = Shape::new(2, &[2, 1, 3]);
+        let mut seen = Vec::new();
+        for p in 0..2 {
+            for i in 0..3 {
+                seen.extend((0..shape.mentions(i)).map(|x| shape.at(p, i, x)));
+            }
+        }
+        assert_eq!(seen, (0..shape.queries()).collect::<Vec<_>>());
+        assert_eq!((shape.width(), shape.most_mentions(), shape.instances()), (6, 3, 3));
+    }
+
+    #[test]
+    fn a_part_holds_the_answers_of_its_prompts_and_mentions() {
+        let all = answers(3, &[2, 3], |p, i, x| (p + i + x) % 2 == 0);
+        let part = all.part(&[2, 0], &[vec![1], vec![0, 2]]);
+        assert_eq!(part.shape.prompts(), 2);
+        for (k, p) in [2, 0].into_iter().enumerate() {
+            assert_eq!(part.is_right(k, 0, 0), all.is_right(p, 0, 1));
+            assert_eq!(part.is_right(k, 1, 1), all.is_right(p, 1, 2));
+        }
+        assert_eq!(all.part(&[0, 1, 2], &[vec![0, 1], vec![0, 1, 2]]), all);
+    }
+
+    #[test]
+    fn p_at_1_is_that_of_the_original_mentions() {
+        let all = answers(2, &[2, 2, 1], |p, i, x| x > 0 || p == 1 && i == 0);
+        assert_eq!(all.p_at_1(), [0.0, 1.0 / 3.0]);
+        assert_eq!((all.correct_mentions(0, 0), all.correct_mentions(1, 0)), (1, 2));
+        assert_eq!(all.correct_under(0, |i| if i < 2 { 1 } else { 0 }), 2);
+    }
+}

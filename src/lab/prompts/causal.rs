@@ -1,0 +1,180 @@
+//! The structural causal model of a prompt probe (Cao et al. 2022, Figure 2) and its three backdoor paths: the ways by which
+//! a model and its score go together without the model's being the cause.
+
+use serde::{Deserialize, Serialize};
+
+use super::spec::{AdjustSpec, DataSpec};
+use crate::figure::layers::{Edge, Graph, Node};
+
+/// A bias: a backdoor path from model to performance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bias {
+    /// What a model was trained on and how prompts are worded come from one language.
+    Prompt,
+    /// The same of the names in which facts are told.
+    Verbalization,
+    /// What a model was trained on and what it is asked come from one distribution of facts.
+    Sample,
+}
+
+/// Names and places of the variables, from left to right and top to bottom on a grid.
+const NODES: [(&str, (f64, f64)); 11] = [
+    ("Da pretraining distribution", (0.0, 0.0)),
+    ("C corpus", (1.5, 0.0)),
+    ("M model", (3.0, 0.0)),
+    ("L language", (1.5, 1.0)),
+    ("R relation", (0.0, 1.5)),
+    ("P prompt", (3.0, 1.2)),
+    ("I predictor", (4.2, 0.6)),
+    ("Db probing distribution", (0.0, 3.0)),
+    ("T facts", (1.5, 3.0)),
+    ("X mentions", (3.0, 2.4)),
+    ("E performance", (4.4, 1.8)),
+];
+const DA: usize = 0;
+const C: usize = 1;
+const M: usize = 2;
+const L: usize = 3;
+const R: usize = 4;
+const P: usize = 5;
+const I: usize = 6;
+const DB: usize = 7;
+const T: usize = 8;
+const X: usize = 9;
+const E: usize = 10;
+
+/// The arrows of the model; the last one stands for the case in which what is asked was sampled from what was read.
+const EDGES: [(usize, usize); 14] = [
+    (DA, C),
+    (L, C),
+    (C, M),
+    (L, P),
+    (R, P),
+    (M, I),
+    (P, I),
+    (I, E),
+    (X, E),
+    (L, X),
+    (T, X),
+    (DB, T),
+    (R, T),
+    (DA, DB),
+];
+
+impl Bias {
+    /// All of them, in the order of the paper.
+    pub const ALL: [Self; 3] = [Self::Prompt, Self::Verbalization, Self::Sample];
+
+    /// Name in figures.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Prompt => "prompt",
+            Self::Verbalization => "verbalization",
+            Self::Sample => "sample",
+        }
+    }
+
+    /// Title.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Prompt => "prompt preference",
+            Self::Verbalization => "instance verbalisation",
+            Self::Sample => "sample disparity",
+        }
+    }
+
+    /// The arrows of its backdoor path.
+    fn path(self) -> &'static [(usize, usize)] {
+        match self {
+            Self::Prompt => &[(C, M), (L, C), (L, P), (P, I), (I, E)],
+            Self::Verbalization => &[(C, M), (L, C), (L, X), (X, E)],
+            Self::Sample => &[(C, M), (DA, C), (DA, DB), (DB, T), (T, X), (X, E)],
+        }
+    }
+
+    /// The path in letters.
+    #[must_use]
+    pub fn letters(self) -> &'static str {
+        match self {
+            Self::Prompt => "M ← C ← L → P → I → E",
+            Self::Verbalization => "M ← C ← L → X → E",
+            Self::Sample => "M ← C ← Da → Db → T → X → E",
+        }
+    }
+
+    /// What blocks the path, and how far a setting goes.
+    #[must_use]
+    pub fn blocked(self, adjust: &AdjustSpec, data: &DataSpec) -> String {
+        let prompts = match (adjust.prompts, data.prompts) {
+            (Some(n), _) | (None, Some(n)) => format!("{n} prompts a relation"),
+            (None, None) => "all prompts of a relation".to_owned(),
+        };
+        let most = adjust.mentions.map_or(data.mentions, |n| n.min(data.mentions));
+        let names = match most {
+            1 => "one name a subject: nothing is averaged".to_owned(),
+            n => format!("up to {n} names a subject"),
+        };
+        match self {
+            Self::Prompt => format!(
+                "Averaging over P blocks it. Here: {prompts}, weights {}.",
+                adjust.weights.name()
+            ),
+            Self::Verbalization => format!("Averaging over X blocks it. Here: {names}."),
+            Self::Sample => "Averaging over X blocks it only as far as the facts that are asked stand for all facts: \
+                             the same facts are asked whatever a model has read. Further pretraining on mixtures measures it."
+                .to_owned(),
+        }
+    }
+}
+
+/// The graph, with the path of a bias lit.
+#[must_use]
+pub fn graph(bias: Option<Bias>) -> Graph {
+    let path = bias.map_or(&[][..], Bias::path);
+    let on = |k: usize| path.iter().any(|(a, b)| *a == k || *b == k);
+    let nodes = NODES.iter().enumerate();
+    Graph {
+        nodes: nodes.map(|(k, (label, at))| Node { label: (*label).into(), at: *at, lit: on(k) }).collect(),
+        edges: EDGES
+            .iter()
+            .map(|e| Edge { from: e.0, to: e.1, label: String::new(), lit: path.contains(e) })
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_leads_from_the_model_into_its_causes_and_on_to_the_performance() {
+        for bias in Bias::ALL {
+            let path = bias.path();
+            assert!(path.iter().all(|e| EDGES.contains(e)), "{bias:?}");
+            assert_eq!(path[0], (C, M), "a backdoor has an arrow into the model");
+            assert_eq!(path.last().unwrap().1, E);
+            // Each arrow shares a variable with the next, and none comes out of the model.
+            assert!(path.windows(2).all(|w| [w[0].0, w[0].1].iter().any(|k| *k == w[1].0 || *k == w[1].1)));
+            assert!(path.iter().all(|e| e.0 != M));
+            let lit = graph(Some(bias));
+            assert_eq!(lit.edges.iter().filter(|e| e.lit).count(), path.len());
+            assert_eq!(
+                bias.letters().split([' ', '←', '→']).filter(|s| !s.is_empty()).count(),
+                path.len() + 1
+            );
+        }
+        assert!(graph(None).nodes.iter().all(|n| !n.lit));
+    }
+
+    #[test]
+    fn what_blocks_a_path_says_how_far_the_setting_goes() {
+        let (mut adjust, mut data) = (AdjustSpec::default(), DataSpec::default());
+        assert!(Bias::Prompt.blocked(&adjust, &data).contains("all prompts"));
+        (adjust.prompts, data.mentions) = (Some(3), 1);
+        assert!(Bias::Prompt.blocked(&adjust, &data).contains("3 prompts"));
+        assert!(Bias::Verbalization.blocked(&adjust, &data).contains("nothing is averaged"));
+    }
+}

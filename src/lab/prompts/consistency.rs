@@ -1,0 +1,429 @@
+//! Rank consistency (Cao et al. 2022, Table 4): how often models come out in the same places when relations, prompts and
+//! mentions are drawn anew.
+//!
+//! A draw is a set of relations, the same for every model and regime. Original: first prompt, first mention. Random: one
+//! prompt a relation and one mention an instance, drawn for each model by itself (as the published code does) or once for
+//! all. Adjusted: the average over prompts and mentions. A model's score is its mean over the drawn relations; its
+//! consistency the share of its most frequent place. That of the whole order is the share of the most frequent order.
+
+use std::collections::{BTreeMap, HashMap};
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+
+use super::adjust::{Weights, adjusted, by_prompt};
+use super::answers::Answers;
+use super::exact::Exact;
+use super::places::{Ties, places};
+use crate::stats::rng::{below, sample_indices, stream};
+
+/// How prompts and mentions of a draw come about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Regime {
+    /// First prompt, first mention.
+    Original,
+    /// One of each at random.
+    Random,
+    /// All of them, averaged.
+    Adjusted,
+}
+
+impl Regime {
+    /// All of them, in the order of the paper's table.
+    pub const ALL: [Self; 3] = [Self::Original, Self::Random, Self::Adjusted];
+
+    /// Name in findings.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Original => "original",
+            Self::Random => "random",
+            Self::Adjusted => "adjusted",
+        }
+    }
+}
+
+/// How exact scores are compared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scoring {
+    /// As fractions: a tie is a tie.
+    #[default]
+    Exact,
+    /// Each prompt's P@1 and each mean rounded to two decimals of a per cent, as published.
+    TwoDecimals,
+}
+
+impl Scoring {
+    /// All of them, in the order of choice.
+    pub const ALL: [Self; 2] = [Self::Exact, Self::TwoDecimals];
+
+    /// Name in specs.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::TwoDecimals => "two_decimals",
+        }
+    }
+}
+
+/// A score on one relation: exactly, and in per cent as the published code rounds it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Score {
+    exact: Exact,
+    rounded: f64,
+}
+
+fn two_decimals(x: f64) -> f64 {
+    (x * 100.0).round() / 100.0
+}
+
+impl Score {
+    fn of(exact: Exact) -> Self {
+        Self { exact, rounded: two_decimals(100.0 * exact.value()) }
+    }
+}
+
+/// One relation in the panel.
+#[derive(Debug, Clone)]
+struct Entry {
+    answers: Vec<Answers>,
+    original: Vec<Score>,
+    adjusted: Vec<Score>,
+    /// By model, then by prompt: averaged over mentions.
+    by_prompt: Vec<Vec<Exact>>,
+    /// So many correct answers as a share of the instances.
+    shares: Vec<Score>,
+}
+
+/// Models with their answers to relations: what draws are made from.
+#[derive(Debug, Clone, Default)]
+pub struct Panel {
+    models: usize,
+    entries: Vec<Entry>,
+}
+
+/// What draws are made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Draws {
+    /// Number of draws.
+    pub count: usize,
+    /// Relations of a draw.
+    pub subset: usize,
+    /// Whether all models get the same prompts and mentions in the random regime.
+    pub shared: bool,
+    /// The seed.
+    pub seed: u64,
+    /// What equal scores do.
+    pub ties: Ties,
+    /// How scores are compared.
+    pub scoring: Scoring,
+}
+
+impl Panel {
+    /// A panel of so many models, without relations.
+    #[must_use]
+    pub fn new(models: usize) -> Self {
+        Self { models, entries: Vec::new() }
+    }
+
+    /// Adds a relation: one entry a model. One without prompts or instances says nothing and is left out.
+    ///
+    /// # Panics
+    /// If there are answers of another number of models, or weights that do not fit.
+    pub fn push(&mut self, answers: Vec<Answers>, weights: &Weights) {
+        let exact: Option<Vec<Exact>> = answers.iter().map(|a| adjusted(a, weights)).collect();
+        let of_prompts = weights.shares();
+        // As published, each prompt's score is rounded before the prompts are averaged.
+        let published = |a: &Answers| -> f64 {
+            let each = by_prompt(a).into_iter().zip(&of_prompts);
+            each.map(|(p, w)| two_decimals(100.0 * p.value()) * w).sum()
+        };
+        let Some(exact) = exact else { return };
+        let scores = exact.into_iter().zip(&answers);
+        let scores = scores.map(|(exact, a)| Score { exact, rounded: published(a) }).collect();
+        self.insert(answers, scores);
+    }
+
+    /// The same with adjusted scores that are averages over a part of the prompts and mentions.
+    ///
+    /// # Panics
+    /// If there are answers or scores of another number of models.
+    pub fn push_adjusted(&mut self, answers: Vec<Answers>, scores: &[Exact]) {
+        self.insert(answers, scores.iter().map(|s| Score::of(*s)).collect());
+    }
+
+    fn insert(&mut self, answers: Vec<Answers>, adjusted: Vec<Score>) {
+        assert_eq!((answers.len(), adjusted.len()), (self.models, self.models), "answers of other models");
+        let Some(n) = answers.first().map(|a| a.shape.instances()).filter(|n| *n > 0) else { return };
+        if answers[0].shape.prompts() == 0 {
+            return;
+        }
+        let shares: Vec<Score> = (0..=n as u64).map(|c| Score::of(Exact::ratio(c, n as u64))).collect();
+        self.entries.push(Entry {
+            original: answers.iter().map(|a| shares[a.correct(0)]).collect(),
+            adjusted,
+            by_prompt: answers.iter().map(by_prompt).collect(),
+            shares,
+            answers,
+        });
+    }
+
+    /// Number of relations.
+    #[must_use]
+    pub fn relations(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Number of models.
+    #[must_use]
+    pub fn models(&self) -> usize {
+        self.models
+    }
+
+    /// The scores of the models on a draw of relations; `correct(model, relation)` counts the correct answers of a model
+    /// in the random regime and is asked in that one alone.
+    pub fn scores(
+        &self,
+        regime: Regime,
+        subset: &[usize],
+        scoring: Scoring,
+        mut correct: impl FnMut(usize, usize) -> usize,
+    ) -> Vec<Exact> {
+        let mut of = |k: usize| {
+            let each = subset.iter().map(|r| {
+                let entry = &self.entries[*r];
+                match regime {
+                    Regime::Original => entry.original[k],
+                    Regime::Adjusted => entry.adjusted[k],
+                    Regime::Random => entry.shares[correct(k, *r)],
+                }
+            });
+            let sum = each.fold(Score::default(), |a, b| Score {
+                exact: a.exact.plus(b.exact),
+                rounded: a.rounded + b.rounded,
+            });
+            total(sum, subset.len(), scoring)
+        };
+        (0..self.models).map(&mut of).collect()
+    }
+
+    /// Correct answers of a model to a relation under a prompt and mentions of choice.
+    ///
+    /// # Panics
+    /// If there is no such model, relation, prompt or mention.
+    pub fn correct(
+        &self,
+        model: usize,
+        relation: usize,
+        prompt: usize,
+        mention: impl FnMut(usize) -> usize,
+    ) -> usize {
+        self.entries[relation].answers[model].correct_under(prompt, mention)
+    }
+
+    /// The places of every draw in a range of draws, by regime. The same draw has the same relations whatever the range.
+    #[must_use]
+    pub fn draw(&self, draws: &Draws, range: std::ops::Range<usize>) -> Vec<[Vec<u32>; 3]> {
+        range.into_par_iter().map(|d| self.one(draws, d)).collect()
+    }
+
+    fn one(&self, draws: &Draws, draw: usize) -> [Vec<u32>; 3] {
+        let mut rng = stream(draws.seed, "rank draws");
+        rng.set_stream(draw as u64);
+        let subset = sample_indices(&mut rng, self.relations(), draws.subset);
+        // Random choices have a stream of their own, so that other relations' choices do not move with them.
+        let mut random = stream(draws.seed, "rank prompts and mentions");
+        random.set_stream(draw as u64);
+        let mut mentions: Vec<Vec<usize>> = vec![Vec::new(); self.relations()];
+        let mut prompts = vec![0; self.relations()];
+        let mut correct = |k: usize, r: usize| {
+            let answers = &self.entries[r].answers[k];
+            let shape = &answers.shape;
+            let mut any = |n: usize| if n == 1 { 0 } else { below(&mut random, n as u32) as usize };
+            if !draws.shared {
+                let prompt = any(shape.prompts());
+                return answers.correct_under(prompt, |i| any(shape.mentions(i)));
+            }
+            if k == 0 {
+                prompts[r] = any(shape.prompts());
+                mentions[r] = (0..shape.instances()).map(|i| any(shape.mentions(i))).collect();
+            }
+            answers.correct_under(prompts[r], |i| mentions[r][i])
+        };
+        Regime::ALL.map(|regime| {
+            let scores = self.scores(regime, &subset, draws.scoring, &mut correct);
+            places(&scores, |a, b| a.compare(*b), draws.ties)
+        })
+    }
+
+    /// Places under the average over K prompts a relation, drawn anew for each draw and shared by the models: the regime
+    /// between one prompt and all. Relations with fewer prompts give all of theirs.
+    #[must_use]
+    pub fn draw_prompts(&self, draws: &Draws, prompts: usize) -> Tally {
+        let mut tally = Tally::new(self.models);
+        let one = |d: usize| {
+            let mut rng = stream(draws.seed, "rank draws");
+            rng.set_stream(d as u64);
+            let subset = sample_indices(&mut rng, self.relations(), draws.subset);
+            let mut sums = vec![Exact::default(); self.models];
+            for r in subset {
+                let entry = &self.entries[r];
+                let chosen = sample_indices(&mut rng, entry.answers[0].shape.prompts(), prompts);
+                for (k, sum) in sums.iter_mut().enumerate() {
+                    let mean: Exact = chosen.iter().map(|p| entry.by_prompt[k][*p]).sum();
+                    *sum = sum.plus(mean.over(chosen.len() as u64));
+                }
+            }
+            places(&sums, |a, b| a.compare(*b), draws.ties)
+        };
+        let drawn: Vec<Vec<u32>> = (0..draws.count).into_par_iter().map(one).collect();
+        drawn.iter().for_each(|places| tally.add(places));
+        tally
+    }
+
+    /// The most prompts of any relation.
+    #[must_use]
+    pub fn most_prompts(&self) -> usize {
+        self.entries.iter().map(|e| e.answers[0].shape.prompts()).max().unwrap_or(0)
+    }
+
+    /// Every draw in place of some: all subsets of relations, and in the random regime every choice of prompts. None where
+    /// there are more than `most` of them, or where they are not equally likely: with several mentions, with relations of
+    /// different numbers of prompts, or with draws for each model by itself.
+    #[must_use]
+    pub fn enumerate(&self, regime: Regime, draws: &Draws, most: usize) -> Option<Tally> {
+        let (relations, size) = (self.relations(), draws.subset.min(self.relations()));
+        let prompts = match regime {
+            Regime::Random => self.even_prompts().filter(|_| draws.shared)?,
+            Regime::Original | Regime::Adjusted => 1,
+        };
+        let choices = prompts.checked_pow(size as u32).filter(|n| *n <= most)?;
+        if choose(relations, size)?.checked_mul(choices)? > most {
+            return None;
+        }
+        let mut tally = Tally::new(self.models);
+        let mut subset: Vec<usize> = (0..size).collect();
+        loop {
+            for choice in 0..choices {
+                let prompt = |r: usize| {
+                    let at = subset.iter().position(|s| *s == r).unwrap_or(0);
+                    choice / prompts.pow(at as u32) % prompts
+                };
+                let scores = self.scores(regime, &subset, draws.scoring, |k, r| {
+                    self.entries[r].answers[k].correct_under(prompt(r), |_| 0)
+                });
+                tally.add(&places(&scores, |a, b| a.compare(*b), draws.ties));
+            }
+            if !next(&mut subset, relations) {
+                return Some(tally);
+            }
+        }
+    }
+
+    /// The number of prompts that all relations have, where every instance has one mention.
+    fn even_prompts(&self) -> Option<usize> {
+        let shapes = || self.entries.iter().map(|e| &e.answers[0].shape);
+        let first = shapes().next()?.prompts();
+        shapes().all(|s| s.prompts() == first && s.most_mentions() == 1).then_some(first)
+    }
+}
+
+fn total(sum: Score, relations: usize, scoring: Scoring) -> Exact {
+    match scoring {
+        Scoring::Exact => sum.exact,
+        Scoring::TwoDecimals => {
+            Exact::ratio((sum.rounded / relations.max(1) as f64 * 100.0).round() as u64, 10_000)
+        }
+    }
+}
+
+/// Ways to choose `k` of `n`; none where it is beyond counting.
+fn choose(n: usize, k: usize) -> Option<usize> {
+    let mut ways = 1usize;
+    for i in 0..k.min(n - k) {
+        ways = ways.checked_mul(n - i)? / (i + 1);
+    }
+    Some(ways)
+}
+
+/// The next subset in order; false after the last.
+fn next(subset: &mut [usize], of: usize) -> bool {
+    let size = subset.len();
+    let Some(at) = (0..size).rev().find(|i| subset[*i] < of - size + i) else { return false };
+    subset[at] += 1;
+    for i in at + 1..size {
+        subset[i] = subset[i - 1] + 1;
+    }
+    true
+}
+
+/// How often models came out where.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Tally {
+    /// Draws.
+    pub draws: u64,
+    /// By model: draws by twice the place.
+    histograms: Vec<BTreeMap<u32, u64>>,
+    orders: HashMap<Vec<u32>, u64>,
+}
+
+impl Tally {
+    /// Nothing drawn yet.
+    #[must_use]
+    pub fn new(models: usize) -> Self {
+        Self { draws: 0, histograms: vec![BTreeMap::new(); models], orders: HashMap::new() }
+    }
+
+    /// Takes in the places of a draw (see [`places`]: twice the place).
+    pub fn add(&mut self, places: &[u32]) {
+        self.draws += 1;
+        for (histogram, place) in self.histograms.iter_mut().zip(places) {
+            *histogram.entry(*place).or_default() += 1;
+        }
+        *self.orders.entry(places.to_vec()).or_default() += 1;
+    }
+
+    /// How often a model came out at each place, counted in half places from the worst on: `2 m - 1` numbers for m models.
+    #[must_use]
+    pub fn halves(&self, model: usize) -> Vec<u64> {
+        let of = |place: usize| self.histograms[model].get(&(place as u32)).copied().unwrap_or(0);
+        (0..2 * self.histograms.len() - 1).map(of).collect()
+    }
+
+    /// Draws in which a model came out at its most frequent place.
+    #[must_use]
+    pub fn most(&self, model: usize) -> u64 {
+        self.histograms[model].values().copied().max().unwrap_or(0)
+    }
+
+    /// Number of different orders.
+    #[must_use]
+    pub fn orders(&self) -> usize {
+        self.orders.len()
+    }
+
+    /// Draws by whole order, the most frequent first.
+    #[must_use]
+    pub fn counts(&self) -> Vec<u64> {
+        let mut counts: Vec<u64> = self.orders.values().copied().collect();
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        counts
+    }
+
+    /// Draws with the most frequent whole order, and all orders that share that number, as twice the places.
+    #[must_use]
+    pub fn order(&self) -> (u64, Vec<Vec<u32>>) {
+        let most = self.orders.values().copied().max().unwrap_or(0);
+        let mut all: Vec<Vec<u32>> =
+            self.orders.iter().filter(|(_, n)| **n == most).map(|(o, _)| o.clone()).collect();
+        all.sort();
+        (most, all)
+    }
+}
+
+#[cfg(test)]
+#[path = "consistency_tests.rs"]
+mod tests;

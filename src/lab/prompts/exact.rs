@@ -1,0 +1,134 @@
+//! Scores as exact numbers, so that a tie is a tie.
+//!
+//! A model's score over a draw of relations is a sum of fractions whose denominators differ, and sums of floats break ties
+//! that are there and make others. A score is kept twice: as a fixed-point number with 80 binary places, which says which of
+//! two is larger, and as a residue modulo a prime of 61 bits, in which equal fractions are equal however they were summed.
+
+use std::cmp::Ordering;
+
+/// The Mersenne prime of the residues; no denominator is a multiple of it.
+const PRIME: u64 = (1 << 61) - 1;
+/// Binary places.
+const PLACES: u32 = 80;
+/// Sums of many truncated fractions differ by less than this where they stand for one number.
+const SLACK: i128 = 1 << 24;
+
+/// A sum of fractions, exactly.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Exact {
+    fixed: i128,
+    residue: u64,
+}
+
+impl Exact {
+    /// The fraction `n / d`, of at most 2^46.
+    ///
+    /// # Panics
+    /// If the denominator is 0.
+    #[must_use]
+    pub fn ratio(n: u64, d: u64) -> Self {
+        assert!(d > 0, "a fraction of nothing");
+        let (n_wide, d_wide) = (u128::from(n), u128::from(d));
+        // The whole part and the places are divided apart: shifted together they would not fit.
+        let (whole, mut rest) = (n_wide / d_wide, n_wide % d_wide);
+        let mut fixed = whole << PLACES;
+        for place in (0..PLACES).rev() {
+            rest <<= 1;
+            if rest >= d_wide {
+                rest -= d_wide;
+                fixed |= 1 << place;
+            }
+        }
+        Self { fixed: fixed as i128, residue: times(n % PRIME, inverse(d % PRIME)) }
+    }
+
+    /// The sum.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { fixed: self.fixed + other.fixed, residue: (self.residue + other.residue) % PRIME }
+    }
+
+    /// The number divided by a whole one.
+    ///
+    /// # Panics
+    /// If that is 0.
+    #[must_use]
+    pub fn over(self, d: u64) -> Self {
+        assert!(d > 0, "a fraction of nothing");
+        Self { fixed: self.fixed / i128::from(d), residue: times(self.residue, inverse(d % PRIME)) }
+    }
+
+    /// As a float.
+    #[must_use]
+    pub fn value(self) -> f64 {
+        self.fixed as f64 / (1u128 << PLACES) as f64
+    }
+
+    /// Which is larger; equal only where both are the same number.
+    #[must_use]
+    pub fn compare(self, other: Self) -> Ordering {
+        if (self.fixed - other.fixed).abs() < SLACK && self.residue == other.residue {
+            return Ordering::Equal;
+        }
+        // Different numbers closer than the places tell apart would need denominators beyond anything that is counted here.
+        self.fixed.cmp(&other.fixed)
+    }
+}
+
+impl std::iter::Sum for Exact {
+    fn sum<I: Iterator<Item = Self>>(iter: I) -> Self {
+        iter.fold(Self::default(), Self::plus)
+    }
+}
+
+fn times(a: u64, b: u64) -> u64 {
+    (u128::from(a) * u128::from(b) % u128::from(PRIME)) as u64
+}
+
+/// The inverse modulo the prime, by Fermat's little theorem.
+fn inverse(d: u64) -> u64 {
+    let (mut result, mut base, mut left) = (1, d, PRIME - 2);
+    while left > 0 {
+        if left & 1 == 1 {
+            result = times(result, base);
+        }
+        base = times(base, base);
+        left >>= 1;
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn ties_are_found_where_floats_miss_them_and_not_where_floats_make_them() {
+        let of = |list: &[(u64, u64)]| -> Exact { list.iter().map(|(n, d)| Exact::ratio(*n, *d)).sum() };
+        let (a, b) = (of(&[(1, 10), (2, 10)]), of(&[(3, 10)]));
+        assert!(0.1 + 0.2 != 0.3 && a.compare(b) == Ordering::Equal);
+        let (c, d) = (of(&[(1, 3), (1, 7), (11, 21)]), of(&[(1, 1)]));
+        assert_eq!(c.compare(d), Ordering::Equal);
+        let near = of(&[(1_000_000_006, 1_000_000_007)]);
+        assert_eq!(near.compare(of(&[(1_000_000_005, 1_000_000_006)])), Ordering::Greater);
+        assert_eq!(of(&[(5, 4)]).over(5).compare(of(&[(1, 4)])), Ordering::Equal);
+        assert!((of(&[(7, 2)]).value() - 3.5).abs() < 1e-15);
+    }
+
+    proptest! {
+        /// Against arithmetic in whole numbers over a common denominator.
+        #[test]
+        fn sums_compare_as_fractions_do(
+            a in prop::collection::vec((0u64..40, 1u64..40), 1..6), b in prop::collection::vec((0u64..40, 1u64..40), 1..6),
+        ) {
+            let common: u128 = a.iter().chain(&b).map(|x| u128::from(x.1)).product();
+            let whole = |list: &[(u64, u64)]| -> u128 {
+                list.iter().map(|(n, d)| u128::from(*n) * (common / u128::from(*d))).sum()
+            };
+            let exact = |list: &[(u64, u64)]| -> Exact { list.iter().map(|(n, d)| Exact::ratio(*n, *d)).sum() };
+            prop_assert_eq!(exact(&a).compare(exact(&b)), whole(&a).cmp(&whole(&b)));
+        }
+    }
+}

@@ -1,0 +1,423 @@
+//! What a run works on: the models with their words, the relations with their queries, and what has been answered.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::stored::{self, Known};
+use crate::base::{Problem, Pulse};
+use crate::corpus::facts::OBJECT;
+use crate::lab::fault::{Fault, problem};
+use crate::lab::finding::Label;
+use crate::lab::host::Host;
+use crate::lab::prompts::answers::{Answers, Shape};
+use crate::lab::prompts::candidates::{Candidates, Reply, folded, from_list, from_vocabulary};
+use crate::lab::prompts::finding::LeftOut;
+use crate::lab::prompts::function_words::FunctionWords;
+use crate::lab::prompts::library::{Fact, Library, Relation};
+use crate::lab::prompts::query::{Asker, Encoded};
+use crate::lab::prompts::spec::{NO_WORDS, OWN_WORDS, Spec, is_prompt};
+use crate::lab::prompts::vocabulary::{Common, Words, common};
+use crate::lab::{self};
+use crate::model::Model;
+use crate::model::chunk::TOKENS_PER_BATCH;
+
+/// Words that are listed of what is left out, per reason.
+const LISTED: usize = 200;
+
+/// A model of the run.
+pub struct Member {
+    /// Its name.
+    pub name: String,
+    /// The model.
+    pub model: Arc<Model>,
+    /// Its words.
+    pub words: Words,
+    /// The label of findings about it.
+    pub label: Label,
+}
+
+/// What a run works on.
+pub struct Bench {
+    /// The spec.
+    pub spec: Spec,
+    /// The models, in the order of the spec.
+    pub members: Vec<Member>,
+    /// The relations that can be asked, and where they are from.
+    pub library: Library,
+    /// Function words that are passed over.
+    pub function_words: FunctionWords,
+    /// Words that all models share.
+    pub common: Common,
+    /// The label of findings about all models.
+    pub label: Label,
+    /// The relations that have been asked.
+    pub entries: Vec<Entry>,
+}
+
+/// A relation as it is asked.
+pub struct Entry {
+    /// The relation.
+    pub relation: Relation,
+    /// Its prompts that are asked.
+    pub prompts: Vec<String>,
+    /// Those that are not.
+    pub prompts_left_out: Vec<LeftOut>,
+    /// The facts that are asked of every model, with the mentions that are asked.
+    pub facts: Vec<Fact>,
+    /// The others: subject and reason.
+    pub left_out: Vec<(Fact, String)>,
+    /// By model: what was answered, and the rank of the object.
+    pub scored: Vec<Scored>,
+    /// Words by the numbers of [`Answers::said`].
+    pub said: Said,
+}
+
+/// One model's answers with the ranks of the objects.
+pub struct Scored {
+    /// The answers.
+    pub answers: Answers,
+    /// By query.
+    pub ranks: Vec<Option<u32>>,
+}
+
+/// Numbers for words that were said.
+#[derive(Debug, Clone, Default)]
+pub struct Said {
+    words: Vec<String>,
+    numbers: HashMap<String, u32>,
+}
+
+impl Said {
+    fn number(&mut self, word: &str, ignore_case: bool) -> u32 {
+        let next = self.words.len() as u32;
+        let number = *self.numbers.entry(folded(word, ignore_case)).or_insert(next);
+        if number == next {
+            self.words.push(word.to_owned());
+        }
+        number
+    }
+
+    /// The word of a number.
+    pub fn word(&self, number: u32) -> &str {
+        self.words.get(number as usize).map_or("", String::as_str)
+    }
+}
+
+/// Replies to all queries of some prompts over some facts; none where a query cannot be asked.
+pub type Replies = Vec<Option<Reply>>;
+
+impl Bench {
+    /// Loads models and relations; nothing is asked yet.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn open(spec: &Spec, host: &mut dyn Host) -> Result<Self, Fault> {
+        let whole = lab::Spec::from(spec.clone());
+        let function_words = match (spec.query.function_words.as_str(), spec.words_path()) {
+            (_, Some(path)) => FunctionWords::read(&path).map_err(Fault::Failed)?,
+            (NO_WORDS, _) => FunctionWords::none(),
+            (OWN_WORDS, _) | (_, None) => FunctionWords::own(),
+        };
+        let library = library(spec, host)?;
+        let mut members = Vec::new();
+        for name in &spec.models {
+            let model = host.model(name)?;
+            Asker::new(&model)?;
+            let words = Words::new(model.tokenizer()?, &function_words, spec.query.ignore_case)?;
+            members.push(Member { name: name.clone(), model, words, label: Label::new(&whole, name) });
+            host.poll()?;
+        }
+        let common = common(&members.iter().map(|m| &m.words).collect::<Vec<_>>(), &function_words);
+        let label = Label::new(&whole, crate::lab::prompts::finding::ALL);
+        let spec = spec.clone();
+        let bench = Self { spec, members, library, function_words, common, label, entries: Vec::new() };
+        if bench.spec.query.candidates == Candidates::Intersection && bench.common.words.is_empty() {
+            let what = "the chosen models have no word in common";
+            let hint = "choose other models, or query.candidates = \"vocabulary\"";
+            return Err(problem(&what, "query.candidates", hint).into());
+        }
+        Ok(bench)
+    }
+
+    /// The relation of that name as it has been asked.
+    pub fn entry(&self, relation: &str) -> Option<&Entry> {
+        self.entries.iter().find(|e| e.relation.id == relation)
+    }
+
+    /// The prompts of a relation that are asked, and those that are not.
+    pub fn prompts(&self, relation: &Relation) -> (Vec<String>, Vec<LeftOut>) {
+        let own = self.spec.data.own.get(&relation.id).into_iter().flatten();
+        let most = self.spec.data.prompts.unwrap_or(usize::MAX);
+        let causal = self.members.iter().find(|m| m.model.arch().is_causal());
+        let (mut kept, mut left_out): (Vec<String>, Vec<LeftOut>) = (Vec::new(), Vec::new());
+        for prompt in relation.prompts.iter().take(most).chain(own) {
+            match refused(prompt, causal.map(|m| m.name.as_str())) {
+                _ if kept.contains(prompt) => {}
+                None => kept.push(prompt.clone()),
+                Some(reason) => leave_out(&mut left_out, reason, prompt),
+            }
+        }
+        (kept, left_out)
+    }
+
+    /// The facts of a relation with the mentions that are asked.
+    pub fn facts(&self, relation: &Relation) -> Vec<Fact> {
+        let most = self.spec.data.instances.unwrap_or(usize::MAX);
+        let mentions = self.spec.data.mentions;
+        let cut = |f: &Fact| Fact {
+            names: f.names.iter().take(mentions).cloned().collect(),
+            object: f.object.clone(),
+        };
+        relation.facts.iter().take(most).map(cut).collect()
+    }
+
+    /// The tokens that can be answers of a relation for a model; none where the whole vocabulary can.
+    ///
+    /// # Errors
+    /// Those of the tokenizer; [`Fault::Failed`] where no answer is one token in every model.
+    pub fn candidates(&self, relation: &Relation, member: usize) -> Result<Option<Vec<u32>>, Fault> {
+        match self.spec.query.candidates {
+            Candidates::Vocabulary => Ok(None),
+            Candidates::Intersection => Ok(Some(self.common.ids[member].clone())),
+            Candidates::Relation => {
+                let mut ids = Vec::new();
+                for answer in relation.answers() {
+                    let each: Option<Vec<u32>> = self
+                        .members
+                        .iter()
+                        .map(|m| m.words.object(m.model.tokenizer()?, &answer))
+                        .collect::<Result<_, _>>()?;
+                    ids.extend(each.map(|each| each[member]));
+                }
+                if ids.is_empty() {
+                    let what = "none of its answers is one token in every model";
+                    return Err(problem(
+                        &what,
+                        &relation.id,
+                        "leave the relation out, or choose other models",
+                    )
+                    .into());
+                }
+                Ok(Some(ids))
+            }
+        }
+    }
+
+    /// Asks one model every prompt under every mention of every fact; what has been asked before comes from the store.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn ask(
+        &self,
+        member: usize,
+        relation: &Relation,
+        prompts: &[String],
+        facts: &[Fact],
+        host: &mut dyn Host,
+    ) -> Result<Vec<Replies>, Fault> {
+        let candidates = self.candidates(relation, member)?;
+        let m = &self.members[member];
+        let key = stored::key(m, &self.spec.query, &self.function_words, candidates.as_deref(), facts);
+        let store = host.store();
+        let mut known = Known::read(store.trained(&key), facts);
+        let missing: Vec<&String> = prompts.iter().filter(|p| known.get(p).is_none()).collect();
+        if !missing.is_empty() {
+            let asked = self.fresh(member, candidates.as_deref(), &missing, facts, host)?;
+            for (prompt, replies) in missing.into_iter().zip(asked) {
+                known.put(prompt, replies);
+            }
+            // What cannot be kept is asked again next time.
+            let _ = store.keep_trained(&key, &known.bytes());
+        }
+        Ok(prompts.iter().map(|p| known.get(p).cloned().unwrap_or_default()).collect())
+    }
+
+    /// The same without looking into the store.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn fresh(
+        &self,
+        member: usize,
+        candidates: Option<&[u32]>,
+        prompts: &[&String],
+        facts: &[Fact],
+        host: &mut dyn Host,
+    ) -> Result<Vec<Replies>, Fault> {
+        let m = &self.members[member];
+        let asker = Asker::new(&m.model)?;
+        let tokenizer = m.model.tokenizer()?;
+        let mut queries: Vec<(usize, &str, Encoded)> = Vec::new();
+        let width: usize = facts.iter().map(|f| f.names.len()).sum();
+        let mut replies: Vec<Replies> = vec![vec![None; width]; prompts.len()];
+        for (p, prompt) in prompts.iter().enumerate() {
+            let mut at = p * width;
+            for fact in facts {
+                let sayable = m.words.object(tokenizer, &fact.object)?.is_some();
+                for name in &fact.names {
+                    // A query whose answer the model cannot give says nothing of it.
+                    if let Some(encoded) = if sayable { asker.encode(prompt, name)? } else { None } {
+                        queries.push((at, &fact.object, encoded));
+                    }
+                    at += 1;
+                }
+            }
+        }
+        let encoded: Vec<&Encoded> = queries.iter().map(|q| &q.2).collect();
+        let total = encoded.len();
+        let take = |k: usize, logits: &[f32]| {
+            let (at, object, _) = &queries[k];
+            let reply = match candidates {
+                None => Some(from_vocabulary(&m.words.strings, logits, object)),
+                Some(ids) => from_list(&m.words.strings, ids, logits, object),
+            };
+            replies[at / width][at % width] = reply;
+        };
+        asker.logits::<Fault>(&encoded, candidates, TOKENS_PER_BATCH, take, |done| {
+            Ok(host.beat(done, total)?)
+        })?;
+        Ok(replies)
+    }
+
+    /// Why a fact cannot be asked of a model, if so.
+    fn unfit(&self, fact: &Fact, replies: &[&[Option<Reply>]]) -> Result<Option<String>, Fault> {
+        for (m, replies) in self.members.iter().zip(replies) {
+            if m.words.object(m.model.tokenizer()?, &fact.object)?.is_none() {
+                return Ok(Some(format!("its object is not one token of {}", m.name)));
+            }
+            if replies.iter().any(Option::is_none) {
+                return Ok(Some(format!("a query is too long for {}, or leaves it nothing to read", m.name)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Puts the replies of all models together: the facts that all of them were asked, and who was right. `replies` is by
+    /// model, then by prompt.
+    ///
+    /// # Errors
+    /// Those of tokenizers.
+    pub fn enter(
+        &mut self,
+        relation: Relation,
+        prompts: (Vec<String>, Vec<LeftOut>),
+        facts: Vec<Fact>,
+        replies: &[Vec<Replies>],
+    ) -> Result<usize, Fault> {
+        let mut places = Vec::new();
+        let (mut kept, mut left_out) = (Vec::new(), Vec::new());
+        let mut at = 0;
+        for fact in facts {
+            let range = at..at + fact.names.len();
+            at = range.end;
+            let all: Vec<Vec<Option<Reply>>> = replies
+                .iter()
+                .map(|by_prompt| {
+                    by_prompt.iter().flat_map(|row| row[range.clone()].iter().copied()).collect()
+                })
+                .collect();
+            match self.unfit(&fact, &all.iter().map(Vec::as_slice).collect::<Vec<_>>())? {
+                Some(reason) => left_out.push((fact, reason)),
+                None => {
+                    places.extend(range);
+                    kept.push(fact);
+                }
+            }
+        }
+        let counts: Vec<usize> = kept.iter().map(|f| f.names.len()).collect();
+        let shape = Arc::new(Shape::new(prompts.0.len(), &counts));
+        let mut said = Said::default();
+        let ignore_case = self.spec.query.ignore_case;
+        let scored = self
+            .members
+            .iter()
+            .zip(replies)
+            .map(|(m, by_prompt)| {
+                let queries = by_prompt.iter().flat_map(|row| places.iter().filter_map(|at| row[*at]));
+                let queries: Vec<Reply> = queries.collect();
+                let objects = || kept.iter().flat_map(|f| f.names.iter().map(|_| f.object.as_str()));
+                let objects = (0..prompts.0.len()).flat_map(|_| objects());
+                let text = |r: &Reply| m.words.strings.text(r.id);
+                let right =
+                    queries.iter().zip(objects).map(|(r, o)| m.words.strings.same(text(r), o)).collect();
+                let numbers = queries.iter().map(|r| said.number(text(r), ignore_case)).collect();
+                let ranks = queries.iter().map(|r| r.rank).collect();
+                Scored { answers: Answers::new(shape.clone(), numbers, right), ranks }
+            })
+            .collect();
+        let (prompts, prompts_left_out) = prompts;
+        self.entries.push(Entry { relation, prompts, prompts_left_out, facts: kept, left_out, scored, said });
+        Ok(self.entries.len() - 1)
+    }
+}
+
+impl Entry {
+    /// Facts that are left out, by reason.
+    pub fn reasons(&self) -> Vec<LeftOut> {
+        let mut all = Vec::new();
+        for (fact, reason) in &self.left_out {
+            let what = match reason.contains("object") {
+                true => &fact.object,
+                false => &fact.names[0],
+            };
+            leave_out(&mut all, reason.clone(), what);
+        }
+        all
+    }
+}
+
+fn leave_out(list: &mut Vec<LeftOut>, reason: String, what: &str) {
+    let at = list.iter().position(|l| l.reason == reason).unwrap_or_else(|| {
+        list.push(LeftOut { reason, count: 0, what: Vec::new() });
+        list.len() - 1
+    });
+    list[at].count += 1;
+    if list[at].what.len() < LISTED && !list[at].what.iter().any(|w| w == what) {
+        list[at].what.push(what.to_owned());
+    }
+}
+
+/// Why a prompt cannot be asked, if so; `causal` is a model that reads from the left only.
+#[must_use]
+pub fn refused(prompt: &str, causal: Option<&str>) -> Option<String> {
+    if !is_prompt(prompt) {
+        return Some("it does not have [X] and [Y] once each".into());
+    }
+    let after = prompt.split_once(OBJECT).map_or("", |(_, after)| after);
+    let before = prompt.split_once(OBJECT).map_or("", |(before, _)| before);
+    let last = matches!(after.trim(), "" | "." | "?" | "!") && !before.trim().is_empty();
+    causal.filter(|_| !last).map(|name| format!("[Y] is not last, so that {name} cannot answer"))
+}
+
+fn library(spec: &Spec, host: &mut dyn Host) -> Result<Library, Fault> {
+    let paths = spec.data.paths();
+    let files: Vec<(&Path, &str)> =
+        paths.iter().map(AsRef::as_ref).zip(spec.data.files.iter().map(String::as_str)).collect();
+    let mut library = match files.is_empty() {
+        true => Library::built_in().map_err(Fault::Failed)?,
+        false => {
+            struct Lent<'a>(&'a mut dyn Host);
+            impl Pulse for Lent<'_> {
+                fn beat(&mut self, _: usize, _: usize) -> Result<(), crate::base::Cancelled> {
+                    self.0.poll()
+                }
+            }
+            Library::read(&files, &mut Lent(host)).map_err(Fault::Failed)?
+        }
+    };
+    host.poll()?;
+    let wanted = &spec.data.relations;
+    let known: Vec<String> = library.relations.iter().map(|r| r.id.clone()).collect();
+    if let Some(unknown) = wanted.iter().chain(spec.data.own.keys()).find(|r| !known.contains(r)) {
+        let names: Vec<&str> = known.iter().map(String::as_str).collect();
+        let what = format!("relation {}", crate::base::suggest::is_unknown(unknown, &names));
+        return Err(
+            Problem { what, r#where: "data.relations".into(), hint: "correct the name".into() }.into()
+        );
+    }
+    if !wanted.is_empty() {
+        library.relations.retain(|r| wanted.contains(&r.id));
+    }
+    Ok(library)
+}

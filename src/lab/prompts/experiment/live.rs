@@ -1,0 +1,196 @@
+//! Answers to questions: a prompt that was typed, and the instances behind a number.
+
+use super::bench::{Bench, Entry, Replies, refused};
+use super::relation::score;
+use crate::base::Problem;
+use crate::lab::Question;
+use crate::lab::fault::{Fault, problem};
+use crate::lab::finding::Finding;
+use crate::lab::host::Host;
+use crate::lab::prompts::candidates::{Reply, from_list, from_vocabulary, top};
+use crate::lab::prompts::finding::{InstanceFinding, InstanceRow, InstancesFinding, Kind, TopToken};
+use crate::lab::prompts::library::Fact;
+use crate::lab::prompts::query::Asker;
+use crate::lab::prompts::question::{LookQuestion, PromptQuestion, Question as Asked};
+use crate::stats::bootstrap::Resamples;
+
+/// Tokens that are shown of one query.
+const SHOWN: usize = 5;
+
+/// The findings that answer a question.
+///
+/// # Errors
+/// [`Fault::Failed`] where it cannot be answered.
+pub fn answer(bench: &Bench, question: &Question, host: &mut dyn Host) -> Result<Vec<Finding>, Fault> {
+    match question {
+        Question::Prompts(Asked::Prompt(asked)) => prompt(bench, asked, host),
+        Question::Prompts(Asked::Look(asked)) => look(bench, asked, host),
+        _ => Err(problem(&"this question is for another lab", "question", "").into()),
+    }
+}
+
+fn entry<'a>(bench: &'a Bench, relation: &str) -> Result<&'a Entry, Problem> {
+    bench.entry(relation).filter(|e| !e.facts.is_empty()).ok_or_else(|| Problem {
+        what: format!("nothing has been asked about `{relation}` yet"),
+        r#where: "question".into(),
+        hint: "pick a relation that has its scores".into(),
+    })
+}
+
+/// The original mentions alone.
+fn originals(entry: &Entry) -> Vec<Fact> {
+    let first = |f: &Fact| Fact { names: f.names[..1].to_vec(), object: f.object.clone() };
+    entry.facts.iter().map(first).collect()
+}
+
+/// Every model's replies to a prompt under the original mentions.
+fn replies(bench: &Bench, entry: &Entry, text: &str, host: &mut dyn Host) -> Result<Vec<Replies>, Fault> {
+    let causal = bench.members.iter().find(|m| m.model.arch().is_causal()).map(|m| m.name.as_str());
+    if let Some(reason) = refused(text, causal) {
+        let what = format!("`{}`: {reason}", crate::base::text::shortened(text, 80));
+        return Err(problem(&what, "prompt", "for example `The capital of [X] is [Y] .`").into());
+    }
+    let facts = originals(entry);
+    let owned = text.to_owned();
+    (0..bench.members.len())
+        .map(|k| {
+            let candidates = bench.candidates(&entry.relation, k)?;
+            let all = bench.fresh(k, candidates.as_deref(), &[&owned], &facts, host)?;
+            Ok(all.into_iter().next().unwrap_or_default())
+        })
+        .collect()
+}
+
+/// Scores a prompt that was typed.
+fn prompt(bench: &Bench, asked: &PromptQuestion, host: &mut dyn Host) -> Result<Vec<Finding>, Fault> {
+    let entry = entry(bench, &asked.relation)?;
+    let all = replies(bench, entry, &asked.prompt, host)?;
+    let resamples = Resamples::new(entry.facts.len(), bench.spec.interval.resamples, bench.spec.seed);
+    let index = entry.prompts.iter().position(|p| *p == asked.prompt);
+    let t = host.elapsed();
+    let mut findings = Vec::new();
+    for (member, replies) in bench.members.iter().zip(all) {
+        let said = |r: &Option<Reply>| r.map_or("", |r| member.words.strings.text(r.id));
+        let right: Vec<bool> = replies
+            .iter()
+            .zip(&entry.facts)
+            .map(|(r, f)| member.words.strings.same(said(r), &f.object))
+            .collect();
+        let ranks: Vec<Option<u32>> = replies.iter().map(|r| r.and_then(|r| r.rank)).collect();
+        let found = score(bench, (&asked.relation, &asked.prompt, index), (&right, &ranks), &resamples);
+        findings.push(member.label.finding(entry.facts.len(), true, t, Kind::PromptScore(found)));
+    }
+    Ok(findings)
+}
+
+/// The instances under a prompt, and what each model makes of one of them.
+fn look(bench: &Bench, asked: &LookQuestion, host: &mut dyn Host) -> Result<Vec<Finding>, Fault> {
+    let entry = entry(bench, &asked.relation)?;
+    let said = match entry.prompts.iter().position(|p| *p == asked.prompt) {
+        Some(p) => known(entry, p),
+        None => fresh(bench, entry, &replies(bench, entry, &asked.prompt, host)?),
+    };
+    let row = |(i, fact): (usize, &Fact)| InstanceRow {
+        mentions: fact.names.clone(),
+        object: fact.object.clone(),
+        said: said.iter().map(|by_model| by_model[i].clone()).collect(),
+    };
+    let left_out =
+        entry.left_out.iter().map(|(f, reason)| (format!("{} ({})", f.names[0], f.object), reason.clone()));
+    let instances = InstancesFinding {
+        relation: asked.relation.clone(),
+        prompt: asked.prompt.clone(),
+        models: bench.members.iter().map(|m| m.name.clone()).collect(),
+        rows: entry.facts.iter().enumerate().map(row).collect(),
+        left_out: left_out.collect(),
+    };
+    let t = host.elapsed();
+    let n = entry.facts.len();
+    let mut findings = vec![bench.label.finding(n, true, t, Kind::Instances(instances))];
+    let fact = &entry.facts[asked.instance.min(n - 1)];
+    let mention = &fact.names[asked.mention.min(fact.names.len() - 1)];
+    for k in 0..bench.members.len() {
+        let found = one(bench, (entry, k), &asked.prompt, mention, &fact.object)?;
+        findings.push(bench.members[k].label.finding(1, true, t, Kind::Instance(found)));
+    }
+    Ok(findings)
+}
+
+/// By model and instance: what was said to a prompt of the relation, and whether it is the object.
+fn known(entry: &Entry, prompt: usize) -> Vec<Vec<(String, bool)>> {
+    let of = |s: &super::bench::Scored| {
+        let at = |i: usize| s.answers.shape.at(prompt, i, 0);
+        (0..entry.facts.len())
+            .map(|i| (entry.said.word(s.answers.said[at(i)]).to_owned(), s.answers.right[at(i)]))
+            .collect()
+    };
+    entry.scored.iter().map(of).collect()
+}
+
+/// The same for a prompt that was typed.
+fn fresh(bench: &Bench, entry: &Entry, replies: &[Replies]) -> Vec<Vec<(String, bool)>> {
+    let each = bench.members.iter().zip(replies);
+    each.map(|(m, replies)| {
+        replies
+            .iter()
+            .zip(&entry.facts)
+            .map(|(r, f)| {
+                let word = r.map_or("", |r| m.words.strings.text(r.id));
+                (word.to_owned(), m.words.strings.same(word, &f.object))
+            })
+            .collect()
+    })
+    .collect()
+}
+
+/// One query of one model in full.
+fn one(
+    bench: &Bench,
+    (entry, k): (&Entry, usize),
+    prompt: &str,
+    mention: &str,
+    object: &str,
+) -> Result<InstanceFinding, Fault> {
+    let member = &bench.members[k];
+    let asker = Asker::new(&member.model)?;
+    let text = asker.text(prompt, mention);
+    let mut found = InstanceFinding {
+        relation: entry.relation.id.clone(),
+        prompt: prompt.to_owned(),
+        mention: mention.to_owned(),
+        object: object.to_owned(),
+        text,
+        top: Vec::new(),
+        said: String::new(),
+        right: false,
+        rank: None,
+    };
+    let Some(query) = asker.encode(prompt, mention)? else { return Ok(found) };
+    let candidates = bench.candidates(&entry.relation, k)?;
+    let strings = &member.words.strings;
+    let take = |_: usize, logits: &[f32]| {
+        let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        let sum: f64 = logits.iter().map(|l| f64::from(l - most).exp()).sum();
+        let probability = |id: u32| f64::from(logits[id as usize] - most).exp() / sum;
+        let token = |id: u32| TopToken {
+            text: strings.text(id).to_owned(),
+            probability: probability(id),
+            passed: bench.function_words.contains(strings.text(id)),
+        };
+        found.top = top(logits, SHOWN).into_iter().map(token).collect();
+        let reply = match &candidates {
+            None => Some(from_vocabulary(strings, logits, object)),
+            Some(ids) => {
+                let some: Vec<f32> = ids.iter().map(|id| logits[*id as usize]).collect();
+                from_list(strings, ids, &some, object)
+            }
+        };
+        if let Some(reply) = reply {
+            found.said = strings.text(reply.id).to_owned();
+            found.right = strings.same(&found.said, object);
+            found.rank = reply.rank;
+        }
+    };
+    asker.logits::<Fault>(&[&query], None, usize::MAX, take, |_| Ok(()))?;
+    Ok(found)
+}

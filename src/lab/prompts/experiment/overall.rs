@@ -1,0 +1,245 @@
+//! What is said over all relations: ranks, spreads, ledgers; and ranks in the meantime, while relations come in.
+
+use super::bench::Bench;
+use super::{Gathered, pairs};
+use crate::base::Problem;
+use crate::lab::fault::Fault;
+use crate::lab::host::{Host, NoticeLevel};
+use crate::lab::prompts::consistency::{Draws, Panel, Regime, Tally};
+use crate::lab::prompts::finding::{
+    ALL, Kind, LedgerFinding, PreferenceSummaryFinding, RankConsistencyFinding, RankCurveFinding,
+};
+use crate::lab::prompts::ledger::ledger;
+use crate::lab::prompts::places::Ties;
+use crate::lab::prompts::preference::{LARGE, is_over};
+use crate::stats::bootstrap::Resamples;
+use crate::stats::estimate::Estimate;
+use crate::stats::intervals::wilson;
+
+/// Draws behind a look in the meantime.
+const MEANWHILE: usize = 200;
+/// Draws that are made between two looks.
+const STEP: usize = 250;
+/// Draws for each number of prompts of the curve.
+const CURVE: usize = 300;
+/// Outcomes up to which all are counted.
+const COUNTED: usize = 20_000;
+/// Whole orders whose counts are told.
+const ORDERS: usize = 20;
+
+/// Ranks over the relations that are there, with draws of the same share of them; told a few times on the way.
+pub fn meanwhile(
+    bench: &Bench,
+    gathered: &Gathered,
+    (done, all): (usize, usize),
+    host: &mut dyn Host,
+) -> Result<(), Fault> {
+    let panel = &gathered.panel;
+    let due = all >= 8 && done < all && done.is_multiple_of((all / 8).max(1));
+    if !due || panel.relations() < 4 || all < bench.spec.ranks.subset {
+        return Ok(());
+    }
+    let wanted = bench.spec.ranks.draws(bench.spec.seed);
+    let subset = (wanted.subset * panel.relations()).div_ceil(all).clamp(1, panel.relations());
+    let draws = Draws { subset, count: MEANWHILE.min(wanted.count), ..wanted };
+    let tallies = drawn(panel, &draws, host)?;
+    tell_ranks(bench, gathered, &draws, &tallies, false, host)
+}
+
+fn drawn(panel: &Panel, draws: &Draws, host: &mut dyn Host) -> Result<[Tally; 3], Fault> {
+    let mut tallies = [(); 3].map(|()| Tally::new(panel.models()));
+    let mut from = 0;
+    while from < draws.count {
+        let to = (from + STEP).min(draws.count);
+        add(&mut tallies, &panel.draw(draws, from..to));
+        host.poll()?;
+        from = to;
+    }
+    Ok(tallies)
+}
+
+fn add(tallies: &mut [Tally; 3], places: &[[Vec<u32>; 3]]) {
+    for draw in places {
+        tallies.iter_mut().zip(draw).for_each(|(tally, places)| tally.add(places));
+    }
+}
+
+/// Ranks, spreads and ledgers over all relations.
+pub fn conclude(bench: &Bench, gathered: &Gathered, host: &mut dyn Host) -> Result<(), Fault> {
+    summaries(bench, gathered, host)?;
+    ranks(bench, gathered, host)?;
+    ledgers(bench, gathered, host)
+}
+
+fn ranks(bench: &Bench, gathered: &Gathered, host: &mut dyn Host) -> Result<(), Fault> {
+    let (panel, draws) = (&gathered.panel, bench.spec.ranks.draws(bench.spec.seed));
+    if panel.relations() < draws.subset {
+        let what = format!(
+            "rank consistency is n/a: a draw takes {} relations, and {} can be asked",
+            draws.subset,
+            panel.relations()
+        );
+        let hint = "lower ranks.subset, or ask more relations".into();
+        return Ok(host.notice(NoticeLevel::Warning, Problem { what, r#where: "ranks.subset".into(), hint })?);
+    }
+    let mut tallies = [(); 3].map(|()| Tally::new(panel.models()));
+    let mut from = 0;
+    while from < draws.count {
+        let to = (from + STEP).min(draws.count);
+        add(&mut tallies, &panel.draw(&draws, from..to));
+        host.beat(to, draws.count)?;
+        from = to;
+        if from < draws.count {
+            tell_ranks(bench, gathered, &draws, &tallies, false, host)?;
+        }
+    }
+    tell_ranks(bench, gathered, &draws, &tallies, true, host)?;
+    for prompts in 1..=panel.most_prompts() {
+        let draws = Draws { count: draws.count.min(CURVE), ..draws };
+        let tally = panel.draw_prompts(&draws, prompts);
+        let most: u64 = (0..panel.models()).map(|k| tally.most(k)).sum();
+        let found = RankCurveFinding {
+            prompts,
+            consistency: wilson(tally.order().0, tally.draws, bench.spec.interval.level),
+            mean_place: most as f64 / (tally.draws * panel.models() as u64) as f64,
+            draws: tally.draws,
+        };
+        let t = host.elapsed();
+        host.find(bench.label.finding(gathered.instances, true, t, Kind::RankCurve(found)))?;
+        host.poll()?;
+    }
+    Ok(())
+}
+
+fn tell_ranks(
+    bench: &Bench,
+    gathered: &Gathered,
+    draws: &Draws,
+    tallies: &[Tally; 3],
+    is_final: bool,
+    host: &mut dyn Host,
+) -> Result<(), Fault> {
+    for (regime, drawn) in Regime::ALL.into_iter().zip(tallies) {
+        let counted = if is_final { gathered.panel.enumerate(regime, draws, COUNTED) } else { None };
+        let exact = counted.is_some();
+        let tally = counted.as_ref().unwrap_or(drawn);
+        let level = bench.spec.interval.level;
+        let share = |most: u64| match exact {
+            true => Estimate::exact(most as f64 / tally.draws as f64),
+            false => wilson(most, tally.draws, level),
+        };
+        let base = RankConsistencyFinding {
+            regime,
+            consistency: Estimate::exact(0.0),
+            draws: tally.draws,
+            subset: draws.subset,
+            relations: gathered.panel.relations(),
+            histogram: Vec::new(),
+            step: 1.0,
+            ties: draws.ties,
+            exact,
+            order: None,
+            orders: None,
+        };
+        for (k, member) in bench.members.iter().enumerate() {
+            let halves = tally.halves(k);
+            let mean = draws.ties == Ties::MeanPlace;
+            let found = RankConsistencyFinding {
+                consistency: share(tally.most(k)),
+                histogram: if mean { halves } else { halves.into_iter().step_by(2).collect() },
+                step: if mean { 0.5 } else { 1.0 },
+                ..base.clone()
+            };
+            let t = host.elapsed();
+            host.find(member.label.finding(gathered.instances, is_final, t, Kind::RankConsistency(found)))?;
+        }
+        let (most, orders) = tally.order();
+        let mut histogram = tally.counts();
+        histogram.truncate(ORDERS);
+        let order = orders.first().map(|places| by_place(places, bench));
+        let orders = Some(tally.orders());
+        let found = RankConsistencyFinding { consistency: share(most), histogram, order, orders, ..base };
+        let t = host.elapsed();
+        host.find(bench.label.finding(gathered.instances, is_final, t, Kind::RankConsistency(found)))?;
+    }
+    Ok(())
+}
+
+/// Names of the models from the worst place on.
+fn by_place(places: &[u32], bench: &Bench) -> Vec<String> {
+    let mut order: Vec<usize> = (0..places.len()).collect();
+    order.sort_by_key(|k| places[*k]);
+    order.into_iter().map(|k| bench.members[k].name.clone()).collect()
+}
+
+fn summaries(bench: &Bench, gathered: &Gathered, host: &mut dyn Host) -> Result<(), Fault> {
+    let relations = gathered.panel.relations();
+    if relations == 0 {
+        return Ok(());
+    }
+    let level = bench.spec.interval.level;
+    let resamples = Resamples::new(relations, bench.spec.interval.resamples, bench.spec.seed);
+    let mut over_in_all = 0;
+    for (member, spreads) in bench.members.iter().zip(&gathered.spreads) {
+        let mean = |c: usize| {
+            let column: Vec<f64> = spreads.iter().map(|s| s[c]).collect();
+            Some(resamples.mean(&column, level))
+        };
+        let over = spreads.iter().filter(|s| is_over(s[2], LARGE)).count();
+        over_in_all += over;
+        let found = PreferenceSummaryFinding {
+            relations,
+            over_10: wilson(over as u64, relations as u64, level),
+            relations_over_10: over,
+            mean_worst: mean(0),
+            mean_best: mean(1),
+            mean_gap: mean(2),
+            mean_std: mean(3),
+            mean_adjusted: mean(4),
+            unstable: None,
+            unstable_relations: None,
+        };
+        let t = host.elapsed();
+        host.find(member.label.finding(relations, true, t, Kind::PreferenceSummary(found)))?;
+    }
+    let unstable = gathered.unstable.iter().filter(|u| **u).count();
+    let all = relations * bench.members.len();
+    let found = PreferenceSummaryFinding {
+        relations,
+        over_10: wilson(over_in_all as u64, all as u64, level),
+        relations_over_10: over_in_all,
+        mean_worst: None,
+        mean_best: None,
+        mean_gap: None,
+        mean_std: None,
+        mean_adjusted: None,
+        unstable: Some(wilson(unstable as u64, relations as u64, level)),
+        unstable_relations: Some(unstable),
+    };
+    let t = host.elapsed();
+    Ok(host.find(bench.label.finding(relations, true, t, Kind::PreferenceSummary(found)))?)
+}
+
+fn ledgers(bench: &Bench, gathered: &Gathered, host: &mut dyn Host) -> Result<(), Fault> {
+    let relations = gathered.panel.relations();
+    if relations == 0 {
+        return Ok(());
+    }
+    let resamples = Resamples::new(relations, bench.spec.interval.resamples, bench.spec.seed);
+    for ((a, b), list) in pairs(bench.members.len()).into_iter().zip(&gathered.parts) {
+        let Some(parts) = ledger(list, &resamples, bench.spec.interval.level) else { continue };
+        let (a, b) = (&bench.members[a], &bench.members[b]);
+        let found = LedgerFinding {
+            a: a.name.clone(),
+            b: b.name.clone(),
+            draws: bench.spec.ledger.draws,
+            relations,
+            parts,
+        };
+        let t = host.elapsed();
+        debug_assert_ne!(a.name, ALL, "a model of that name would be taken for all of them");
+        host.find(a.label.finding(gathered.instances, true, t, Kind::Ledger(found)))?;
+        host.poll()?;
+    }
+    Ok(())
+}

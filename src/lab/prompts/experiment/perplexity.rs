@@ -1,0 +1,100 @@
+//! Weights of prompts by how likely the models find them: for each model w ∝ 1/PPL of the rendered prompt per token, averaged
+//! over the relation's subjects and normalised over its prompts; then averaged over the models, so that every model gets the
+//! same weights. Weights of each model's own would open the path that the adjustment is to close.
+//!
+//! A causal model's perplexity is that of what it is shown. For masked and denoising models it is the pseudo-perplexity: each
+//! token is masked in turn. The answer slot and the frame of special tokens are not scored.
+
+use super::bench::{Bench, Entry, Member};
+use crate::lab::fault::Fault;
+use crate::lab::host::Host;
+use crate::lab::prompts::query::{Asker, Encoded};
+use crate::model::chunk::TOKENS_PER_BATCH;
+
+/// The weight of each prompt, adding up to 1.
+///
+/// # Errors
+/// [`Fault`].
+pub fn weights(bench: &Bench, entry: &Entry, host: &mut dyn Host) -> Result<Vec<f64>, Fault> {
+    let prompts = entry.prompts.len();
+    let mut sums = vec![0.0; prompts];
+    for member in &bench.members {
+        host.stage(format!("{}: perplexity of prompts, {}", entry.relation.id, member.name), "queries", 0.0);
+        let mut own = vec![0.0; prompts];
+        for (p, prompt) in entry.prompts.iter().enumerate() {
+            let subjects: Vec<&str> = entry.facts.iter().map(|f| f.names[0].as_str()).collect();
+            let each = perplexities(member, prompt, &subjects, host)?;
+            own[p] = each.iter().map(|ppl| 1.0 / ppl).sum::<f64>() / each.len().max(1) as f64;
+        }
+        let all: f64 = own.iter().sum();
+        let share = |w: f64| if all > 0.0 { w / all } else { 1.0 / prompts as f64 };
+        sums.iter_mut().zip(own).for_each(|(sum, w)| *sum += share(w) / bench.members.len() as f64);
+    }
+    Ok(sums)
+}
+
+/// Perplexity per token of a prompt under each subject.
+pub fn perplexities(
+    member: &Member,
+    prompt: &str,
+    subjects: &[&str],
+    host: &mut dyn Host,
+) -> Result<Vec<f64>, Fault> {
+    let model = &member.model;
+    let asker = Asker::new(model)?;
+    let special = model.tokenizer()?.special();
+    let frame = [special.cls, special.sep, special.bos, special.eos, special.pad];
+    let mut probes: Vec<(usize, u32, Encoded)> = Vec::new();
+    for (s, subject) in subjects.iter().enumerate() {
+        let Some(query) = asker.encode(prompt, subject)? else { continue };
+        for (t, id) in query.ids.iter().enumerate() {
+            if t == query.position && !model.arch().is_causal() || frame.contains(&Some(*id)) {
+                continue;
+            }
+            match special.mask.filter(|_| !model.arch().is_causal()) {
+                Some(mask) => {
+                    let mut ids = query.ids.clone();
+                    ids[t] = mask;
+                    probes.push((s, *id, Encoded { ids, position: t }));
+                }
+                // The first token follows nothing.
+                None if t == 0 => {}
+                None => {
+                    let ids = query.ids[..t].to_vec();
+                    probes.push((s, *id, Encoded { ids, position: t - 1 }));
+                }
+            }
+        }
+    }
+    let (mut sums, mut counts) = (vec![0.0; subjects.len()], vec![0usize; subjects.len()]);
+    let queries: Vec<&Encoded> = probes.iter().map(|p| &p.2).collect();
+    let total = queries.len();
+    let take = |k: usize, logits: &[f32]| {
+        let (s, id, _) = &probes[k];
+        sums[*s] -= log_probability(logits, *id);
+        counts[*s] += 1;
+    };
+    asker.logits::<Fault>(&queries, None, TOKENS_PER_BATCH, take, |done| Ok(host.beat(done, total)?))?;
+    let of = |(sum, n): (&f64, &usize)| if *n == 0 { f64::INFINITY } else { (sum / *n as f64).exp() };
+    Ok(sums.iter().zip(&counts).map(of).collect())
+}
+
+/// Natural logarithm of a token's probability.
+fn log_probability(logits: &[f32], id: u32) -> f64 {
+    let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let sum: f64 = logits.iter().map(|l| f64::from(l - most).exp()).sum();
+    f64::from(logits[id as usize] - most) - sum.ln()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn probabilities_add_up_to_one() {
+        let logits = [3.0f32, -2.0, 0.5, 80.0];
+        let sum: f64 = (0..4).map(|id| log_probability(&logits, id).exp()).sum();
+        assert!((sum - 1.0).abs() < 1e-12);
+        assert!(log_probability(&logits, 1) < -81.0);
+    }
+}

@@ -1,0 +1,267 @@
+//! One relation: every model is asked, and what that says is told.
+
+use super::bench::{Bench, Entry, Scored};
+use super::{Gathered, pairs, perplexity};
+use crate::base::Problem;
+use crate::lab::fault::{Fault, problem};
+use crate::lab::host::{Host, NoticeLevel};
+use crate::lab::prompts::adjust::{Weights, adjusted, by_instance, sample};
+use crate::lab::prompts::answers::Answers;
+use crate::lab::prompts::exact::Exact;
+use crate::lab::prompts::finding::{
+    AdjustedFinding, DataFinding, Kind, ModelNote, PromptPreferenceFinding, PromptScoreFinding,
+    RelationFinding, VerbalizationFinding,
+};
+use crate::lab::prompts::ledger::parts;
+use crate::lab::prompts::library::Relation;
+use crate::lab::prompts::preference::{Preference, honest, is_unstable, resampled, stability};
+use crate::lab::prompts::spec::{Sharing, Weighting};
+use crate::model::Model;
+use crate::stats::bootstrap::Resamples;
+use crate::stats::estimate::Estimate;
+use crate::stats::intervals::wilson;
+
+/// How a model is asked.
+fn asked(model: &Model) -> &'static str {
+    let arch = model.arch();
+    match (arch.decoder.is_some(), arch.is_causal()) {
+        (true, _) => "denoising",
+        (false, true) => "causal",
+        (false, false) => "masked",
+    }
+}
+
+/// Tells what is asked of which models.
+pub fn report_data(bench: &Bench, host: &mut dyn Host) -> Result<(), Fault> {
+    let note = |m: &super::bench::Member| ModelNote {
+        name: m.name.clone(),
+        hash: m.model.hash().get(..12).unwrap_or(m.model.hash()).to_owned(),
+        asked: asked(&m.model).into(),
+    };
+    let data = DataFinding {
+        sources: bench.library.sources.clone(),
+        data_hash: bench.library.hash(),
+        relations: bench.library.relations.iter().map(|r| r.id.clone()).collect(),
+        left_out: bench.library.left_out.clone(),
+        models: bench.members.iter().map(note).collect(),
+        candidates: bench.spec.query.candidates,
+        common_words: bench.common.words.len(),
+        function_words: bench.function_words.sorted().len(),
+    };
+    let facts = bench.library.relations.iter().map(|r| r.facts.len()).sum();
+    let t = host.elapsed();
+    Ok(host.find(bench.label.finding(facts, true, t, Kind::Data(data)))?)
+}
+
+/// Asks every model about a relation, tells what comes of it and gathers it.
+///
+/// # Errors
+/// [`Fault`].
+pub fn investigate(
+    bench: &mut Bench,
+    relation: &Relation,
+    gathered: &mut Gathered,
+    host: &mut dyn Host,
+) -> Result<(), Fault> {
+    let prompts = bench.prompts(relation);
+    let facts = bench.facts(relation);
+    let mut replies = Vec::with_capacity(bench.members.len());
+    for k in 0..bench.members.len() {
+        host.stage(format!("{}: {}", relation.id, bench.members[k].name), "queries", 1.0);
+        replies.push(bench.ask(k, relation, &prompts.0, &facts, host)?);
+    }
+    let at = bench.enter(relation.clone(), prompts, facts, &replies)?;
+    let weights = weights(bench, at, host)?;
+    let entry = &bench.entries[at];
+    report_relation(bench, entry, &weights, host)?;
+    if entry.facts.is_empty() || entry.prompts.is_empty() {
+        let what = format!(
+            "{}: {} of it can be asked of all models",
+            relation.id,
+            match entry.prompts.is_empty() {
+                true => "no prompt",
+                false => "no instance",
+            }
+        );
+        let hint = "its line in the list of relations says why; other models or prompts may help".into();
+        host.notice(NoticeLevel::Warning, Problem { what, r#where: "relation".into(), hint })?;
+        return Ok(());
+    }
+    let resamples = Resamples::new(entry.facts.len(), bench.spec.interval.resamples, bench.spec.seed);
+    let mut averages = Vec::new();
+    for k in 0..bench.members.len() {
+        averages.push(report_model(bench, (entry, k), &weights, &resamples, gathered, host)?);
+        host.poll()?;
+    }
+    gather(bench, entry, &weights, &averages, gathered);
+    Ok(())
+}
+
+/// The weights of a relation's prompts.
+fn weights(bench: &Bench, at: usize, host: &mut dyn Host) -> Result<Weights, Fault> {
+    let entry = &bench.entries[at];
+    let uniform = Weights::uniform(entry.prompts.len());
+    let adjust = &bench.spec.adjust;
+    if entry.facts.is_empty() || entry.prompts.is_empty() {
+        return Ok(uniform);
+    }
+    match adjust.weights {
+        Weighting::Uniform => Ok(uniform),
+        Weighting::User => {
+            let Some(user) = adjust.user.get(&entry.relation.id) else { return Ok(uniform) };
+            let told = |e: &dyn std::fmt::Display| {
+                problem(
+                    &format!("{}: {e}", entry.relation.id),
+                    "adjust.user",
+                    "correct the weights of this relation",
+                )
+            };
+            let weights = user.weights().map_err(|e| told(&e))?;
+            weights.fit(&entry.scored[0].answers).map_err(|e| told(&e))?;
+            Ok(weights)
+        }
+        Weighting::Perplexity => {
+            let list = perplexity::weights(bench, entry, host)?;
+            Ok(Weights::of_prompts(&list)
+                .map_err(|e| problem(&e, &entry.relation.id, "use uniform weights"))?)
+        }
+    }
+}
+
+fn report_relation(
+    bench: &Bench,
+    entry: &Entry,
+    weights: &Weights,
+    host: &mut dyn Host,
+) -> Result<(), Fault> {
+    let finding = RelationFinding {
+        relation: entry.relation.id.clone(),
+        label: entry.relation.label.clone(),
+        relation_kind: entry.relation.kind.clone(),
+        prompts: entry.prompts.clone(),
+        facts: entry.facts.len() + entry.left_out.len(),
+        kept: entry.facts.len(),
+        left_out: entry.reasons(),
+        prompts_left_out: entry.prompts_left_out.clone(),
+        mentions: entry.facts.iter().map(|f| f.names.len()).max().unwrap_or(0),
+        weights: if entry.prompts.is_empty() { Vec::new() } else { weights.shares() },
+    };
+    let t = host.elapsed();
+    Ok(host.find(bench.label.finding(entry.facts.len(), true, t, Kind::Relation(finding)))?)
+}
+
+/// The score of one prompt from the ranks and hits of its original mentions.
+pub fn score(
+    bench: &Bench,
+    (relation, prompt, index): (&str, &str, Option<usize>),
+    (right, ranks): (&[bool], &[Option<u32>]),
+    resamples: &Resamples,
+) -> PromptScoreFinding {
+    let (n, level, k) = (right.len() as u64, bench.spec.interval.level, bench.spec.query.k);
+    let among = |r: &Option<u32>| r.is_some_and(|r| r as usize <= k);
+    let reciprocal: Vec<f64> = ranks.iter().map(|r| r.map_or(0.0, |r| 1.0 / f64::from(r))).collect();
+    PromptScoreFinding {
+        relation: relation.to_owned(),
+        prompt: prompt.to_owned(),
+        prompt_index: index,
+        candidates: bench.spec.query.candidates,
+        p_at_1: wilson(right.iter().filter(|r| **r).count() as u64, n, level),
+        p_at_k: wilson(ranks.iter().filter(|r| among(r)).count() as u64, n, level),
+        k,
+        mrr: resamples.mean(&reciprocal, level),
+    }
+}
+
+/// Tells everything about one model on a relation; gives its adjusted score.
+fn report_model(
+    bench: &Bench,
+    (entry, k): (&Entry, usize),
+    weights: &Weights,
+    resamples: &Resamples,
+    gathered: &mut Gathered,
+    host: &mut dyn Host,
+) -> Result<Exact, Fault> {
+    let (member, Scored { answers, ranks }) = (&bench.members[k], &entry.scored[k]);
+    let (n, level, id) = (entry.facts.len(), bench.spec.interval.level, entry.relation.id.as_str());
+    let mut tell = |n: usize, kind: Kind| {
+        let t = host.elapsed();
+        host.find(member.label.finding(n, true, t, kind))
+    };
+    for (p, prompt) in entry.prompts.iter().enumerate() {
+        let places: Vec<usize> = (0..n).map(|i| answers.shape.at(p, i, 0)).collect();
+        let right: Vec<bool> = places.iter().map(|at| answers.right[*at]).collect();
+        let ranks: Vec<Option<u32>> = places.iter().map(|at| ranks[*at]).collect();
+        let found = score(bench, (id, prompt, Some(p)), (&right, &ranks), resamples);
+        tell(n, Kind::PromptScore(found))?;
+    }
+    if let Some([worst, best, gap, std, mean]) = resampled(answers, resamples, level) {
+        let fair = honest(answers, bench.spec.seed);
+        let found = PromptPreferenceFinding {
+            relation: id.to_owned(),
+            prompts: entry.prompts.len(),
+            worst,
+            best,
+            gap,
+            std,
+            mean,
+            gap_held_out: fair.map(|f| f.held_out),
+            gap_by_chance: fair.map(|f| f.by_chance),
+        };
+        tell(n, Kind::PromptPreference(found))?;
+    }
+    let most = bench.spec.data.mentions;
+    let stable = stability(answers, 0, most);
+    let share = (stable.kept > 0).then(|| wilson(stable.stable, stable.kept, level));
+    let kept = stable.kept as usize;
+    let found = VerbalizationFinding { relation: id.to_owned(), stability: share, kept, mentions: most };
+    tell(kept, Kind::Verbalization(found))?;
+
+    let (part, weights) = averaged(bench, entry, answers, weights);
+    let exact = adjusted(&part, &weights).unwrap_or_default();
+    let spread = resamples.mean(&by_instance(&part, &weights), level);
+    let found = AdjustedFinding {
+        relation: id.to_owned(),
+        p_at_1: Estimate { mean: exact.value(), ..spread },
+        prompts: part.shape.prompts(),
+        mentions: part.shape.most_mentions(),
+        weights: bench.spec.adjust.weights,
+    };
+    tell(n, Kind::Adjusted(found))?;
+    if let Some(p) = Preference::of(&answers.p_at_1()) {
+        gathered.spreads[k].push([p.worst, p.best, p.gap, p.std, exact.value()]);
+    }
+    Ok(exact)
+}
+
+/// The answers that the adjusted score is the average of, with their weights: all, or a sample of K × K.
+fn averaged(bench: &Bench, entry: &Entry, answers: &Answers, weights: &Weights) -> (Answers, Weights) {
+    let adjust = &bench.spec.adjust;
+    if adjust.prompts.is_none() && adjust.mentions.is_none() {
+        return (answers.clone(), weights.clone());
+    }
+    let seed = (bench.spec.seed, entry.relation.id.as_str());
+    let (prompts, mentions) = sample(answers, adjust.prompts, adjust.mentions, seed);
+    (answers.part(&prompts, &mentions), weights.part(&prompts))
+}
+
+/// Gathers what ranks and ledgers are made from.
+fn gather(bench: &Bench, entry: &Entry, weights: &Weights, averages: &[Exact], gathered: &mut Gathered) {
+    let answers = |k: usize| &entry.scored[k].answers;
+    let models = bench.members.len();
+    let shares = weights.shares();
+    let shared = bench.spec.ledger.draws == Sharing::Shared;
+    for (list, (a, b)) in gathered.parts.iter_mut().zip(pairs(models)) {
+        list.extend(parts(answers(a), answers(b), &shares, shared));
+    }
+    let by_model: Vec<Vec<f64>> = (0..models).map(|k| answers(k).p_at_1()).collect();
+    let by_prompt: Vec<Vec<f64>> =
+        (0..entry.prompts.len()).map(|p| by_model.iter().map(|m| m[p]).collect()).collect();
+    gathered.unstable.push(is_unstable(&by_prompt, bench.spec.ranks.ties));
+    gathered.instances += entry.facts.len();
+    let all = (0..models).map(|k| answers(k).clone()).collect();
+    let adjust = &bench.spec.adjust;
+    match adjust.prompts.is_none() && adjust.mentions.is_none() {
+        true => gathered.panel.push(all, weights),
+        false => gathered.panel.push_adjusted(all, averages),
+    }
+}

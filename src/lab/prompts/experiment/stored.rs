@@ -1,0 +1,144 @@
+//! Replies that were given before, found by the content of everything that shaped them: the model, the rule, the facts with
+//! their names, and the prompt. A new prompt of a relation, or a new model, costs only itself.
+
+use sha2::{Digest, Sha256};
+
+use super::bench::{Member, Replies};
+use crate::base::files::hex;
+use crate::lab::prompts::candidates::Reply;
+use crate::lab::prompts::function_words::FunctionWords;
+use crate::lab::prompts::library::Fact;
+use crate::lab::prompts::spec::QuerySpec;
+use crate::lab::store::instructions;
+
+/// Raised when a change of the program changes replies.
+const VERSION: u32 = 1;
+/// In place of a token: the query could not be asked.
+const UNASKED: u32 = u32::MAX;
+/// In place of a rank: the object is no candidate.
+const UNRANKED: u32 = 0;
+
+/// The key of a model's replies about some facts under a rule.
+pub fn key(
+    member: &Member,
+    query: &QuerySpec,
+    function_words: &FunctionWords,
+    candidates: Option<&[u32]>,
+    facts: &[Fact],
+) -> String {
+    let model = &member.model;
+    let mut hash = Sha256::new();
+    // Lengths keep neighbouring texts apart.
+    let mut text = |t: &str| {
+        hash.update((t.len() as u64).to_le_bytes());
+        hash.update(t);
+    };
+    function_words.sorted().into_iter().for_each(&mut text);
+    text("|");
+    for fact in facts {
+        text(&fact.object);
+        fact.names.iter().for_each(|n| text(n));
+    }
+    for id in candidates.into_iter().flatten() {
+        hash.update(id.to_le_bytes());
+    }
+    format!(
+        "prompts v{VERSION}|{}|{}|{}|{}|{}|{}|{}",
+        model.hash(),
+        model.device(),
+        instructions(model.dtype()),
+        query.candidates.name(),
+        query.ignore_case,
+        facts.len(),
+        hex(&hash.finalize()[..16])
+    )
+}
+
+/// Replies by prompt.
+pub struct Known {
+    width: usize,
+    prompts: Vec<(String, Replies)>,
+}
+
+impl Known {
+    /// From what the store holds; what is no such list counts as nothing.
+    pub fn read(bytes: Option<Vec<u8>>, facts: &[Fact]) -> Self {
+        let width = facts.iter().map(|f| f.names.len()).sum();
+        let prompts = bytes.and_then(|b| parse(&b, width)).unwrap_or_default();
+        Self { width, prompts }
+    }
+
+    /// The replies to a prompt.
+    pub fn get(&self, prompt: &str) -> Option<&Replies> {
+        self.prompts.iter().find(|(p, _)| p == prompt).map(|(_, r)| r)
+    }
+
+    /// Adds replies.
+    pub fn put(&mut self, prompt: &str, replies: Replies) {
+        debug_assert_eq!(replies.len(), self.width, "replies of other facts");
+        self.prompts.push((prompt.to_owned(), replies));
+    }
+
+    /// As bytes.
+    pub fn bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let number = |n: u32, out: &mut Vec<u8>| out.extend(n.to_le_bytes());
+        for (prompt, replies) in &self.prompts {
+            number(prompt.len() as u32, &mut out);
+            out.extend(prompt.as_bytes());
+            for reply in replies {
+                let (id, rank) = reply.map_or((UNASKED, UNRANKED), |r| (r.id, r.rank.unwrap_or(UNRANKED)));
+                number(id, &mut out);
+                number(rank, &mut out);
+            }
+        }
+        out
+    }
+}
+
+fn parse(mut bytes: &[u8], width: usize) -> Option<Vec<(String, Replies)>> {
+    let mut prompts = Vec::new();
+    let number = |bytes: &mut &[u8]| -> Option<u32> {
+        let (head, rest) = bytes.split_first_chunk::<4>()?;
+        *bytes = rest;
+        Some(u32::from_le_bytes(*head))
+    };
+    while !bytes.is_empty() {
+        let length = number(&mut bytes)? as usize;
+        let (prompt, rest) = bytes.split_at_checked(length)?;
+        bytes = rest;
+        let mut replies = Vec::with_capacity(width.min(bytes.len()));
+        for _ in 0..width {
+            let (id, rank) = (number(&mut bytes)?, number(&mut bytes)?);
+            let rank = (rank != UNRANKED).then_some(rank);
+            replies.push((id != UNASKED).then_some(Reply { id, rank }));
+        }
+        prompts.push((String::from_utf8(prompt.to_vec()).ok()?, replies));
+    }
+    Some(prompts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_come_back_as_they_were_and_damaged_ones_not_at_all() {
+        let facts = [
+            Fact { names: vec!["a".into(), "b".into()], object: "o".into() },
+            Fact { names: vec!["c".into()], object: "p".into() },
+        ];
+        let replies = vec![Some(Reply { id: 7, rank: Some(2) }), None, Some(Reply { id: 0, rank: None })];
+        let mut known = Known::read(None, &facts);
+        known.put("[X] é [Y]", replies.clone());
+        known.put("[X] [Y]", vec![None; 3]);
+        let bytes = known.bytes();
+        let again = Known::read(Some(bytes.clone()), &facts);
+        assert_eq!(again.get("[X] é [Y]"), Some(&replies));
+        assert_eq!(again.get("[X] [Y]"), Some(&vec![None; 3]));
+        assert_eq!(again.get("other"), None);
+        for cut in [1, 5, bytes.len() - 1] {
+            assert!(Known::read(Some(bytes[..cut].to_vec()), &facts).prompts.is_empty(), "{cut}");
+        }
+    }
+}

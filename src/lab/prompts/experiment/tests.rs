@@ -1,0 +1,446 @@
+//! The procedure on small built-in models, with a host that keeps what it is told.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use super::super::finding::{ALL, Kind};
+use super::super::question::{LookQuestion, PromptQuestion, Question as Asked};
+use super::super::results::Results as Found;
+use super::*;
+use crate::base::matrix::Matrix;
+use crate::base::{Cancelled, Problem, Pulse};
+use crate::lab::Kinds;
+use crate::lab::demand::Slice;
+use crate::lab::finding::Body;
+use crate::lab::host::Waiting;
+use crate::lab::store::{Fetched, Key, NoStore, Space, Store};
+use crate::model::{Device, Model};
+
+/// A store in memory.
+#[derive(Default)]
+struct Memory(Mutex<HashMap<String, Vec<u8>>>);
+
+impl Store for Memory {
+    fn trained(&self, key: &str) -> Option<Vec<u8>> {
+        self.0.lock().unwrap().get(key).cloned()
+    }
+
+    fn keep_trained(&self, key: &str, bytes: &[u8]) -> std::io::Result<()> {
+        self.0.lock().unwrap().insert(key.to_owned(), bytes.to_vec());
+        Ok(())
+    }
+
+    fn place(&self) -> Option<PathBuf> {
+        None
+    }
+
+    fn fetch(&self, space: &Space, keys: &[Key], to: &mut Matrix) -> Fetched {
+        NoStore.fetch(space, keys, to)
+    }
+
+    fn absent(&self, space: &Space, keys: &[Key]) -> Vec<usize> {
+        NoStore.absent(space, keys)
+    }
+
+    fn keep(&self, space: &Space, keys: &[Key], rows: &Matrix) -> std::io::Result<()> {
+        NoStore.keep(space, keys, rows)
+    }
+}
+
+/// Keeps what it is told.
+struct Desk {
+    found: Vec<Finding>,
+    notices: Vec<Problem>,
+    store: Arc<Memory>,
+    models: HashMap<String, Arc<Model>>,
+    beats: usize,
+    cancel_after: usize,
+    waiting: Option<Waiting>,
+    replies: Vec<Vec<Finding>>,
+}
+
+impl Desk {
+    fn new() -> Self {
+        Self {
+            found: Vec::new(),
+            notices: Vec::new(),
+            store: Arc::new(Memory::default()),
+            models: HashMap::new(),
+            beats: 0,
+            cancel_after: usize::MAX,
+            waiting: None,
+            replies: Vec::new(),
+        }
+    }
+
+    fn results(&self) -> Found {
+        let mut results = Found::default();
+        for finding in &self.found {
+            if let Body::Lab(Kinds::Prompts(kind)) = &finding.body {
+                results.take(finding, kind);
+            }
+        }
+        results
+    }
+}
+
+impl Pulse for Desk {
+    fn beat(&mut self, _: usize, _: usize) -> Result<(), Cancelled> {
+        self.beats += 1;
+        if self.beats > self.cancel_after { Err(Cancelled) } else { Ok(()) }
+    }
+}
+
+impl Host for Desk {
+    fn poll(&mut self) -> Result<(), Cancelled> {
+        if self.beats > self.cancel_after { Err(Cancelled) } else { Ok(()) }
+    }
+
+    fn stage(&mut self, _: String, _: &'static str, _: f64) {}
+
+    fn plan(&mut self, _: f64) {}
+
+    fn progress(&mut self, _: usize, _: usize) {}
+
+    fn elapsed(&self) -> f64 {
+        1.0
+    }
+
+    fn model(&mut self, name: &str) -> Result<Arc<Model>, Fault> {
+        if !self.models.contains_key(name) {
+            let model = Model::load(&name.parse()?, Device::Cpu)?;
+            self.models.insert(name.to_owned(), Arc::new(model));
+        }
+        Ok(self.models[name].clone())
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        self.store.clone()
+    }
+
+    fn memory_limit(&self) -> Option<u64> {
+        None
+    }
+
+    fn find(&mut self, finding: Finding) -> Result<(), Cancelled> {
+        self.found.push(finding);
+        Ok(())
+    }
+
+    fn notice(&mut self, _: NoticeLevel, problem: Problem) -> Result<(), Cancelled> {
+        self.notices.push(problem);
+        Ok(())
+    }
+
+    fn foretell(&mut self, _: Forecast) -> Result<(), Cancelled> {
+        Ok(())
+    }
+
+    fn waiting(&mut self) -> Option<Waiting> {
+        self.waiting.take()
+    }
+
+    fn reply(&mut self, _: u64, findings: Vec<Finding>, _: bool) -> Result<(), Cancelled> {
+        self.replies.push(findings);
+        Ok(())
+    }
+
+    fn rate(&mut self, _: &str, slice: Slice<'_>) -> Result<f64, Fault> {
+        slice()?;
+        Ok(1e-4)
+    }
+}
+
+/// Three small models, four relations, few prompts and facts.
+fn spec() -> Spec {
+    let mut spec = Spec::shipped();
+    spec.models = ["bert-tiny", "gpt2-tiny", "bart-tiny"].map(str::to_owned).to_vec();
+    spec.data.relations = ["capital", "currency", "field", "demonym"].map(str::to_owned).to_vec();
+    spec.data.prompts = Some(3);
+    spec.data.instances = Some(12);
+    spec.ranks.draws = 60;
+    spec.ranks.subset = 2;
+    spec.interval.resamples = 200;
+    spec
+}
+
+fn run(spec: &Spec, desk: &mut Desk) -> (Box<dyn Experiment>, Result<(), Fault>) {
+    let mut experiment = LAB.open(&lab::Spec::from(spec.clone())).unwrap();
+    let result = experiment.run(desk);
+    (experiment, result)
+}
+
+/// What a run says, without the time.
+fn told(desk: &Desk) -> Vec<String> {
+    desk.found.iter().map(|f| serde_json::to_string(&f.body).unwrap() + &f.model).collect()
+}
+
+#[test]
+fn a_run_tells_every_kind_and_a_second_one_says_the_same_from_the_store() {
+    let mut desk = Desk::new();
+    let (experiment, result) = run(&spec(), &mut desk);
+    result.unwrap();
+    let results = desk.results();
+    assert_eq!(results.relations.len(), 4);
+    assert_eq!(results.scores.len(), 4 * 3 * 3);
+    assert_eq!((results.preferences.len(), results.adjusted.len(), results.stability.len()), (12, 12, 12));
+    assert_eq!((results.summaries.len(), results.ranks.len(), results.ledgers.len()), (4, 12, 3));
+    assert_eq!(results.curve.len(), 3);
+    assert!(experiment.examined() > 20, "{}", experiment.examined());
+    let kept: usize = results.relations.iter().map(|r| r.value.kept).sum();
+    assert_eq!(experiment.examined(), kept);
+    for r in &results.relations {
+        let lost: usize = r.value.left_out.iter().map(|l| l.count).sum();
+        assert_eq!(r.value.kept + lost, r.value.facts, "every fact is asked or told of");
+    }
+    // Uniform weights: the adjusted score is the mean over prompts where only the usual names are asked.
+    let beats = desk.beats;
+    let first = told(&desk);
+    desk.found.clear();
+    let (_, result) = run(&spec(), &mut desk);
+    result.unwrap();
+    assert_eq!(told(&desk), first);
+    assert!(desk.beats - beats < beats / 2, "nothing is asked twice: {} then {}", beats, desk.beats - beats);
+}
+
+#[test]
+fn with_usual_names_alone_the_adjusted_score_is_the_mean_over_prompts() {
+    let mut spec = spec();
+    spec.data.mentions = 1;
+    let mut desk = Desk::new();
+    run(&spec, &mut desk).1.unwrap();
+    let results = desk.results();
+    for a in &results.adjusted {
+        let preference = results.preference(&a.value.relation, &a.model).unwrap();
+        assert!((a.value.p_at_1.mean - preference.value.mean.mean).abs() < 1e-12);
+    }
+    assert!(results.stability.iter().all(|s| s.value.stability.is_none() && s.value.kept == 0));
+}
+
+#[test]
+fn another_model_changes_no_prediction_of_the_others_for_instances_that_stay() {
+    let mut desk = Desk::new();
+    let mut two = spec();
+    two.models.truncate(2);
+    run(&two, &mut desk).1.unwrap();
+    let before = desk.results();
+    desk.found.clear();
+    run(&spec(), &mut desk).1.unwrap();
+    let after = desk.results();
+    for old in &before.scores {
+        let new = after.score(&old.value.relation, &old.value.prompt, &old.model).unwrap();
+        if old.n == new.n {
+            assert_eq!(old.value, new.value);
+        }
+    }
+}
+
+#[test]
+fn every_rule_gives_scores_and_the_relations_own_answers_are_easiest() {
+    let mut means = Vec::new();
+    for candidates in super::super::candidates::Candidates::ALL {
+        let mut spec = spec();
+        spec.query.candidates = candidates;
+        let mut desk = Desk::new();
+        run(&spec, &mut desk).1.unwrap();
+        let results = desk.results();
+        assert!(results.scores.iter().all(|s| s.value.candidates == candidates));
+        means.push(results.scores.iter().map(|s| s.value.p_at_1.mean).sum::<f64>());
+    }
+    assert!(means[2] >= means[1] && means[1] >= means[0] - 1e-9, "{means:?}");
+}
+
+#[test]
+fn too_few_relations_one_prompt_or_no_mention_have_defined_results() {
+    let mut few = spec();
+    few.ranks.subset = 20;
+    few.data.prompts = Some(1);
+    few.data.mentions = 1;
+    let mut desk = Desk::new();
+    run(&few, &mut desk).1.unwrap();
+    let results = desk.results();
+    assert!(
+        results.ranks.is_empty() && desk.notices.iter().any(|n| n.what.contains("n/a")),
+        "{:?}",
+        desk.notices
+    );
+    assert!(results.preferences.iter().all(|p| p.value.gap.mean == 0.0 && p.value.gap_held_out.is_none()));
+    for l in &results.ledgers {
+        let p = &l.value.parts;
+        assert!(p.prompt.mean == 0.0 && p.mention.mean == 0.0 && p.total.mean >= 0.0);
+    }
+    let mut alone = spec();
+    alone.models.truncate(1);
+    let mut desk = Desk::new();
+    run(&alone, &mut desk).1.unwrap();
+    assert!(desk.results().ledgers.is_empty());
+    assert!(desk.results().ranks.iter().all(|r| r.value.consistency.mean == 1.0));
+}
+
+#[test]
+fn weights_of_the_user_and_of_perplexity_are_the_same_for_every_model() {
+    use super::super::spec::{UserWeights, Weighting};
+    let mut user = spec();
+    user.adjust.weights = Weighting::User;
+    user.adjust.user.insert("capital".into(), UserWeights::Prompts(vec![0.0, 1.0, 0.0]));
+    let mut desk = Desk::new();
+    run(&user, &mut desk).1.unwrap();
+    let results = desk.results();
+    assert_eq!(results.relation("capital").unwrap().value.weights, [0.0, 1.0, 0.0]);
+    assert_eq!(results.relation("field").unwrap().value.weights, [1.0 / 3.0; 3]);
+    user.adjust.user.insert("capital".into(), UserWeights::Prompts(vec![1.0, 1.0]));
+    let Err(Fault::Failed(told)) = run(&user, &mut Desk::new()).1 else { panic!("weights that do not fit") };
+    assert!(told.what.contains("capital: 2 weights for 3 prompts"), "{told}");
+
+    let mut likely = spec();
+    likely.data.relations.truncate(2);
+    likely.data.instances = Some(4);
+    likely.adjust.weights = Weighting::Perplexity;
+    let mut desk = Desk::new();
+    run(&likely, &mut desk).1.unwrap();
+    for r in &desk.results().relations {
+        let weights = &r.value.weights;
+        assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-9 && weights.iter().all(|w| *w > 0.0));
+        assert!(weights.iter().any(|w| (w - 1.0 / 3.0).abs() > 1e-3), "{weights:?}");
+    }
+}
+
+#[test]
+fn prompts_that_do_not_end_in_their_object_are_left_out_for_causal_models_alone() {
+    let early = "[Y] is the capital of [X] .";
+    let mut spec = spec();
+    spec.data.relations.truncate(1);
+    spec.data.own.insert("capital".into(), vec![early.into()]);
+    let mut desk = Desk::new();
+    run(&spec, &mut desk).1.unwrap();
+    let relation = desk.results().relation("capital").unwrap().value.clone();
+    assert_eq!(relation.prompts.len(), 3);
+    assert!(relation.prompts_left_out[0].reason.contains("gpt2-tiny"));
+    spec.models = vec!["bert-tiny".into()];
+    let mut desk = Desk::new();
+    run(&spec, &mut desk).1.unwrap();
+    assert!(desk.results().relation("capital").unwrap().value.prompts.contains(&early.to_owned()));
+}
+
+#[test]
+fn questions_are_answered_while_it_runs_and_afterwards() {
+    let mut desk = Desk::new();
+    let prompt = "The capital of [X] is the city of [Y] .";
+    let asked = Asked::Prompt(PromptQuestion { relation: "capital".into(), prompt: prompt.into() });
+    desk.waiting = Some(Waiting { ticket: 1, question: asked.clone().into() });
+    let (mut experiment, result) = run(&spec(), &mut desk);
+    result.unwrap();
+    assert_eq!(desk.replies.len(), 1, "answered during the run");
+    let findings = experiment.answer(&asked.into(), Share::All, &mut desk).unwrap();
+    assert_eq!(findings.len(), 3);
+    let scores: Vec<Option<usize>> = findings
+        .iter()
+        .map(|f| match &f.body {
+            Body::Lab(Kinds::Prompts(Kind::PromptScore(s))) => s.prompt_index,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(scores, [None; 3]);
+
+    // A prompt of the relation that is asked again scores what it scored.
+    let relation = desk.results().relation("capital").unwrap().value.clone();
+    let again = PromptQuestion { relation: "capital".into(), prompt: relation.prompts[1].clone() };
+    let findings = experiment.answer(&Asked::Prompt(again).into(), Share::All, &mut desk).unwrap();
+    for f in &findings {
+        let Body::Lab(Kinds::Prompts(Kind::PromptScore(s))) = &f.body else { panic!() };
+        let known = desk.results().score("capital", &relation.prompts[1], &f.model).unwrap().value.clone();
+        assert_eq!(*s, known);
+    }
+    look(experiment.as_mut(), &mut desk, &relation.prompts[1], prompt);
+    for (relation, prompt, told) in [
+        ("capital", "no gaps", "[X] and [Y] once each"),
+        ("capital", "[Y] of [X] .", "not last"),
+        ("nothing", "[X] [Y]", "nothing has been asked"),
+    ] {
+        let asked = PromptQuestion { relation: relation.into(), prompt: prompt.into() };
+        let Err(Fault::Failed(why)) = experiment.answer(&Asked::Prompt(asked).into(), Share::All, &mut desk)
+        else {
+            panic!()
+        };
+        assert!(why.what.contains(told), "{told}: {why}");
+    }
+}
+
+/// The instances behind a score, right or wrong, and one of them in full.
+fn look(experiment: &mut dyn Experiment, desk: &mut Desk, known: &str, typed: &str) {
+    for prompt in [known, typed] {
+        let asked =
+            LookQuestion { relation: "capital".into(), prompt: prompt.into(), instance: 1, mention: 0 };
+        let findings = experiment.answer(&Asked::Look(asked).into(), Share::All, desk).unwrap();
+        assert_eq!((findings.len(), findings[0].model.as_str()), (4, ALL));
+        let Body::Lab(Kinds::Prompts(Kind::Instances(all))) = &findings[0].body else { panic!() };
+        for (k, f) in findings[1..].iter().enumerate() {
+            let Body::Lab(Kinds::Prompts(Kind::Instance(one))) = &f.body else { panic!() };
+            assert_eq!(one.mention, all.rows[1].mentions[0]);
+            assert_eq!((&one.said, one.right), (&all.rows[1].said[k].0, all.rows[1].said[k].1));
+            assert!(one.top.len() == 5 && one.top.windows(2).all(|w| w[0].probability >= w[1].probability));
+        }
+        let right = all.rows.iter().filter(|r| r.said[0].1).count() as f64 / all.rows.len() as f64;
+        if let Some(score) = desk.results().score("capital", prompt, "bert-tiny") {
+            assert!((score.value.p_at_1.mean - right).abs() < 1e-12);
+        }
+    }
+}
+
+#[test]
+fn a_run_that_is_stopped_can_still_be_asked_about() {
+    let mut desk = Desk::new();
+    desk.cancel_after = 5;
+    let (mut experiment, result) = run(&spec(), &mut desk);
+    assert!(matches!(result, Err(Fault::Cancelled)));
+    desk.cancel_after = usize::MAX;
+    let first = desk.results().relations[0].value.clone();
+    let asked =
+        LookQuestion { relation: first.relation, prompt: first.prompts[0].clone(), instance: 0, mention: 0 };
+    assert_eq!(experiment.answer(&Asked::Look(asked).into(), Share::All, &mut desk).unwrap().len(), 4);
+}
+
+#[test]
+fn further_pretraining_is_measured_once() {
+    let mut spec = spec();
+    spec.models.truncate(1);
+    spec.data.relations.truncate(1);
+    spec.disparity.gammas = vec![1.0];
+    (spec.disparity.sentences, spec.disparity.epochs) = (64, 1);
+    let mut desk = Desk::new();
+    run(&spec, &mut desk).1.unwrap();
+    let found = desk.results().disparity;
+    assert_eq!(found.iter().map(|d| d.value.gamma).collect::<Vec<_>>(), [None, Some(1.0)]);
+    assert_eq!((found[0].value.steps, found[1].value.steps), (0, 2));
+    let beats = desk.beats;
+    desk.found.clear();
+    run(&spec, &mut desk).1.unwrap();
+    assert_eq!(desk.results().disparity, found);
+    assert!(desk.beats - beats < 8, "no step is trained again: {}", desk.beats - beats);
+}
+
+#[test]
+fn own_files_are_asked_and_what_is_dropped_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let facts = "{\"relation\":\"P36\",\"subject\":\"France\",\"object\":\"Paris\"}\n{\"relation\":\"P36\",\"subject\":\"Norway\",\"object\":\"Oslo\"}\n{\"relation\":\"P36\",\"subject\":\"Nowhere\",\"object\":\"Xyzzyville Town\"}\n";
+    std::fs::write(dir.path().join("facts.jsonl"), facts).unwrap();
+    std::fs::write(
+        dir.path().join("prompts.jsonl"),
+        "{\"relation\":\"P36\",\"prompt\":\"The capital of [X] is [Y] .\"}\n",
+    )
+    .unwrap();
+    let mut spec = spec();
+    spec.data.relations.clear();
+    spec.data.files = vec![dir.path().display().to_string()];
+    let mut desk = Desk::new();
+    run(&spec, &mut desk).1.unwrap();
+    let results = desk.results();
+    let relation = &results.relation("P36").unwrap().value;
+    assert_eq!((relation.facts, relation.kept), (3, 2));
+    assert!(relation.left_out[0].what.contains(&"Xyzzyville Town".to_owned()), "{relation:?}");
+    assert_eq!(results.data.unwrap().value.sources[0].rows, 4);
+    spec.data.relations = vec!["P99".into()];
+    let Err(Fault::Failed(told)) = run(&spec, &mut Desk::new()).1 else { panic!() };
+    assert!(told.what.contains("P99"), "{told}");
+}

@@ -1,0 +1,470 @@
+//! The figures of the lab: P@1 over prompts, ranks of models over prompts, stability, rank consistency, places, the curve
+//! against the number of prompts, ledgers, further pretraining, and the causal model.
+
+use super::causal::{Bias, graph};
+use super::consistency::Regime;
+use super::places::{Ties, places};
+use super::results::Results;
+use crate::base::suggest::{is_unknown, unknown};
+use crate::figure::layers::{
+    Bar, Bars, Datum, Graph, Line, Points, Range, Ranges, RankLine, Ranks, Rule, Spot,
+};
+use crate::figure::role::{BLACK, MARKERS};
+use crate::figure::{Axis, Figure, Layer, Marker, Provenance, Role};
+use crate::lab::{Details, EngineInfo, Tagged};
+use crate::stats::estimate::Estimate;
+
+/// The figures that have names.
+const FIGURES: [&str; 9] =
+    ["prompts", "ranks", "preference", "stability", "consistency", "places", "curve", "ledger", "disparity"];
+
+/// A figure with its provenance, where there is something to draw.
+fn figure<T>(
+    (results, engine): (&Results, Option<&EngineInfo>),
+    (name, title): (String, String),
+    (x, y): (Axis, Axis),
+    layers: Vec<Layer>,
+    behind: Option<&Tagged<T>>,
+) -> Option<Figure> {
+    if layers.is_empty() {
+        return None;
+    }
+    let provenance = provenance(results, engine, behind);
+    Some(Figure { name, title, x, y, layers, provenance })
+}
+
+fn provenance<T>(results: &Results, engine: Option<&EngineInfo>, behind: Option<&Tagged<T>>) -> Provenance {
+    let mut entries: Vec<(String, String)> = Vec::new();
+    let mut add = |key: &str, value: String| entries.push((key.to_owned(), value));
+    if let Some(b) = behind {
+        add("n", b.n.to_string());
+        if let Some(level) = b.level {
+            add("intervals", format!("{} %", (level * 1e6).round() / 1e4));
+        }
+        if !b.is_final {
+            add("state", "still being refined".into());
+        }
+        add("seed", b.seed.to_string());
+        add("spec", b.spec.clone());
+    }
+    if let Some(d) = &results.data {
+        let models: Vec<String> = d.value.models.iter().map(|m| format!("{} {}", m.name, m.hash)).collect();
+        add("models", models.join(", "));
+        let sources: Vec<&str> = d.value.sources.iter().map(|s| s.path.as_str()).collect();
+        let from = if sources.is_empty() { "built-in facts".to_owned() } else { sources.join(", ") };
+        add("data", format!("{from} {}", d.value.data_hash));
+        add("answers", d.value.candidates.name().to_owned());
+    }
+    if let Some(engine) = engine {
+        add("device", engine.device.clone());
+        add("probity", engine.version.clone());
+    }
+    Provenance { entries }
+}
+
+fn band(e: Estimate) -> Option<(f64, f64)> {
+    Some((e.lo, e.hi))
+}
+
+fn models(results: &Results) -> Vec<String> {
+    results.models().into_iter().map(short).collect()
+}
+
+/// A model's name in print: of a folder, its last part.
+fn short(model: &str) -> String {
+    let is_path = model.starts_with(['/', '.', '~']) || model.starts_with("dir:") || model.contains('\\');
+    let last = model.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next();
+    last.filter(|name| is_path && !name.is_empty()).unwrap_or(model).to_owned()
+}
+
+/// P@1 of every model over the prompts of a relation: a dot for each prompt, their range and mean, and the adjusted score.
+#[must_use]
+pub fn prompts(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> Option<Figure> {
+    let mut ranges = Vec::new();
+    let mut adjusted = Vec::new();
+    let mut behind = None;
+    for (category, model) in results.models().into_iter().enumerate() {
+        let mine = results.scores.iter().filter(|s| s.model == model && s.value.relation == relation);
+        let dots: Vec<f64> = mine.clone().map(|s| s.value.p_at_1.mean).collect();
+        let Some(first) = mine.clone().next() else { continue };
+        let lo = dots.iter().copied().fold(f64::INFINITY, f64::min);
+        let hi = dots.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mean = Some(dots.iter().sum::<f64>() / dots.len() as f64);
+        behind = behind.or(Some(first));
+        ranges.push(Range { category, ends: (lo, hi), mean, dots, n: first.n.into() });
+        if let Some(a) = results.adjusted_of(relation, model) {
+            let y_band = band(a.value.p_at_1);
+            let (x, y) = (category as f64 + 0.25, a.value.p_at_1.mean);
+            adjusted.push(Spot { x, y, y_band, n: a.n.into(), ..Spot::default() });
+        }
+    }
+    let mut layers = Vec::new();
+    if !ranges.is_empty() {
+        layers.push(Layer::Ranges(Ranges {
+            label: "mean over prompts".into(),
+            role: Role::points(0, Marker::Circle),
+            ranges,
+        }));
+    }
+    if !adjusted.is_empty() {
+        let role = Role::points(1, Marker::Square);
+        layers.push(Layer::Points(Points { label: "adjusted".into(), role, points: adjusted }));
+    }
+    figure(
+        (results, engine),
+        (format!("prompts-{relation}"), format!("P@1 over prompts: {relation}")),
+        (Axis::of("model", models(results)), Axis::linear("P@1").from_to(0.0, 1.0)),
+        layers,
+        behind,
+    )
+}
+
+/// Ranks of the models under each prompt of a relation, ties sharing the mean rank.
+#[must_use]
+pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> Option<Figure> {
+    let (names, prompts) = (results.models(), results.prompts(relation));
+    let mut lines: Vec<RankLine> = names
+        .iter()
+        .enumerate()
+        .map(|(k, m)| RankLine { label: short(m), role: Role::nth(k), ranks: Vec::new() })
+        .collect();
+    for prompt in &prompts {
+        let scores: Option<Vec<f64>> =
+            names.iter().map(|m| results.score(relation, prompt, m).map(|s| s.value.p_at_1.mean)).collect();
+        let places = scores.map(|s| places(&s, |a, b| a.total_cmp(b), Ties::MeanPlace));
+        for (k, line) in lines.iter_mut().enumerate() {
+            // Place 0 is the worst; rank 1 the best.
+            line.ranks.push(places.as_ref().map(|p| names.len() as f64 - f64::from(p[k]) / 2.0));
+        }
+    }
+    let behind = results.scores.iter().find(|s| s.value.relation == relation);
+    let layers = if behind.is_some() { vec![Layer::Ranks(Ranks { lines })] } else { Vec::new() };
+    figure(
+        (results, engine),
+        (format!("ranks-{relation}"), format!("Ranks of models over prompts: {relation}")),
+        (Axis::of("prompt", (1..=prompts.len()).map(|p| p.to_string())), Axis::ranks("rank", names.len())),
+        layers,
+        behind,
+    )
+}
+
+/// Worst, best and mean P@1 of every model, averaged over relations (Table 1 of the paper), with the adjusted score.
+#[must_use]
+pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
+    let mut ranges = Vec::new();
+    let mut adjusted = Vec::new();
+    for (category, model) in results.models().into_iter().enumerate() {
+        let Some(s) = results.summaries.iter().find(|s| s.model == model) else { continue };
+        let (Some(worst), Some(best)) = (s.value.mean_worst, s.value.mean_best) else { continue };
+        ranges.push(Range {
+            category,
+            ends: (worst.mean, best.mean),
+            mean: None,
+            dots: Vec::new(),
+            n: s.n.into(),
+        });
+        if let Some(a) = s.value.mean_adjusted {
+            let (x, y) = (category as f64, a.mean);
+            adjusted.push(Spot { x, y, y_band: band(a), n: s.n.into(), ..Spot::default() });
+        }
+    }
+    let mut layers = Vec::new();
+    if !ranges.is_empty() {
+        let (label, role) = ("worst to best prompt".into(), Role::points(0, Marker::Circle));
+        layers.push(Layer::Ranges(Ranges { label, role, ranges }));
+        let role = Role::points(1, Marker::Square);
+        layers.push(Layer::Points(Points { label: "adjusted".into(), role, points: adjusted }));
+    }
+    figure(
+        (results, engine),
+        ("preference".into(), "P@1 from the worst to the best prompt, mean over relations".into()),
+        (Axis::of("model", models(results)), Axis::linear("P@1").from_to(0.0, 1.0)),
+        layers,
+        results.summaries.first(),
+    )
+}
+
+/// Verbalisation stability of every model: the mean over relations, or one relation's.
+#[must_use]
+pub fn stability(results: &Results, engine: Option<&EngineInfo>, relation: Option<&str>) -> Option<Figure> {
+    let mut bars = Vec::new();
+    for (k, model) in results.models().into_iter().enumerate() {
+        let mine = results.stability.iter().filter(|s| s.model == model);
+        let mine = mine.filter(|s| relation.is_none_or(|r| s.value.relation == r));
+        let each: Vec<(Estimate, usize)> = mine.filter_map(|s| s.value.stability.map(|e| (e, s.n))).collect();
+        if each.is_empty() {
+            continue;
+        }
+        let mean = each.iter().map(|e| e.0.mean).sum::<f64>() / each.len() as f64;
+        let one = relation.and(each.first()).and_then(|e| band(e.0));
+        let n: usize = each.iter().map(|e| e.1).sum();
+        bars.push(Bar { band: one, n: n.into(), ..Bar::of(k, mean) });
+    }
+    let title = relation.map_or("mean over relations".to_owned(), str::to_owned);
+    let name = relation.map_or("stability".to_owned(), |r| format!("stability-{r}"));
+    let layers = match bars.is_empty() {
+        true => Vec::new(),
+        false => vec![Layer::Bars(Bars { label: "stability".into(), role: Role::nth(0), bars })],
+    };
+    figure(
+        (results, engine),
+        (name, format!("One answer under every name of a subject: {title}")),
+        (Axis::of("model", models(results)), Axis::linear("share").from_to(0.0, 1.0)),
+        layers,
+        results.stability.first(),
+    )
+}
+
+/// Rank consistency of every model and of the whole order under the three regimes (Table 4 of the paper).
+#[must_use]
+pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
+    let names = results.models();
+    let mut layers = Vec::new();
+    for (k, regime) in Regime::ALL.into_iter().enumerate() {
+        let each = names.iter().map(|m| Some(*m)).chain([None]).enumerate();
+        let bars: Vec<Bar> = each
+            .filter_map(|(at, model)| {
+                let r = results.rank(regime, model)?;
+                let e = r.value.consistency;
+                Some(Bar { band: band(e), n: (r.value.draws as usize).into(), ..Bar::of(at, e.mean) })
+            })
+            .collect();
+        if !bars.is_empty() {
+            layers.push(Layer::Bars(Bars { label: regime.name().into(), role: Role::nth(k), bars }));
+        }
+    }
+    let axis = Axis::of("model", models(results).into_iter().chain(["whole order".to_owned()]));
+    figure(
+        (results, engine),
+        ("consistency".into(), "Rank consistency: share of the most frequent place".into()),
+        (axis, Axis::linear("share of draws").from_to(0.0, 1.0)),
+        layers,
+        results.ranks.first(),
+    )
+}
+
+/// How often a model came out at which place under the three regimes.
+#[must_use]
+pub fn places_of(results: &Results, engine: Option<&EngineInfo>, model: &str) -> Option<Figure> {
+    let mut layers = Vec::new();
+    let mut behind = None;
+    for (k, regime) in Regime::ALL.into_iter().enumerate() {
+        let Some(r) = results.rank(regime, Some(model)) else { continue };
+        behind = behind.or(Some(r));
+        let (step, draws) = (r.value.step, r.value.draws as f64);
+        let bars = r.value.histogram.iter().enumerate().map(|(at, n)| {
+            // Places are told from 1, the best, as readers count them.
+            let place = results.models().len() as f64 - at as f64 * step;
+            Bar {
+                from: place - 0.45 * step,
+                to: place + 0.45 * step,
+                y: *n as f64 / draws,
+                n: (r.value.draws as usize).into(),
+                ..Bar::default()
+            }
+        });
+        let mut bars: Vec<Bar> = bars.collect();
+        bars.reverse();
+        layers.push(Layer::Bars(Bars { label: regime.name().into(), role: Role::nth(k), bars }));
+    }
+    let title = format!("Places of {} over draws, 1 the best", short(model));
+    figure(
+        (results, engine),
+        (format!("places-{}", short(model)), title),
+        (Axis::linear("place"), Axis::linear("share of draws").from_to(0.0, 1.0)),
+        layers,
+        behind,
+    )
+}
+
+/// Consistency of the whole order against the number of prompts that are averaged.
+#[must_use]
+pub fn curve(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
+    let point = |c: &Tagged<super::finding::RankCurveFinding>| Datum {
+        x: c.value.prompts as f64,
+        y: c.value.consistency.mean,
+        band: band(c.value.consistency),
+        inner: None,
+        n: (c.value.draws as usize).into(),
+    };
+    let mut layers = Vec::new();
+    if !results.curve.is_empty() {
+        let points: Vec<Datum> = results.curve.iter().map(point).collect();
+        layers.push(Layer::Line(Line { label: "whole order".into(), role: Role::nth(0), points }));
+        let mean = |c: &Tagged<super::finding::RankCurveFinding>| Datum {
+            y: c.value.mean_place,
+            band: None,
+            ..point(c)
+        };
+        let points = results.curve.iter().map(mean).collect();
+        layers.push(Layer::Line(Line { label: "mean of the models".into(), role: Role::nth(1), points }));
+    }
+    figure(
+        (results, engine),
+        ("curve".into(), "Rank consistency against the prompts that are averaged".into()),
+        (Axis::linear("prompts a relation"), Axis::linear("share of draws").from_to(0.0, 1.0)),
+        layers,
+        results.curve.first(),
+    )
+}
+
+/// What the gap of two models is made of: the standard deviation that each choice adds.
+#[must_use]
+pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) -> Option<Figure> {
+    let found = results.ledger(a, b)?;
+    let v = &found.value;
+    let parts = [v.parts.prompt, v.parts.mention, v.parts.sample, v.parts.residual, v.parts.total];
+    let root = |x: f64| x.max(0.0).sqrt();
+    let bars = parts.iter().enumerate().map(|(k, e)| Bar {
+        band: Some((root(e.lo), root(e.hi))),
+        n: found.n.into(),
+        ..Bar::of(k, root(e.mean))
+    });
+    let names = ["prompt", "mention", "sample", "residual", "all together"].map(str::to_owned);
+    let (label, role) = ("standard deviation of the gap".into(), Role::nth(0));
+    let mut layers = vec![Layer::Bars(Bars { label, role, bars: bars.collect() })];
+    layers.push(Layer::Rule(Rule {
+        at: v.parts.model_itself.mean.abs(),
+        upright: false,
+        label: "adjusted gap".into(),
+    }));
+    figure(
+        (results, engine),
+        (
+            format!("ledger-{}-{}", short(&v.a), short(&v.b)),
+            format!("{} against {}: what one draw adds to the gap", short(&v.a), short(&v.b)),
+        ),
+        (Axis::of("choice of", names), Axis::linear("P@1")),
+        layers,
+        Some(found),
+    )
+}
+
+/// P@1 after further pretraining, against the share of sentences that state facts.
+#[must_use]
+pub fn disparity(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
+    let mut names: Vec<&str> = results.disparity.iter().map(|d| d.model.as_str()).collect();
+    names.dedup();
+    let mut layers = Vec::new();
+    for (k, model) in names.iter().enumerate() {
+        let mine = || results.disparity.iter().filter(|d| d.model == **model);
+        let point = |d: &Tagged<super::finding::DisparityFinding>| {
+            let x = d.value.gamma?;
+            let (y, band) = (d.value.p_at_1.mean, band(d.value.p_at_1));
+            Some(Datum { x, y, band, inner: None, n: d.n.into() })
+        };
+        let mut points: Vec<Datum> = mine().filter_map(point).collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        if !points.is_empty() {
+            layers.push(Layer::Line(Line { label: short(model), role: Role::nth(k), points }));
+        }
+        if let Some(before) = mine().find(|d| d.value.gamma.is_none()) {
+            let label = format!("{} as it is", short(model));
+            layers.push(Layer::Rule(Rule { at: before.value.p_at_1.mean, upright: false, label }));
+        }
+    }
+    figure(
+        (results, engine),
+        ("disparity".into(), "P@1 after further pretraining on more or less of the facts".into()),
+        (Axis::linear("γ: share of sentences that state facts"), Axis::linear("P@1").from_to(0.0, 1.0)),
+        layers,
+        results.disparity.first(),
+    )
+}
+
+/// The causal model, with the path of a bias lit.
+#[must_use]
+pub fn causal(bias: Option<Bias>) -> Figure {
+    let graph: Graph = graph(bias);
+    let title = bias.map_or("The causal model of a prompt probe".to_owned(), |b| {
+        format!("Backdoor path of {}: {}", b.title(), b.letters())
+    });
+    let name = bias.map_or("causal".to_owned(), |b| format!("causal-{}", b.name()));
+    let entries = vec![("source".to_owned(), "Cao et al. 2022, Figure 2".to_owned())];
+    Figure {
+        name,
+        title,
+        layers: vec![Layer::Graph(graph)],
+        provenance: Provenance { entries },
+        ..Figure::default()
+    }
+}
+
+/// Every figure that there is something to draw of.
+#[must_use]
+pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
+    let ids = || results.relations.iter().map(|r| r.value.relation.as_str());
+    let mut out: Vec<Figure> = ids().filter_map(|id| prompts(results, engine, id)).collect();
+    out.extend(ids().filter_map(|id| ranks(results, engine, id)));
+    out.extend(
+        [
+            preference(results, engine),
+            stability(results, engine, None),
+            consistency(results, engine),
+            curve(results, engine),
+            disparity(results, engine),
+        ]
+        .into_iter()
+        .flatten(),
+    );
+    out.extend(results.models().into_iter().filter_map(|m| places_of(results, engine, m)));
+    out.extend(results.ledgers.iter().filter_map(|l| ledger(results, engine, &l.value.a, &l.value.b)));
+    if !results.relations.is_empty() {
+        out.extend(Bias::ALL.map(|b| causal(Some(b))));
+    }
+    out
+}
+
+/// The figure of a name; `relation`, `model` and `with` say which, the first where they do not.
+///
+/// # Errors
+/// A sentence that says what there is.
+pub fn pick(
+    name: &str,
+    details: &Details<'_>,
+    results: &Results,
+    engine: Option<&EngineInfo>,
+) -> Result<Figure, String> {
+    if let Some(bias) = Bias::ALL.into_iter().find(|b| name == format!("causal-{}", b.name())) {
+        return Ok(causal(Some(bias)));
+    }
+    if !FIGURES.contains(&name) {
+        return Err(unknown("figure", name, &FIGURES));
+    }
+    let detail = |key: &str| details.more.iter().find(|(k, _)| *k == key).map(|(_, v)| *v);
+    let ids: Vec<&str> = results.relations.iter().map(|r| r.value.relation.as_str()).collect();
+    let relation = match detail("relation") {
+        Some(id) if !ids.contains(&id) => return Err(format!("relation {}", is_unknown(id, &ids))),
+        Some(id) => Some(id),
+        None => None,
+    };
+    let names = results.models();
+    let model = match details.model {
+        Some(m) if !names.contains(&m) => return Err(format!("model {}", is_unknown(m, &names))),
+        other => other.or(names.first().copied()).unwrap_or_default(),
+    };
+    let other = detail("with").or(names.iter().copied().find(|m| *m != model)).unwrap_or_default();
+    let first = relation.or(ids.first().copied()).unwrap_or_default();
+    let found = match name {
+        "prompts" => prompts(results, engine, first),
+        "ranks" => ranks(results, engine, first),
+        "preference" => preference(results, engine),
+        "stability" => stability(results, engine, relation),
+        "consistency" => consistency(results, engine),
+        "places" => places_of(results, engine, model),
+        "curve" => curve(results, engine),
+        "ledger" => ledger(results, engine, model, other),
+        _ => disparity(results, engine),
+    };
+    found.ok_or_else(|| format!("the session has nothing to draw as `{name}`"))
+}
+
+/// The look of a model by its place in the run.
+#[must_use]
+pub fn look(k: usize) -> Role {
+    if k == BLACK { Role::nth(k) } else { Role::points(k, MARKERS[k % MARKERS.len()]) }
+}
+
+#[cfg(test)]
+#[path = "figures_tests.rs"]
+mod tests;

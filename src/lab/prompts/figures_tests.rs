@@ -1,0 +1,88 @@
+//! Figures of a small set of made-up results.
+
+use super::super::finding::{Kind, PromptScoreFinding};
+use super::super::testing::results;
+use super::*;
+use crate::figure::render;
+
+#[test]
+fn an_empty_board_has_no_figures_and_a_full_one_all() {
+    assert!(all(&Results::default(), None).is_empty());
+    let results = results();
+    let figures = all(&results, None);
+    let names: Vec<&str> = figures.iter().map(|f| f.name.as_str()).collect();
+    for name in [
+        "prompts-capital",
+        "ranks-capital",
+        "preference",
+        "stability",
+        "consistency",
+        "curve",
+        "disparity",
+        "places-a",
+        "ledger-a-b",
+        "causal-prompt",
+    ] {
+        assert!(names.contains(&name), "{name} of {names:?}");
+    }
+    for figure in &figures {
+        for format in ["svg", "csv"] {
+            assert!(render(figure, format).unwrap().is_some(), "{}", figure.name);
+        }
+    }
+}
+
+#[test]
+fn ranks_are_one_for_the_best_and_shared_by_ties() {
+    let figure = ranks(&results(), None, "capital").unwrap();
+    let Layer::Ranks(Ranks { lines }) = &figure.layers[0] else { panic!() };
+    // Prompt 0: a .4, b .2, c .2; prompt 1: a .1, b .3, c .2.
+    assert_eq!(lines[0].ranks, [Some(1.0), Some(3.0)]);
+    assert_eq!(lines[1].ranks, [Some(2.5), Some(1.0)]);
+    assert_eq!(lines[2].ranks, [Some(2.5), Some(2.0)]);
+}
+
+#[test]
+fn the_dots_are_the_prompts_and_own_prompts_join_them() {
+    let mut results = results();
+    let before = prompts(&results, None, "capital").unwrap();
+    let dots = |f: &Figure| match &f.layers[0] {
+        Layer::Ranges(Ranges { ranges, .. }) => ranges[0].dots.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(dots(&before), [0.4, 0.1]);
+    let own = PromptScoreFinding {
+        prompt: "[X] : [Y]".into(),
+        prompt_index: None,
+        ..results.scores[0].value.clone()
+    };
+    let finding = crate::lab::Finding {
+        lab: crate::lab::LabId::Prompts,
+        spec: "s".into(),
+        model: "a".into(),
+        seed: 0,
+        n: 9,
+        r#final: true,
+        t: 0.0,
+        level: Some(0.95),
+        body: Kind::PromptScore(own).into(),
+    };
+    assert!(results.answer(3, &[finding]));
+    assert_eq!(dots(&prompts(&results, None, "capital").unwrap()), [0.4, 0.1, 0.4]);
+    assert_eq!(results.prompts("capital").len(), 3);
+}
+
+#[test]
+fn names_are_picked_or_refused_with_what_there_is() {
+    let results = results();
+    let pick = |name: &str, more: Vec<(&str, &str)>| {
+        super::pick(name, &Details { more, ..Details::default() }, &results, None)
+    };
+    assert_eq!(pick("prompts", vec![]).unwrap().name, "prompts-capital");
+    assert_eq!(pick("ledger", vec![("with", "c")]).unwrap().name, "ledger-a-c");
+    assert_eq!(pick("causal-sample", vec![]).unwrap().name, "causal-sample");
+    assert!(pick("promts", vec![]).unwrap_err().contains("did you mean `prompts`"));
+    assert!(pick("ranks", vec![("relation", "capitol")]).unwrap_err().contains("capital"));
+    let none = super::pick("curve", &Details::default(), &Results::default(), None).unwrap_err();
+    assert!(none.contains("nothing to draw"), "{none}");
+}

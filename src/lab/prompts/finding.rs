@@ -1,0 +1,366 @@
+//! What the lab finds: one struct a kind. Shares and scores are 0 to 1; what belongs to no single model has `all` as its model.
+
+use serde::{Deserialize, Serialize};
+
+use super::candidates::Candidates;
+use super::consistency::Regime;
+use super::ledger::Ledger;
+use super::library::Source;
+use super::places::Ties;
+use super::spec::{Sharing, Weighting};
+use crate::stats::estimate::Estimate;
+
+/// The model of findings about all models together.
+pub const ALL: &str = "all";
+
+/// The kinds of finding.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Kind {
+    /// What is asked of which models.
+    Data(DataFinding),
+    /// One relation: its prompts, and which of its facts are left out and why.
+    Relation(RelationFinding),
+    /// A model's score under one prompt.
+    PromptScore(PromptScoreFinding),
+    /// How a model's score on a relation spreads over prompts.
+    PromptPreference(PromptPreferenceFinding),
+    /// The same over all relations.
+    PreferenceSummary(PreferenceSummaryFinding),
+    /// Whether a model says the same under every name of a subject.
+    Verbalization(VerbalizationFinding),
+    /// A model's score averaged over prompts and mentions.
+    Adjusted(AdjustedFinding),
+    /// How often models keep their places.
+    RankConsistency(RankConsistencyFinding),
+    /// The same against the number of prompts that are averaged.
+    RankCurve(RankCurveFinding),
+    /// What the gap of two models is made of.
+    Ledger(LedgerFinding),
+    /// The score after further pretraining on a mixture.
+    Disparity(DisparityFinding),
+    /// What every model answered to the instances of a relation under one prompt.
+    Instances(InstancesFinding),
+    /// What one model makes of one query.
+    Instance(InstanceFinding),
+}
+
+/// Names of the kinds, by which a reader tells what a newer program wrote from what is damaged.
+pub const KINDS: [&str; 13] = [
+    "data",
+    "relation",
+    "prompt_score",
+    "prompt_preference",
+    "preference_summary",
+    "verbalization",
+    "adjusted",
+    "rank_consistency",
+    "rank_curve",
+    "ledger",
+    "disparity",
+    "instances",
+    "instance",
+];
+
+impl Kind {
+    /// Whether it has intervals.
+    #[must_use]
+    pub fn has_interval(&self) -> bool {
+        !matches!(self, Kind::Data(_) | Kind::Relation(_) | Kind::Instances(_) | Kind::Instance(_))
+    }
+}
+
+/// What is asked of which models.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DataFinding {
+    /// Files and folders; none where the relations are built in.
+    pub sources: Vec<Source>,
+    /// Content hash of the relations (first twelve hexadecimal digits of SHA-256).
+    pub data_hash: String,
+    /// Relations that are asked.
+    pub relations: Vec<String>,
+    /// Relations that are not, with the reason.
+    pub left_out: Vec<(String, String)>,
+    /// The models in the order of the run.
+    pub models: Vec<ModelNote>,
+    /// Which words can be answers.
+    pub candidates: Candidates,
+    /// Words that are one token in every model, function words left out.
+    pub common_words: usize,
+    /// Function words that are passed over.
+    pub function_words: usize,
+}
+
+/// A model of the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelNote {
+    /// Its name.
+    pub name: String,
+    /// Content hash: weights, configuration, tokenizer.
+    pub hash: String,
+    /// How it is asked: `masked`, `causal` or `denoising`.
+    pub asked: String,
+}
+
+/// Something that is left out, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// The reason.
+    pub reason: String,
+    /// How many.
+    pub count: usize,
+    /// What: objects, subjects or prompts.
+    pub what: Vec<String>,
+}
+
+/// One relation. `n` of the finding is the number of instances that are kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RelationFinding {
+    /// Its identifier.
+    pub relation: String,
+    /// What relates the two, in words.
+    pub label: String,
+    /// 1-1, N-1 or N-M; empty where it is not known.
+    pub relation_kind: String,
+    /// The prompts that are asked, the original one first.
+    pub prompts: Vec<String>,
+    /// Facts of the relation.
+    pub facts: usize,
+    /// Those that are asked of every model.
+    pub kept: usize,
+    /// Facts that are not, by reason.
+    pub left_out: Vec<LeftOut>,
+    /// Prompts that are not asked, by reason.
+    pub prompts_left_out: Vec<LeftOut>,
+    /// The most mentions of any instance.
+    pub mentions: usize,
+    /// Share of each prompt in the average.
+    pub weights: Vec<f64>,
+}
+
+/// A model's score under one prompt, original mentions. Intervals: Wilson's for P@1 and P@k, bootstrap over instances for MRR.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PromptScoreFinding {
+    /// The relation.
+    pub relation: String,
+    /// The prompt.
+    pub prompt: String,
+    /// Its place among the relation's prompts, from 0; none for one that was typed.
+    pub prompt_index: Option<usize>,
+    /// Which words can be answers.
+    pub candidates: Candidates,
+    /// Share of instances whose first answer is the object.
+    pub p_at_1: Estimate,
+    /// Share of instances with the object among the first k candidates.
+    pub p_at_k: Estimate,
+    /// The k.
+    pub k: usize,
+    /// Mean reciprocal rank; 0 where the object is no candidate.
+    pub mrr: Estimate,
+}
+
+/// How a model's score on a relation spreads over prompts. Intervals by bootstrap over instances.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PromptPreferenceFinding {
+    /// The relation.
+    pub relation: String,
+    /// Number of prompts.
+    pub prompts: usize,
+    /// Lowest P@1.
+    pub worst: Estimate,
+    /// Highest P@1.
+    pub best: Estimate,
+    /// Their difference.
+    pub gap: Estimate,
+    /// Population standard deviation over prompts.
+    pub std: Estimate,
+    /// Mean over prompts.
+    pub mean: Estimate,
+    /// The gap with best and worst chosen on other instances; none for one prompt or one instance.
+    pub gap_held_out: Option<f64>,
+    /// The gap that equally good prompts would show.
+    pub gap_by_chance: Option<f64>,
+}
+
+/// Prompt preference over relations. Intervals by bootstrap over relations. `n` is the number of relations.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PreferenceSummaryFinding {
+    /// Relations.
+    pub relations: usize,
+    /// Share of relations with a gap above 10 points; for all models, of all pairs of model and relation.
+    pub over_10: Estimate,
+    /// The same as a count.
+    pub relations_over_10: usize,
+    /// Mean over relations of the lowest P@1; none for all models together, like the following.
+    pub mean_worst: Option<Estimate>,
+    /// Of the highest.
+    pub mean_best: Option<Estimate>,
+    /// Of the gap.
+    pub mean_gap: Option<Estimate>,
+    /// Of the standard deviation.
+    pub mean_std: Option<Estimate>,
+    /// Mean adjusted score.
+    pub mean_adjusted: Option<Estimate>,
+    /// For all models together: share of relations on which the order of the models changes with the prompt.
+    pub unstable: Option<Estimate>,
+    /// The same as a count.
+    pub unstable_relations: Option<usize>,
+}
+
+/// Verbalisation stability, first prompt. `n` is `kept`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct VerbalizationFinding {
+    /// The relation.
+    pub relation: String,
+    /// Share of the kept instances with one answer under all mentions (Wilson); none where none is kept.
+    pub stability: Option<Estimate>,
+    /// Instances with two or more mentions.
+    pub kept: usize,
+    /// Mentions at most.
+    pub mentions: usize,
+}
+
+/// The score averaged over prompts and mentions. Interval by bootstrap over instances.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AdjustedFinding {
+    /// The relation.
+    pub relation: String,
+    /// The adjusted P@1.
+    pub p_at_1: Estimate,
+    /// Prompts that are averaged.
+    pub prompts: usize,
+    /// The most mentions of an instance that are averaged.
+    pub mentions: usize,
+    /// How they are weighted.
+    pub weights: Weighting,
+}
+
+/// Rank consistency of a model, or of the whole order where the model is `all`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RankConsistencyFinding {
+    /// How prompts and mentions came about.
+    pub regime: Regime,
+    /// Share of the most frequent place (of the most frequent order). Wilson's interval over the draws: it says how exactly
+    /// the draws give it, not how it would be with other relations. Exact where every draw was counted.
+    pub consistency: Estimate,
+    /// Draws.
+    pub draws: u64,
+    /// Relations of a draw.
+    pub subset: usize,
+    /// Relations that were drawn from.
+    pub relations: usize,
+    /// Draws by place, 0 the worst; for `all` by whole order, the most frequent first, at most twenty.
+    pub histogram: Vec<u64>,
+    /// From one place of the histogram to the next: 1, or 1/2 where ties share places.
+    pub step: f64,
+    /// What equal scores do.
+    pub ties: Ties,
+    /// Whether every possible draw was counted.
+    pub exact: bool,
+    /// For `all`: the most frequent order, worst to best.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub order: Option<Vec<String>>,
+    /// For `all`: number of different orders.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub orders: Option<usize>,
+}
+
+/// Rank consistency of the whole order where so many prompts a relation are averaged, drawn anew for each draw.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RankCurveFinding {
+    /// Prompts that are averaged.
+    pub prompts: usize,
+    /// Share of the most frequent whole order.
+    pub consistency: Estimate,
+    /// Mean over models of the share of the most frequent place.
+    pub mean_place: f64,
+    /// Draws.
+    pub draws: u64,
+}
+
+/// The gap of two models split. `n` is the number of instances; the intervals are by bootstrap over relations.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LedgerFinding {
+    /// First model.
+    pub a: String,
+    /// Second model.
+    pub b: String,
+    /// Whether both get the same prompt and mentions.
+    pub draws: Sharing,
+    /// Relations.
+    pub relations: usize,
+    /// The parts.
+    #[serde(flatten)]
+    pub parts: Ledger,
+}
+
+/// The score after further pretraining.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DisparityFinding {
+    /// Share of sentences that state facts; none for the model as it was.
+    pub gamma: Option<f64>,
+    /// P@1 over all facts: first prompt, usual name, the token with the largest logit (Wilson).
+    pub p_at_1: Estimate,
+    /// Steps of training.
+    pub steps: usize,
+}
+
+/// What every model answered under one prompt, original mentions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InstancesFinding {
+    /// The relation.
+    pub relation: String,
+    /// The prompt.
+    pub prompt: String,
+    /// The models, in the order of the answers.
+    pub models: Vec<String>,
+    /// The instances that are asked.
+    pub rows: Vec<InstanceRow>,
+    /// The others, with the reason.
+    pub left_out: Vec<(String, String)>,
+}
+
+/// Answers about one instance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstanceRow {
+    /// The names under which its subject is asked for, the usual one first.
+    pub mentions: Vec<String>,
+    /// The object.
+    pub object: String,
+    /// By model: what was said, and whether it is the object.
+    pub said: Vec<(String, bool)>,
+}
+
+/// What one model makes of one query.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InstanceFinding {
+    /// The relation.
+    pub relation: String,
+    /// The prompt.
+    pub prompt: String,
+    /// The mention.
+    pub mention: String,
+    /// The object.
+    pub object: String,
+    /// What the model was shown.
+    pub text: String,
+    /// Its best tokens with their probabilities, and whether they are passed over as function words.
+    pub top: Vec<TopToken>,
+    /// What counts as its answer.
+    pub said: String,
+    /// Whether that is the object.
+    pub right: bool,
+    /// Place of the object among the candidates, from 1.
+    pub rank: Option<u32>,
+}
+
+/// A token with its probability.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TopToken {
+    /// The token as text.
+    pub text: String,
+    /// Its probability over the whole vocabulary.
+    pub probability: f64,
+    /// Whether it is passed over.
+    pub passed: bool,
+}

@@ -1,0 +1,121 @@
+//! Function words of English: what a language model says where it says nothing. Under the paper's rule they are passed over
+//! when the best token is looked for (Cao et al. 2022 use the list of a toolkit; this one is our own).
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use crate::base::Problem;
+
+/// Articles and determiners, pronouns, prepositions, conjunctions, auxiliaries, particles, and pieces of contractions.
+const WORDS: &str = "
+a an the this that these those each every either neither some any no none all both half several many much more most few
+fewer fewest less least other another such same own enough certain various
+i me my mine myself we us our ours ourselves you your yours yourself yourselves he him his himself she her hers herself it
+its itself they them their theirs themselves one ones oneself someone somebody something anyone anybody anything everyone
+everybody everything nobody nothing who whom whose which what whoever whatever whichever
+about above across after against along alongside amid among amongst around as at before behind below beneath beside besides
+between beyond by concerning despite down during except for from in inside into like near of off on onto opposite out
+outside over past per regarding round since than through throughout till to toward towards under underneath unlike until up
+upon via versus with within without
+and or nor but yet so because although though while whereas if unless whether when whenever where wherever how however why
+that lest once also too either neither then thus hence therefore otherwise else
+am is are was were be been being have has had having do does did doing done will would shall should can could may might
+must ought need dare used
+not never ever very quite rather just only even still already again further here there now almost always often sometimes
+perhaps maybe
+isn aren wasn weren hasn haven hadn don doesn didn won wouldn shan shouldn couldn mayn mightn mustn oughtn needn ain ma
+'m 're 's 've 'd 'll n't 't m re s ve d ll t y o '' `` ' \" `
+";
+/// Largest file of words that is read.
+const MAX_BYTES: u64 = 4 << 20;
+
+/// Words that are passed over.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FunctionWords {
+    words: HashSet<String>,
+}
+
+impl FunctionWords {
+    /// The list of the program.
+    #[must_use]
+    pub fn own() -> Self {
+        Self::of(WORDS)
+    }
+
+    /// No words at all.
+    #[must_use]
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Words separated by white space.
+    #[must_use]
+    pub fn of(text: &str) -> Self {
+        Self { words: text.split_whitespace().map(str::to_owned).collect() }
+    }
+
+    /// The words of a file, separated by white space.
+    ///
+    /// # Errors
+    /// A [`Problem`] where it cannot be read, is no text, or is no list of words.
+    pub fn read(path: &Path) -> Result<Self, Problem> {
+        let wrong = |what: String| Problem {
+            what,
+            r#where: path.display().to_string(),
+            hint: "name a text file with one word a line, or leave query.function_words out".into(),
+        };
+        let size = std::fs::metadata(path).map_err(|e| wrong(format!("cannot read the words: {e}")))?.len();
+        if size > MAX_BYTES {
+            return Err(wrong(format!("{size} bytes are no list of function words (at most 4 MiB)")));
+        }
+        let text = std::fs::read_to_string(path).map_err(|e| wrong(format!("cannot read the words: {e}")))?;
+        let words = Self::of(&text);
+        if words.words.is_empty() { Err(wrong("it holds no words".into())) } else { Ok(words) }
+    }
+
+    /// Whether a word, spelled exactly so, is passed over.
+    #[must_use]
+    pub fn contains(&self, word: &str) -> bool {
+        self.words.contains(word)
+    }
+
+    /// All words in order: what names the list.
+    #[must_use]
+    pub fn sorted(&self) -> Vec<&str> {
+        let mut all: Vec<&str> = self.words.iter().map(String::as_str).collect();
+        all.sort_unstable();
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::facts::relations;
+
+    #[test]
+    fn the_list_has_the_words_that_fill_sentences_and_no_object_of_a_fact() {
+        let own = FunctionWords::own();
+        assert!(["the", "of", "is", "n't", "themselves", "'s"].iter().all(|w| own.contains(w)));
+        assert!(!own.contains("The") && !own.contains("river"));
+        for r in relations().unwrap() {
+            for f in &r.facts {
+                assert!(!own.contains(&f.object), "{} of {}", f.object, r.id);
+            }
+        }
+    }
+
+    #[test]
+    fn another_list_is_read_from_a_file_or_refused_with_its_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("words.txt");
+        let told = FunctionWords::read(&path).unwrap_err();
+        assert!(told.r#where.ends_with("words.txt") && told.what.contains("cannot read"), "{told}");
+        std::fs::write(&path, "der\ndie das\n").unwrap();
+        assert_eq!(FunctionWords::read(&path).unwrap().sorted(), ["das", "der", "die"]);
+        std::fs::write(&path, " \n").unwrap();
+        assert!(FunctionWords::read(&path).unwrap_err().what.contains("no words"));
+        std::fs::write(&path, [0xff, 0xfe, 0x00]).unwrap();
+        assert!(FunctionWords::read(&path).is_err());
+    }
+}

@@ -1,0 +1,233 @@
+//! The bias ledger: what the gap of two models under one drawn prompt, mention and sample of instances is made of.
+//!
+//! One draw: for each relation one prompt (by its weight), the instances resampled with replacement, and for each drawn copy
+//! of an instance a mention of its own. The gap D is the mean over relations of the mean difference of the two models'
+//! correctness. Its mean is the adjusted gap, the models themselves; its variance is split exactly into what the choice of
+//! prompt, of mentions and of instances adds, and a residual, in which prompt and instance cannot be told apart.
+
+use serde::{Deserialize, Serialize};
+
+use super::answers::Answers;
+use crate::base::matrix::Matrix;
+use crate::stats::bootstrap::{Resamples, interval};
+use crate::stats::estimate::Estimate;
+
+/// Mean and variances of the gap on one relation, or over all.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Parts {
+    /// The mean: the adjusted gap.
+    pub model_itself: f64,
+    /// Variance by the choice of prompt.
+    pub prompt: f64,
+    /// Variance by the choice of mentions.
+    pub mention: f64,
+    /// Variance by the choice of instances.
+    pub sample: f64,
+    /// Interaction of prompt and instance.
+    pub residual: f64,
+    /// The variance by prompt less what `n` instances put into it by chance; below 0 where chance put in less.
+    pub prompt_unbiased: f64,
+}
+
+impl Parts {
+    /// The whole variance.
+    #[must_use]
+    pub fn total(&self) -> f64 {
+        self.prompt + self.mention + self.sample + self.residual
+    }
+
+    fn list(self) -> [f64; 6] {
+        let Self { model_itself, prompt, mention, sample, residual, prompt_unbiased } = self;
+        [model_itself, prompt, mention, sample, residual, prompt_unbiased]
+    }
+
+    fn of(list: [f64; 6]) -> Self {
+        let [model_itself, prompt, mention, sample, residual, prompt_unbiased] = list;
+        Self { model_itself, prompt, mention, sample, residual, prompt_unbiased }
+    }
+
+    /// Over several relations, which are drawn independently: Var D = Σ V / R².
+    #[must_use]
+    pub fn over(relations: &[Parts]) -> Self {
+        let r = relations.len().max(1) as f64;
+        let mut sums = [0.0; 6];
+        for parts in relations {
+            sums.iter_mut().zip(parts.list()).for_each(|(sum, v)| *sum += v);
+        }
+        let mut list = sums.map(|s| s / (r * r));
+        list[0] *= r;
+        Self::of(list)
+    }
+}
+
+/// One model's or the difference's table: mean and variance over mentions, by prompt and instance.
+struct Moments {
+    mean: Vec<Vec<f64>>,
+    /// Population variance over mentions, averaged over instances, by prompt.
+    spread: Vec<f64>,
+}
+
+fn moments(a: &Answers, b: Option<&Answers>) -> Moments {
+    let shape = &a.shape;
+    let of = |p: usize, i: usize, x: usize| {
+        let hit = |m: &Answers| f64::from(u8::from(m.is_right(p, i, x)));
+        hit(a) - b.map_or(0.0, hit)
+    };
+    let (mut mean, mut spread) = (Vec::new(), Vec::new());
+    for p in 0..shape.prompts() {
+        let (mut row, mut sum) = (Vec::new(), 0.0);
+        for i in 0..shape.instances() {
+            let n = shape.mentions(i) as f64;
+            let m = (0..shape.mentions(i)).map(|x| of(p, i, x)).sum::<f64>() / n;
+            sum += (0..shape.mentions(i)).map(|x| (of(p, i, x) - m).powi(2)).sum::<f64>() / n;
+            row.push(m);
+        }
+        mean.push(row);
+        spread.push(sum / shape.instances() as f64);
+    }
+    Moments { mean, spread }
+}
+
+fn mean(list: impl Iterator<Item = f64> + Clone) -> f64 {
+    list.clone().sum::<f64>() / list.count() as f64
+}
+
+fn variance(list: impl Iterator<Item = f64> + Clone) -> f64 {
+    let centre = mean(list.clone());
+    mean(list.map(|v| (v - centre).powi(2)))
+}
+
+/// The parts of one table whose prompts are drawn by `weights` (adding up to 1), of `n` instances.
+fn parts_of(moments: &Moments, weights: &[f64]) -> Parts {
+    let n = moments.mean[0].len();
+    let size = n as f64;
+    let by_prompt: Vec<f64> = moments.mean.iter().map(|row| mean(row.iter().copied())).collect();
+    let weighted = |values: &[f64]| weights.iter().zip(values).map(|(w, v)| w * v).sum::<f64>();
+    let model_itself = weighted(&by_prompt);
+    let squares: Vec<f64> = by_prompt.iter().map(|v| (v - model_itself).powi(2)).collect();
+    let by_instance = |i: usize| weights.iter().zip(&moments.mean).map(|(w, row)| w * row[i]).sum::<f64>();
+    let sample = variance((0..n).map(by_instance)) / size;
+    let rows: Vec<f64> = moments.mean.iter().map(|row| variance(row.iter().copied())).collect();
+    // Not below 0 by convexity; rounding must not say otherwise.
+    let residual = (weighted(&rows) / size - sample).max(0.0);
+    let prompt = weighted(&squares);
+    let chance = if n > 1 { residual * size / (size - 1.0) } else { 0.0 };
+    let mention = weighted(&moments.spread) / size;
+    Parts { model_itself, prompt, mention, sample, residual, prompt_unbiased: prompt - chance }
+}
+
+/// The parts of the gap of two models on one relation. `weights` are the prompts' and add up to 1. With `shared` draws both
+/// models get the same prompt and mentions, else each its own. None without prompts or instances.
+///
+/// # Panics
+/// If the two have answers of different shapes.
+#[must_use]
+pub fn parts(a: &Answers, b: &Answers, weights: &[f64], shared: bool) -> Option<Parts> {
+    assert_eq!(a.shape, b.shape, "models that were asked different things");
+    if a.shape.instances() == 0 || a.shape.prompts() == 0 {
+        return None;
+    }
+    let both = parts_of(&moments(a, Some(b)), weights);
+    if shared {
+        return Some(both);
+    }
+    let [a, b] = [a, b].map(|m| parts_of(&moments(m, None), weights));
+    Some(Parts {
+        model_itself: both.model_itself,
+        prompt: a.prompt + b.prompt,
+        mention: a.mention + b.mention,
+        // The instances are those of both models in either case.
+        sample: both.sample,
+        residual: a.residual + b.residual,
+        prompt_unbiased: a.prompt_unbiased + b.prompt_unbiased,
+    })
+}
+
+/// The ledger of two models, with intervals by bootstrap over relations.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Ledger {
+    /// The adjusted gap, first model less second.
+    pub model_itself: Estimate,
+    /// Variance of the gap under one draw.
+    pub total: Estimate,
+    /// Of it, by the choice of prompt.
+    pub prompt: Estimate,
+    /// By the choice of mentions.
+    pub mention: Estimate,
+    /// By the choice of instances.
+    pub sample: Estimate,
+    /// What prompt and instance do together.
+    pub residual: Estimate,
+    /// The variance by prompt without what chance puts into it.
+    pub prompt_unbiased: Estimate,
+    /// `prompt / total`; none where the total is 0.
+    pub prompt_share: Option<Estimate>,
+    /// `prompt_unbiased / total`, not below 0; none where the total is 0.
+    pub prompt_unbiased_share: Option<Estimate>,
+}
+
+/// Parts over relations with their intervals. `resamples` are over relations. None without relations.
+///
+/// # Panics
+/// If the resamples are of another number of relations.
+#[must_use]
+pub fn ledger(relations: &[Parts], resamples: &Resamples, level: f64) -> Option<Ledger> {
+    if relations.is_empty() {
+        return None;
+    }
+    let whole = Parts::over(relations);
+    let r = relations.len();
+    // Less their means, sums in single precision lose nothing to the size of the numbers.
+    let centre: [f64; 6] = std::array::from_fn(|c| mean(relations.iter().map(|p| p.list()[c])));
+    let columns = Matrix::from_fn(r, 6, |i, c| (relations[i].list()[c] - centre[c]) as f32);
+    let drawn: Vec<Parts> = resamples.block_sums(&columns, &[(0..r).collect()], |_, sums| {
+        let mut list: [f64; 6] =
+            std::array::from_fn(|c| (f64::from(sums[c]) / r as f64 + centre[c]) / r as f64);
+        list[0] *= r as f64;
+        Parts::of(list)
+    });
+    let of = |pick: &dyn Fn(&Parts) -> f64| {
+        let values = drawn.iter().map(pick).filter(|v| !v.is_nan()).collect();
+        interval(pick(&whole), values, level)
+    };
+    let share = |pick: &dyn Fn(&Parts) -> f64| {
+        (whole.total() > 0.0).then(|| of(&|p: &Parts| pick(p).max(0.0) / p.total()))
+    };
+    Some(Ledger {
+        model_itself: of(&|p| p.model_itself),
+        total: of(&Parts::total),
+        prompt: of(&|p| p.prompt),
+        mention: of(&|p| p.mention),
+        sample: of(&|p| p.sample),
+        residual: of(&|p| p.residual),
+        prompt_unbiased: of(&|p| p.prompt_unbiased),
+        prompt_share: share(&|p| p.prompt),
+        prompt_unbiased_share: share(&|p| p.prompt_unbiased),
+    })
+}
+
+impl Ledger {
+    /// What it says in words of the gap of two models.
+    #[must_use]
+    pub fn sentence(&self, a: &str, b: &str) -> String {
+        let points = 100.0 * self.model_itself.mean.abs();
+        let (better, other) = if self.model_itself.mean < 0.0 { (b, a) } else { (a, b) };
+        let sure = self.model_itself.lo > 0.0 || self.model_itself.hi < 0.0;
+        let gap = if sure {
+            format!("{better} is {points:.1} points ahead of {other} after adjustment")
+        } else {
+            format!("after adjustment {better} and {other} are not told apart ({points:.1} points)")
+        };
+        match self.prompt_unbiased_share {
+            None => format!("{gap}; whatever is drawn, the gap is the same"),
+            Some(share) => format!(
+                "{gap}; of what one draw would add, {:.0} % is the choice of prompt",
+                100.0 * share.mean
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "ledger_tests.rs"]
+mod tests;

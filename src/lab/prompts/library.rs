@@ -1,0 +1,323 @@
+//! Relations with their prompts and facts: those that ship, or those of files that the user names (LAMA, ParaRel, LPAQA, BEAR,
+//! causalEval, plain rows), gathered from whatever rows a file or folder has.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::rc::Rc;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::base::files::hex;
+use crate::base::{Problem, Pulse};
+use crate::corpus::facts::{self, Kind};
+use crate::corpus::readers::{RelationKind, Row, Set, Watch};
+
+/// Facts and prompts that are read of files at most, so that memory stays bounded.
+const MOST_ROWS: usize = 2_000_000;
+
+/// A fact of a relation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Fact {
+    /// Names of the subject, the usual one first.
+    pub names: Vec<String>,
+    /// The object.
+    pub object: String,
+}
+
+/// A relation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Relation {
+    /// Its identifier.
+    pub id: String,
+    /// What relates the two, in words; empty where no file says it.
+    pub label: String,
+    /// 1-1, N-1 or N-M; empty where no file says it.
+    pub kind: String,
+    /// Prompts with `[X]` and `[Y]`, the original one first.
+    pub prompts: Vec<String>,
+    /// The facts.
+    pub facts: Vec<Fact>,
+    /// The closed set of answers, where a file has one.
+    pub answers: Option<Vec<String>>,
+}
+
+impl Relation {
+    /// The answers that count under the relation's own rule: the closed set, or the objects of its facts.
+    #[must_use]
+    pub fn answers(&self) -> Vec<String> {
+        let mut all = self.answers.clone().unwrap_or_default();
+        if all.is_empty() {
+            all = self.facts.iter().map(|f| f.object.clone()).collect();
+        }
+        let mut seen = std::collections::HashSet::new();
+        all.retain(|a| seen.insert(a.clone()));
+        all
+    }
+}
+
+/// A file or folder that relations are from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// As the spec names it.
+    pub path: String,
+    /// What it is.
+    pub title: String,
+    /// Rows that were read.
+    pub rows: u64,
+    /// Rows that could not be read, with the reason and place of the first.
+    pub dropped: Vec<String>,
+}
+
+/// Relations, where they are from, and what of them is not there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Library {
+    /// The relations that can be asked.
+    pub relations: Vec<Relation>,
+    /// Files and folders; none where the relations ship.
+    pub sources: Vec<Source>,
+    /// Relations without facts or without prompts, with the reason.
+    pub left_out: Vec<(String, String)>,
+}
+
+impl Library {
+    /// The relations that ship.
+    ///
+    /// # Errors
+    /// A [`Problem`] where the program's own files are wrong.
+    pub fn built_in() -> Result<Self, Problem> {
+        let all = facts::relations().map_err(|e| Problem {
+            what: e.to_string(),
+            r#where: "built-in facts".into(),
+            hint: "this is a defect of the program".into(),
+        })?;
+        let relation = |r: facts::Relation| Relation {
+            id: r.id,
+            label: r.label,
+            kind: match r.kind {
+                Kind::OneToOne => "1-1".into(),
+                Kind::ManyToOne => "N-1".into(),
+            },
+            prompts: r.prompts,
+            facts: r
+                .facts
+                .into_iter()
+                .map(|f| Fact { names: f.names().map(str::to_owned).collect(), object: f.object.clone() })
+                .collect(),
+            answers: None,
+        };
+        let relations = all.into_iter().map(relation).collect();
+        Ok(Self { relations, ..Self::default() })
+    }
+
+    /// The relations of files and folders; `named` is how the spec names each.
+    ///
+    /// # Errors
+    /// A [`Problem`] with the file, the line where there is one, and what was expected; also where the pulse ends it.
+    pub fn read(files: &[(&Path, &str)], pulse: &mut dyn Pulse) -> Result<Self, Problem> {
+        let mut gathered = Gathered::default();
+        let mut sources = Vec::new();
+        for (path, named) in files {
+            pulse.beat(sources.len(), files.len()).map_err(|e| wrong(named, &e))?;
+            sources.push(gathered.add(path, named)?);
+        }
+        let mut library = gathered.finish();
+        library.sources = sources;
+        if library.relations.is_empty() {
+            let reasons: Vec<String> =
+                library.left_out.iter().take(3).map(|(id, why)| format!("{id}: {why}")).collect();
+            let what = match reasons.is_empty() {
+                true => "no relation with facts and prompts".to_owned(),
+                false => format!("no relation with facts and prompts ({})", reasons.join("; ")),
+            };
+            let names: Vec<&str> = files.iter().map(|(_, named)| *named).collect();
+            return Err(wrong(&names.join(", "), &what));
+        }
+        Ok(library)
+    }
+
+    /// The first twelve hexadecimal digits of the SHA-256 of everything that is asked.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let json = serde_json::to_vec(&self.relations).unwrap_or_default();
+        hex(&Sha256::digest(&json)[..6])
+    }
+}
+
+fn wrong(place: &str, what: &dyn std::fmt::Display) -> Problem {
+    Problem {
+        what: what.to_string(),
+        r#where: place.to_owned(),
+        hint: "`probity data show` shows what a file holds; facts and prompts may lie in files of one folder"
+            .into(),
+    }
+}
+
+/// Rows put together by relation.
+#[derive(Default)]
+struct Gathered {
+    order: Vec<String>,
+    relations: HashMap<String, Relation>,
+    /// Templates of a table of relations: they go before other prompts.
+    templates: HashMap<String, Vec<String>>,
+    rows: usize,
+}
+
+impl Gathered {
+    fn relation(&mut self, id: &str) -> &mut Relation {
+        if !self.relations.contains_key(id) {
+            self.order.push(id.to_owned());
+        }
+        self.relations
+            .entry(id.to_owned())
+            .or_insert_with(|| Relation { id: id.to_owned(), ..Relation::default() })
+    }
+
+    fn add(&mut self, path: &Path, named: &str) -> Result<Source, Problem> {
+        let set = Set::open(path).map_err(|e| wrong(named, &e))?;
+        let mut nameless = None;
+        let go_on: Watch = Rc::new(|_| ControlFlow::Continue(()));
+        let reports = set
+            .rows_watched(&go_on, &mut |_, row, line| {
+                self.rows += 1;
+                if let Err(what) = self.row(&row) {
+                    nameless.get_or_insert((what, line));
+                }
+                if self.rows > MOST_ROWS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })
+            .map_err(|e| wrong(named, &e))?;
+        if self.rows > MOST_ROWS {
+            return Err(wrong(named, &format!("more than {MOST_ROWS} rows; take a part of it")));
+        }
+        let mut dropped = Vec::new();
+        for (file, report) in set.files.iter().zip(&reports) {
+            for (kind, drops) in report.dropped.iter() {
+                dropped.push(format!(
+                    "{}: {} × {}, first in line {}",
+                    set.name(&file.path),
+                    drops.count,
+                    kind.title(),
+                    drops.first_line
+                ));
+            }
+        }
+        if let Some((what, line)) = nameless {
+            dropped.push(format!("{what}, first in line {line}"));
+        }
+        let rows = reports.iter().map(|r| r.rows).sum();
+        Ok(Source { path: named.to_owned(), title: set.title, rows, dropped })
+    }
+
+    /// Takes a row in; the error says why it cannot be used.
+    fn row(&mut self, row: &Row<'_>) -> Result<(), &'static str> {
+        match row {
+            Row::Fact(f) => {
+                let id = f.relation.as_deref().ok_or("facts without a relation")?.to_owned();
+                let subject = f.subject.as_deref().ok_or("facts without a subject")?;
+                let mut names = vec![subject.to_owned()];
+                for alias in f.aliases.iter().flatten() {
+                    if !names.iter().any(|n| **n == **alias) {
+                        names.push(alias.to_string());
+                    }
+                }
+                let fact = Fact { names, object: f.object.to_string() };
+                self.relation(&id).facts.push(fact);
+            }
+            Row::Prompt(p) => {
+                let id = p.relation.as_deref().ok_or("prompts without a relation")?.to_owned();
+                let text = p.prompt.to_string();
+                self.relation(&id).prompts.push(text);
+            }
+            Row::Relation(r) => {
+                let templates = r.templates.iter().map(ToString::to_string);
+                self.templates.entry(r.relation.to_string()).or_default().extend(templates);
+                let relation = self.relation(&r.relation);
+                relation.label = r.name.as_deref().unwrap_or_default().to_owned();
+                relation.kind = match r.kind {
+                    Some(RelationKind::OneToOne) => "1-1",
+                    Some(RelationKind::ManyToOne) => "N-1",
+                    Some(RelationKind::ManyToMany) => "N-M",
+                    None => "",
+                }
+                .to_owned();
+                relation.answers = r.answers.as_ref().map(|a| a.iter().map(ToString::to_string).collect());
+            }
+            _ => return Err("rows that are neither facts nor prompts nor relations"),
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Library {
+        let mut library = Library::default();
+        for id in std::mem::take(&mut self.order) {
+            let Some(mut relation) = self.relations.remove(&id) else { continue };
+            let mut prompts = self.templates.remove(&id).unwrap_or_default();
+            prompts.append(&mut relation.prompts);
+            let mut seen = std::collections::HashSet::new();
+            prompts.retain(|p| seen.insert(p.clone()));
+            relation.prompts = prompts;
+            let mut seen = std::collections::HashSet::new();
+            relation.facts.retain(|f| seen.insert((f.names[0].clone(), f.object.clone())));
+            let reason = match (relation.facts.is_empty(), relation.prompts.is_empty()) {
+                (true, true) => "neither facts nor prompts",
+                (true, false) => "prompts without facts",
+                (false, true) => "facts without prompts",
+                (false, false) => {
+                    library.relations.push(relation);
+                    continue;
+                }
+            };
+            library.left_out.push((id, reason.to_owned()));
+        }
+        library
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::NoPulse;
+
+    fn read(files: &[(&str, &str)]) -> Result<Library, Problem> {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            std::fs::write(dir.path().join(name), text).unwrap();
+        }
+        Library::read(&[(dir.path(), "mine")], &mut NoPulse)
+    }
+
+    #[test]
+    fn what_ships_has_32_relations_that_end_in_their_object() {
+        let all = Library::built_in().unwrap();
+        assert_eq!(all.relations.len(), 32);
+        assert!(all.relations.iter().all(|r| r.prompts.len() >= 5 && r.answers().len() > 4));
+        assert_eq!(all.hash(), Library::built_in().unwrap().hash());
+    }
+
+    #[test]
+    fn facts_prompts_and_relations_of_a_folder_are_put_together() {
+        let library = read(&[
+            ("facts.jsonl", "{\"relation\":\"P1\",\"subject\":\"a\",\"object\":\"b\",\"aliases\":[\"A\",\"a\"]}\n{\"relation\":\"P1\",\"subject\":\"a\",\"object\":\"b\"}\n{\"relation\":\"P2\",\"subject\":\"c\",\"object\":\"d\"}\n"),
+            ("prompts.jsonl", "{\"relation\":\"P1\",\"prompt\":\"[X] has [Y] .\"}\n{\"relation\":\"P1\",\"prompt\":\"[X] is of [Y] .\"}\n{\"relation\":\"P3\",\"prompt\":\"[X] [Y]\"}\n"),
+            ("relations.jsonl", "{\"relation\":\"P1\",\"template\":\"[X] is of [Y] .\",\"label\":\"of\",\"type\":\"N-1\"}\n"),
+        ])
+        .unwrap();
+        let [p1] = &library.relations[..] else { panic!("{library:?}") };
+        assert_eq!(p1.prompts, ["[X] is of [Y] .", "[X] has [Y] ."], "the template is the original");
+        assert_eq!((p1.label.as_str(), p1.kind.as_str()), ("of", "N-1"));
+        assert_eq!(p1.facts, [Fact { names: vec!["a".into(), "A".into()], object: "b".into() }]);
+        let reasons: Vec<&str> = library.left_out.iter().map(|(_, why)| why.as_str()).collect();
+        assert_eq!(reasons, ["facts without prompts", "prompts without facts"]);
+        assert_eq!(library.sources[0].rows, 7);
+    }
+
+    #[test]
+    fn a_file_that_gives_no_relation_is_refused_by_name() {
+        let told = read(&[("facts.jsonl", "{\"relation\":\"P1\",\"subject\":\"a\",\"object\":\"b\"}\n")])
+            .unwrap_err();
+        assert!(told.what.contains("P1: facts without prompts") && told.r#where == "mine", "{told}");
+        let told = Library::read(&[(Path::new("/nowhere/x"), "x")], &mut NoPulse).unwrap_err();
+        assert!(told.what.contains("cannot open"), "{told}");
+    }
+}

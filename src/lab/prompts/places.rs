@@ -1,0 +1,78 @@
+//! Places of models in an order, and how equal scores share them.
+
+use std::cmp::Ordering;
+
+use serde::{Deserialize, Serialize};
+
+/// What equal scores do to places.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ties {
+    /// The model that is earlier in the list stands lower, as in the published code.
+    #[default]
+    EarlierLower,
+    /// All of them get the mean of their places.
+    MeanPlace,
+}
+
+impl Ties {
+    /// All rules, in the order of choice.
+    pub const ALL: [Self; 2] = [Self::EarlierLower, Self::MeanPlace];
+
+    /// Name in specs and findings.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::EarlierLower => "earlier_lower",
+            Self::MeanPlace => "mean_place",
+        }
+    }
+}
+
+/// Twice the place of each model, 0 the worst: doubled, mean places are whole numbers.
+pub fn places<T>(scores: &[T], compare: impl Fn(&T, &T) -> Ordering, ties: Ties) -> Vec<u32> {
+    let of = |k: usize| {
+        let (mut below, mut equal, mut equal_before) = (0, 0, 0);
+        for (j, other) in scores.iter().enumerate() {
+            match compare(other, &scores[k]) {
+                Ordering::Less => below += 1,
+                Ordering::Equal => {
+                    equal += 1;
+                    equal_before += u32::from(j < k);
+                }
+                Ordering::Greater => {}
+            }
+        }
+        match ties {
+            Ties::EarlierLower => 2 * (below + equal_before),
+            // The places below .. below + equal - 1, whose mean is taken twice.
+            Ties::MeanPlace => 2 * below + equal - 1,
+        }
+    };
+    (0..scores.len()).map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn ties_go_by_the_list_or_share_their_places() {
+        let of = |scores: &[i32], ties| places(scores, |a, b| a.cmp(b), ties);
+        assert_eq!(of(&[3, 1, 3, 2], Ties::EarlierLower), [4, 0, 6, 2]);
+        assert_eq!(of(&[3, 1, 3, 2], Ties::MeanPlace), [5, 0, 5, 2]);
+        assert_eq!(of(&[7, 7, 7], Ties::MeanPlace), [2, 2, 2]);
+    }
+
+    proptest! {
+        #[test]
+        fn places_add_up_whatever_the_rule(scores in prop::collection::vec(0i32..4, 1..9)) {
+            let m = scores.len() as u32;
+            for ties in Ties::ALL {
+                prop_assert_eq!(places(&scores, |a, b| a.cmp(b), ties).iter().sum::<u32>(), m * (m - 1));
+            }
+        }
+    }
+}

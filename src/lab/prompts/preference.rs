@@ -1,0 +1,245 @@
+//! Prompt preference: how far P@1 depends on the prompt (Cao et al. 2022, section 3, Table 1, Figures 3 and 4), and
+//! verbalisation stability: whether a model says the same under every name of a subject (section 4, Figure 5).
+
+use rand_chacha::rand_core::RngCore;
+
+use super::answers::Answers;
+use super::places::{Ties, places};
+use crate::base::matrix::Matrix;
+use crate::stats::bootstrap::{Resamples, interval};
+use crate::stats::estimate::Estimate;
+use crate::stats::rng::{shuffle, stream};
+
+/// The spread that the paper counts as large: 10 points.
+pub const LARGE: f64 = 0.1;
+/// Mentions of a subject that stability is asked under at most.
+pub const MENTIONS: usize = 5;
+/// Splits and permutations behind [`Honest`].
+const REPEATS: usize = 100;
+
+/// How one model's score on one relation spreads over prompts, in the unit of the scores.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Preference {
+    /// The lowest score.
+    pub worst: f64,
+    /// The highest.
+    pub best: f64,
+    /// Their difference.
+    pub gap: f64,
+    /// Population standard deviation over prompts.
+    pub std: f64,
+    /// Mean over prompts.
+    pub mean: f64,
+}
+
+impl Preference {
+    /// Of the scores of the prompts; none without prompts.
+    #[must_use]
+    pub fn of(scores: &[f64]) -> Option<Self> {
+        if scores.is_empty() {
+            return None;
+        }
+        let n = scores.len() as f64;
+        let mean = scores.iter().sum::<f64>() / n;
+        let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let worst = scores.iter().copied().fold(f64::INFINITY, f64::min);
+        let std = (scores.iter().map(|s| (s - mean) * (s - mean)).sum::<f64>() / n).sqrt();
+        Some(Self { worst, best, gap: best - worst, std, mean })
+    }
+
+    fn all(self) -> [f64; 5] {
+        [self.worst, self.best, self.gap, self.std, self.mean]
+    }
+}
+
+/// Whether a gap is more than `large`; what is equal but for rounding is not more.
+#[must_use]
+pub fn is_over(gap: f64, large: f64) -> bool {
+    gap > large + 1e-9
+}
+
+/// [`Preference`] with intervals by bootstrap over the instances of the relation: worst, best, gap, std, mean. `resamples`
+/// must be of as many examples as there are instances. None without prompts or instances.
+#[must_use]
+pub fn resampled(answers: &Answers, resamples: &Resamples, level: f64) -> Option<[Estimate; 5]> {
+    let (n, prompts) = (answers.shape.instances(), answers.shape.prompts());
+    if n == 0 {
+        return None;
+    }
+    let centre = Preference::of(&answers.p_at_1())?.all();
+    let columns = Matrix::from_fn(n, prompts, |i, p| f32::from(u8::from(answers.is_right(p, i, 0))));
+    let each: Vec<[f64; 5]> = resamples.block_sums(&columns, &[(0..n).collect()], |_, sums| {
+        let scores: Vec<f64> = sums.iter().map(|s| f64::from(*s) / n as f64).collect();
+        Preference::of(&scores).map_or([f64::NAN; 5], Preference::all)
+    });
+    Some(std::array::from_fn(|k| interval(centre[k], each.iter().map(|e| e[k]).collect(), level)))
+}
+
+/// The gap of best and worst prompt without the luck of choosing them on the instances that they are judged on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Honest {
+    /// The mean gap on one half of the instances where best and worst were chosen on the other.
+    pub held_out: f64,
+    /// The mean gap that equally good prompts would show: each instance's answers permuted over the prompts.
+    pub by_chance: f64,
+}
+
+/// See [`Honest`]. None where there are fewer than two prompts or two instances.
+#[must_use]
+pub fn honest(answers: &Answers, seed: u64) -> Option<Honest> {
+    let (n, prompts) = (answers.shape.instances(), answers.shape.prompts());
+    if n < 2 || prompts < 2 {
+        return None;
+    }
+    let mut rng = stream(seed, "prompt preference");
+    let mut rows: Vec<Vec<bool>> =
+        (0..n).map(|i| (0..prompts).map(|p| answers.is_right(p, i, 0)).collect()).collect();
+    let mut held_out = 0.0;
+    for _ in 0..REPEATS {
+        held_out += split_gap(&mut rows, prompts, &mut rng);
+    }
+    let mut by_chance = 0.0;
+    for _ in 0..REPEATS {
+        rows.iter_mut().for_each(|row| shuffle(&mut rng, row));
+        let scores = shares(&rows, prompts);
+        by_chance += Preference::of(&scores).map_or(0.0, |p| p.gap);
+    }
+    Some(Honest { held_out: held_out / REPEATS as f64, by_chance: by_chance / REPEATS as f64 })
+}
+
+/// The gap on one random half between the prompts that are best and worst on the other.
+fn split_gap(rows: &mut [Vec<bool>], prompts: usize, rng: &mut impl RngCore) -> f64 {
+    shuffle(rng, rows);
+    let (chosen_on, judged_on) = rows.split_at(rows.len() / 2);
+    let (choice, judged) = (shares(chosen_on, prompts), shares(judged_on, prompts));
+    // The first of equals, as whoever picks a prompt would have it.
+    let (mut best, mut worst) = (0, 0);
+    for p in 1..prompts {
+        if choice[p] > choice[best] {
+            best = p;
+        }
+        if choice[p] < choice[worst] {
+            worst = p;
+        }
+    }
+    judged[best] - judged[worst]
+}
+
+fn shares(rows: &[Vec<bool>], prompts: usize) -> Vec<f64> {
+    let count = |p: usize| rows.iter().filter(|row| row[p]).count();
+    (0..prompts).map(|p| count(p) as f64 / rows.len() as f64).collect()
+}
+
+/// Whether the order of the models changes between prompts; `scores` are by prompt, then by model. False for a single prompt.
+#[must_use]
+pub fn is_unstable(scores: &[Vec<f64>], ties: Ties) -> bool {
+    let order = |s: &Vec<f64>| places(s, |a, b| a.total_cmp(b), ties);
+    let first = scores.first().map(order);
+    scores.iter().skip(1).any(|s| Some(order(s)) != first)
+}
+
+/// Instances with two or more mentions, and those of them whose answers are all the same word.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stability {
+    /// Instances that are asked under several mentions.
+    pub kept: u64,
+    /// Those with one and the same answer, right or wrong.
+    pub stable: u64,
+}
+
+/// Stability under a prompt and the first `most` mentions of each instance (the paper: five, the first prompt).
+#[must_use]
+pub fn stability(answers: &Answers, prompt: usize, most: usize) -> Stability {
+    let shape = &answers.shape;
+    let mut found = Stability::default();
+    for i in (0..shape.instances()).filter(|i| shape.mentions(*i).min(most) >= 2) {
+        found.kept += 1;
+        let said = |x: usize| answers.said[shape.at(prompt, i, x)];
+        found.stable += u64::from((1..shape.mentions(i).min(most)).all(|x| said(x) == said(0)));
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::answers::testing::answers;
+    use super::*;
+    use crate::stats::rng::unit;
+
+    #[test]
+    fn the_spread_is_that_of_the_population() {
+        let p = Preference::of(&[0.2, 0.4, 0.9]).unwrap();
+        assert_eq!((p.worst, p.best), (0.2, 0.9));
+        assert!((p.gap - 0.7).abs() < 1e-12 && (p.mean - 0.5).abs() < 1e-12);
+        assert!((p.std - (0.26f64 / 3.0).sqrt()).abs() < 1e-12);
+        assert_eq!(Preference::of(&[]), None);
+        assert_eq!(Preference::of(&[0.3]).unwrap().gap, 0.0);
+    }
+
+    /// 40 less 30 is ten points, whatever the floats say.
+    #[test]
+    fn ten_points_are_not_more_than_ten() {
+        assert!(0.4 - 0.3 > LARGE);
+        assert!(!is_over(0.4 - 0.3, LARGE));
+        assert!(is_over(0.1034, LARGE));
+    }
+
+    #[test]
+    fn equal_prompts_show_a_gap_by_chance_and_none_on_other_instances() {
+        let mut rng = stream(5, "test");
+        let table: Vec<bool> = (0..6 * 60).map(|_| unit(&mut rng) < 0.4).collect();
+        let equal = answers(6, &[1; 60], |p, i, _| table[p * 60 + i]);
+        let seen = Preference::of(&equal.p_at_1()).unwrap().gap;
+        let found = honest(&equal, 1).unwrap();
+        assert!(seen > 0.08 && (found.by_chance - seen).abs() < 0.1, "{seen} {found:?}");
+        assert!(found.held_out.abs() < 0.08, "{found:?}");
+        // A planted effect stays on other instances.
+        let planted = answers(6, &[1; 60], |p, i, _| if p == 2 { i % 10 < 8 } else { table[p * 60 + i] });
+        let found = honest(&planted, 1).unwrap();
+        assert!(found.held_out > 0.25 && found.by_chance < 0.25, "{found:?}");
+        assert_eq!(honest(&answers(1, &[1; 9], |_, _, _| true), 0), None);
+    }
+
+    #[test]
+    fn intervals_hold_the_estimate_and_shrink_to_nothing_where_all_is_equal() {
+        let all = answers(3, &[1; 40], |p, i, _| i % (p + 2) == 0);
+        let r = Resamples::new(40, 400, 2);
+        for e in resampled(&all, &r, 0.9).unwrap() {
+            assert!(e.lo <= e.hi && e.hi - e.lo < 0.5, "{e:?}");
+        }
+        let sure = answers(2, &[1; 40], |_, _, _| true);
+        let [worst, best, gap, std, mean] = resampled(&sure, &r, 0.9).unwrap();
+        assert_eq!([worst, best, mean], [Estimate::exact(1.0); 3]);
+        assert_eq!([gap, std], [Estimate::exact(0.0); 2]);
+    }
+
+    #[test]
+    fn stability_wants_one_answer_under_every_mention() {
+        // Instance 0 has one mention; 1 says the same under all; 2 changes under its third.
+        let all = answers(1, &[1, 3, 3], |_, i, x| i == 1 || x < 2);
+        assert_eq!(stability(&all, 0, MENTIONS), Stability { kept: 2, stable: 1 });
+        assert_eq!(stability(&all, 0, 2), Stability { kept: 2, stable: 2 });
+        assert_eq!(stability(&all, 0, 1), Stability::default());
+    }
+
+    #[test]
+    fn an_order_is_unstable_where_it_changes() {
+        assert!(!is_unstable(&[vec![1.0, 2.0]], Ties::EarlierLower));
+        assert!(!is_unstable(&[vec![1.0, 2.0], vec![0.0, 0.5]], Ties::EarlierLower));
+        assert!(is_unstable(&[vec![1.0, 2.0], vec![0.5, 0.0]], Ties::EarlierLower));
+        // A tie is an order of its own only where ties share a place.
+        let tie = [vec![1.0, 2.0], vec![1.0, 1.0]];
+        assert!(!is_unstable(&tie, Ties::EarlierLower) && is_unstable(&tie, Ties::MeanPlace));
+    }
+
+    proptest! {
+        #[test]
+        fn the_parts_of_a_preference_agree(scores in prop::collection::vec(0.0f64..1.0, 1..12)) {
+            let p = Preference::of(&scores).unwrap();
+            prop_assert!(p.worst <= p.mean + 1e-12 && p.mean <= p.best + 1e-12);
+            prop_assert!((p.gap - (p.best - p.worst)).abs() < 1e-15 && p.std <= p.gap + 1e-12);
+        }
+    }
+}

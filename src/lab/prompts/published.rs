@@ -1,0 +1,248 @@
+//! Prompt preference from a table of results that were computed anywhere: relation, prompt, model, P@1.
+
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use super::places::Ties;
+use super::preference::{LARGE, Preference, is_over, is_unstable};
+
+/// Columns that hold the score of a table with a row for each model.
+const SCORES: [&str; 4] = ["p1", "p_at_1", "p@1", "P@1"];
+/// Columns of a table with a column for each model that are no models.
+const OTHERS: [&str; 4] = ["relation", "prompt", "label", "prompt_index"];
+/// Most fields of a line.
+const MAX_FIELDS: usize = 4096;
+
+/// Why a table cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum TableError {
+    /// The header lacks columns.
+    #[error(
+        "{}, line 1: {what}; expected columns relation, model, prompt, p1, or relation, prompt and a column for each model",
+        file.display()
+    )]
+    Header {
+        /// The file.
+        file: PathBuf,
+        /// What is missing.
+        what: String,
+    },
+    /// A row is wrong.
+    #[error("{}, line {line}: {what}", file.display())]
+    Row {
+        /// The file.
+        file: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong, and what is expected.
+        what: String,
+    },
+}
+
+/// Scores by relation, prompt and model, in the order in which they come, in the unit of the table.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ScoreTable {
+    /// The models.
+    pub models: Vec<String>,
+    /// The relations with their prompts; a score that is not there is none.
+    pub relations: Vec<(String, Vec<(String, Vec<Option<f64>>)>)>,
+    /// Whether the scores are 0 to 1, and not per cent.
+    pub fractions: bool,
+}
+
+/// What a table says.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// By model: mean over relations of standard deviation, gap, worst and best; relations with a gap above 10 points.
+    pub models: Vec<(String, Option<[f64; 4]>, usize)>,
+    /// By relation and model: number of prompts, and their spread.
+    pub relations: Vec<(String, Vec<(String, usize, Preference)>)>,
+    /// Relations on which the order of the models changes with the prompt.
+    pub unstable: usize,
+}
+
+/// Where the columns are.
+enum Columns {
+    Long { model: usize, score: usize },
+    Wide(Vec<usize>),
+}
+
+impl ScoreTable {
+    /// Reads a table: fields separated by tabs, the first line their names.
+    ///
+    /// # Errors
+    /// [`TableError`] with the line.
+    pub fn parse(text: &str, file: &Path) -> Result<Self, TableError> {
+        let header = |what: String| TableError::Header { file: file.to_owned(), what };
+        let mut lines = text.trim_start_matches('\u{feff}').lines().enumerate();
+        let first = lines.next().map_or("", |(_, l)| l);
+        let names: Vec<&str> = first.split('\t').map(str::trim).take(MAX_FIELDS).collect();
+        let at = |name: &str| names.iter().position(|n| *n == name);
+        let relation = at("relation").ok_or_else(|| header("no column `relation`".into()))?;
+        let prompt = at("prompt").ok_or_else(|| header("no column `prompt`".into()))?;
+        let columns = match (at("model"), SCORES.iter().find_map(|s| at(s))) {
+            (Some(model), Some(score)) => Columns::Long { model, score },
+            (Some(_), None) => return Err(header("a column `model` and none of scores (`p1`)".into())),
+            (None, _) => Columns::Wide((0..names.len()).filter(|k| !OTHERS.contains(&names[*k])).collect()),
+        };
+        let mut table = Self::default();
+        if let Columns::Wide(list) = &columns {
+            if list.is_empty() {
+                return Err(header("no column of a model".into()));
+            }
+            list.iter().for_each(|k| table.models.push(names[*k].to_owned()));
+        }
+        let mut signs = false;
+        for (number, line) in lines.filter(|(_, l)| !l.trim().is_empty()) {
+            let wrong = |what: String| TableError::Row { file: file.to_owned(), line: number + 1, what };
+            let fields: Vec<&str> = line.split('\t').map(str::trim).take(MAX_FIELDS).collect();
+            if fields.len() != names.len() {
+                return Err(wrong(format!("{} fields where the header has {}", fields.len(), names.len())));
+            }
+            let mut take = |model: &str, cell: &str| -> Result<(), TableError> {
+                signs |= cell.ends_with('%');
+                let score = score(cell).map_err(&wrong)?;
+                table.put(fields[relation], fields[prompt], model, score).map_err(&wrong)
+            };
+            match &columns {
+                Columns::Long { model, score } => take(fields[*model], fields[*score])?,
+                Columns::Wide(list) => list.iter().try_for_each(|k| take(names[*k], fields[*k]))?,
+            }
+        }
+        let all = table.relations.iter().flat_map(|r| &r.1).flat_map(|p| &p.1).flatten();
+        table.fractions = !signs && all.clone().all(|s| *s <= 1.0);
+        if all.count() == 0 {
+            return Err(header("no row with a score".into()));
+        }
+        Ok(table)
+    }
+
+    fn put(&mut self, relation: &str, prompt: &str, model: &str, score: Option<f64>) -> Result<(), String> {
+        if relation.is_empty() || model.is_empty() {
+            return Err("a row without a relation or a model".into());
+        }
+        let k = self.models.iter().position(|m| m == model).unwrap_or_else(|| {
+            self.models.push(model.to_owned());
+            self.models.len() - 1
+        });
+        let r = self.relations.iter().position(|r| r.0 == relation).unwrap_or_else(|| {
+            self.relations.push((relation.to_owned(), Vec::new()));
+            self.relations.len() - 1
+        });
+        let prompts = &mut self.relations[r].1;
+        let p = prompts.iter().position(|p| p.0 == prompt).unwrap_or_else(|| {
+            prompts.push((prompt.to_owned(), Vec::new()));
+            prompts.len() - 1
+        });
+        let scores = &mut prompts[p].1;
+        if scores.len() <= k {
+            scores.resize(k + 1, None);
+        }
+        if scores[k].is_some() {
+            return Err(format!("{model} has a second score for `{prompt}` of {relation}"));
+        }
+        scores[k] = score;
+        Ok(())
+    }
+
+    /// Spread over prompts, by relation and model, and over relations.
+    #[must_use]
+    pub fn report(&self, ties: Ties) -> Report {
+        let large = if self.fractions { LARGE } else { 100.0 * LARGE };
+        let mut relations = Vec::new();
+        let mut each: Vec<Vec<Preference>> = vec![Vec::new(); self.models.len()];
+        let mut unstable = 0;
+        for (relation, prompts) in &self.relations {
+            let score = |p: &(String, Vec<Option<f64>>), k: usize| p.1.get(k).copied().flatten();
+            let mut rows = Vec::new();
+            for (k, model) in self.models.iter().enumerate() {
+                let scores: Vec<f64> = prompts.iter().filter_map(|p| score(p, k)).collect();
+                if let Some(preference) = Preference::of(&scores) {
+                    each[k].push(preference);
+                    rows.push((model.clone(), scores.len(), preference));
+                }
+            }
+            // An order is one of all models: prompts that lack one have none.
+            let whole = |p: &(String, Vec<Option<f64>>)| -> Option<Vec<f64>> {
+                (0..self.models.len()).map(|k| score(p, k)).collect()
+            };
+            let orders: Vec<Vec<f64>> = prompts.iter().filter_map(whole).collect();
+            unstable += usize::from(is_unstable(&orders, ties));
+            relations.push((relation.clone(), rows));
+        }
+        let over = |list: &[Preference]| list.iter().filter(|p| is_over(p.gap, large)).count();
+        let means = |list: &[Preference]| {
+            let mean = |of: fn(&Preference) -> f64| list.iter().map(of).sum::<f64>() / list.len() as f64;
+            (!list.is_empty())
+                .then(|| [mean(|p| p.std), mean(|p| p.gap), mean(|p| p.worst), mean(|p| p.best)])
+        };
+        let models = self.models.iter().zip(&each);
+        let models = models.map(|(m, list)| (m.clone(), means(list), over(list))).collect();
+        Report { models, relations, unstable }
+    }
+}
+
+/// A score as it is written; a sign of per cent is taken off, and nothing or `nan` is none.
+fn score(cell: &str) -> Result<Option<f64>, String> {
+    if cell.is_empty() || cell.eq_ignore_ascii_case("nan") {
+        return Ok(None);
+    }
+    let plain = cell.trim_end_matches('%');
+    let value = crate::base::numbers::number(plain).map_err(|e| format!("`{cell}`: {e}"))?;
+    if (0.0..=100.0).contains(&value) {
+        return Ok(Some(value));
+    }
+    Err(format!("`{cell}` is no score: 0 to 1, or 0 to 100 per cent"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<ScoreTable, TableError> {
+        ScoreTable::parse(text, Path::new("t.tsv"))
+    }
+
+    #[test]
+    fn long_and_wide_tables_say_the_same() {
+        let long =
+            parse("relation\tmodel\tprompt\tp1\nr\ta\tp\t10\nr\tb\tp\t20.5\nr\ta\tq\t30\nr\tb\tq\t5\n")
+                .unwrap();
+        let wide = parse("relation\tlabel\tprompt\ta\tb\nr\tx\tp\t10\t20.5\nr\tx\tq\t30\t5\n").unwrap();
+        assert_eq!(long, wide);
+        let report = long.report(Ties::EarlierLower);
+        assert_eq!((report.unstable, report.models[0].2, report.models[1].2), (1, 1, 1));
+        assert_eq!(report.models[0].1, Some([10.0, 20.0, 10.0, 30.0]));
+        assert_eq!(report.relations[0].1[0].1, 2);
+    }
+
+    #[test]
+    fn fractions_have_ten_points_at_a_tenth() {
+        let table = parse("relation\tmodel\tprompt\tp1\nr\ta\tp\t.1\nr\ta\tq\t1/4\n").unwrap();
+        assert!(table.fractions);
+        assert_eq!(table.report(Ties::EarlierLower).models[0].2, 1);
+        assert!(!parse("relation\tmodel\tprompt\tp1\nr\ta\tp\t0.5%\n").unwrap().fractions);
+    }
+
+    #[test]
+    fn what_is_missing_is_no_score_and_what_is_wrong_names_its_line() {
+        let table = parse("relation\tprompt\ta\tb\nr\tp\t1\tnan\nr\tq\t2\t3\n").unwrap();
+        let report = table.report(Ties::EarlierLower);
+        assert_eq!((report.relations[0].1[1].1, report.unstable), (1, 0));
+        for (text, told) in [
+            ("a\tb\n", "no column `relation`"),
+            ("relation\tprompt\n", "no column of a model"),
+            ("relation\tprompt\tmodel\n", "none of scores"),
+            ("relation\tprompt\ta\n", "no row with a score"),
+            ("relation\tprompt\ta\nr\tp\n", "t.tsv, line 2: 2 fields"),
+            ("relation\tprompt\ta\nr\tp\tx\n", "t.tsv, line 2: `x`"),
+            ("relation\tprompt\ta\nr\tp\t-1\n", "no score"),
+            ("relation\tprompt\ta\nr\tp\t101\n", "no score"),
+            ("relation\tprompt\ta\nr\tp\t1\nr\tp\t2\n", "line 3: a has a second score"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(told), "{told}: {error}");
+        }
+    }
+}

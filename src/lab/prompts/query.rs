@@ -1,0 +1,165 @@
+//! Queries: a prompt with a mention in it, as a model is asked it, and where its answer is read.
+//!
+//! Masked and denoising models get the mask in the object's place and answer at the last mask; causal models get what stands
+//! before the object and answer at its last token (Cao et al. 2022, as their code has it).
+
+use crate::corpus::facts::{OBJECT, SUBJECT};
+use crate::lab::stimuli::StimuliError;
+use crate::model::chunk::chunks;
+use crate::model::{Array, Batch, Model, ModelError, Plan, Sites};
+
+/// A model as it is asked.
+pub struct Asker<'a> {
+    model: &'a Model,
+    mask: Option<(String, u32)>,
+}
+
+/// A query in tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Encoded {
+    /// Token ids.
+    pub ids: Vec<u32>,
+    /// Where the answer is read.
+    pub position: usize,
+}
+
+impl<'a> Asker<'a> {
+    /// Asks a model.
+    ///
+    /// # Errors
+    /// [`StimuliError::NoMask`], and [`ModelError::NoTokenizer`] or [`ModelError::NoHead`] within it.
+    pub fn new(model: &'a Model) -> Result<Self, StimuliError> {
+        let tokenizer = model.tokenizer()?;
+        model.require(crate::model::Offer::Logits)?;
+        if model.arch().is_causal() {
+            return Ok(Self { model, mask: None });
+        }
+        match (tokenizer.mask_token(), tokenizer.special().mask) {
+            (Some(text), Some(id)) => Ok(Self { model, mask: Some((text, id)) }),
+            _ => Err(StimuliError::NoMask { model: model.name().to_owned() }),
+        }
+    }
+
+    /// The model.
+    #[must_use]
+    pub fn model(&self) -> &'a Model {
+        self.model
+    }
+
+    /// What the model is shown of a prompt under a mention.
+    #[must_use]
+    pub fn text(&self, prompt: &str, mention: &str) -> String {
+        // The prompt is cut first: a name may hold anything.
+        let (before, after) = prompt.split_once(OBJECT).unwrap_or((prompt, ""));
+        let [before, after] = [before, after].map(|part| part.replacen(SUBJECT, mention, 1));
+        match &self.mask {
+            Some((mask, _)) => format!("{before}{mask}{after}"),
+            None => before.trim_end().to_owned(),
+        }
+    }
+
+    /// The same in tokens. None where it has no tokens, no mask, or more tokens than the model takes.
+    ///
+    /// # Errors
+    /// Those of the tokenizer.
+    pub fn encode(&self, prompt: &str, mention: &str) -> Result<Option<Encoded>, ModelError> {
+        let ids = self.model.tokenizer()?.encode(&self.text(prompt, mention))?.ids;
+        let position = match &self.mask {
+            Some((_, mask)) => ids.iter().rposition(|id| id == mask),
+            None => ids.len().checked_sub(1),
+        };
+        let fits = ids.len() <= self.model.arch().max_positions;
+        Ok(position.filter(|_| fits).map(|position| Encoded { ids, position }))
+    }
+
+    /// Runs queries sorted by length and hands each one's logits over: those of the whole vocabulary, or of `vocab` in its
+    /// order. `between` is told after each batch how many are done.
+    ///
+    /// # Errors
+    /// Those of the model, and of `between`.
+    pub fn logits<E: From<ModelError>>(
+        &self,
+        queries: &[&Encoded],
+        vocab: Option<&[u32]>,
+        tokens_per_batch: usize,
+        mut take: impl FnMut(usize, &[f32]),
+        mut between: impl FnMut(usize) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let lengths: Vec<usize> = queries.iter().map(|q| q.ids.len()).collect();
+        let pad = self.model.tokenizer()?.pad_id();
+        let mut done = 0;
+        for group in chunks(&lengths, tokens_per_batch) {
+            let ids: Vec<&[u32]> = group.iter().map(|k| queries[*k].ids.as_slice()).collect();
+            let positions: Vec<usize> = group.iter().map(|k| queries[*k].position).collect();
+            let batch = Batch::new(&ids, pad)?;
+            let mut plan = Plan::default().logits_at(Sites::per_row(&positions));
+            if let Some(at) = &mut plan.logits {
+                at.vocab = vocab.map(<[u32]>::to_vec);
+            }
+            let trace = self.model.forward(&batch, &plan)?;
+            let logits: &Array = trace.logits()?;
+            group.iter().enumerate().for_each(|(row, k)| take(*k, logits.row(row)));
+            done += group.len();
+            between(done)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Device;
+
+    fn model(name: &str) -> Model {
+        Model::load(&name.parse().unwrap(), Device::Cpu).unwrap()
+    }
+
+    #[test]
+    fn masked_models_see_the_mask_and_causal_ones_what_stands_before() {
+        let (bert, gpt2, bart) = (model("bert-tiny"), model("gpt2-tiny"), model("bart-tiny"));
+        let prompt = "The capital of [X] is [Y] .";
+        let texts = [&bert, &gpt2, &bart].map(|m| Asker::new(m).unwrap().text(prompt, "France"));
+        assert_eq!(texts[0], "The capital of France is [MASK] .");
+        assert_eq!(texts[1], "The capital of France is");
+        assert_eq!(texts[2], "The capital of France is <mask> .");
+        let asker = Asker::new(&gpt2).unwrap();
+        let encoded = asker.encode(prompt, "France").unwrap().unwrap();
+        assert_eq!(encoded.position + 1, encoded.ids.len());
+        assert_eq!(asker.encode("[Y] is [X] .", "").unwrap(), None, "nothing stands before the object");
+        let long = "word ".repeat(3_000);
+        assert_eq!(Asker::new(&bert).unwrap().encode(prompt, &long).unwrap(), None);
+    }
+
+    /// The answer does not depend on what else is in the batch, nor on the rest of the vocabulary.
+    #[test]
+    fn batches_and_chosen_words_change_no_logit() {
+        for name in ["bert-tiny", "gpt2-tiny", "bart-tiny"] {
+            let model = model(name);
+            let asker = Asker::new(&model).unwrap();
+            let each = [
+                ("France", "The capital of [X] is [Y] ."),
+                ("the Kingdom of Norway", "As its capital city , [X] has [Y] ."),
+            ];
+            let queries: Vec<Encoded> =
+                each.iter().map(|(x, p)| asker.encode(p, x).unwrap().unwrap()).collect();
+            let all: Vec<&Encoded> = queries.iter().collect();
+            let run = |queries: &[&Encoded], vocab: Option<&[u32]>| {
+                let mut rows = vec![Vec::new(); queries.len()];
+                let take = |k: usize, row: &[f32]| rows[k] = row.to_vec();
+                asker.logits::<ModelError>(queries, vocab, 4096, take, |_| Ok(())).unwrap();
+                rows
+            };
+            let (together, chosen) = (run(&all, None), run(&all, Some(&[7, 300])));
+            for (k, query) in all.iter().enumerate() {
+                let alone = &run(&[query], None)[0];
+                let gap = alone.iter().zip(&together[k]).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+                assert!(gap < 1e-3, "{name}: {gap}");
+                assert!(
+                    (chosen[k][0] - together[k][7]).abs() < 1e-4
+                        && (chosen[k][1] - together[k][300]).abs() < 1e-4
+                );
+            }
+        }
+    }
+}

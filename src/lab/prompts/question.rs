@@ -1,0 +1,35 @@
+//! What can be asked while an experiment runs, and afterwards.
+
+use serde::{Deserialize, Serialize};
+
+/// A question to the lab.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "question", rename_all = "snake_case")]
+pub enum Question {
+    /// How do the models score under a prompt of the user's?
+    Prompt(PromptQuestion),
+    /// What did the models answer to a prompt, and what do they make of one instance?
+    Look(LookQuestion),
+}
+
+/// A prompt of the user's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptQuestion {
+    /// The relation whose instances are asked.
+    pub relation: String,
+    /// The prompt, with `[X]` and `[Y]`.
+    pub prompt: String,
+}
+
+/// The instances of a relation under one prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LookQuestion {
+    /// The relation.
+    pub relation: String,
+    /// The prompt: one of the relation's, or one that was typed before.
+    pub prompt: String,
+    /// The instance, from 0.
+    pub instance: usize,
+    /// Which of its mentions, from 0.
+    pub mention: usize,
+}

@@ -1,0 +1,194 @@
+//! What a run has found so far: the fold of its findings, side by side under typed keys.
+
+use serde::{Deserialize, Serialize};
+
+use super::consistency::Regime;
+use super::finding::{
+    ALL, AdjustedFinding, DataFinding, DisparityFinding, InstanceFinding, InstancesFinding, Kind,
+    LedgerFinding, PreferenceSummaryFinding, PromptPreferenceFinding, PromptScoreFinding,
+    RankConsistencyFinding, RankCurveFinding, RelationFinding, VerbalizationFinding,
+};
+use crate::lab::Kinds;
+use crate::lab::finding::{Body, Finding};
+use crate::lab::results::{Tagged, replace};
+
+/// Results of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// What is asked of which models.
+    pub data: Option<Tagged<DataFinding>>,
+    /// The relations, in the order in which they were asked.
+    pub relations: Vec<Tagged<RelationFinding>>,
+    /// Scores by relation, prompt and model, own prompts behind the relation's.
+    pub scores: Vec<Tagged<PromptScoreFinding>>,
+    /// Spread over prompts by relation and model.
+    pub preferences: Vec<Tagged<PromptPreferenceFinding>>,
+    /// The same over relations, by model.
+    pub summaries: Vec<Tagged<PreferenceSummaryFinding>>,
+    /// Stability by relation and model.
+    pub stability: Vec<Tagged<VerbalizationFinding>>,
+    /// Adjusted scores by relation and model.
+    pub adjusted: Vec<Tagged<AdjustedFinding>>,
+    /// Rank consistency by regime and model.
+    pub ranks: Vec<Tagged<RankConsistencyFinding>>,
+    /// Consistency against the number of prompts.
+    pub curve: Vec<Tagged<RankCurveFinding>>,
+    /// Gaps by pair of models.
+    pub ledgers: Vec<Tagged<LedgerFinding>>,
+    /// Scores after further pretraining.
+    pub disparity: Vec<Tagged<DisparityFinding>>,
+    /// The latest look at instances.
+    pub look: Option<Look>,
+    /// Number of the latest answer.
+    #[serde(default)]
+    pub answered: u64,
+}
+
+/// The instances of a relation under one prompt, and what each model makes of one of them.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Look {
+    /// Number of the question.
+    pub ticket: u64,
+    /// All instances.
+    pub instances: Option<Tagged<InstancesFinding>>,
+    /// One of them, by model.
+    pub one: Vec<Tagged<InstanceFinding>>,
+}
+
+impl Results {
+    /// Takes in a finding of the run.
+    pub fn take(&mut self, finding: &Finding, kind: &Kind) {
+        match kind {
+            Kind::Data(x) => self.data = Some(Tagged::new(finding, x)),
+            Kind::Relation(x) => replace(&mut self.relations, Tagged::new(finding, x), |a, b| {
+                a.value.relation == b.value.relation
+            }),
+            Kind::PromptScore(x) => self.add_score(Tagged::new(finding, x)),
+            Kind::PromptPreference(x) => {
+                replace(&mut self.preferences, Tagged::new(finding, x), |a, b| {
+                    a.model == b.model && a.value.relation == b.value.relation
+                });
+            }
+            Kind::PreferenceSummary(x) => {
+                replace(&mut self.summaries, Tagged::new(finding, x), |a, b| a.model == b.model);
+            }
+            Kind::Verbalization(x) => replace(&mut self.stability, Tagged::new(finding, x), |a, b| {
+                a.model == b.model && a.value.relation == b.value.relation
+            }),
+            Kind::Adjusted(x) => replace(&mut self.adjusted, Tagged::new(finding, x), |a, b| {
+                a.model == b.model && a.value.relation == b.value.relation
+            }),
+            Kind::RankConsistency(x) => replace(&mut self.ranks, Tagged::new(finding, x), |a, b| {
+                a.model == b.model && a.value.regime == b.value.regime
+            }),
+            Kind::RankCurve(x) => {
+                replace(&mut self.curve, Tagged::new(finding, x), |a, b| a.value.prompts == b.value.prompts);
+            }
+            Kind::Ledger(x) => replace(&mut self.ledgers, Tagged::new(finding, x), |a, b| {
+                (&a.value.a, &a.value.b) == (&b.value.a, &b.value.b)
+            }),
+            Kind::Disparity(x) => replace(&mut self.disparity, Tagged::new(finding, x), |a, b| {
+                a.model == b.model && a.value.gamma == b.value.gamma
+            }),
+            Kind::Instances(_) | Kind::Instance(_) => {}
+        }
+    }
+
+    fn add_score(&mut self, new: Tagged<PromptScoreFinding>) {
+        replace(&mut self.scores, new, |a, b| {
+            let key = |t: &Tagged<PromptScoreFinding>| (t.value.prompt_index, t.model.clone());
+            a.value.relation == b.value.relation && a.value.prompt == b.value.prompt && key(a) == key(b)
+        });
+    }
+
+    /// Takes in the answer to the question of this number. False where it is older than the one that is there.
+    pub fn answer(&mut self, ticket: u64, findings: &[Finding]) -> bool {
+        if ticket < self.answered {
+            return false;
+        }
+        self.answered = ticket;
+        let mut look = Look { ticket, ..Look::default() };
+        for finding in findings {
+            let Body::Lab(Kinds::Prompts(kind)) = &finding.body else { continue };
+            match kind {
+                Kind::PromptScore(x) => self.add_score(Tagged::new(finding, x)),
+                Kind::Instances(x) => look.instances = Some(Tagged::new(finding, x)),
+                Kind::Instance(x) => look.one.push(Tagged::new(finding, x)),
+                _ => {}
+            }
+        }
+        if look.instances.is_some() {
+            self.look = Some(look);
+        }
+        true
+    }
+
+    /// Names of the models, in the order of the run.
+    #[must_use]
+    pub fn models(&self) -> Vec<&str> {
+        let notes = self.data.as_ref().map_or(&[][..], |d| &d.value.models);
+        notes.iter().map(|m| m.name.as_str()).collect()
+    }
+
+    /// A relation.
+    #[must_use]
+    pub fn relation(&self, id: &str) -> Option<&Tagged<RelationFinding>> {
+        self.relations.iter().find(|r| r.value.relation == id)
+    }
+
+    /// All prompts of a relation that have been asked, those that were typed last.
+    #[must_use]
+    pub fn prompts(&self, relation: &str) -> Vec<&str> {
+        let mut all: Vec<&str> = self
+            .relation(relation)
+            .map_or(Vec::new(), |r| r.value.prompts.iter().map(String::as_str).collect());
+        for score in self.scores.iter().filter(|s| s.value.relation == relation) {
+            if !all.contains(&score.value.prompt.as_str()) {
+                all.push(&score.value.prompt);
+            }
+        }
+        all
+    }
+
+    /// The score of a model under a prompt of a relation.
+    #[must_use]
+    pub fn score(&self, relation: &str, prompt: &str, model: &str) -> Option<&Tagged<PromptScoreFinding>> {
+        self.scores
+            .iter()
+            .find(|s| s.model == model && s.value.relation == relation && s.value.prompt == prompt)
+    }
+
+    /// A model's spread over the prompts of a relation.
+    #[must_use]
+    pub fn preference(&self, relation: &str, model: &str) -> Option<&Tagged<PromptPreferenceFinding>> {
+        self.preferences.iter().find(|p| p.model == model && p.value.relation == relation)
+    }
+
+    /// A model's adjusted score on a relation.
+    #[must_use]
+    pub fn adjusted_of(&self, relation: &str, model: &str) -> Option<&Tagged<AdjustedFinding>> {
+        self.adjusted.iter().find(|p| p.model == model && p.value.relation == relation)
+    }
+
+    /// A model's stability on a relation.
+    #[must_use]
+    pub fn stability_of(&self, relation: &str, model: &str) -> Option<&Tagged<VerbalizationFinding>> {
+        self.stability.iter().find(|p| p.model == model && p.value.relation == relation)
+    }
+
+    /// Consistency of a model, or of the whole order where it is none.
+    #[must_use]
+    pub fn rank(&self, regime: Regime, model: Option<&str>) -> Option<&Tagged<RankConsistencyFinding>> {
+        let name = model.unwrap_or(ALL);
+        self.ranks.iter().find(|r| r.model == name && r.value.regime == regime)
+    }
+
+    /// The ledger of two models, in whichever order they were compared, and whether that is the other one.
+    #[must_use]
+    pub fn ledger(&self, a: &str, b: &str) -> Option<&Tagged<LedgerFinding>> {
+        self.ledgers.iter().find(|l| {
+            let pair = (l.value.a.as_str(), l.value.b.as_str());
+            pair == (a, b) || pair == (b, a)
+        })
+    }
+}

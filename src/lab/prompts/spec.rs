@@ -1,0 +1,483 @@
+//! The spec of the lab: everything that says what to compute, and its checks.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::adjust::Weights;
+use super::candidates::Candidates;
+use super::consistency::{Draws, Scoring};
+use super::places::Ties;
+use crate::base::suggest::is_unknown;
+use crate::corpus::facts::{OBJECT, SUBJECT, relations};
+use crate::lab::spec::{LabSpec, Refuse, SpecError};
+use crate::lab::{self, LabId};
+
+/// What to compute, completely: the same spec with the same program gives the same findings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// Which instrument runs.
+    pub lab: LabId,
+    /// Names of the models, built in or on disk.
+    pub models: Vec<String>,
+    /// The seed from which every random stream of the run is derived.
+    #[serde(default)]
+    pub seed: u64,
+    /// What is asked.
+    #[serde(default)]
+    pub data: DataSpec,
+    /// How answers are read.
+    #[serde(default)]
+    pub query: QuerySpec,
+    /// What is averaged over.
+    #[serde(default)]
+    pub adjust: AdjustSpec,
+    /// How ranks are drawn.
+    #[serde(default)]
+    pub ranks: RanksSpec,
+    /// How gaps are split.
+    #[serde(default)]
+    pub ledger: LedgerSpec,
+    /// How uncertainty is stated.
+    #[serde(default)]
+    pub interval: IntervalSpec,
+    /// Further pretraining on more or less of the facts.
+    #[serde(default, skip_serializing_if = "DisparitySpec::is_off")]
+    pub disparity: DisparitySpec,
+}
+
+/// What is asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DataSpec {
+    /// Files or folders with facts and prompts, relative to the spec's file; none asks the built-in relations.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
+    /// Identifiers of the relations; none asks all.
+    pub relations: Vec<String>,
+    /// Prompts of a relation at most, the first ones; none takes all.
+    pub prompts: Option<usize>,
+    /// Instances of a relation at most, the first ones; none takes all.
+    pub instances: Option<usize>,
+    /// Names of a subject at most, the usual one among them.
+    pub mentions: usize,
+    /// Further prompts by relation, asked after its own.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub own: BTreeMap<String, Vec<String>>,
+    /// Folder of the spec's file; not part of what is asked.
+    #[serde(skip)]
+    pub base: PathBuf,
+}
+
+impl Default for DataSpec {
+    fn default() -> Self {
+        Self {
+            files: Vec::new(),
+            relations: Vec::new(),
+            prompts: None,
+            instances: None,
+            mentions: super::preference::MENTIONS,
+            own: BTreeMap::new(),
+            base: PathBuf::new(),
+        }
+    }
+}
+
+impl DataSpec {
+    /// Where the files are.
+    #[must_use]
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.files.iter().map(|f| self.base.join(f)).collect()
+    }
+}
+
+/// How answers are read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct QuerySpec {
+    /// Which words can be answers.
+    pub candidates: Candidates,
+    /// The k of P@k.
+    pub k: usize,
+    /// Words that are passed over: `own` for the program's list, `none`, or a file.
+    pub function_words: String,
+    /// Whether upper and lower case are the same.
+    pub ignore_case: bool,
+}
+
+impl Default for QuerySpec {
+    fn default() -> Self {
+        Self {
+            candidates: Candidates::Vocabulary,
+            k: 5,
+            function_words: OWN_WORDS.into(),
+            ignore_case: false,
+        }
+    }
+}
+
+/// The program's own list of function words.
+pub const OWN_WORDS: &str = "own";
+/// No function words.
+pub const NO_WORDS: &str = "none";
+
+/// How prompts and mentions are weighted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Weighting {
+    /// All the same.
+    #[default]
+    Uniform,
+    /// By the spec's own numbers; relations that it does not name get equal weights.
+    User,
+    /// By how likely models find the prompts, averaged over the models.
+    Perplexity,
+}
+
+impl Weighting {
+    /// All of them, in the order of choice.
+    pub const ALL: [Self; 3] = [Self::Uniform, Self::User, Self::Perplexity];
+
+    /// Name in specs and findings.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Uniform => "uniform",
+            Self::User => "user",
+            Self::Perplexity => "perplexity",
+        }
+    }
+}
+
+/// Weights of the user for one relation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum UserWeights {
+    /// One for each prompt.
+    Prompts(Vec<f64>),
+    /// One for each prompt and mention.
+    Joint(Vec<Vec<f64>>),
+}
+
+impl UserWeights {
+    /// As weights.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn weights(&self) -> Result<Weights, super::adjust::WeightError> {
+        match self {
+            Self::Prompts(list) => Weights::of_prompts(list),
+            Self::Joint(table) => Weights::of(table),
+        }
+    }
+}
+
+/// What is averaged over.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AdjustSpec {
+    /// How prompts and mentions are weighted.
+    pub weights: Weighting,
+    /// Prompts that are drawn for the average; none takes all.
+    pub prompts: Option<usize>,
+    /// Mentions of each instance that are drawn; none takes all.
+    pub mentions: Option<usize>,
+    /// Weights by relation, for `weights = "user"`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub user: BTreeMap<String, UserWeights>,
+}
+
+/// Whether models share what is drawn.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sharing {
+    /// Each model draws by itself, as the published code does.
+    #[default]
+    PerModel,
+    /// All get the same.
+    Shared,
+}
+
+/// How ranks are drawn.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct RanksSpec {
+    /// Draws.
+    pub draws: usize,
+    /// Relations of a draw.
+    pub subset: usize,
+    /// Whether models share the prompts and mentions of the random regime.
+    pub random: Sharing,
+    /// What equal scores do.
+    pub ties: Ties,
+    /// How scores are compared.
+    pub scoring: Scoring,
+}
+
+impl Default for RanksSpec {
+    fn default() -> Self {
+        Self {
+            draws: 1000,
+            subset: 20,
+            random: Sharing::PerModel,
+            ties: Ties::EarlierLower,
+            scoring: Scoring::Exact,
+        }
+    }
+}
+
+impl RanksSpec {
+    /// The draws under a seed.
+    #[must_use]
+    pub fn draws(&self, seed: u64) -> Draws {
+        let Self { draws, subset, random, ties, scoring } = *self;
+        Draws { count: draws, subset, shared: random == Sharing::Shared, seed, ties, scoring }
+    }
+}
+
+/// How gaps are split.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LedgerSpec {
+    /// Whether both models get the same prompt and mentions.
+    pub draws: Sharing,
+}
+
+impl Default for LedgerSpec {
+    fn default() -> Self {
+        Self { draws: Sharing::Shared }
+    }
+}
+
+/// How uncertainty is stated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct IntervalSpec {
+    /// Level of the intervals.
+    pub level: f64,
+    /// Bootstrap resamples.
+    pub resamples: usize,
+}
+
+impl Default for IntervalSpec {
+    fn default() -> Self {
+        Self { level: 0.95, resamples: 1000 }
+    }
+}
+
+/// Further pretraining on mixtures, before the facts are asked for again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DisparitySpec {
+    /// Shares of sentences that state facts; none leaves the part out.
+    pub gammas: Vec<f64>,
+    /// The models that are trained; none takes the first of the run.
+    pub models: Vec<String>,
+    /// Different sentences of a mixture.
+    pub sentences: usize,
+    /// How often they are read.
+    pub epochs: usize,
+}
+
+impl Default for DisparitySpec {
+    fn default() -> Self {
+        Self { gammas: Vec::new(), models: Vec::new(), sentences: 2_000, epochs: 3 }
+    }
+}
+
+impl DisparitySpec {
+    /// Whether nothing is trained.
+    #[must_use]
+    pub fn is_off(&self) -> bool {
+        self.gammas.is_empty()
+    }
+}
+
+/// The shipped default spec.
+pub const PROMPTS_TOML: &str = include_str!("../../../assets/specs/prompts.toml");
+
+/// Whether a prompt says once where subject and object go.
+#[must_use]
+pub fn is_prompt(text: &str) -> bool {
+    text.matches(SUBJECT).count() == 1 && text.matches(OBJECT).count() == 1
+}
+
+impl Spec {
+    /// The default experiment of the lab.
+    #[must_use]
+    pub fn shipped() -> Self {
+        match lab::Spec::parse(PROMPTS_TOML, "assets/specs/prompts.toml") {
+            Ok(lab::Spec::Prompts(spec)) => *spec,
+            other => unreachable!("the shipped spec is checked by a test: {other:?}"),
+        }
+    }
+
+    fn check_data(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
+        let data = &self.data;
+        if data.files.iter().any(|f| f.trim().is_empty()) {
+            return refuse.because(
+                "data.files",
+                "holds an empty name: name a file or folder, or leave the key out".into(),
+            );
+        }
+        refuse.twice("data.files", &data.files)?;
+        refuse.twice("data.relations", &data.relations)?;
+        within(refuse, "data.mentions", data.mentions, 1, 10)?;
+        for (key, n) in [("data.prompts", data.prompts), ("data.instances", data.instances)] {
+            n.map_or(Ok(()), |n| within(refuse, key, n, 1, 1_000_000))?;
+        }
+        for (relation, prompts) in &data.own {
+            if let Some(bad) = prompts.iter().find(|p| !is_prompt(p)) {
+                let shown = crate::base::text::shortened(bad, 80);
+                let what =
+                    format!("of {relation} holds `{shown}`: a prompt has {SUBJECT} and {OBJECT} once each");
+                return refuse.because("data.own", what);
+            }
+        }
+        if data.files.is_empty() {
+            let all = relations().unwrap_or_default();
+            let known: Vec<&str> = all.iter().map(|r| r.id.as_str()).collect();
+            let named = data.relations.iter().chain(data.own.keys());
+            if let Some(unknown) = named.into_iter().find(|r| !known.contains(&r.as_str())) {
+                return refuse.because("data.relations", is_unknown(unknown, &known));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_adjust(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
+        let adjust = &self.adjust;
+        for (key, n) in [("adjust.prompts", adjust.prompts), ("adjust.mentions", adjust.mentions)] {
+            n.map_or(Ok(()), |n| within(refuse, key, n, 1, 1_000_000))?;
+        }
+        for (relation, weights) in &adjust.user {
+            if let Err(e) = weights.weights() {
+                return refuse.because("adjust.user", format!("of {relation}: {e}"));
+            }
+        }
+        match adjust.weights {
+            Weighting::User if adjust.user.is_empty() => refuse.because(
+                "adjust.user",
+                "is missing: give weights by relation, for example `capital = [1, 2, 1]`".into(),
+            ),
+            Weighting::User if adjust.prompts.is_some() || adjust.mentions.is_some() => {
+                refuse.because("adjust.prompts", "cannot be sampled under the user's own weights".into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_interval(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
+        let IntervalSpec { level, resamples } = self.interval;
+        if !(0.5..1.0).contains(&level) {
+            return refuse.because("interval.level", format!("is {level}: allowed are 0.5 to below 1"));
+        }
+        within(refuse, "interval.resamples", resamples, 100, 100_000)?;
+        // An end of an interval is a quantile of the resamples; with fewer than two beyond it, it is their extreme.
+        let needed = (4.0 / (1.0 - level) * (1.0 - 1e-9)).ceil();
+        if (resamples as f64) < needed {
+            let what = format!("is {resamples}: a level of {level} needs at least {needed}");
+            return refuse.because("interval.resamples", what);
+        }
+        Ok(())
+    }
+
+    fn check_disparity(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
+        let DisparitySpec { gammas, models, sentences, epochs } = &self.disparity;
+        if let Some(bad) = gammas.iter().find(|g| !(0.0..=1.0).contains(*g)) {
+            return refuse.because("disparity.gammas", format!("holds {bad}: a share is 0 to 1"));
+        }
+        refuse.twice("disparity.gammas", gammas)?;
+        refuse.twice("disparity.models", models)?;
+        within(refuse, "disparity.sentences", *sentences, 10, 1_000_000)?;
+        within(refuse, "disparity.epochs", *epochs, 1, 100)
+    }
+}
+
+fn within(refuse: &Refuse<'_>, key: &str, n: usize, least: usize, most: usize) -> Result<(), SpecError> {
+    if (least..=most).contains(&n) {
+        return Ok(());
+    }
+    refuse.because(key, format!("is {n}: allowed are {least} to {most}"))
+}
+
+impl LabSpec for Spec {
+    fn models(&self) -> &[String] {
+        &self.models
+    }
+
+    fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    fn level(&self) -> f64 {
+        self.interval.level
+    }
+
+    fn subject(&self) -> &str {
+        "facts"
+    }
+
+    fn set_models(&mut self, models: Vec<String>) {
+        self.models = models;
+    }
+
+    fn set_seed(&mut self, seed: u64) {
+        self.seed = seed;
+    }
+
+    fn renew(&mut self) {}
+
+    fn lies_in(&mut self, folder: PathBuf) {
+        self.data.base = folder;
+    }
+
+    fn check(&self, origin: &str) -> Result<(), SpecError> {
+        let refuse = Refuse::new(origin);
+        if self.models.is_empty() {
+            return refuse
+                .because("models", "is empty: name at least one model, for example [\"bert-mini\"]".into());
+        }
+        refuse.twice("models", &self.models)?;
+        self.check_data(&refuse)?;
+        within(&refuse, "query.k", self.query.k, 1, 1000)?;
+        if self.query.function_words.trim().is_empty() {
+            return refuse.because("query.function_words", "is empty: `own`, `none`, or a file".into());
+        }
+        self.check_adjust(&refuse)?;
+        within(&refuse, "ranks.draws", self.ranks.draws, 1, 100_000)?;
+        within(&refuse, "ranks.subset", self.ranks.subset, 1, 10_000)?;
+        self.check_interval(&refuse)?;
+        self.check_disparity(&refuse)
+    }
+
+    fn reach(&self, origin: &str) -> Result<(), SpecError> {
+        let refuse = Refuse::new(origin);
+        refuse.models(&self.models)?;
+        refuse.models(&self.disparity.models)?;
+        let there = |key: &str, path: &Path| match path.exists() {
+            true => Ok(()),
+            false => refuse.because(key, format!(": {}: no such file or folder", path.display())),
+        };
+        self.data.paths().iter().try_for_each(|p| there("data.files", p))?;
+        match self.words_path() {
+            Some(path) => there("query.function_words", &path),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Spec {
+    /// The file of function words, where there is one.
+    #[must_use]
+    pub fn words_path(&self) -> Option<PathBuf> {
+        let name = self.query.function_words.as_str();
+        (name != OWN_WORDS && name != NO_WORDS).then(|| self.data.base.join(name))
+    }
+}
+
+#[cfg(test)]
+#[path = "spec_tests.rs"]
+mod tests;

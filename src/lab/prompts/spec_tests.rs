@@ -1,0 +1,107 @@
+//! What a spec of this lab may say.
+
+use super::*;
+
+fn own(spec: lab::Spec) -> Spec {
+    match spec {
+        lab::Spec::Prompts(spec) => *spec,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_shipped_spec_asks_all_built_in_models_with_the_defaults() {
+    let spec = Spec::shipped();
+    assert_eq!(spec.models.len(), 8);
+    assert_eq!((&spec.data, &spec.query), (&DataSpec::default(), &QuerySpec::default()));
+    assert_eq!((&spec.adjust, &spec.ranks), (&AdjustSpec::default(), &RanksSpec::default()));
+    assert_eq!((&spec.ledger, &spec.interval), (&LedgerSpec::default(), &IntervalSpec::default()));
+    assert!(spec.disparity.is_off());
+}
+
+#[test]
+fn it_round_trips_through_toml_and_json_and_keeps_its_hash() {
+    let mut spec = Spec::shipped();
+    spec.data.files = vec!["lama".into()];
+    spec.data.own.insert("capital".into(), vec!["[X] : [Y]".into()]);
+    spec.adjust.weights = Weighting::User;
+    spec.adjust.user.insert("capital".into(), UserWeights::Prompts(vec![1.0, 2.0]));
+    spec.adjust.user.insert("field".into(), UserWeights::Joint(vec![vec![1.0, 0.5], vec![2.0, 0.25]]));
+    spec.disparity.gammas = vec![0.0, 1.0];
+    let all = lab::Spec::from(spec.clone());
+    let again = own(lab::Spec::parse(&all.to_toml(), "test").unwrap());
+    assert_eq!(again, spec);
+    let json = serde_json::to_value(&all).unwrap();
+    assert_eq!(own(serde_json::from_value(json).unwrap()), spec);
+    assert_eq!(lab::Spec::from(again).hash(), all.hash());
+    assert_ne!(all.hash(), lab::Spec::from(Spec::shipped()).hash());
+}
+
+/// What the check says of the shipped spec with a change.
+fn refusal(change: impl FnOnce(&mut Spec)) -> String {
+    let mut spec = Spec::shipped();
+    change(&mut spec);
+    lab::Spec::from(spec).check("x").map_or_else(|e| e.to_string(), |()| String::new())
+}
+
+#[test]
+fn values_out_of_range_and_unknown_names_are_refused_with_their_key() {
+    assert_eq!(refusal(|_| ()), "");
+    for (told, key) in [
+        (refusal(|s| s.models.clear()), "models"),
+        (refusal(|s| s.models.push("bert-mini".into())), "models"),
+        (refusal(|s| s.data.relations = vec!["capitol".into()]), "did you mean `capital`"),
+        (refusal(|s| s.data.mentions = 0), "data.mentions"),
+        (refusal(|s| s.data.prompts = Some(0)), "data.prompts"),
+        (refusal(|s| s.data.files = vec![" ".into()]), "data.files"),
+        (
+            refusal(|s| {
+                s.data.own.insert("capital".into(), vec!["of [X]".into()]);
+            }),
+            "[Y] once each",
+        ),
+        (refusal(|s| s.query.k = 0), "query.k"),
+        (refusal(|s| s.query.function_words = String::new()), "query.function_words"),
+        (refusal(|s| s.adjust.weights = Weighting::User), "adjust.user"),
+        (
+            refusal(|s| {
+                s.adjust.user.insert("capital".into(), UserWeights::Prompts(vec![1.0, -1.0]));
+            }),
+            "weight -1",
+        ),
+        (
+            refusal(|s| {
+                s.adjust.user.insert("capital".into(), UserWeights::Prompts(vec![0.0]));
+            }),
+            "add up to 0",
+        ),
+        (refusal(|s| s.ranks.draws = 0), "ranks.draws"),
+        (refusal(|s| s.ranks.subset = 0), "ranks.subset"),
+        (refusal(|s| s.interval.level = 1.0), "interval.level"),
+        (refusal(|s| s.interval.level = 0.999), "needs at least"),
+        (refusal(|s| s.disparity.gammas = vec![1.5]), "disparity.gammas"),
+    ] {
+        assert!(told.contains(key), "{key}: {told}");
+    }
+}
+
+#[test]
+fn an_unknown_key_names_its_line() {
+    let text = PROMPTS_TOML.replace("[ranks]", "[ranks]\ndraw = 3");
+    let told = lab::Spec::parse(&text, "x.toml").unwrap_err().to_string();
+    assert!(told.contains("x.toml, line") && told.contains("draw"), "{told}");
+}
+
+#[test]
+fn files_lie_beside_the_spec_and_must_be_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("own.toml");
+    let text = "lab = \"prompts\"\nmodels = [\"bert-mini\"]\n[data]\nfiles = [\"facts\"]\n";
+    std::fs::write(&file, text).unwrap();
+    let spec = lab::Spec::read(&file).unwrap();
+    let told = spec.common().reach("x").unwrap_err().to_string();
+    assert!(told.contains("data.files") && told.contains("no such file"), "{told}");
+    std::fs::create_dir(folder.path().join("facts")).unwrap();
+    assert!(spec.common().reach("x").is_ok());
+    assert_eq!(spec.hash(), lab::Spec::parse(text, "y").unwrap().hash());
+}

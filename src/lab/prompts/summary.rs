@@ -1,0 +1,162 @@
+//! The tables that a run prints: data, scores by model, ranks, ledgers, each number with its interval.
+
+use super::consistency::Regime;
+use super::results::Results;
+use super::spec::Spec;
+use crate::base::text::{printable_label, section};
+use crate::stats::estimate::Estimate;
+
+/// What a run found, as lines of text.
+#[must_use]
+pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
+    let mut out = Vec::new();
+    let kept: usize = results.relations.iter().map(|r| r.value.kept).sum();
+    let facts: usize = results.relations.iter().map(|r| r.value.facts).sum();
+    out.push(printable_label(&format!(
+        "{} relations, {kept} of {facts} facts can be asked of all {} models, answers by `{}`, weights {}, seed {}",
+        results.relations.len(),
+        spec.models.len(),
+        spec.query.candidates.name(),
+        spec.adjust.weights.name(),
+        spec.seed,
+    )));
+    if let Some(data) = &results.data {
+        for source in &data.value.sources {
+            let line = format!("data {} ({}): {} rows", source.path, source.title, source.rows);
+            out.push(printable_label(&line));
+            out.extend(source.dropped.iter().map(|d| printable_label(&format!("  dropped {d}"))));
+        }
+        let list = data.value.left_out.iter().take(8);
+        out.extend(list.map(|(id, why)| printable_label(&format!("  left out {id}: {why}"))));
+    }
+    out.extend(left_out(results));
+    let level = results.summaries.iter().find_map(|s| s.level);
+    let head = level.map_or(String::new(), |l| format!(" ({} % intervals)", (l * 1e4).round() / 1e2));
+    let head = format!("P@1 in per cent, mean over relations{head}");
+    section(&mut out, &head, &MODEL_HEAD, models(results));
+    if let Some(all) = results.summaries.iter().find(|s| s.value.unstable.is_some()) {
+        let v = &all.value;
+        out.push(format!(
+            "{} of {} pairs of model and relation spread by more than 10 points; on {} of {} relations the order of the models changes with the prompt",
+            v.relations_over_10,
+            v.relations * results.models().len(),
+            v.unstable_relations.unwrap_or(0),
+            v.relations
+        ));
+    }
+    section(&mut out, "Rank consistency in per cent of the draws", &RANK_HEAD, ranks(results));
+    for r in results.ranks.iter().filter(|r| r.value.order.is_some()) {
+        let v = &r.value;
+        let order = v.order.as_deref().unwrap_or_default().join(" < ");
+        let how = if v.exact { "all" } else { "of" };
+        let line = format!(
+            "{}: {order}; {} orders, {how} {} draws",
+            v.regime.name(),
+            v.orders.unwrap_or(0),
+            v.draws
+        );
+        out.push(printable_label(&line));
+    }
+    section(&mut out, "Ledgers: variance of the gap under one draw", &LEDGER_HEAD, ledgers(results));
+    section(&mut out, "Further pretraining", &DISPARITY_HEAD, disparity(results));
+    out
+}
+
+/// What is left out over all relations, by reason.
+fn left_out(results: &Results) -> Vec<String> {
+    let mut reasons: Vec<(String, usize)> = Vec::new();
+    for part in
+        results.relations.iter().flat_map(|r| r.value.left_out.iter().chain(&r.value.prompts_left_out))
+    {
+        match reasons.iter_mut().find(|(reason, _)| *reason == part.reason) {
+            Some((_, n)) => *n += part.count,
+            None => reasons.push((part.reason.clone(), part.count)),
+        }
+    }
+    reasons.iter().map(|(reason, n)| printable_label(&format!("  {n} left out: {reason}"))).collect()
+}
+
+const MODEL_HEAD: [&str; 9] =
+    ["model", "adjusted", "worst", "best", "gap", "held out", "by chance", "std", "stability"];
+
+fn models(results: &Results) -> Vec<Vec<String>> {
+    let row = |model: &str| {
+        let s = results.summaries.iter().find(|s| s.model == model)?;
+        let v = &s.value;
+        let mine = || results.preferences.iter().filter(|p| p.model == model);
+        let stable = results.stability.iter().filter(|s| s.model == model);
+        Some(vec![
+            model.to_owned(),
+            v.mean_adjusted.map_or("n/a".into(), interval),
+            v.mean_worst.map_or("n/a".into(), interval),
+            v.mean_best.map_or("n/a".into(), interval),
+            v.mean_gap.map_or("n/a".into(), interval),
+            mean(mine().filter_map(|p| p.value.gap_held_out)),
+            mean(mine().filter_map(|p| p.value.gap_by_chance)),
+            v.mean_std.map_or("n/a".into(), interval),
+            mean(stable.filter_map(|s| s.value.stability.map(|e| e.mean))),
+        ])
+    };
+    results.models().into_iter().filter_map(row).collect()
+}
+
+const RANK_HEAD: [&str; 4] = ["model", "original", "random", "adjusted"];
+
+fn ranks(results: &Results) -> Vec<Vec<String>> {
+    let row = |model: Option<&str>| {
+        let cells = Regime::ALL.map(|regime| {
+            results.rank(regime, model).map_or("n/a".into(), |r| interval(r.value.consistency))
+        });
+        let mut row = vec![model.unwrap_or("whole order").to_owned()];
+        row.extend(cells);
+        row
+    };
+    if results.ranks.is_empty() {
+        return Vec::new();
+    }
+    results.models().into_iter().map(Some).chain([None]).map(row).collect()
+}
+
+const LEDGER_HEAD: [&str; 7] =
+    ["models", "adjusted gap", "prompt", "mention", "sample", "residual", "prompt, unbiased"];
+
+fn ledgers(results: &Results) -> Vec<Vec<String>> {
+    let row = |l: &crate::lab::Tagged<super::finding::LedgerFinding>| {
+        let (v, total) = (&l.value, l.value.parts.total.mean);
+        let share = |x: f64| if total > 0.0 { format!("{:.0} %", 100.0 * x / total) } else { "n/a".into() };
+        vec![
+            format!("{} - {}", v.a, v.b),
+            interval(v.parts.model_itself),
+            share(v.parts.prompt.mean),
+            share(v.parts.mention.mean),
+            share(v.parts.sample.mean),
+            share(v.parts.residual.mean),
+            v.parts.prompt_unbiased_share.map_or("n/a".into(), interval),
+        ]
+    };
+    results.ledgers.iter().map(row).collect()
+}
+
+const DISPARITY_HEAD: [&str; 4] = ["model", "gamma", "P@1", "steps"];
+
+fn disparity(results: &Results) -> Vec<Vec<String>> {
+    let row = |d: &crate::lab::Tagged<super::finding::DisparityFinding>| {
+        let gamma = d.value.gamma.map_or("as it is".to_owned(), |g| g.to_string());
+        vec![d.model.clone(), gamma, interval(d.value.p_at_1), d.value.steps.to_string()]
+    };
+    results.disparity.iter().map(row).collect()
+}
+
+/// In per cent with one decimal.
+fn interval(e: Estimate) -> String {
+    format!("{:.1} [{:.1}, {:.1}]", 100.0 * e.mean, 100.0 * e.lo, 100.0 * e.hi)
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> String {
+    let all: Vec<f64> = values.collect();
+    if all.is_empty() {
+        "n/a".into()
+    } else {
+        format!("{:.1}", 100.0 * all.iter().sum::<f64>() / all.len() as f64)
+    }
+}

@@ -1,0 +1,257 @@
+//! Made-up results for tests: three models, one relation, two prompts.
+
+use super::candidates::Candidates;
+use super::consistency::Regime;
+use super::finding::{
+    ALL, AdjustedFinding, DataFinding, DisparityFinding, Kind, LedgerFinding, ModelNote,
+    PreferenceSummaryFinding, PromptPreferenceFinding, PromptScoreFinding, RankConsistencyFinding,
+    RankCurveFinding, RelationFinding, VerbalizationFinding,
+};
+use super::ledger::Ledger;
+use super::places::Ties;
+use super::results::Results;
+use super::spec::{Sharing, Weighting};
+use crate::lab::{Finding, LabId};
+use crate::stats::estimate::Estimate;
+
+/// An interval of a tenth.
+pub fn estimate(mean: f64) -> Estimate {
+    Estimate { mean, lo: mean - 0.05, hi: mean + 0.05 }
+}
+
+/// A finding of this lab.
+pub fn finding(model: &str, kind: Kind) -> Finding {
+    Finding {
+        lab: LabId::Prompts,
+        spec: "0123456789ab".into(),
+        model: model.into(),
+        seed: 0,
+        n: 40,
+        r#final: true,
+        t: 1.5,
+        level: kind.has_interval().then_some(0.95),
+        body: kind.into(),
+    }
+}
+
+const MODELS: [&str; 3] = ["a", "b", "c"];
+const PROMPTS: [&str; 2] = ["The capital of [X] is [Y] .", "As its capital , [X] has [Y] ."];
+const SCORES: [[f64; 2]; 3] = [[0.4, 0.1], [0.2, 0.3], [0.2, 0.2]];
+
+/// Findings of every kind that a run has.
+pub fn findings() -> Vec<Finding> {
+    let note = |name: &&str| ModelNote { name: (*name).into(), hash: "cafe".into(), asked: "masked".into() };
+    let mut list = vec![
+        finding(
+            ALL,
+            Kind::Data(DataFinding {
+                sources: Vec::new(),
+                data_hash: "feedbeef0123".into(),
+                relations: vec!["capital".into()],
+                left_out: Vec::new(),
+                models: MODELS.iter().map(note).collect(),
+                candidates: Candidates::Vocabulary,
+                common_words: 500,
+                function_words: 200,
+            }),
+        ),
+        finding(
+            ALL,
+            Kind::Relation(RelationFinding {
+                relation: "capital".into(),
+                label: "capital of a country".into(),
+                relation_kind: "1-1".into(),
+                prompts: PROMPTS.map(str::to_owned).to_vec(),
+                facts: 42,
+                kept: 40,
+                left_out: Vec::new(),
+                prompts_left_out: Vec::new(),
+                mentions: 3,
+                weights: vec![0.5, 0.5],
+            }),
+        ),
+    ];
+    for (model, scores) in MODELS.iter().zip(SCORES) {
+        list.extend(about(model, scores));
+    }
+    for (a, b) in [("a", "b"), ("a", "c"), ("b", "c")] {
+        list.push(finding(a, Kind::Ledger(ledger(a, b))));
+    }
+    for prompts in 1..=2 {
+        let consistency = estimate(0.3 * prompts as f64);
+        let found = RankCurveFinding { prompts, consistency, mean_place: 0.7, draws: 300 };
+        list.push(finding(ALL, Kind::RankCurve(found)));
+    }
+    for gamma in [None, Some(0.0), Some(1.0)] {
+        let p_at_1 = estimate(0.3 + gamma.unwrap_or(0.1));
+        list.push(finding("a", Kind::Disparity(DisparityFinding { gamma, p_at_1, steps: 90 })));
+    }
+    list
+}
+
+fn ledger(a: &str, b: &str) -> LedgerFinding {
+    let e = |mean: f64| Estimate { mean, lo: 0.5 * mean, hi: 2.0 * mean };
+    let parts = Ledger {
+        model_itself: estimate(0.12),
+        total: e(1e-3),
+        prompt: e(6e-4),
+        mention: e(1e-4),
+        sample: e(2e-4),
+        residual: e(1e-4),
+        prompt_unbiased: e(5e-4),
+        prompt_share: Some(estimate(0.6)),
+        prompt_unbiased_share: Some(estimate(0.5)),
+    };
+    LedgerFinding { a: a.into(), b: b.into(), draws: Sharing::Shared, relations: 1, parts }
+}
+
+fn about(model: &str, scores: [f64; 2]) -> Vec<Finding> {
+    let mut list = Vec::new();
+    for (k, (prompt, score)) in PROMPTS.iter().zip(scores).enumerate() {
+        list.push(finding(
+            model,
+            Kind::PromptScore(PromptScoreFinding {
+                relation: "capital".into(),
+                prompt: (*prompt).into(),
+                prompt_index: Some(k),
+                candidates: Candidates::Vocabulary,
+                p_at_1: Estimate { mean: score, lo: score - 0.05, hi: score + 0.05 },
+                p_at_k: estimate(score + 0.2),
+                k: 5,
+                mrr: estimate(score + 0.1),
+            }),
+        ));
+    }
+    let (worst, best) = (scores[0].min(scores[1]), scores[0].max(scores[1]));
+    list.push(finding(
+        model,
+        Kind::PromptPreference(PromptPreferenceFinding {
+            relation: "capital".into(),
+            prompts: 2,
+            worst: estimate(worst),
+            best: estimate(best),
+            gap: estimate(best - worst),
+            std: estimate((best - worst) / 2.0),
+            mean: estimate((best + worst) / 2.0),
+            gap_held_out: Some(best - worst - 0.05),
+            gap_by_chance: Some(0.05),
+        }),
+    ));
+    list.push(finding(
+        model,
+        Kind::PreferenceSummary(PreferenceSummaryFinding {
+            relations: 1,
+            over_10: estimate(0.5),
+            relations_over_10: 1,
+            mean_worst: Some(estimate(worst)),
+            mean_best: Some(estimate(best)),
+            mean_gap: Some(estimate(best - worst)),
+            mean_std: Some(estimate(0.1)),
+            mean_adjusted: Some(estimate(0.25)),
+            unstable: None,
+            unstable_relations: None,
+        }),
+    ));
+    list.push(finding(
+        model,
+        Kind::Verbalization(VerbalizationFinding {
+            relation: "capital".into(),
+            stability: Some(estimate(0.4)),
+            kept: 30,
+            mentions: 5,
+        }),
+    ));
+    list.push(finding(
+        model,
+        Kind::Adjusted(AdjustedFinding {
+            relation: "capital".into(),
+            p_at_1: estimate(0.25),
+            prompts: 2,
+            mentions: 3,
+            weights: Weighting::Uniform,
+        }),
+    ));
+    list.extend(places(model));
+    list
+}
+
+fn places(model: &str) -> Vec<Finding> {
+    let mut list = Vec::new();
+    for regime in Regime::ALL {
+        for name in [model, ALL] {
+            let order = (name == ALL).then(|| MODELS.map(str::to_owned).to_vec());
+            list.push(finding(
+                name,
+                Kind::RankConsistency(RankConsistencyFinding {
+                    regime,
+                    consistency: estimate(0.6),
+                    draws: 1000,
+                    subset: 20,
+                    relations: 32,
+                    histogram: vec![600, 300, 100],
+                    step: 1.0,
+                    ties: Ties::EarlierLower,
+                    exact: false,
+                    orders: order.as_ref().map(|_| 6),
+                    order,
+                }),
+            ));
+        }
+    }
+    list
+}
+
+/// The fold of [`findings`].
+pub fn results() -> Results {
+    let mut results = Results::default();
+    for finding in findings() {
+        if let crate::lab::Body::Lab(crate::lab::Kinds::Prompts(kind)) = &finding.body {
+            results.take(&finding, kind);
+        }
+    }
+    results
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn findings_are_flat_objects_with_the_published_keys_and_come_back() {
+        for finding in findings() {
+            let json = serde_json::to_value(&finding).unwrap();
+            assert_eq!(serde_json::from_value::<Finding>(json.clone()).unwrap(), finding, "{json}");
+            let keys: &[&str] = match json["kind"].as_str().unwrap() {
+                "prompt_score" => {
+                    &["relation", "prompt", "prompt_index", "candidates", "p_at_1", "p_at_k", "k", "mrr"]
+                }
+                "prompt_preference" => &["relation", "prompts", "worst", "best", "gap", "std", "mean"],
+                "verbalization" => &["relation", "stability", "kept", "mentions"],
+                "adjusted" => &["relation", "p_at_1", "prompts", "mentions", "weights"],
+                "rank_consistency" => &["regime", "consistency", "draws", "subset", "relations", "histogram"],
+                "disparity" => &["gamma", "p_at_1", "steps"],
+                "ledger" => &[
+                    "a",
+                    "b",
+                    "total",
+                    "prompt",
+                    "mention",
+                    "sample",
+                    "model_itself",
+                    "residual",
+                    "prompt_unbiased",
+                ],
+                _ => &[],
+            };
+            for key in keys {
+                assert!(json.get(key).is_some(), "{key} in {json}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_older_answer_does_not_replace_a_newer_one() {
+        let mut results = results();
+        assert!(results.answer(7, &[]) && !results.answer(6, &[]) && results.answer(7, &[]));
+    }
+}

@@ -1,0 +1,138 @@
+//! The words that a model can say as one token, and those that all chosen models share. An object that some model cannot say
+//! would be unfair to that model, so instances are kept where every model can (Cao et al. 2022, section 2); a model that joins
+//! may hence take instances away from all others, and what it takes is said.
+
+use std::collections::HashMap;
+
+use super::candidates::{Strings, folded};
+use super::function_words::FunctionWords;
+use crate::model::{ModelError, Tokenizer};
+
+/// A model's words.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Words {
+    /// Every token as text.
+    pub strings: Strings,
+    /// Words of letters alone whose form in running text, with a blank before, is one token that reads the same.
+    single: HashMap<String, u32>,
+    ignore_case: bool,
+}
+
+impl Words {
+    /// Of a tokenizer of `vocab` rows.
+    ///
+    /// # Errors
+    /// Those of the tokenizer.
+    pub fn new(
+        tokenizer: &Tokenizer,
+        function_words: &FunctionWords,
+        ignore_case: bool,
+    ) -> Result<Self, ModelError> {
+        // A tokenizer that lower-cases cannot say capitals; it is not to be judged by them.
+        let ignore_case = ignore_case || folds(tokenizer)?;
+        let texts: Vec<String> = (0..tokenizer.len() as u32)
+            .map(|id| Ok(tokenizer.decode(&[id], false)?.trim().to_owned()))
+            .collect::<Result<_, ModelError>>()?;
+        let mut single = HashMap::new();
+        for text in texts.iter().filter(|t| !t.is_empty() && t.chars().all(|c| c.is_ascii_alphabetic())) {
+            if let Some(id) = word(tokenizer, text, ignore_case)? {
+                single.insert(text.clone(), id);
+            }
+        }
+        Ok(Self { strings: Strings::new(texts, function_words, ignore_case), single, ignore_case })
+    }
+
+    /// The id of a word among those that are one token.
+    fn single(&self, word: &str) -> Option<u32> {
+        let exact = self.single.get(word);
+        exact.or_else(|| self.single.get(&folded(word, self.ignore_case))).copied()
+    }
+
+    /// The id of a word as an object, if it is one token in running text.
+    ///
+    /// # Errors
+    /// Those of the tokenizer.
+    pub fn object(&self, tokenizer: &Tokenizer, text: &str) -> Result<Option<u32>, ModelError> {
+        word(tokenizer, text, self.ignore_case)
+    }
+}
+
+/// Whether a tokenizer reads upper and lower case as the same.
+fn folds(tokenizer: &Tokenizer) -> Result<bool, ModelError> {
+    let ids = |text: &str| Ok::<_, ModelError>(tokenizer.encode_bare(text)?.ids);
+    Ok(ids(" The Paris")? == ids(" the paris")?)
+}
+
+/// The one token of a word with a blank before it, if it reads as the word.
+fn word(tokenizer: &Tokenizer, text: &str, ignore_case: bool) -> Result<Option<u32>, ModelError> {
+    let ids = tokenizer.encode_bare(&format!(" {text}"))?.ids;
+    let [id] = ids[..] else { return Ok(None) };
+    if Some(id) == tokenizer.special().unk {
+        return Ok(None);
+    }
+    let read = tokenizer.decode(&[id], false)?;
+    Ok((folded(read.trim(), ignore_case) == folded(text, ignore_case)).then_some(id))
+}
+
+/// The words that all models share, in alphabetical order, with the token of each model.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Common {
+    /// The words.
+    pub words: Vec<String>,
+    /// By model, then by word.
+    pub ids: Vec<Vec<u32>>,
+}
+
+/// The words that are one token in every model; function words are left out.
+#[must_use]
+pub fn common(models: &[&Words], function_words: &FunctionWords) -> Common {
+    // Where some models tell cases apart and others do not, the words are spelled as the former have them.
+    let Some(base) = models.iter().find(|m| !m.ignore_case).or(models.first()) else {
+        return Common::default();
+    };
+    let shared = |w: &&String| !function_words.contains(w) && models.iter().all(|m| m.single(w).is_some());
+    let mut words: Vec<String> = base.single.keys().filter(shared).cloned().collect();
+    words.sort_unstable();
+    let ids = models.iter().map(|m| words.iter().filter_map(|w| m.single(w)).collect()).collect();
+    Common { words, ids }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Device, Model};
+
+    #[test]
+    fn common_words_are_one_token_everywhere_and_no_function_words() {
+        let models = ["bert-tiny", "roberta-tiny", "gpt2-tiny", "bart-tiny"]
+            .map(|n| Model::load(&n.parse().unwrap(), Device::Cpu).unwrap());
+        let own = FunctionWords::own();
+        let words: Vec<Words> =
+            models.iter().map(|m| Words::new(m.tokenizer().unwrap(), &own, false).unwrap()).collect();
+        let all = common(&words.iter().collect::<Vec<_>>(), &own);
+        let alone = common(&[&words[0]], &own);
+        assert!(all.words.len() > 100);
+        assert!(
+            all.words
+                .iter()
+                .all(|w| alone.words.iter().any(|a| a.eq_ignore_ascii_case(w)) && !own.contains(w))
+        );
+        for (k, model) in models.iter().enumerate() {
+            for (w, id) in all.words.iter().zip(&all.ids[k]) {
+                let read = model.tokenizer().unwrap().decode(&[*id], false).unwrap();
+                assert!(words[k].strings.same(read.trim(), w), "{read} {w}");
+                assert!(words[k].strings.same(words[k].strings.text(*id), w));
+            }
+        }
+        assert_eq!(words[0].object(models[0].tokenizer().unwrap(), "two words").unwrap(), None);
+        // The objects of facts can be said by every built-in model, also by those that know no capitals.
+        let relations = crate::corpus::facts::relations().unwrap();
+        let objects: Vec<&str> = relations.iter().flat_map(|r| &r.facts).map(|f| f.object.as_str()).collect();
+        for (model, words) in models.iter().zip(&words) {
+            let can = |o: &&&str| words.object(model.tokenizer().unwrap(), o).unwrap().is_some();
+            let said = objects.iter().filter(can).count();
+            assert!(said * 10 > objects.len() * 9, "{}: {said} of {}", model.name(), objects.len());
+        }
+        assert_eq!(common(&[], &own), Common::default());
+    }
+}

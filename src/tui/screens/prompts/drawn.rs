@@ -1,0 +1,164 @@
+//! The figure pane: what is drawn, and a line that says it in numbers.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::{FIGURE, ran, relation, results, view};
+use crate::base::text::{fit, printable};
+use crate::figure::Figure;
+use crate::lab::prompts::causal::Bias;
+use crate::lab::prompts::consistency::Regime;
+use crate::lab::prompts::figures;
+use crate::tui::layout::inside;
+use crate::tui::panes::{message, pane_block};
+use crate::tui::state::State;
+use crate::tui::theme::Role;
+use crate::tui::widgets::chart::{Chart, Form};
+
+/// Which figure is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Drawn {
+    /// P@1 over the prompts of the relation.
+    Prompts,
+    /// Ranks of the models over them.
+    Ranks,
+    /// Worst to best prompt over all relations.
+    Preference,
+    /// Verbalisation stability.
+    Stability,
+    /// Rank consistency.
+    Consistency,
+    /// Places of one model.
+    Places,
+    /// Consistency against the number of prompts.
+    Curve,
+    /// What the gap of two models is made of.
+    Ledger,
+    /// Further pretraining.
+    Disparity,
+    /// The causal model with a path lit.
+    Causal(Bias),
+}
+
+const ALL: [Drawn; 12] = [
+    Drawn::Prompts,
+    Drawn::Ranks,
+    Drawn::Preference,
+    Drawn::Stability,
+    Drawn::Consistency,
+    Drawn::Places,
+    Drawn::Curve,
+    Drawn::Ledger,
+    Drawn::Disparity,
+    Drawn::Causal(Bias::Prompt),
+    Drawn::Causal(Bias::Verbalization),
+    Drawn::Causal(Bias::Sample),
+];
+
+impl Drawn {
+    /// The next figure, or the previous one.
+    #[must_use]
+    pub fn turned(self, on: bool) -> Self {
+        let at = ALL.iter().position(|d| *d == self).unwrap_or(0);
+        ALL[(at + if on { 1 } else { ALL.len() - 1 }) % ALL.len()]
+    }
+}
+
+/// The figure; none where there is nothing to draw.
+pub fn figure(state: &State) -> Option<Figure> {
+    let (results, engine, view) = (results(state), state.board.engine.as_ref(), view(state));
+    let id = relation(state).unwrap_or_default();
+    match view.drawn {
+        Drawn::Prompts => figures::prompts(results, engine, id),
+        Drawn::Ranks => figures::ranks(results, engine, id),
+        Drawn::Preference => figures::preference(results, engine),
+        Drawn::Stability => figures::stability(results, engine, None),
+        Drawn::Consistency => figures::consistency(results, engine),
+        Drawn::Places => {
+            let models = results.models();
+            figures::places_of(results, engine, models.get(view.model).or(models.first())?)
+        }
+        Drawn::Curve => figures::curve(results, engine),
+        Drawn::Ledger => {
+            let l = &results.ledgers.get(view.pair).or(results.ledgers.first())?.value;
+            figures::ledger(results, engine, &l.a, &l.b)
+        }
+        Drawn::Disparity => figures::disparity(results, engine),
+        Drawn::Causal(bias) => Some(figures::causal(Some(bias))),
+    }
+}
+
+/// Draws the pane.
+pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+    let room = usize::from(area.width.saturating_sub(6));
+    let drawn = view(state).drawn;
+    let at = ALL.iter().position(|d| *d == drawn).map_or(1, |k| k + 1);
+    let Some(figure) = &view(state).figure else {
+        frame.render_widget(pane_block(state, FIGURE, &format!("Figure {at}/{}", ALL.len())), area);
+        let (next, back) = (state.keymap.label("next-figure"), state.keymap.label("previous-figure"));
+        let what = match drawn {
+            Drawn::Disparity if results(state).disparity.is_empty() => {
+                "further pretraining has not been asked for: give disparity.gammas in a spec".to_owned()
+            }
+            Drawn::Curve | Drawn::Consistency | Drawn::Places | Drawn::Ledger | Drawn::Preference => {
+                "comes when all relations have been asked".to_owned()
+            }
+            _ => "nothing has been asked yet".to_owned(),
+        };
+        let text = format!("{what}\n{back} and {next} draw other figures");
+        return message(frame, inside(area), &text, state.theme().style(Role::Dim));
+    };
+    let title = format!("{} ({at}/{})", figure.title, ALL.len());
+    frame.render_widget(pane_block(state, FIGURE, &fit(&printable(&title), room)), area);
+    let inner = inside(area);
+    let lines = u16::from(inner.height >= 7);
+    let chart = Rect { height: inner.height - lines, ..inner };
+    let widget = Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Lines };
+    frame.render_widget(widget, chart);
+    if let Some(text) = readout(state).filter(|_| lines == 1) {
+        let text = fit(&printable(&format!(" {text}")), inner.width.into()).into_owned();
+        let row = Rect { y: chart.bottom(), height: 1, ..inner };
+        frame.render_widget(Line::styled(text, state.theme().style(Role::Dim)), row);
+    }
+}
+
+/// The figure in a line of numbers.
+fn readout(state: &State) -> Option<String> {
+    let found = results(state);
+    match view(state).drawn {
+        Drawn::Prompts | Drawn::Ranks => {
+            let id = relation(state)?;
+            let r = &found.relation(id)?.value;
+            let lost = r.facts - r.kept;
+            let why = r.left_out.first().map_or(String::new(), |l| format!(": {} ({})", l.reason, l.count));
+            Some(format!("{} instances, {lost} left out{why}", r.kept))
+        }
+        Drawn::Preference => {
+            let all = found.summaries.iter().find(|s| s.value.unstable.is_some())?;
+            let v = &all.value;
+            Some(format!(
+                "above 10 points: {} of {} pairs; order of models changes on {} of {} relations",
+                v.relations_over_10,
+                v.relations * found.models().len(),
+                v.unstable_relations?,
+                v.relations
+            ))
+        }
+        Drawn::Consistency | Drawn::Places | Drawn::Curve => {
+            let of = |regime| found.rank(regime, None);
+            let [a, b, c] = Regime::ALL.map(|r| of(r).map(|r| 100.0 * r.value.consistency.mean));
+            let r = &of(Regime::Random)?;
+            let state = if r.is_final { "" } else { ", refining" };
+            Some(format!(
+                "whole order: original {:.1} %, random {:.1} %, adjusted {:.1} %; {} draws of {} of {}{state}",
+                a?, b?, c?, r.value.draws, r.value.subset, r.value.relations
+            ))
+        }
+        Drawn::Causal(bias) => {
+            let spec = ran(state).unwrap_or(&view(state).spec);
+            Some(bias.blocked(&spec.adjust, &spec.data))
+        }
+        Drawn::Stability | Drawn::Ledger | Drawn::Disparity => None,
+    }
+}

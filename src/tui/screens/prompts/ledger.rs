@@ -1,0 +1,65 @@
+//! The ledger of two models: the gap after adjustment, and what one draw of prompt, mentions and instances adds to it.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::{LEDGER, results, view};
+use crate::base::text::{fit, printable, wrapped};
+use crate::lab::Tagged;
+use crate::lab::prompts::finding::LedgerFinding;
+use crate::tui::layout::inside;
+use crate::tui::panes::{message, pane_block};
+use crate::tui::state::State;
+use crate::tui::theme::Role;
+
+/// The ledger that is shown.
+pub fn shown(state: &State) -> Option<&Tagged<LedgerFinding>> {
+    let all = &results(state).ledgers;
+    all.get(view(state).pair.min(all.len().checked_sub(1)?))
+}
+
+/// Draws the pane.
+pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+    let Some(found) = shown(state) else {
+        frame.render_widget(pane_block(state, LEDGER, "Ledger"), area);
+        let few = results(state).data.as_ref().is_some_and(|d| d.value.models.len() < 2);
+        let text = if few { "a ledger needs two models" } else { "comes when all relations have been asked" };
+        return message(frame, inside(area), text, state.theme().style(Role::Dim));
+    };
+    let v = &found.value;
+    let room = usize::from(area.width.saturating_sub(6));
+    let of = results(state).ledgers.len();
+    let title = format!("Ledger {}/{of}: {} - {}", view(state).pair.min(of - 1) + 1, v.a, v.b);
+    frame.render_widget(pane_block(state, LEDGER, &fit(&printable(&title), room)), area);
+    let inner = inside(area);
+    let theme = state.theme();
+    let mut lines: Vec<Line> = wrapped(&printable(&v.parts.sentence(&v.a, &v.b)), usize::from(inner.width))
+        .into_iter()
+        .map(|l| Line::styled(l, theme.style(Role::Value)))
+        .collect();
+    lines.extend(parts(v).into_iter().map(|l| Line::styled(l, theme.style(Role::Text))));
+    for (row, line) in inner.rows().zip(lines) {
+        frame.render_widget(line, row);
+    }
+}
+
+/// Gap and parts as lines: what each choice adds, as a standard deviation in points and as a share of the variance.
+pub fn parts(v: &LedgerFinding) -> Vec<String> {
+    let p = &v.parts;
+    let gap = p.model_itself;
+    let mut lines = vec![format!(
+        "adjusted gap {:+.1} [{:+.1}, {:+.1}] points",
+        100.0 * gap.mean,
+        100.0 * gap.lo,
+        100.0 * gap.hi
+    )];
+    let total = p.total.mean;
+    for (name, e) in
+        [("prompt", p.prompt), ("mention", p.mention), ("sample", p.sample), ("residual", p.residual)]
+    {
+        let share = if total > 0.0 { format!("{:>3.0} %", 100.0 * e.mean / total) } else { " n/a".into() };
+        lines.push(format!("{name:<9}{share}  ± {:.2} points", 100.0 * e.mean.max(0.0).sqrt()));
+    }
+    lines
+}

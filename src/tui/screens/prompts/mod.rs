@@ -1,0 +1,359 @@
+//! The screen of the prompts lab: setup, relations, prompts with every model's score, a figure of choice, the ledger of two
+//! models, and the instances behind a number.
+
+mod asked;
+mod copying;
+mod drawn;
+mod instances;
+mod ledger;
+mod relations;
+mod setup;
+#[cfg(test)]
+mod tests;
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout as Split, Rect};
+
+pub use self::drawn::Drawn;
+use crate::engine::board::Job;
+use crate::engine::message::{Command, Event, Outcome, Question};
+use crate::figure::Figure;
+use crate::lab::prompts::Spec;
+use crate::lab::prompts::experiment::refused;
+use crate::lab::prompts::question::{LookQuestion, PromptQuestion, Question as Asked};
+use crate::lab::prompts::results::Results;
+use crate::lab::{self, LabId};
+use crate::tui::action::{Effect, Mouse};
+use crate::tui::commands::{Context, Entry, always, live, rows};
+use crate::tui::panes::listing::Listing;
+use crate::tui::reduce::{job, look};
+use crate::tui::screen::{Origin, Pane, Screen, ScreenId};
+use crate::tui::setup as frame_setup;
+use crate::tui::state::{Prompt, Start, State};
+
+/// This screen.
+pub const ID: ScreenId = ScreenId("prompts");
+/// The relations.
+pub const RELATIONS: Pane = Pane("Relations");
+/// The prompts of the relation under the cursor.
+pub const ASKED: Pane = Pane("Asked");
+/// A figure.
+pub const FIGURE: Pane = Pane("Figure");
+/// The gap of two models.
+pub const LEDGER: Pane = Pane("Ledger");
+/// The instances behind a number.
+pub const INSTANCES: Pane = Pane("Instances");
+
+/// What this screen remembers beside its cursors.
+#[derive(Debug, Clone)]
+pub struct View {
+    /// The experiment as the user sets it up.
+    pub spec: Spec,
+    /// Which figure is drawn.
+    pub drawn: Drawn,
+    /// Number of the model whose places are drawn, among those of the run.
+    pub model: usize,
+    /// Number of the pair of models whose ledger is shown.
+    pub pair: usize,
+    /// The figure; none before there is anything to draw.
+    pub figure: Option<Figure>,
+}
+
+impl View {
+    /// The view before anything has happened.
+    #[must_use]
+    pub fn new(start: &Start) -> Self {
+        let spec = own(&start.spec).cloned().unwrap_or_else(Spec::shipped);
+        Self { spec, drawn: Drawn::Prompts, model: 0, pair: 0, figure: None }
+    }
+}
+
+/// The screen.
+pub struct Prompts;
+
+/// The screen, for the registry.
+pub static SCREEN: Prompts = Prompts;
+
+static TAB: &[Entry] = rows! { Context::Global;
+    "lab-prompts", "prompts lab",
+        "Shows the prompts lab. In the setup pane a bare digit types a number instead.",
+        ["1", "alt-1"], None, always => |s| { s.show(ID); Vec::new() };
+};
+
+static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
+    "next-figure", "next figure", "Draws the next figure.",
+        ["]"], Some(("figure", 11)), always => |s| turn_figure(s, true);
+    "previous-figure", "previous figure", "Draws the previous figure.",
+        ["["], Some(("figure", 11)), always => |s| turn_figure(s, false);
+    "drawn-model", "next model", "Draws the places of the next model.",
+        ["v"], None, |s| !results(s).models().is_empty() => next_model;
+    "next-pair", "next pair", "Shows the ledger of the next pair of models.",
+        ["x"], Some(("pair", 12)), |s| !results(s).ledgers.is_empty() => |s| turn_pair(s, true);
+    "previous-pair", "previous pair", "Shows the ledger of the previous pair of models.",
+        ["X"], Some(("pair", 12)), |s| !results(s).ledgers.is_empty() => |s| turn_pair(s, false);
+    "own-prompt", "own prompt", "Types a prompt of your own, which every model is asked at once.",
+        ["o"], Some(("own prompt", 13)), can_ask => |s| look::ask(s, &OWN);
+    "instances", "show instances",
+        "Shows what every model answered to the instances of the prompt under the cursor, and what it makes of one of them.",
+        ["d"], Some(("instances", 14)), can_ask => |s| ask_look(s, 0);
+    "next-mention", "next name", "Shows the same instance under the next name of its subject.",
+        ["n"], None, can_ask => next_mention;
+    "add-facts", "own data", "Asks a file or folder with facts and prompts in place of the built-in relations.",
+        ["a"], None, live => |s| look::ask(s, &FILES);
+};
+
+static OWN: Prompt =
+    Prompt { label: "prompt", hint: "with [X] for the subject and [Y] for the object", take: take_prompt };
+static FILES: Prompt = Prompt { label: "facts and prompts", hint: "file or folder", take: take_files };
+
+fn view(state: &State) -> &View {
+    &state.screens.prompts
+}
+
+fn view_mut(state: &mut State) -> &mut View {
+    &mut state.screens.prompts
+}
+
+/// What the lab's latest run has found.
+fn results(state: &State) -> &Results {
+    state.board.results::<Results>()
+}
+
+/// The lab's latest run.
+fn run(state: &State) -> Option<&Job> {
+    state.board.run_of(LabId::Prompts).map(|run| &run.job)
+}
+
+/// What the lab's latest run computes.
+#[must_use]
+pub fn ran(state: &State) -> Option<&Spec> {
+    run(state).and_then(|job| own(&job.spec))
+}
+
+fn own(spec: &lab::Spec) -> Option<&Spec> {
+    if let lab::Spec::Prompts(spec) = spec { Some(spec) } else { None }
+}
+
+/// The relation under the cursor.
+fn relation(state: &State) -> Option<&str> {
+    let all = &results(state).relations;
+    let at = state.place(ID).scrolled(RELATIONS).min(all.len().checked_sub(1)?);
+    Some(&all[at].value.relation)
+}
+
+/// The prompts of that relation.
+fn prompts(state: &State) -> Vec<&str> {
+    relation(state).map_or(Vec::new(), |r| results(state).prompts(r))
+}
+
+/// The prompt under the cursor.
+fn prompt(state: &State) -> Option<&str> {
+    let all = prompts(state);
+    all.get(state.place(ID).scrolled(ASKED).min(all.len().checked_sub(1)?)).copied()
+}
+
+fn can_ask(state: &State) -> bool {
+    live(state) && prompt(state).is_some()
+}
+
+fn ask(state: &mut State, asked: Asked) -> Vec<Effect> {
+    let failed = |outcome: &Option<Outcome>| matches!(outcome, Some(Outcome::Failed(_)));
+    let Some(job) = run(state).filter(|job| !failed(&job.outcome)) else { return Vec::new() };
+    let generation = job.generation;
+    job::ask(state, Question::Experiment { generation, question: asked.into() })
+}
+
+/// Asks for the instances of the prompt under the cursor, and for one of them under one of its names.
+fn ask_look(state: &mut State, mention: usize) -> Vec<Effect> {
+    let (Some(relation), Some(prompt)) = (relation(state), prompt(state)) else { return Vec::new() };
+    let instance = state.place(ID).scrolled(INSTANCES);
+    let asked = LookQuestion { relation: relation.into(), prompt: prompt.into(), instance, mention };
+    ask(state, Asked::Look(asked))
+}
+
+fn next_mention(state: &mut State) -> Vec<Effect> {
+    let shown = results(state).look.as_ref();
+    let next = shown.and_then(|look| {
+        let one = &look.one.first()?.value;
+        let rows = &look.instances.as_ref()?.value.rows;
+        let row = rows.get(state.place(ID).scrolled(INSTANCES).min(rows.len().checked_sub(1)?))?;
+        let at = row.mentions.iter().position(|m| *m == one.mention)?;
+        Some((at + 1) % row.mentions.len())
+    });
+    ask_look(state, next.unwrap_or(0))
+}
+
+fn take_prompt(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
+    let text = text.trim().to_owned();
+    if let Some(reason) = refused(&text, None) {
+        return Err(reason);
+    }
+    let Some(relation) = relation(state).map(str::to_owned) else {
+        return Err("no relation has its scores yet".into());
+    };
+    Ok(ask(state, Asked::Prompt(PromptQuestion { relation, prompt: text })))
+}
+
+fn take_files(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
+    let effects = frame_setup::typed(state, "data.files", text)?;
+    let key = state.keymap.label("run");
+    state.view.toast = Some(format!("{key} asks the facts of {}", crate::base::text::printable(text)));
+    Ok(effects)
+}
+
+fn turn_figure(state: &mut State, on: bool) -> Vec<Effect> {
+    let drawn = view(state).drawn.turned(on);
+    view_mut(state).drawn = drawn;
+    Vec::new()
+}
+
+fn next_model(state: &mut State) -> Vec<Effect> {
+    let of = results(state).models().len().max(1);
+    let view = view_mut(state);
+    (view.model, view.drawn) = ((view.model + 1) % of, Drawn::Places);
+    Vec::new()
+}
+
+fn turn_pair(state: &mut State, on: bool) -> Vec<Effect> {
+    let of = results(state).ledgers.len().max(1);
+    let view = view_mut(state);
+    view.pair = (view.pair.min(of - 1) + if on { 1 } else { of - 1 }) % of;
+    Vec::new()
+}
+
+/// Number of lines of a pane that is a list.
+fn length(state: &State, pane: Pane) -> usize {
+    match pane {
+        RELATIONS => results(state).relations.len(),
+        ASKED => prompts(state).len(),
+        INSTANCES => instances::rows(state).len(),
+        _ => 0,
+    }
+}
+
+impl Screen for Prompts {
+    fn id(&self) -> ScreenId {
+        ID
+    }
+
+    fn title(&self) -> &'static str {
+        "Prompts"
+    }
+
+    fn tab(&self) -> &'static Entry {
+        &TAB[0]
+    }
+
+    fn question(&self) -> Option<&'static str> {
+        Some(LabId::Prompts.lab().question())
+    }
+
+    fn panes(&self) -> &'static [Pane] {
+        &[frame_setup::PANE, RELATIONS, ASKED, FIGURE, LEDGER, INSTANCES]
+    }
+
+    fn first(&self) -> Pane {
+        RELATIONS
+    }
+
+    fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)> {
+        let side = if body.width >= 150 { 46 } else { 36 };
+        let [left, right] = Split::horizontal([Constraint::Length(side), Constraint::Fill(1)]).areas(body);
+        let rows = self.setup().map_or(Vec::new(), |setup| setup.rows(state));
+        let wanted = frame_setup::lines(&rows).len() as u16 + 2;
+        let setup_rows = wanted.min(body.height / 2);
+        let [setup, relations] =
+            Split::vertical([Constraint::Length(setup_rows), Constraint::Fill(1)]).areas(left);
+        let asked_rows = (prompts(state).len() as u16 + 4).clamp(8, 12);
+        let [figure, asked, below] =
+            Split::vertical([Constraint::Fill(1), Constraint::Length(asked_rows), Constraint::Length(10)])
+                .areas(right);
+        let [ledger, instances] = Split::horizontal([Constraint::Fill(1), Constraint::Fill(1)]).areas(below);
+        vec![
+            (frame_setup::PANE, setup),
+            (RELATIONS, relations),
+            (ASKED, asked),
+            (FIGURE, figure),
+            (LEDGER, ledger),
+            (INSTANCES, instances),
+        ]
+    }
+
+    fn draw(&self, pane: Pane, frame: &mut Frame, area: Rect, state: &State) {
+        match pane {
+            RELATIONS => relations::draw(frame, area, state),
+            ASKED => asked::draw(frame, area, state),
+            FIGURE => drawn::draw(frame, area, state),
+            LEDGER => ledger::draw(frame, area, state),
+            _ => instances::draw(frame, area, state),
+        }
+    }
+
+    fn setup(&self) -> Option<&'static dyn frame_setup::Setup> {
+        Some(&setup::SETUP)
+    }
+
+    fn commands(&self) -> &'static [Entry] {
+        COMMANDS
+    }
+
+    fn travel(&self, state: &mut State, pane: Pane, by: i64) {
+        let len = length(state, pane);
+        let place = state.place_mut(ID);
+        place.travel(pane, by, len);
+        // Another relation has other prompts, another prompt other instances.
+        match pane {
+            RELATIONS => {
+                place.scroll.remove(&ASKED);
+                place.scroll.remove(&INSTANCES);
+            }
+            ASKED => {
+                place.scroll.remove(&INSTANCES);
+            }
+            _ => {}
+        }
+    }
+
+    fn press(&self, state: &mut State, pane: Pane, area: Rect, mouse: Mouse) -> Vec<Effect> {
+        let listing = Listing { len: length(state, pane), cursor: state.place(ID).scrolled(pane) };
+        if let Some(row) = listing.at(area, mouse.x, mouse.y) {
+            let by = row as i64 - state.place(ID).scrolled(pane) as i64;
+            self.travel(state, pane, by);
+        }
+        Vec::new()
+    }
+
+    fn figure<'a>(&self, state: &'a State) -> Option<&'a Figure> {
+        view(state).figure.as_ref()
+    }
+
+    fn copy(&self, state: &State) -> Option<String> {
+        copying::copy_text(state)
+    }
+
+    fn origin(&self, state: &State) -> Option<Origin> {
+        copying::origin(state)
+    }
+
+    fn measures(&self) -> bool {
+        true
+    }
+
+    fn refresh(&self, state: &mut State) {
+        view_mut(state).figure = drawn::figure(state);
+    }
+
+    fn follow(&self, state: &mut State, command: &Command) {
+        if let Command::Run { spec, .. } = command
+            && let Some(spec) = own(spec)
+        {
+            view_mut(state).spec = spec.clone();
+        }
+    }
+
+    fn on_event(&self, state: &mut State, event: &Event) -> Vec<Effect> {
+        let Event::Finished { generation, outcome: Outcome::Done, .. } = event else { return Vec::new() };
+        let mine = run(state).is_some_and(|job| job.generation == *generation);
+        if mine { ask_look(state, 0) } else { Vec::new() }
+    }
+}

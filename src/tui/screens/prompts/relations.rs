@@ -1,0 +1,67 @@
+//! The relations: how many of their facts are asked, their prompts, and how far P@1 spreads over prompts.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+
+use super::{ID, RELATIONS, results, run};
+use crate::base::text::{fit, pad, printable};
+use crate::engine::message::Outcome;
+use crate::tui::layout::inside;
+use crate::tui::panes::listing::Listing;
+use crate::tui::panes::{message, pane_block, problem};
+use crate::tui::state::State;
+use crate::tui::theme::Role;
+
+/// Draws the pane.
+pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+    let all = &results(state).relations;
+    let of = results(state).data.as_ref().map_or(all.len(), |d| d.value.relations.len());
+    let title = match all.len() {
+        0 => "Relations".to_owned(),
+        n if n < of => format!("Relations ({n} of {of})"),
+        n => format!("Relations ({n})"),
+    };
+    frame.render_widget(pane_block(state, RELATIONS, &title), area);
+    let inner = inside(area);
+    if all.is_empty() {
+        let dim = state.theme().style(Role::Dim);
+        let text = match run(state) {
+            None if state.replay.is_some() => "nothing has been played yet".into(),
+            None => format!("{} asks the models", state.keymap.label("run")),
+            Some(job) => match &job.outcome {
+                Some(Outcome::Failed(p)) => return problem(frame, inner, p, state),
+                Some(Outcome::Cancelled) => "cancelled before the first relation".into(),
+                Some(Outcome::Done) => "no relation can be asked".into(),
+                None => match &job.progress {
+                    Some(progress) => progress.stage.clone(),
+                    None => "the models are loading".into(),
+                },
+            },
+        };
+        return message(frame, inner, &text, dim);
+    }
+    let listing = Listing { len: all.len(), cursor: state.place(ID).scrolled(RELATIONS) };
+    let name = usize::from(inner.width).saturating_sub(23).max(8);
+    let header = format!("{} {:>4} {:>7} {:>2} {:>5}", pad("relation", name), "type", "facts", "p", "gap");
+    listing.draw(frame, inner, state, &header, |k, _| {
+        let r = &all[k].value;
+        let gaps: Vec<f64> = results(state)
+            .preferences
+            .iter()
+            .filter(|p| p.value.relation == r.relation)
+            .map(|p| p.value.gap.mean)
+            .collect();
+        let gap = match gaps.len() {
+            0 => "n/a".to_owned(),
+            n => format!("{:.1}", 100.0 * gaps.iter().sum::<f64>() / n as f64),
+        };
+        let id = printable(&r.relation).into_owned();
+        format!(
+            "{} {:>4} {:>7} {:>2} {gap:>5}",
+            pad(&fit(&id, name), name),
+            fit(&printable(&r.relation_kind), 4),
+            format!("{}/{}", r.kept, r.facts),
+            r.prompts.len()
+        )
+    });
+}

@@ -1,0 +1,106 @@
+//! What the screen asks and shows, without an engine.
+
+use super::*;
+use crate::engine::message::Event;
+use crate::lab::prompts::testing::findings;
+use crate::tui::action::Action;
+use crate::tui::reduce::reduce;
+
+/// A state whose run has found everything.
+fn finished() -> State {
+    let spec: lab::Spec = Spec::shipped().into();
+    let mut state = State::new(Start { spec, ..Start::new() });
+    assert_eq!(state.view.screen, ID, "the lab of the spec is shown");
+    job::run(&mut state);
+    for f in findings() {
+        reduce(&mut state, Action::Event(Box::new(Event::Finding { generation: 1, finding: Box::new(f) })));
+    }
+    state
+}
+
+fn asked(effects: &[Effect]) -> Vec<Asked> {
+    let of = |e: &Effect| match e {
+        Effect::Send(Command::Ask { question: Question::Experiment { question, .. }, .. }) => {
+            match question {
+                lab::Question::Prompts(asked) => Some(asked.clone()),
+                _ => None,
+            }
+        }
+        _ => None,
+    };
+    effects.iter().filter_map(of).collect()
+}
+
+#[test]
+fn the_end_of_a_run_asks_for_the_instances_of_its_first_prompt() {
+    let mut state = finished();
+    let end = Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 1.0 };
+    let effects = reduce(&mut state, Action::Event(Box::new(end)));
+    let [Asked::Look(look)] = &asked(&effects)[..] else { panic!("{effects:?}") };
+    assert_eq!((look.relation.as_str(), look.instance, look.mention), ("capital", 0, 0));
+    assert_eq!(look.prompt, "The capital of [X] is [Y] .");
+}
+
+#[test]
+fn an_own_prompt_is_asked_of_the_relation_under_the_cursor_or_refused_in_the_field() {
+    let mut state = finished();
+    let effects = take_prompt(&mut state, " [X] : [Y] ").unwrap();
+    let [Asked::Prompt(own)] = &asked(&effects)[..] else { panic!("{effects:?}") };
+    assert_eq!((own.relation.as_str(), own.prompt.as_str()), ("capital", "[X] : [Y]"));
+    assert!(take_prompt(&mut state, "no gaps").unwrap_err().contains("[X] and [Y]"));
+    let mut empty = State::new(Start::new());
+    assert!(take_prompt(&mut empty, "[X] [Y]").is_err());
+}
+
+#[test]
+fn figures_go_round_and_every_one_is_drawn_where_there_are_results() {
+    let mut state = finished();
+    let first = view(&state).drawn;
+    for _ in 0..12 {
+        SCREEN.refresh(&mut state);
+        assert!(view(&state).figure.is_some(), "{:?}", view(&state).drawn);
+        turn_figure(&mut state, true);
+    }
+    assert_eq!(view(&state).drawn, first);
+    turn_figure(&mut state, false);
+    assert_ne!(view(&state).drawn, first);
+    let pairs: Vec<String> = (0..4)
+        .map(|_| {
+            turn_pair(&mut state, true);
+            ledger::shown(&state).unwrap().value.b.clone()
+        })
+        .collect();
+    assert_eq!(pairs, ["c", "c", "b", "c"]);
+}
+
+#[test]
+fn every_pane_with_numbers_can_be_copied_and_says_where_they_come_from() {
+    let mut state = finished();
+    for pane in [frame_setup::PANE, RELATIONS, ASKED, FIGURE, LEDGER] {
+        state.place_mut(ID).focus = pane;
+        assert!(SCREEN.copy(&state).is_some_and(|t| !t.is_empty()), "{pane:?}");
+    }
+    for (pane, what) in [(ASKED, "P@1 of a"), (LEDGER, "adjusted gap of a and b"), (FIGURE, "consistency")] {
+        state.place_mut(ID).focus = pane;
+        let origin = SCREEN.origin(&state).unwrap();
+        assert!(origin.what.contains(what), "{}", origin.what);
+        assert_eq!(origin.command, "probity run assets/specs/prompts.toml --json");
+    }
+    assert!(SCREEN.origin(&State::new(Start::new())).is_none());
+}
+
+#[test]
+fn other_data_is_set_up_and_said() {
+    let mut state = finished();
+    take_files(&mut state, "/data/lama").unwrap();
+    assert_eq!(view(&state).spec.data.files, ["/data/lama"]);
+    assert!(state.view.toast.as_ref().is_some_and(|t| t.contains("/data/lama")));
+}
+
+#[test]
+fn findings_about_all_models_are_no_model() {
+    let state = finished();
+    assert_eq!(results(&state).models(), ["a", "b", "c"]);
+    assert_eq!(asked::initials("bert-mini"), "be-mi");
+    assert_eq!(asked::initials("/x/own/"), "own");
+}

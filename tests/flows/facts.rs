@@ -1,0 +1,88 @@
+//! The prompts lab: what its keys ask, and what follows an answer.
+
+use probity::lab::prompts::question::Question as Asked;
+use probity::tui::screens::prompts::{ASKED, FIGURE, INSTANCES, RELATIONS};
+
+use super::*;
+
+/// The latest question that was sent to the prompts lab.
+fn asked(effects: &[Effect]) -> Option<Asked> {
+    sent(effects).into_iter().rev().find_map(|command| match command {
+        Command::Ask {
+            question: Question::Experiment { question: lab::Question::Prompts(asked), .. },
+            ..
+        } => Some(asked.clone()),
+        _ => None,
+    })
+}
+
+#[test]
+fn an_own_prompt_is_typed_asked_and_listed_with_its_scores() {
+    let mut h = Harness::recalling(120, 40, true);
+    h.keys("o");
+    h.typed("[X] : [Y]");
+    let effects = h.keys("enter");
+    let Some(Asked::Prompt(own)) = asked(&effects) else { panic!("{effects:?}") };
+    assert_eq!((own.relation.as_str(), own.prompt.as_str()), ("capital", "[X] : [Y]"));
+    assert!(!h.screen().contains("+ [X] : [Y]"));
+    h.answer_facts();
+    assert!(h.screen().contains("+ [X] : [Y]"), "{}", h.screen());
+    h.keys("o");
+    h.typed("nothing");
+    assert!(h.keys("enter").is_empty());
+    assert!(h.screen().contains("[X] and [Y] once each"), "{}", h.screen());
+}
+
+#[test]
+fn another_relation_has_other_prompts_and_its_instances_are_asked_for() {
+    let mut h = Harness::recalling(120, 40, true);
+    h.focus(RELATIONS);
+    h.keys("j");
+    assert!(h.screen().contains("Shops in [X] take the [Y]") && h.screen().contains("shows the instances"));
+    h.focus(ASKED);
+    h.keys("j");
+    let effects = h.keys("d");
+    let Some(Asked::Look(look)) = asked(&effects) else { panic!("{effects:?}") };
+    assert_eq!(
+        (look.relation.as_str(), look.prompt.as_str()),
+        ("currency", "In [X] people pay with the [Y] .")
+    );
+    h.answer_facts();
+    h.focus(INSTANCES);
+    h.keys("j j");
+    let Some(Asked::Look(look)) = asked(&h.keys("d")) else { panic!() };
+    assert_eq!((look.instance, look.mention), (2, 0));
+}
+
+#[test]
+fn every_figure_is_drawn_at_both_sizes_and_exported() {
+    for (columns, rows) in [(120, 40), (80, 24)] {
+        let mut h = Harness::recalling(columns, rows, true);
+        h.focus(FIGURE);
+        for _ in 0..12 {
+            h.keys("]");
+            let screen = h.screen();
+            assert!(screen.contains("/12)") || screen.contains("further pretraining"), "{screen}");
+        }
+        assert!(h.keys("e").iter().any(|e| matches!(e, Effect::Export(..))));
+    }
+}
+
+#[test]
+fn results_of_one_lab_stay_while_another_runs() {
+    let mut h = Harness::recalling(120, 40, true);
+    h.keys("2 enter");
+    h.events_of(2, measured(480, false));
+    h.keys("1");
+    assert!(h.screen().contains("The capital of [X] is [Y] ."), "{}", h.screen());
+}
+
+#[test]
+fn a_board_of_commands_and_events_alone_is_the_board_that_was_shown() {
+    let mut h = Harness::recalling(120, 40, true);
+    h.keys("o");
+    h.typed("[X] : [Y]");
+    h.keys("enter");
+    h.answer_facts();
+    assert_eq!(fold(&h.record), h.state.board);
+}

@@ -1,0 +1,5 @@
+//! The prompts lab against `reference/prompts` (queries through transformers, statistics in exact fractions) and the enumerated
+//! rank consistencies of `reference/stats`.
+
+mod queries;
+mod table;
