@@ -91,3 +91,11 @@ fn functions_are_short_enough_to_read() {
     }
     assert!(long.is_empty(), "functions above {MOST_OF_A_FUNCTION} lines:\n{}", long.join("\n"));
 }
+
+/// The golden target has a harness of its own: a `#[test]` there would never run. (What no list names is dead code to clippy.)
+#[test]
+fn golden_tests_are_in_the_list_of_their_harness() {
+    for (path, text) in sources("tests/golden") {
+        assert!(!text.contains("#[test]"), "{}: put the function into the file's `tests!`", path.display());
+    }
+}
