@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::common::{Probity, SMALL, json_lines, of_kind, refused, root, text};
+use super::common::{Probity, SMALL, json_lines, of_kind, refused, root, text};
 
 /// The small experiment on the examples of a file.
 fn spec(data: &str) -> String {

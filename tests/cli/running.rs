@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::common::{Probity, SMALL, json_lines, of_kind, refused, text};
+use super::common::{Probity, SMALL, json_lines, of_kind, refused, text};
 
 #[test]
 fn a_run_prints_the_published_findings_and_leaves_figures_and_a_session() {

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use crate::common::{LARGE, Probity, json_lines};
+use super::common::{LARGE, Probity, json_lines};
 
 /// Starts a long run through a shell, sends these signals once the engine is at work, and gives exit code, standard output
 /// and standard error.

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::common::{Probity, SMALL, refused, text};
+use super::common::{Probity, SMALL, refused, text};
 
 /// Names in a folder, in order.
 fn names(folder: &Path) -> Vec<String> {

@@ -1,7 +1,5 @@
 //! A harness that drives the screen without a terminal.
 
-#![allow(dead_code)] // each test target uses its part
-
 mod fake;
 mod sets;
 mod verdicts;
@@ -25,7 +23,6 @@ use ratatui::buffer::Buffer;
 use unicode_width::UnicodeWidthStr;
 
 pub use fake::*;
-#[allow(unused_imports)] // as above
 pub use sets::*;
 
 /// The state under test with everything that it sent and received.

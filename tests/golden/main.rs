@@ -4,6 +4,8 @@
 //! `../shared/reference`), ignored where that is absent. Sizes are taken from the files. Run with `--nocapture` to see the
 //! largest deviation of each check.
 
+#![allow(clippy::unwrap_used)] // tests throughout
+
 mod checkpoints;
 mod common;
 mod data;

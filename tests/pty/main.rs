@@ -1,7 +1,5 @@
 //! The program on a real pseudo-terminal: it starts, answers keys, survives every size, and gives the terminal back.
 
-#![cfg(unix)]
-
 mod jobs;
 mod torture;
 
