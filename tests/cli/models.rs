@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::common::{Probity, SMALL, folder_of, refused, text};
+use super::common::{Probity, TINY, folder_of, refused, text};
 
 #[test]
 fn models_that_are_broken_are_refused_by_name() {
@@ -23,7 +23,7 @@ fn a_broken_folder_is_the_same_mistake_for_every_command() {
     let probity = Probity::new();
     let at = probity.state.path().join("m");
     let name = at.display().to_string();
-    let spec = probity.file("spec.toml", &SMALL.replace("bert-mini", &name));
+    let spec = probity.file("spec.toml", &TINY.replace("bert-tiny", &name));
     for (file, text) in [("config.json", "{}"), ("model.safetensors", "cut"), ("tokenizer.json", "[")] {
         folder_of("bert-mini", &at);
         std::fs::write(at.join(file), text).unwrap();

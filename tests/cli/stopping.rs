@@ -15,7 +15,7 @@ fn stopped(probity: &Probity, shell: &str, args: &[&str], signals: &[&str]) -> (
     command.env("PROBITY_CACHE_DIR", probity.state.path()).env("HF_HUB_OFFLINE", "1");
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
-    assert!(stderr.any(|line| line.unwrap().contains("examples for bert-mini")));
+    assert!(stderr.any(|line| line.unwrap().contains("examples for bert-tiny")));
     let rest = std::thread::spawn(move || stderr.map_while(Result::ok).collect::<Vec<_>>());
     let pid = child.id().to_string();
     for signal in signals {
