@@ -119,7 +119,8 @@ fn a_limit_that_cannot_be_kept_says_what_would_fit() {
         assert!(said.contains("limit is 8.0 MB") && said.contains("--memory-limit"), "{said}");
     }
     // Of several models, once, before the first of them runs, and with a figure that is enough for all.
-    let text = std::fs::read_to_string(&path).unwrap().replace("\"bert-mini\"", "\"bert-tiny\", \"bert-mini\"");
+    let text =
+        std::fs::read_to_string(&path).unwrap().replace("\"bert-mini\"", "\"bert-tiny\", \"bert-mini\"");
     std::fs::write(&path, text).unwrap();
     let output = probity(dir.path(), &[&path, "--memory-limit", "8M"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();

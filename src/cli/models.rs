@@ -135,9 +135,7 @@ fn list(out: &mut dyn Write) -> Result<(), CliError> {
         let files = Files::Dir(found.dir);
         // One broken model must not hide the others.
         let arch = match files.text("config.json") {
-            Ok(Some(text)) => {
-                ConfigFile::parse("config.json", &text).and_then(|c| Ok(c.describe()?.1))
-            }
+            Ok(Some(text)) => ConfigFile::parse("config.json", &text).and_then(|c| Ok(c.describe()?.1)),
             Ok(None) => Err(files.missing("config.json", "fetch the model again")),
             Err(e) => Err(e),
         };

@@ -20,7 +20,12 @@ pub fn check_passes(dir: &Path) {
     for row in &report.rows {
         say!(
             "{name}: {}: {} values, largest deviation {:.2e} of {:.1e}, {:?} {}",
-            row.quantity, row.values, row.deviation, row.tolerance, row.verdict, row.note
+            row.quantity,
+            row.values,
+            row.deviation,
+            row.tolerance,
+            row.verdict,
+            row.note
         );
         assert!(row.verdict == Verdict::Pass && row.values > 0, "{name}: {row:?}");
     }

@@ -33,13 +33,7 @@ fn diagnose(path: &Path) -> Diagnosis {
 fn every_folder_is_read_and_only_its_description_is_left_out(root: &Path) {
     for path in subfolders(&root) {
         let d = diagnose(&path);
-        say!(
-            "{}: {} rows, {} dropped, {} unreadable",
-            path.display(),
-            d.rows,
-            d.dropped,
-            d.unread.total()
-        );
+        say!("{}: {} rows, {} dropped, {} unreadable", path.display(), d.rows, d.dropped, d.unread.total());
         assert!(d.rows > 0 && d.left_out.iter().all(|(file, _)| file == "README.md"), "{:?}", d.left_out);
         // At most a few rows of real files are broken.
         assert!(1_000 * d.unread.total() <= d.rows, "{:?}", d.unread);

@@ -13,6 +13,8 @@ use libtest_mimic::{Arguments, Completion, Trial};
 pub enum Needs {
     /// A part of the reference layout: of the fixtures, and of the larger set (`PROBITY_REFERENCE`).
     Reference(&'static str),
+    /// A part that only the larger set has.
+    Larger(&'static str),
     /// Pretrained checkpoints (`PROBITY_MODELS`), or one of them.
     Models(&'static str),
     /// Real data sets (`PROBITY_DATA`), or one of them.
@@ -88,6 +90,7 @@ pub fn run(tests: Vec<Test>) -> std::process::ExitCode {
                 trials.push(trial(format!("fixtures::{name}"), own, test.run));
                 folder("PROBITY_REFERENCE", "../shared/reference", part)
             }
+            Needs::Larger(part) => folder("PROBITY_REFERENCE", "../shared/reference", part),
             Needs::Models(part) => folder("PROBITY_MODELS", "../shared/models", part),
             Needs::Data(part) => folder("PROBITY_DATA", "../shared/data", part),
             Needs::Fixtures => Ok(fixtures()),

@@ -25,6 +25,7 @@ crate::harness::tests! {
         inlp_trained_anew,
         alterrep,
     ];
+    Needs::Larger("interventions/official") => [inlp_with_the_authors_classifiers];
 }
 
 /// The data, probes and expectations of one reference folder.
@@ -201,14 +202,19 @@ fn inlp_with_given_classifiers(dir: &Path) {
             let exact = x.cast::<f64>().dot(&matrix(&stored, &format!("{p}.P.{k}")));
             report.close(&format!("{p} x P_{k} in f32"), removed.remove_from(&x).data(), exact.data(), 1e-5);
         }
-        // The authors' own code and its classifiers, which only the larger set has.
-        if !set.dir.join("official").is_dir() {
-            continue;
-        }
-        let official = set.directions("official/inlp.safetensors", &p);
-        let want = set.tensors("official/inlp.safetensors");
-        let got = official.subspace(official.rounds().len()).unwrap().nullspace_projection();
-        report.close64(&format!("{p} P, official"), got.data(), &want.get(&format!("{p}.P")).data, 1e-6);
+    }
+    report.finish();
+}
+
+/// The authors' own code and its classifiers.
+fn inlp_with_the_authors_classifiers(official: &Path) {
+    let set = Set::open(official.parent().unwrap());
+    let mut report = Report::new("interventions/official/inlp");
+    let want = Tensors::load(&official.join("inlp.safetensors"));
+    for p in set.inlp_properties() {
+        let directions = set.directions("official/inlp.safetensors", &p);
+        let got = directions.subspace(directions.rounds().len()).unwrap().nullspace_projection();
+        report.close64(&format!("{p} P"), got.data(), &want.get(&format!("{p}.P")).data, 1e-6);
     }
     report.finish();
 }

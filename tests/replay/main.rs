@@ -8,8 +8,8 @@ mod verdicts;
 use std::path::Path;
 use std::sync::Arc;
 
-use arbitrary::{Op, ops};
 use crate::common::{Harness, Record, start};
+use arbitrary::{Op, ops};
 use probity::engine::board::Board;
 use probity::engine::message::Event;
 use probity::lab::interventions::Spec;
