@@ -118,6 +118,16 @@ fn a_limit_that_cannot_be_kept_says_what_would_fit() {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(said.contains("limit is 8.0 MB") && said.contains("--memory-limit"), "{said}");
     }
+    // Of several models, once, before the first of them runs, and with a figure that is enough for all.
+    let text =
+        std::fs::read_to_string(&path).unwrap().replace("\"bert-mini\"", "\"bert-tiny\", \"bert-mini\"");
+    std::fs::write(&path, text).unwrap();
+    let output = probity(dir.path(), &[&path, "--memory-limit", "8M"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.stdout.is_empty() && said.matches("memory limit").count() == 1, "{said}");
+    let enough = said.split("--memory-limit ").last().and_then(|s| s.split(' ').next()).unwrap();
+    assert!(said.trim_end().ends_with("is enough for all its models"), "{said}");
+    forecast(dir.path(), &[&path, "--memory-limit", enough]);
     let output = probity(dir.path(), &[&path, "--memory-limit", "much"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("no size"));

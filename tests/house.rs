@@ -106,3 +106,40 @@ fn functions_are_short_enough_to_read() {
     }
     assert!(long.is_empty(), "functions above {MOST_OF_A_FUNCTION} lines:\n{}", long.join("\n"));
 }
+
+/// The golden target has a harness of its own: a `#[test]` there would never run. (What no list names is dead code to clippy.)
+#[test]
+fn golden_tests_are_in_the_list_of_their_harness() {
+    for (path, text) in sources("tests/golden") {
+        assert!(!text.contains("#[test]"), "{}: put the function into the file's `tests!`", path.display());
+    }
+}
+
+/// `1.89` as numbers that compare.
+fn version(text: &str) -> Vec<u64> {
+    text.split('.').map(|part| part.parse().unwrap_or(0)).collect()
+}
+
+/// What cargo says when asked so.
+fn cargo(arguments: &[&str]) -> String {
+    let mut cargo = std::process::Command::new(env!("CARGO"));
+    let output = cargo.args(arguments).current_dir(env!("CARGO_MANIFEST_DIR")).output().expect("cargo");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("utf-8")
+}
+
+/// Clippy looks after our own code (`incompatible_msrv`).
+#[test]
+fn no_dependency_needs_a_newer_compiler_than_we_promise() {
+    let about = cargo(&["-vV"]);
+    let host = about.lines().find_map(|l| l.strip_prefix("host: ")).expect("a host");
+    // Those of other systems need not have been fetched.
+    let metadata =
+        cargo(&["metadata", "--format-version", "1", "--locked", "--offline", "--filter-platform", host]);
+    let metadata: serde_json::Value = serde_json::from_str(&metadata).expect("JSON");
+    let packages = metadata["packages"].as_array().expect("packages");
+    let promised = version(env!("CARGO_PKG_RUST_VERSION"));
+    let newer = |p: &&serde_json::Value| p["rust_version"].as_str().is_some_and(|v| version(v) > promised);
+    let told: Vec<&serde_json::Value> = packages.iter().filter(newer).map(|p| &p["name"]).collect();
+    assert!(packages.len() > 100 && told.is_empty(), "{told:?}");
+}

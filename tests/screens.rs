@@ -1,8 +1,6 @@
 //! What the screen looks like: snapshots without a clock.
 
-mod common;
-
-use common::{Harness, TICKET, start};
+use crate::common::{self, Harness, TICKET, start};
 use probity::base::Problem;
 use probity::engine::data::DataAnswer;
 use probity::engine::message::{Answer, Event, ModelAnswer, Notice, NoticeLevel, Outcome};
@@ -18,6 +16,13 @@ use ratatui::style::Color;
 
 const SIZES: [(u16, u16); 2] = [(120, 40), (80, 24)];
 
+/// Compares with `snapshots/screens__NAME.snap`.
+fn shows(name: &str, screen: &str) {
+    insta::with_settings!({ prepend_module_to_snapshot => false }, {
+        insta::assert_snapshot!(format!("screens__{name}"), screen);
+    });
+}
+
 macro_rules! screens {
     ($($name:ident: $make:expr;)+) => { $(
         #[test]
@@ -25,7 +30,7 @@ macro_rules! screens {
             for (columns, rows) in SIZES {
                 let make: fn(u16, u16) -> Harness = $make;
                 let screen = make(columns, rows).screen();
-                insta::assert_snapshot!(format!("{}_{columns}x{rows}", stringify!($name)), screen);
+                shows(&format!("{}_{columns}x{rows}", stringify!($name)), &screen);
             }
         }
     )+ };
@@ -352,7 +357,7 @@ screens! {
 
 #[test]
 fn a_tiny_screen_says_what_it_needs() {
-    insta::assert_snapshot!(Harness::running(20, 5).screen());
+    shows("a_tiny_screen_says_what_it_needs", &Harness::running(20, 5).screen());
     for size in [(0, 0), (1, 1), (39, 30), (200, 9)] {
         let mut h = Harness::running(size.0, size.1);
         h.keys("? a enter q");
@@ -362,7 +367,7 @@ fn a_tiny_screen_says_what_it_needs() {
 
 #[test]
 fn a_wide_screen_has_wide_panes() {
-    insta::assert_snapshot!(Harness::finished(180, 50).screen());
+    shows("a_wide_screen_has_wide_panes", &Harness::finished(180, 50).screen());
 }
 
 #[test]

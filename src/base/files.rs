@@ -189,7 +189,7 @@ impl Whole {
     }
 }
 
-/// Bytes in hexadecimal digits.
+/// Bytes in hexadecimal digits. Digests print themselves so (`{:x}`) only whole, and most names here are of their first bytes.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;

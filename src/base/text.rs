@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Text from outside, with everything made visible that could control a terminal: control characters become their Unicode
@@ -88,40 +89,12 @@ pub fn pad(text: &str, columns: usize) -> String {
 
 /// Text in lines of at most `room` columns, broken at blanks, or within a word that is too long.
 pub fn wrapped(text: &str, room: usize) -> Vec<String> {
-    let text = printable(text);
-    let room = room.max(1);
-    let mut lines = vec![String::new()];
-    let mut used = 0;
-    for word in text.split(' ') {
-        let mut word = word;
-        if used > 0 && used + 1 + width(word) > room {
-            lines.push(String::new());
-            used = 0;
-        }
-        loop {
-            let gap = usize::from(used > 0);
-            let Some(line) = lines.last_mut() else { return lines };
-            if used + gap + width(word) <= room {
-                line.push_str(&" ".repeat(gap));
-                line.push_str(word);
-                used += gap + width(word);
-                break;
-            }
-            let mut columns = 0;
-            let fits = |(_, c): &(usize, char)| {
-                columns += width(c.encode_utf8(&mut [0; 4]));
-                columns <= room
-            };
-            let at = word.char_indices().take_while(fits).last().map_or(0, |(i, c)| i + c.len_utf8());
-            // A wide character that has only one column is put there all the same: it must go somewhere.
-            let at = if at == 0 { word.chars().next().map_or(0, char::len_utf8) } else { at };
-            line.push_str(&word[..at]);
-            word = &word[at..];
-            lines.push(String::new());
-            used = 0;
-        }
-    }
-    lines
+    // Each line as full as it gets: what comes later must not move the lines before it.
+    let options = Options::new(room.max(1))
+        .wrap_algorithm(WrapAlgorithm::FirstFit)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation);
+    textwrap::wrap(&printable(text), options).into_iter().map(Cow::into_owned).collect()
 }
 
 /// A table with a header and columns as wide as their widest cell; nothing if there are no rows.
@@ -188,7 +161,7 @@ mod tests {
         assert_eq!(wrapped("one two three", 7), ["one two", "three"]);
         assert_eq!(wrapped("0123456789", 4), ["0123", "4567", "89"]);
         assert_eq!(wrapped("中文中文 a", 4), ["中文", "中文", "a"]);
-        assert_eq!(wrapped("中", 1), ["中", ""]);
+        assert_eq!(wrapped("中", 1), ["中"], "it must go somewhere");
         assert_eq!(wrapped("", 5), [""]);
     }
 

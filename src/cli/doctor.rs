@@ -156,8 +156,12 @@ fn hub() -> Check {
     let settings = Settings::of_process();
     let absent = if settings.cache.is_dir() { "" } else { " (not there yet)" };
     let offline = if settings.offline { "; offline: nothing is fetched" } else { "" };
-    let text = format!("{}{absent}{offline}", settings.cache.display());
-    Check { mark: Mark::Ok, what: "hub cache", text }
+    let (mark, withheld) = match settings.token_withheld() {
+        Some(why) => (Mark::Note, format!("; {why}")),
+        None => (Mark::Ok, String::new()),
+    };
+    let text = format!("{}{absent}{offline}{withheld}", settings.cache.display());
+    Check { mark, what: "hub cache", text }
 }
 
 /// Draws an empty figure: the embedded font and the encoder.

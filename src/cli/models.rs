@@ -125,22 +125,22 @@ fn failure(e: ModelError) -> CliError {
 fn list(out: &mut dyn Write) -> Result<(), CliError> {
     for builtin in BUILTINS {
         let size = builtin.weights.len() as f64 / 1e6;
-        output::line(out, &format!("{:<16} {size:>6.1} MB  built in", builtin.name))?;
+        // A built-in model has its description inside: this cannot fail but in a test of another build.
+        let serves = builtin.name.parse().and_then(|s| Model::describe(&s)).map_or("", |a| a.serves());
+        output::line(out, &format!("{:<16} {size:>6.1} MB  built in; {serves}", builtin.name))?;
     }
     let settings = Settings::of_process();
     for found in hub::cached(&settings) {
         let id = if found.revision == "main" { found.id } else { format!("{}@{}", found.id, found.revision) };
         let files = Files::Dir(found.dir);
         // One broken model must not hide the others.
-        let family = match files.text("config.json") {
-            Ok(Some(text)) => {
-                ConfigFile::parse("config.json", &text).and_then(|c| Ok(c.describe()?.1.family))
-            }
+        let arch = match files.text("config.json") {
+            Ok(Some(text)) => ConfigFile::parse("config.json", &text).and_then(|c| Ok(c.describe()?.1)),
             Ok(None) => Err(files.missing("config.json", "fetch the model again")),
             Err(e) => Err(e),
         };
-        let about = match family {
-            Ok(family) => format!("{family}, in the hub cache"),
+        let about = match arch {
+            Ok(arch) => format!("{}, in the hub cache; {}", arch.family, arch.serves()),
             Err(e) => format!("in the hub cache, cannot be loaded: {e}"),
         };
         output::line(out, &format!("{:<28} {}", printable_label(&id), printable_label(&about)))?;
@@ -149,7 +149,8 @@ fn list(out: &mut dyn Write) -> Result<(), CliError> {
     output::line(
         out,
         "      glove:FILE.txt (word vectors; ?lower, ?spaces, ?words=TEXTS), untrained:MODEL#SEED (the twin)",
-    )
+    )?;
+    settings.token_withheld().map_or(Ok(()), |why| output::line(out, &format!("note: {why}")))
 }
 
 /// Shows, empties or bounds the cache.
@@ -197,6 +198,10 @@ fn show(
     let model = load(&source, device, dtype)?;
     for (key, value) in Inspection::of(name, &model, 0.0).lines() {
         output::line(out, &format!("{key:<20} {}", printable_label(&value)))?;
+    }
+    output::line(out, &format!("{:<20} {}", "serves", model.arch().serves()))?;
+    if let Some(ignored) = model.ignored() {
+        output::line(out, &format!("{:<20} {}", "not used", printable_label(&ignored)))?;
     }
     let Some(card) = model.card() else { return Ok(()) };
     // JSON escapes control characters, so the card's lines are safe to print.

@@ -4,6 +4,7 @@ use super::error::CliError;
 use crate::lab::Spec;
 use crate::model::arch::Network;
 use crate::model::families::ConfigFile;
+use crate::model::params::Params;
 use crate::model::source::Files;
 use crate::model::{Device, Dtype, ModelError, ModelSource, Tokenizer};
 
@@ -36,8 +37,12 @@ pub fn readable(spec: &Spec, origin: &str) -> Result<(), CliError> {
 fn sound(files: &Files) -> Result<(), ModelError> {
     let hint = "a model folder holds config.json, model.safetensors and a tokenizer";
     let text = files.text("config.json")?.ok_or_else(|| files.missing("config.json", hint))?;
-    let (_, arch) = ConfigFile::parse(&format!("{}/config.json", files.label()), &text)?.describe()?;
-    files.weights()?;
+    let (family, mut arch) =
+        ConfigFile::parse(&format!("{}/config.json", files.label()), &text)?.describe()?;
+    let weights = files.weights()?;
+    if arch.network == Network::Transformer {
+        Params::complete(&mut arch, family, &weights)?;
+    }
     if arch.network != Network::BiLstm {
         let read = |name: &str| Ok(files.read(name)?.map(std::borrow::Cow::into_owned));
         if let Some(tokenizer) = Tokenizer::from_files(&files.label(), read)? {

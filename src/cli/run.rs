@@ -121,8 +121,34 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if args.forecast {
         return tasks.iter().try_for_each(|task| foresee(args, task, options.clone(), out));
     }
+    fits(&tasks, &options)?;
     let mut engine = LocalEngine::start(options).map_err(failed)?;
     runtime.block_on(execute(&mut engine, args, &tasks, out))
+}
+
+/// Where a refusal of the memory limit says that it is from.
+const MEMORY_LIMIT: &str = "memory limit";
+
+/// Refuses a memory limit that cannot be kept before anything is computed, with a figure that is enough for every model.
+fn fits(tasks: &[Task], options: &LocalOptions) -> Result<(), CliError> {
+    for task in tasks.iter().filter(|_| options.memory_limit.is_some()) {
+        let refused = match local::forecast(&task.spec, options.clone()) {
+            Err(problem) if problem.r#where == MEMORY_LIMIT => problem,
+            // What else may be wrong the run itself reports and records.
+            _ => continue,
+        };
+        let mut said = refused.to_string();
+        if task.spec.models().len() > 1 {
+            let free = LocalOptions { memory_limit: None, ..options.clone() };
+            let all = local::forecast(&task.spec, free).unwrap_or_default();
+            if let Some(bytes) = all.iter().map(|f| f.bytes).max() {
+                let enough = (bytes + bytes / 5) >> 20;
+                said.push_str(&format!("; --memory-limit {}M is enough for all its models", enough + 1));
+            }
+        }
+        return Err(CliError::Failed(said));
+    }
+    Ok(())
 }
 
 /// Prints what a spec would need, one line per model.

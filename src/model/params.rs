@@ -134,6 +134,15 @@ impl Params {
         Params::read_rest(arch, family, weights, Params::default())
     }
 
+    /// Whether the weights hold all that `arch` needs, by their names alone: nothing is read.
+    ///
+    /// # Errors
+    /// [`ModelError::MissingTensor`].
+    pub fn complete(arch: &mut Arch, family: &Family, weights: &Checkpoint) -> Result<()> {
+        settle_head(arch, family, weights);
+        arch.parameters().iter().try_for_each(|p| stored(arch, family, weights, &p.name).map(drop))
+    }
+
     /// The same where some parameters come from elsewhere (word vectors beside an encoder) and are given.
     ///
     /// # Errors
@@ -144,29 +153,14 @@ impl Params {
         weights: &Checkpoint,
         given: Params,
     ) -> Result<Params> {
-        let stored = |name: &str| family.locate(name).names.iter().any(|n| weights.contains(n));
-        let head = arch.head_parameters();
-        if !head.is_empty() && !head.iter().any(|p| stored(&p.name)) {
-            arch.head = match arch.head {
-                // BART's bias is a buffer of zeros that base checkpoints leave out; the head is the embedding table.
-                Head::Causal { tied: true, .. } => Head::Causal { tied: true, bias: false },
-                _ => Head::None,
-            };
-        }
+        settle_head(arch, family, weights);
         let mut params = given;
         for p in arch.parameters() {
             if params.get(&p.name).is_some_and(|given| given.shape == p.shape) {
                 continue;
             }
-            let location = family.locate(&p.name);
-            let Some(name) = location.names.iter().find(|n| weights.contains(n)) else {
-                return Err(ModelError::MissingTensor {
-                    file: weights.label(),
-                    tensor: location.names.first().cloned().unwrap_or(p.name),
-                    family: arch.family.clone(),
-                });
-            };
-            let Some(array) = weights.read(name).transpose()? else { continue };
+            let (location, name) = stored(arch, family, weights, &p.name)?;
+            let Some(array) = weights.read(&name).transpose()? else { continue };
             let wanted = location.layout.stored_shape(&p.shape);
             // BART stores its final bias as [1, V]: leading ones do not count.
             let found: Vec<usize> = match array.shape.iter().position(|&s| s != 1) {
@@ -209,6 +203,32 @@ impl Params {
             location.layout.each(&p.shape, arch.head_dim, |s, c| out.data[s] = value.data[c]);
         }
         Ok(stored.into_iter().collect())
+    }
+}
+
+/// Takes away what of the head the weights do not hold.
+fn settle_head(arch: &mut Arch, family: &Family, weights: &Checkpoint) {
+    let stored = |name: &str| family.locate(name).names.iter().any(|n| weights.contains(n));
+    let head = arch.head_parameters();
+    if !head.is_empty() && !head.iter().any(|p| stored(&p.name)) {
+        arch.head = match arch.head {
+            // BART's bias is a buffer of zeros that base checkpoints leave out; the head is the embedding table.
+            Head::Causal { tied: true, .. } => Head::Causal { tied: true, bias: false },
+            _ => Head::None,
+        };
+    }
+}
+
+/// Where the weights keep a parameter, and under which name.
+fn stored(arch: &Arch, family: &Family, weights: &Checkpoint, parameter: &str) -> Result<(Location, String)> {
+    let location = family.locate(parameter);
+    match location.names.iter().find(|n| weights.contains(n)).cloned() {
+        Some(name) => Ok((location, name)),
+        None => Err(ModelError::MissingTensor {
+            file: weights.label(),
+            tensor: location.names.first().cloned().unwrap_or_else(|| parameter.to_owned()),
+            family: arch.family.clone(),
+        }),
     }
 }
 

@@ -1,15 +1,20 @@
 //! Trained things as bytes, for a cache on disk.
 //!
-//! Layout: `probity\0`, format version (u16), kind (length byte and UTF-8), fields in little endian, and the SHA-256 of all
-//! before it. A file cut short, changed or made by another version is an error that says so: a cache that lies would change
-//! results silently. Lengths are checked against what is there before anything is allocated.
+//! A safetensors file, whose tensors are the fields in the order of their names (`000000`, `000001`, ...) and whose metadata say the
+//! format version and the kind, and the SHA-256 of all that behind it. A file cut short, changed or made by another version is an
+//! error that says so: a cache that lies would change results silently.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
 
 use crate::base::matrix::{Dense, Real};
+use safetensors::{Dtype, SafeTensors, View};
 use sha2::{Digest, Sha256};
 
-const MAGIC: &[u8; 8] = b"probity\0";
+/// The key of the metadata under which version and kind stand.
+const MARK: &str = "probity";
 /// Raised whenever the layout of any kind changes.
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 const DIGEST: usize = 32;
 
 /// Bytes that are not what they should be.
@@ -49,60 +54,95 @@ pub fn malformed(what: impl std::fmt::Display) -> BytesError {
     BytesError::Malformed { what: what.to_string() }
 }
 
+/// A field as it is stored; eight bytes a number.
+#[derive(Debug)]
+struct Field {
+    dtype: Dtype,
+    shape: Vec<usize>,
+    bytes: Vec<u8>,
+}
+
+impl View for &Field {
+    fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+    fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+    fn data(&self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(&self.bytes)
+    }
+    fn data_len(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
+fn name(index: usize) -> String {
+    format!("{index:06}")
+}
+
 /// Writes fields one after another.
 #[derive(Debug)]
 pub struct Writer {
-    buffer: Vec<u8>,
+    mark: String,
+    fields: Vec<Field>,
 }
 
 impl Writer {
-    /// Begins an object of `kind` (at most 255 bytes; longer names are cut).
+    /// Begins an object of `kind`.
     #[must_use]
     pub fn new(kind: &str) -> Self {
-        let kind = &kind.as_bytes()[..kind.len().min(255)];
-        let mut buffer = MAGIC.to_vec();
-        buffer.extend_from_slice(&VERSION.to_le_bytes());
-        buffer.push(kind.len() as u8);
-        buffer.extend_from_slice(kind);
-        Self { buffer }
+        Self { mark: format!("{VERSION} {kind}"), fields: Vec::new() }
+    }
+
+    fn field(&mut self, dtype: Dtype, shape: Vec<usize>, numbers: impl Iterator<Item = [u8; 8]>) {
+        self.fields.push(Field { dtype, shape, bytes: numbers.flatten().collect() });
     }
 
     /// A whole number.
     pub fn number(&mut self, x: usize) {
-        self.buffer.extend_from_slice(&(x as u64).to_le_bytes());
+        self.field(Dtype::U64, vec![], std::iter::once((x as u64).to_le_bytes()));
     }
 
     /// A real number.
     pub fn real(&mut self, x: f64) {
-        self.buffer.extend_from_slice(&x.to_le_bytes());
+        self.field(Dtype::F64, vec![], std::iter::once(x.to_le_bytes()));
     }
 
     /// A list of whole numbers.
     pub fn numbers(&mut self, list: &[usize]) {
-        self.number(list.len());
-        list.iter().for_each(|x| self.number(*x));
+        self.field(Dtype::U64, vec![list.len()], list.iter().map(|x| (*x as u64).to_le_bytes()));
+    }
+
+    /// A list of real numbers.
+    pub fn reals(&mut self, list: &[f64]) {
+        self.field(Dtype::F64, vec![list.len()], list.iter().map(|x| x.to_le_bytes()));
     }
 
     /// A matrix with its shape, elements as f64 so that both precisions survive.
     pub fn matrix<T: Real>(&mut self, m: &Dense<T>) {
-        self.number(m.rows());
-        self.number(m.cols());
-        m.data().iter().for_each(|x| self.real(x.to_f64()));
+        let shape = vec![m.rows(), m.cols()];
+        self.field(Dtype::F64, shape, m.data().iter().map(|x| x.to_f64().to_le_bytes()));
     }
 
     /// Adds the checksum.
     #[must_use]
-    pub fn finish(mut self) -> Vec<u8> {
-        let digest = Sha256::digest(&self.buffer);
-        self.buffer.extend_from_slice(&digest);
-        self.buffer
+    pub fn finish(self) -> Vec<u8> {
+        let named = self.fields.iter().enumerate().map(|(i, field)| (name(i), field));
+        let mark = HashMap::from([(MARK.to_owned(), self.mark)]);
+        // Fails where a shape does not fit its bytes, which `field` rules out. Nothing would be read back as damaged.
+        let mut bytes = safetensors::serialize(named, Some(mark)).unwrap_or_default();
+        let digest = Sha256::digest(&bytes);
+        bytes.extend_from_slice(&digest);
+        bytes
     }
 }
 
 /// Reads fields in the order they were written.
 #[derive(Debug)]
 pub struct Reader<'a> {
-    rest: &'a [u8],
+    file: SafeTensors<'a>,
+    next: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -113,36 +153,32 @@ impl<'a> Reader<'a> {
     pub fn open(bytes: &'a [u8], kind: &str) -> Result<Self, BytesError> {
         let (body, digest) =
             bytes.split_at_checked(bytes.len().saturating_sub(DIGEST)).ok_or(BytesError::Magic)?;
-        let mut reader = Self { rest: body };
-        if reader.take(MAGIC.len()).ok() != Some(MAGIC) {
-            return Err(BytesError::Magic);
-        }
-        let version = reader.take(2).map_err(|_| BytesError::Magic)?;
-        let found = u16::from_le_bytes([version[0], version[1]]);
-        if found != VERSION {
-            return Err(BytesError::Version { found });
+        let (_, header) = SafeTensors::read_metadata(body).map_err(|_| BytesError::Magic)?;
+        let mark = header.metadata().as_ref().and_then(|m| m.get(MARK)).ok_or(BytesError::Magic)?;
+        let (version, found) = mark.split_once(' ').ok_or(BytesError::Magic)?;
+        match version.parse() {
+            Ok(VERSION) => {}
+            Ok(found) => return Err(BytesError::Version { found }),
+            Err(_) => return Err(BytesError::Magic),
         }
         if Sha256::digest(body).as_slice() != digest {
             return Err(BytesError::Checksum);
         }
-        let length = reader.take(1)?[0];
-        let found = String::from_utf8_lossy(reader.take(usize::from(length))?).into_owned();
         if found != kind {
-            return Err(BytesError::Kind { found, wanted: kind.to_owned() });
+            return Err(BytesError::Kind { found: found.to_owned(), wanted: kind.to_owned() });
         }
-        Ok(reader)
+        Ok(Self { file: SafeTensors::deserialize(body).map_err(malformed)?, next: 0 })
     }
 
-    fn take(&mut self, n: usize) -> Result<&'a [u8], BytesError> {
-        let (head, rest) = self.rest.split_at_checked(n).ok_or_else(|| malformed("ends too early"))?;
-        self.rest = rest;
-        Ok(head)
-    }
-
-    fn word(&mut self) -> Result<[u8; 8], BytesError> {
-        let mut word = [0; 8];
-        word.copy_from_slice(self.take(8)?);
-        Ok(word)
+    /// The next field, which must have this type and number of dimensions: its shape and its numbers.
+    fn take(&mut self, dtype: Dtype, dimensions: usize) -> Result<(Vec<usize>, Vec<[u8; 8]>), BytesError> {
+        let field = self.file.tensor(&name(self.next)).map_err(|_| malformed("ends too early"))?;
+        self.next += 1;
+        if field.dtype() != dtype || field.shape().len() != dimensions {
+            return Err(malformed("a field is of another kind"));
+        }
+        let (words, _) = field.data().as_chunks::<8>();
+        Ok((field.shape().to_vec(), words.to_vec()))
     }
 
     /// A whole number.
@@ -150,7 +186,8 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// [`BytesError::Malformed`] at the end or beyond this machine's range.
     pub fn number(&mut self) -> Result<usize, BytesError> {
-        usize::try_from(u64::from_le_bytes(self.word()?)).map_err(malformed)
+        let (_, words) = self.take(Dtype::U64, 0)?;
+        whole(&words)?.first().copied().ok_or_else(|| malformed("no number"))
     }
 
     /// A finite real number.
@@ -158,13 +195,8 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// [`BytesError::Malformed`] at the end or for NaN and infinities.
     pub fn real(&mut self) -> Result<f64, BytesError> {
-        let x = f64::from_le_bytes(self.word()?);
-        if x.is_finite() { Ok(x) } else { Err(malformed("a number is not finite")) }
-    }
-
-    /// Checks that `n` more fields of 8 bytes can follow, before room is made for them.
-    fn room(&self, n: usize) -> Result<usize, BytesError> {
-        if n <= self.rest.len() / 8 { Ok(n) } else { Err(malformed("a length goes beyond the end")) }
+        let (_, words) = self.take(Dtype::F64, 0)?;
+        finite(&words)?.first().copied().ok_or_else(|| malformed("no number"))
     }
 
     /// A list of whole numbers.
@@ -172,19 +204,25 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// [`BytesError::Malformed`] at the end.
     pub fn numbers(&mut self) -> Result<Vec<usize>, BytesError> {
-        let n = self.number()?;
-        (0..self.room(n)?).map(|_| self.number()).collect()
+        whole(&self.take(Dtype::U64, 1)?.1)
+    }
+
+    /// A list of finite real numbers.
+    ///
+    /// # Errors
+    /// [`BytesError::Malformed`] at the end or for NaN and infinities.
+    pub fn reals(&mut self) -> Result<Vec<f64>, BytesError> {
+        finite(&self.take(Dtype::F64, 1)?.1)
     }
 
     /// A matrix of finite numbers.
     ///
     /// # Errors
-    /// [`BytesError::Malformed`] at the end, for impossible shapes, or for numbers that do not fit the precision.
+    /// [`BytesError::Malformed`] at the end, or for numbers that do not fit the precision.
     pub fn matrix<T: Real>(&mut self) -> Result<Dense<T>, BytesError> {
-        let (rows, cols) = (self.number()?, self.number()?);
-        let n = rows.checked_mul(cols).ok_or_else(|| malformed("impossible shape"))?;
-        let data: Result<Vec<T>, _> = (0..self.room(n)?).map(|_| self.real().map(T::from_f64)).collect();
-        let matrix = Dense::from_vec(rows, cols, data?).map_err(malformed)?;
+        let (shape, words) = self.take(Dtype::F64, 2)?;
+        let data = finite(&words)?.into_iter().map(T::from_f64).collect();
+        let matrix = Dense::from_vec(shape[0], shape[1], data).map_err(malformed)?;
         if matrix.is_finite() { Ok(matrix) } else { Err(malformed("a number is too large")) }
     }
 
@@ -193,8 +231,17 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// [`BytesError::Malformed`] if something is left.
     pub fn finish(self) -> Result<(), BytesError> {
-        if self.rest.is_empty() { Ok(()) } else { Err(malformed("something follows the end")) }
+        if self.next == self.file.len() { Ok(()) } else { Err(malformed("something follows the end")) }
     }
+}
+
+fn whole(words: &[[u8; 8]]) -> Result<Vec<usize>, BytesError> {
+    words.iter().map(|w| usize::try_from(u64::from_le_bytes(*w)).map_err(malformed)).collect()
+}
+
+fn finite(words: &[[u8; 8]]) -> Result<Vec<f64>, BytesError> {
+    let numbers: Vec<f64> = words.iter().map(|w| f64::from_le_bytes(*w)).collect();
+    if numbers.iter().all(|x| x.is_finite()) { Ok(numbers) } else { Err(malformed("a number is not finite")) }
 }
 
 #[cfg(test)]
@@ -229,29 +276,40 @@ mod tests {
     fn refusals_say_why() {
         assert_eq!(read(b""), Err(BytesError::Magic));
         assert_eq!(read(b"GIF89a"), Err(BytesError::Magic));
-        let mut other = sample();
-        other[8] = 9;
-        assert_eq!(read(&other), Err(BytesError::Version { found: 9 }));
+        let mut other = Writer::new("sample");
+        other.mark = "9 sample".into();
+        assert_eq!(read(&other.finish()), Err(BytesError::Version { found: 9 }));
         assert!(matches!(Reader::open(&sample(), "probe"), Err(BytesError::Kind { .. })));
+        // A safetensors file of somebody else's, with a checksum.
+        let mut theirs = safetensors::serialize(Vec::<(String, &Field)>::new(), None).unwrap();
+        theirs.extend_from_slice(&Sha256::digest(theirs.clone()));
+        assert_eq!(read(&theirs), Err(BytesError::Magic));
     }
 
     #[test]
-    fn a_right_checksum_does_not_excuse_wrong_lengths() {
+    fn a_right_checksum_does_not_excuse_wrong_fields() {
         let mut w = Writer::new("sample");
         w.number(usize::MAX);
-        assert!(matches!(read(&w.finish()), Err(BytesError::Malformed { .. })));
+        assert!(matches!(read(&w.finish()), Err(BytesError::Malformed { .. })), "a number is no list");
         let mut w = Writer::new("sample");
         w.numbers(&[]);
-        w.number(1 << 40);
-        w.number(1 << 40);
-        assert!(matches!(read(&w.finish()), Err(BytesError::Malformed { .. })));
+        assert!(matches!(read(&w.finish()), Err(BytesError::Malformed { .. })), "too few fields");
         let mut w = Writer::new("sample");
         w.numbers(&[]);
-        w.number(1);
-        w.number(1);
-        w.real(1e300);
+        w.matrix(&Dense::<f64>::from_fn(1, 1, |_, _| 1e300));
         w.real(0.0);
-        assert!(matches!(read(&w.finish()), Err(BytesError::Malformed { .. })));
+        assert!(matches!(read(&w.finish()), Err(BytesError::Malformed { .. })), "too large for f32");
+        let mut w = Writer::new("sample");
+        w.numbers(&[]);
+        w.matrix(&Matrix::from_fn(1, 1, |_, _| 0.0));
+        w.real(f64::NAN);
+        assert!(matches!(read(&w.finish()), Err(BytesError::Malformed { .. })), "not finite");
+        let mut w = Writer::new("sample");
+        w.numbers(&[]);
+        w.matrix(&Matrix::from_fn(1, 1, |_, _| 0.0));
+        w.real(0.0);
+        w.real(0.0);
+        assert!(matches!(read(&w.finish()), Err(BytesError::Malformed { .. })), "one field too many");
     }
 
     proptest! {
@@ -266,9 +324,15 @@ mod tests {
         #[test]
         fn anything_at_all_is_survived(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             prop_assert!(read(&bytes).is_err());
-            let mut behind_a_header = Writer::new("sample");
-            behind_a_header.buffer.extend_from_slice(&bytes);
-            let _ = read(&behind_a_header.finish());
+            // Behind a header, with a checksum that is right.
+            let mut changed = sample();
+            let body = changed.len() - DIGEST;
+            let from = body.min(90);
+            changed.truncate(body);
+            changed.splice(from..(from + bytes.len()).min(body), bytes);
+            let digest = Sha256::digest(&changed);
+            changed.extend_from_slice(&digest);
+            let _ = read(&changed);
         }
     }
 }

@@ -286,7 +286,7 @@ impl<R: Role> Probe<R> {
             w.real(recipe.learning_rate);
             w.numbers(&[recipe.batch, *parameters, run.examples, usize::from(run.rising)]);
             w.numbers(&run.correct);
-            run.losses.iter().for_each(|loss| w.real(*loss));
+            w.reals(&run.losses);
         }
         w.finish()
     }
@@ -321,7 +321,10 @@ impl<R: Role> Probe<R> {
             if correct.iter().any(|c| *c > examples) {
                 return Err(malformed("more correct answers than examples"));
             }
-            let losses = correct.iter().map(|_| r.real()).collect::<Result<_, _>>()?;
+            let losses = r.reals()?;
+            if losses.len() != correct.len() {
+                return Err(malformed("losses and correct answers differ in number"));
+            }
             let run = Run { examples, correct, losses, rising: rising != 0 };
             trials.push(Trial { index, recipe: Recipe { hidden, learning_rate, batch }, parameters, run });
         }

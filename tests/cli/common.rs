@@ -70,13 +70,13 @@ pub fn folder_of(name: &str, at: &Path) {
     }
 }
 
-/// An experiment of seconds on the built-in model.
+/// An experiment of seconds on a built-in model, with an attack and both oracles.
 pub const SMALL: &str = r#"
 lab = "interventions"
-models = ["bert-mini"]
+models = ["bert-tiny"]
 seed = 5
 [task]
-examples = 2000
+examples = 600
 [interval]
 level = 0.9
 resamples = 100
@@ -88,10 +88,30 @@ name = "inlp"
 values = [0, 4]
 "#;
 
+/// An experiment of half a second, where it matters that something is run, not what: nothing in it is trained by steps.
+pub const TINY: &str = r#"
+lab = "interventions"
+models = ["bert-tiny"]
+seed = 5
+[task]
+examples = 2000
+[probe]
+oracles = ["linear"]
+[interval]
+level = 0.9
+resamples = 100
+[[method]]
+name = "alterrep"
+values = [0.5, 4]
+[[method]]
+name = "inlp"
+values = [0, 4]
+"#;
+
 /// An experiment that trains for long.
 pub const LARGE: &str = r#"
 lab = "interventions"
-models = ["bert-mini"]
+models = ["bert-tiny"]
 [task]
 examples = 10000
 [probe]

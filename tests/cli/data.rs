@@ -1,6 +1,6 @@
 //! `probity data`: what is shown, examined, converted and refused.
 
-use crate::common::{Probity, json_lines, refused, root, text};
+use super::common::{Probity, json_lines, refused, root, text};
 
 #[test]
 fn data_sets_are_shown_examined_and_converted() {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::common::{Probity, root, text};
+use super::common::{Probity, root, text};
 
 /// Options that a text names.
 fn options(text: &str) -> Vec<String> {

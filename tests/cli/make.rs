@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::common::{Probity, json_lines, refused, text};
+use super::common::{Probity, json_lines, refused, text};
 
 #[test]
 fn every_set_that_is_written_is_read_back_with_nothing_dropped() {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::common::{Probity, SMALL, folder_of, refused, text};
+use super::common::{Probity, TINY, folder_of, refused, text};
 
 #[test]
 fn models_that_are_broken_are_refused_by_name() {
@@ -23,7 +23,7 @@ fn a_broken_folder_is_the_same_mistake_for_every_command() {
     let probity = Probity::new();
     let at = probity.state.path().join("m");
     let name = at.display().to_string();
-    let spec = probity.file("spec.toml", &SMALL.replace("bert-mini", &name));
+    let spec = probity.file("spec.toml", &TINY.replace("bert-tiny", &name));
     for (file, text) in [("config.json", "{}"), ("model.safetensors", "cut"), ("tokenizer.json", "[")] {
         folder_of("bert-mini", &at);
         std::fs::write(at.join(file), text).unwrap();
@@ -31,9 +31,58 @@ fn a_broken_folder_is_the_same_mistake_for_every_command() {
         refused(&probity.run(&["models", "show", &name]), 2, &[&place]);
         refused(&probity.run(&["run", &spec, "--json"]), 2, &["spec.toml", "`models`", &place]);
     }
+    // Sound headers, and a tensor too few.
+    folder_of("bert-mini", &at);
+    let lost = lose_a_tensor(&at.join("model.safetensors"));
+    refused(&probity.run(&["models", "show", &name]), 2, &[&lost]);
+    refused(&probity.run(&["run", &spec, "--json"]), 2, &["spec.toml", "`models`", &lost]);
     std::fs::remove_file(at.join("config.json")).unwrap();
     refused(&probity.run(&["models", "show", &name]), 2, &["no config.json"]);
     refused(&probity.run(&["run", &spec, "--json"]), 2, &["no config.json"]);
+}
+
+/// Writes the file anew without a bias of a block, and gives the bias's name.
+fn lose_a_tensor(path: &Path) -> String {
+    let bytes = std::fs::read(path).unwrap();
+    let file = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let mut tensors = file.tensors();
+    let at = tensors.iter().position(|(name, _)| name.contains("layer.0") && name.ends_with("bias")).unwrap();
+    let (lost, _) = tensors.remove(at);
+    std::fs::write(path, safetensors::serialize(tensors, None).unwrap()).unwrap();
+    lost
+}
+
+#[test]
+fn models_say_which_labs_they_serve_and_what_of_their_weights_is_not_used() {
+    let probity = Probity::new();
+    assert!(text(&probity.run(&["models", "list"]).stdout).contains("MB  built in; all labs"));
+    let at = probity.state.path().join("m");
+    folder_of("bert-mini", &at);
+    let show = || text(&probity.run(&["models", "show", &at.display().to_string()]).stdout);
+    let whole = show();
+    assert!(whole.contains("serves               all labs") && !whole.contains("not used"), "{whole}");
+    let config = std::fs::read_to_string(at.join("config.json")).unwrap();
+    let mut config: Value = serde_json::from_str(&config).unwrap();
+    config["num_hidden_layers"] = 1.into();
+    std::fs::write(at.join("config.json"), config.to_string()).unwrap();
+    let less = show();
+    assert!(less.contains("not used") && less.contains("describes a smaller network"), "{less}");
+}
+
+#[test]
+fn a_token_that_is_not_sent_is_told_of() {
+    let probity = Probity::new();
+    let told = |endpoint: &str, args: &[&str]| {
+        let mut command = probity.command(args);
+        command.env("HF_TOKEN", "hf_secret").env("HF_ENDPOINT", endpoint);
+        let shown = text(&command.output().unwrap().stdout);
+        assert!(!shown.contains("hf_secret"), "{shown}");
+        shown.contains("the token is not sent")
+    };
+    for args in [&["models", "list"][..], &["doctor"]] {
+        assert!(told("http://hub.example", args), "{args:?}");
+        assert!(!told("https://hub.example", args), "{args:?}");
+    }
 }
 
 #[test]

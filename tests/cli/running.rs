@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::common::{Probity, SMALL, json_lines, of_kind, refused, text};
+use super::common::{Probity, SMALL, TINY, json_lines, of_kind, refused, text};
 
 #[test]
 fn a_run_prints_the_published_findings_and_leaves_figures_and_a_session() {
@@ -90,9 +90,9 @@ fn replays(probity: &Probity, session: &Path, findings: &[u8]) {
 #[test]
 fn two_specs_get_a_folder_and_a_session_each_and_a_table() {
     let probity = Probity::new();
-    let one = probity.file("one.toml", SMALL);
+    let one = probity.file("one.toml", TINY);
     // The same probes, from the cache.
-    let two = probity.file("two.toml", &SMALL.replace("level = 0.9", "level = 0.8"));
+    let two = probity.file("two.toml", &TINY.replace("level = 0.9", "level = 0.8"));
     let out = probity.state.path().join("out");
     let output = probity.run(&["run", &one, &two, "--quiet", "--out", &out.display().to_string()]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -112,7 +112,7 @@ fn two_specs_get_a_folder_and_a_session_each_and_a_table() {
 fn a_run_that_fails_ends_with_an_error_a_summary_and_1() {
     let probity = Probity::new();
     // Good enough for the check of names, but there is no such layer.
-    let spec = probity.file("layer.toml", &SMALL.replace("[task]", "[site]\nlayer = 99\n[task]"));
+    let spec = probity.file("layer.toml", &TINY.replace("[task]", "[site]\nlayer = 99\n[task]"));
     let output = probity.run(&["run", &spec, "--json", "--quiet"]);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let findings = json_lines(&output.stdout);

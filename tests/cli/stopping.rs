@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-use crate::common::{LARGE, Probity, json_lines};
+use super::common::{LARGE, Probity, json_lines};
 
 /// Starts a long run through a shell, sends these signals once the engine is at work, and gives exit code, standard output
 /// and standard error.
@@ -15,7 +15,7 @@ fn stopped(probity: &Probity, shell: &str, args: &[&str], signals: &[&str]) -> (
     command.env("PROBITY_CACHE_DIR", probity.state.path()).env("HF_HUB_OFFLINE", "1");
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
-    assert!(stderr.any(|line| line.unwrap().contains("examples for bert-mini")));
+    assert!(stderr.any(|line| line.unwrap().contains("examples for bert-tiny")));
     let rest = std::thread::spawn(move || stderr.map_while(Result::ok).collect::<Vec<_>>());
     let pid = child.id().to_string();
     for signal in signals {

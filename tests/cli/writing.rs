@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::common::{Probity, SMALL, refused, text};
+use super::common::{Probity, TINY, refused, text};
 
 /// Names in a folder, in order.
 fn names(folder: &Path) -> Vec<String> {
@@ -24,7 +24,7 @@ fn cramped(probity: &Probity, args: &[&str]) -> Output {
 #[test]
 fn results_of_an_earlier_run_are_told_of_before_anything_is_computed() {
     let probity = Probity::new();
-    let spec = probity.file("small.toml", SMALL);
+    let spec = probity.file("tiny.toml", TINY);
     for name in ["findings.jsonl", "pareto-mine.png"] {
         let out = probity.state.path().join(name.replace('.', "-"));
         std::fs::create_dir(&out).unwrap();
@@ -48,7 +48,7 @@ fn a_full_disk_leaves_no_half_file_and_the_message_names_it() {
         refused(&cramped(&probity, args), 1, &["cannot write", "rows.jsonl"]);
         assert!(names(&out).is_empty(), "{:?}", names(&out));
     }
-    let spec = probity.file("small.toml", SMALL);
+    let spec = probity.file("tiny.toml", TINY);
     let run = cramped(&probity, &["run", &spec, "--out", &out.display().to_string()]);
     let stderr = text(&run.stderr);
     assert_eq!(run.status.code(), Some(1), "{stderr}");
@@ -80,7 +80,7 @@ fn rows_go_to_files_only() {
 #[test]
 fn an_export_replaces_nothing_unasked_and_says_where_it_wrote() {
     let probity = Probity::new();
-    let spec = probity.file("small.toml", SMALL);
+    let spec = probity.file("tiny.toml", TINY);
     let run = probity.run(&["run", &spec, "--quiet", "--session", "s.probity.jsonl"]);
     assert_eq!(run.status.code(), Some(0), "{}", text(&run.stderr));
     let sessions = probity.state.path().join("sessions");
@@ -102,7 +102,7 @@ fn an_export_replaces_nothing_unasked_and_says_where_it_wrote() {
 #[test]
 fn a_warning_is_said_once() {
     let probity = Probity::new();
-    let spec = probity.file("small.toml", SMALL);
+    let spec = probity.file("tiny.toml", TINY);
     // A file where the folder of the cache would be.
     let blocked = probity.file("blocked", "");
     let mut command = probity.command(&["run", &spec, "--quiet", "--no-session"]);

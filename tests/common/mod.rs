@@ -1,7 +1,5 @@
 //! A harness that drives the screen without a terminal.
 
-#![allow(dead_code)] // each test target uses its part
-
 mod facts;
 mod fake;
 mod sets;
@@ -27,7 +25,6 @@ use unicode_width::UnicodeWidthStr;
 
 pub use facts::*;
 pub use fake::*;
-#[allow(unused_imports)] // as above
 pub use sets::*;
 
 /// The state under test with everything that it sent and received.

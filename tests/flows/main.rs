@@ -1,7 +1,5 @@
 //! What keys, mouse and engine do to the state, and what the state asks of the world.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod data;
 mod facts;
 mod models;
@@ -12,7 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use common::{Harness, Record, TICKET, fold, measured, start};
+use crate::common::{self, Harness, Record, TICKET, fold, measured, start};
 use crossterm::event::{Event as Input, KeyCode, KeyEvent, KeyModifiers};
 use probity::base::Problem;
 use probity::engine::board::Board;

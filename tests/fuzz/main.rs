@@ -1,7 +1,5 @@
 //! Readers against hostile input: arbitrary and mutated bytes give a value or an error, never a panic, and never for long.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod rows;
 
 use std::ops::ControlFlow;
@@ -9,7 +7,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use common::{Harness, Record, start};
+use crate::common::{Harness, Record, start};
 use probity::base::NoPulse;
 use probity::cli::table::table;
 use probity::corpus::doctor::Doctor;

@@ -1,17 +1,21 @@
 //! Real pretrained checkpoints against Hugging Face transformers: the folders of `PROBITY_MODELS` (default
 //! `../shared/models`), whose `expected.json` holds rounded numbers.
 
+use std::path::Path;
+
 use probity::model::{Array, Batch, Device, HookPoint, Model, ModelSource, Plan, Sites, Tokenizer};
 use serde_json::Value;
 
-use super::common::{Report, folder, json, subfolders};
+use super::common::{Report, json, subfolders};
+
+crate::harness::tests! {
+    Needs::Models("") => [real_checkpoints_are_reproduced];
+}
 
 /// The expected numbers are rounded to five decimals.
 const ROUNDED: f64 = 2e-4;
 
-#[test]
-fn real_checkpoints_are_reproduced() {
-    let Some(root) = folder("PROBITY_MODELS", "../shared/models", "") else { return };
+fn real_checkpoints_are_reproduced(root: &Path) {
     let folders = subfolders(&root);
     assert!(!folders.is_empty());
     for dir in folders {
@@ -35,7 +39,7 @@ fn real_checkpoints_are_reproduced() {
 }
 
 /// The decoder's ids have letters of their own, in a second tokenizer file.
-fn phonemes(dir: &std::path::Path, case: &Value, report: &mut Report) {
+fn phonemes(dir: &Path, case: &Value, report: &mut Report) {
     let path = dir.join("tokenizer_phonemes.json");
     let Ok(bytes) = std::fs::read(&path) else { return };
     let tokenizer = Tokenizer::from_json("tokenizer_phonemes.json", &bytes, Default::default()).unwrap();

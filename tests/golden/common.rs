@@ -9,21 +9,7 @@ use probity::model::{Device, Model, ModelSource};
 use safetensors::{Dtype, SafeTensors};
 use serde_json::Value;
 
-/// The folder that an environment variable names, or its default; prints a line and gives `None` if it is absent.
-pub fn folder(variable: &str, default: &str, inside: &str) -> Option<PathBuf> {
-    let root = std::env::var(variable).map_or_else(|_| PathBuf::from(default), PathBuf::from);
-    let dir = root.join(inside);
-    if dir.is_dir() {
-        return Some(dir);
-    }
-    println!("skipped: {} is absent (set {variable})", dir.display());
-    None
-}
-
-/// A part of the reference data.
-pub fn reference(part: &str) -> Option<PathBuf> {
-    folder("PROBITY_REFERENCE", "../shared/reference", part)
-}
+use crate::harness::say;
 
 /// Runs `probity models check` on a folder and prints its table; fails on a deviation, and on anything left out.
 pub fn check_passes(dir: &Path) {
@@ -32,9 +18,14 @@ pub fn check_passes(dir: &Path) {
     let model = Model::load(&source, Device::Cpu).unwrap_or_else(|e| panic!("{name}: {e}"));
     let report = check(&model, dir, &mut NoPulse).unwrap_or_else(|e| panic!("{name}: {e}"));
     for row in &report.rows {
-        println!(
+        say!(
             "{name}: {}: {} values, largest deviation {:.2e} of {:.1e}, {:?} {}",
-            row.quantity, row.values, row.deviation, row.tolerance, row.verdict, row.note
+            row.quantity,
+            row.values,
+            row.deviation,
+            row.tolerance,
+            row.verdict,
+            row.note
         );
         assert!(row.verdict == Verdict::Pass && row.values > 0, "{name}: {row:?}");
     }
@@ -166,7 +157,7 @@ impl Report {
 
     fn record(&mut self, what: &str, ok: bool, said: String) {
         self.checks += 1;
-        println!("{} {}: {what}: {said}", if ok { "ok  " } else { "FAIL" }, self.heading);
+        say!("{} {}: {what}: {said}", if ok { "ok  " } else { "FAIL" }, self.heading);
         if !ok {
             self.failures.push(format!("{what}: {said}"));
         }

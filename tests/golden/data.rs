@@ -8,7 +8,17 @@ use probity::corpus::agreement::Collector;
 use probity::corpus::doctor::{Diagnosis, Doctor};
 use probity::corpus::readers::{Reading, Set, plain};
 
-use crate::common::{folder, subfolders};
+use crate::common::subfolders;
+use crate::harness::say;
+
+crate::harness::tests! {
+    Needs::Data("") => [
+        every_folder_is_read_and_only_its_description_is_left_out,
+        counts_are_those_that_the_descriptions_state,
+        converted_rows_are_the_same_rows,
+    ];
+    Needs::Data("agreement_natural") => [natural_agreement_becomes_examples_with_the_stated_numbers];
+}
 
 fn diagnose(path: &Path) -> Diagnosis {
     let set = Set::open(path).unwrap_or_else(|e| panic!("{e}"));
@@ -20,26 +30,17 @@ fn diagnose(path: &Path) -> Diagnosis {
     doctor.finish(&set, &reports.unwrap_or_else(|e| panic!("{e}")))
 }
 
-#[test]
-fn every_folder_is_read_and_only_its_description_is_left_out() {
-    let Some(root) = folder("PROBITY_DATA", "../shared/data", "") else { return };
+fn every_folder_is_read_and_only_its_description_is_left_out(root: &Path) {
     for path in subfolders(&root) {
         let d = diagnose(&path);
-        println!(
-            "{}: {} rows, {} dropped, {} unreadable",
-            path.display(),
-            d.rows,
-            d.dropped,
-            d.unread.total()
-        );
+        say!("{}: {} rows, {} dropped, {} unreadable", path.display(), d.rows, d.dropped, d.unread.total());
         assert!(d.rows > 0 && d.left_out.iter().all(|(file, _)| file == "README.md"), "{:?}", d.left_out);
         // At most a few rows of real files are broken.
         assert!(1_000 * d.unread.total() <= d.rows, "{:?}", d.unread);
     }
 }
 
-#[test]
-fn counts_are_those_that_the_descriptions_state() {
+fn counts_are_those_that_the_descriptions_state(root: &Path) {
     for (file, kind, rows, unread) in [
         ("lama/relations.jsonl", "relation", 43, 0),
         ("lgd_testset/linzen_testset.tsv.gz", "sentence", 7_485, 4),
@@ -51,15 +52,12 @@ fn counts_are_those_that_the_descriptions_state() {
         ("senteval_style/past_present.txt.gz", "sentence", 6_532, 0),
         ("senteval_style/sentence_length.txt.gz", "sentence", 5_868, 0),
     ] {
-        let Some(root) = folder("PROBITY_DATA", "../shared/data", "") else { return };
         let d = diagnose(&root.join(file));
         assert_eq!((d.kinds.get(kind).copied(), d.unread.total()), (Some(rows), unread), "{file}");
     }
 }
 
-#[test]
-fn natural_agreement_becomes_examples_with_the_stated_numbers() {
-    let Some(root) = folder("PROBITY_DATA", "../shared/data", "agreement_natural") else { return };
+fn natural_agreement_becomes_examples_with_the_stated_numbers(root: &Path) {
     let mut collector = Collector::default();
     let mut cells: BTreeMap<(u8, Option<u8>), u64> = BTreeMap::new();
     let reading = Reading::open(&root.join("agreement.tsv.gz")).unwrap();
@@ -71,7 +69,7 @@ fn natural_agreement_becomes_examples_with_the_stated_numbers() {
         .unwrap();
     let (set, conversion) = collector.finish().unwrap();
     set.examples.iter().for_each(|e| *cells.entry((e.zc, e.ze)).or_default() += 1);
-    println!("{conversion:?} {cells:?}");
+    say!("{conversion:?} {cells:?}");
     assert_eq!((conversion.unsuited, conversion.taken + conversion.repeated), (0, 4_813));
     // With the repeated ones, (Pl, Sg) 115, (Sg, Pl) 65, (Pl, Pl) 39, (Sg, Sg) 273.
     for ((zc, ze), stated) in
@@ -82,9 +80,7 @@ fn natural_agreement_becomes_examples_with_the_stated_numbers() {
     }
 }
 
-#[test]
-fn converted_rows_are_the_same_rows() {
-    let Some(root) = folder("PROBITY_DATA", "../shared/data", "") else { return };
+fn converted_rows_are_the_same_rows(root: &Path) {
     let mut rows = 0;
     for path in subfolders(&root) {
         let set = Set::open(&path).unwrap();
@@ -107,6 +103,6 @@ fn converted_rows_are_the_same_rows() {
         })
         .unwrap();
     }
-    println!("{rows} rows");
+    say!("{rows} rows");
     assert!(rows > 1_000);
 }

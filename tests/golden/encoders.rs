@@ -1,13 +1,23 @@
 //! Sentence encoders: pooling and pooler against transformers and sentence-transformers, the BiLSTM against PyTorch, and
 //! the untrained twin of every reference model.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use probity::model::{
     Array, Device, HookPoint, Model, ModelSource, Plan, PoolOver, Pooling, Readout, Scalar, Sites,
 };
 
-use super::common::{Report, Tensors, folder, json, reference, subfolders};
+use super::common::{Report, Tensors, json, subfolders};
+use super::harness::{fixtures, say};
+
+crate::harness::tests! {
+    Needs::Reference("models") => [
+        sentence_vectors_are_those_of_the_reference,
+        every_reference_model_has_an_untrained_twin,
+    ];
+    Needs::Models("all-minilm-l6-v2") => [the_published_minilm_gives_its_published_vectors];
+    Needs::Fixtures => [the_bilstm_encoder_does_what_pytorch_does, word_vectors_beside_the_encoder_give_the_same];
+}
 
 /// Tolerance of sentence vectors: that of hidden states in the reference's README.
 const HIDDEN: f64 = 2e-5;
@@ -23,9 +33,7 @@ fn texts(dir: &Path) -> Vec<String> {
     list.as_array().unwrap().iter().map(|t| t.as_str().unwrap().to_owned()).collect()
 }
 
-#[test]
-fn sentence_vectors_are_those_of_the_reference() {
-    let Some(root) = reference("models") else { return };
+fn sentence_vectors_are_those_of_the_reference(root: &Path) {
     let mut compared = 0;
     for dir in subfolders(&root) {
         let want = Tensors::load(&dir.join("expected.safetensors"));
@@ -56,9 +64,7 @@ fn sentence_vectors_are_those_of_the_reference() {
     assert!(compared > 0, "the reference has no sentence encoder");
 }
 
-#[test]
-fn the_published_minilm_gives_its_published_vectors() {
-    let Some(dir) = folder("PROBITY_MODELS", "../shared/models", "all-minilm-l6-v2") else { return };
+fn the_published_minilm_gives_its_published_vectors(dir: &Path) {
     let model = load(&dir);
     let info = json(&dir.join("expected.json"));
     let mut report = Report::new("all-minilm-l6-v2");
@@ -77,13 +83,11 @@ fn the_published_minilm_gives_its_published_vectors() {
     report.finish();
 }
 
-fn fixture() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/fixtures/bilstm-max")
-}
+/// No transformer, so it is not among the models.
+const BILSTM: &str = "bilstm-max";
 
-#[test]
-fn the_bilstm_encoder_does_what_pytorch_does() {
-    let dir = fixture();
+fn the_bilstm_encoder_does_what_pytorch_does(fixtures: &Path) {
+    let dir = fixtures.join(BILSTM);
     let (model, want, texts) = (load(&dir), Tensors::load(&dir.join("expected.safetensors")), texts(&dir));
     let mut report = Report::new("bilstm-max");
     let batch = model.batch(&texts).unwrap();
@@ -121,9 +125,8 @@ fn the_bilstm_encoder_does_what_pytorch_does() {
     report.finish();
 }
 
-#[test]
-fn word_vectors_beside_the_encoder_give_the_same() {
-    let (dir, beside) = (fixture(), tempfile::tempdir().unwrap());
+fn word_vectors_beside_the_encoder_give_the_same(fixtures: &Path) {
+    let (dir, beside) = (fixtures.join(BILSTM), tempfile::tempdir().unwrap());
     let inside = load(&dir);
     let weights = Tensors::load(&dir.join("model.safetensors"));
     let table = weights.get("embeddings.weight");
@@ -149,10 +152,9 @@ fn word_vectors_beside_the_encoder_give_the_same() {
     assert!(said.contains("no glove.txt") && said.contains("word_vectors"), "{said}");
 }
 
-#[test]
-fn every_reference_model_has_an_untrained_twin() {
-    let mut folders = vec![fixture()];
-    folders.extend(reference("models").iter().flat_map(|root| subfolders(root)));
+fn every_reference_model_has_an_untrained_twin(root: &Path) {
+    let mut folders = vec![fixtures().join(BILSTM)];
+    folders.extend(subfolders(root));
     for dir in folders {
         let of = load(&dir);
         let address = format!("untrained:{}", dir.display());
@@ -174,6 +176,6 @@ fn every_reference_model_has_an_untrained_twin() {
         assert!(finite, "{address}: logits");
         let sentence = Readout::Sentence(twin.sentence_pooling());
         assert!(twin.read(&batch, twin.top(), &sentence).unwrap().data.iter().all(|v| v.is_finite()));
-        println!("ok   {address}: {} parameters", twin.arch().parameter_count());
+        say!("ok   {address}: {} parameters", twin.arch().parameter_count());
     }
 }

@@ -1,12 +1,12 @@
 //! `reference/interventions`: probes against scikit-learn and PyTorch, interventions and their scores against plain
 //! definitions in NumPy and, for INLP, the authors' code.
 
-mod attacks;
-mod saturated;
-mod scores;
-mod selection;
+pub mod attacks;
+pub mod saturated;
+pub mod scores;
+pub mod selection;
 
-use crate::common::{Report, Tensors, json, reference};
+use crate::common::{Report, Tensors, json};
 use probity::base::NoPulse;
 use probity::base::matrix::{Real, argmax};
 use probity::lab::interventions::methods::inlp::{Directions, Inlp};
@@ -15,10 +15,21 @@ use probity::probe::logistic::Settings;
 use probity::probe::mlp::Layer;
 use probity::probe::{Dense, Intervention, Labelled, Logistic, Matrix, Mlp, Split, TrainingData};
 use serde_json::Value;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+crate::harness::tests! {
+    Needs::Reference("interventions") => [
+        logistic_regression,
+        perceptrons,
+        inlp_with_given_classifiers,
+        inlp_trained_anew,
+        alterrep,
+    ];
+    Needs::Larger("interventions/official") => [inlp_with_the_authors_classifiers];
+}
 
 /// The data, probes and expectations of one reference folder.
-struct Set {
+pub struct Set {
     dir: PathBuf,
     data: Tensors,
     probes: Tensors,
@@ -40,12 +51,11 @@ fn numbers(v: &Value) -> Vec<f64> {
 }
 
 impl Set {
-    fn open() -> Option<Self> {
-        let dir = reference("interventions")?;
+    fn open(dir: &Path) -> Self {
         let data = Tensors::load(&dir.join("data.safetensors"));
         let probes = Tensors::load(&dir.join("probes.safetensors"));
         let info = json(&dir.join("probes.json"));
-        Some(Self { dir, data, probes, info })
+        Self { dir: dir.to_owned(), data, probes, info }
     }
 
     fn tensors(&self, name: &str) -> Tensors {
@@ -122,9 +132,8 @@ impl Set {
     }
 }
 
-#[test]
-fn logistic_regression() {
-    let Some(set) = Set::open() else { return };
+fn logistic_regression(dir: &Path) {
+    let set = Set::open(dir);
     let mut report = Report::new("interventions/logistic");
     for (p, _) in set.properties() {
         let (train, test) = (set.labelled(&p, "int"), set.labelled(&p, "test"));
@@ -150,9 +159,8 @@ fn logistic_regression() {
     report.finish();
 }
 
-#[test]
-fn perceptrons() {
-    let Some(set) = Set::open() else { return };
+fn perceptrons(dir: &Path) {
+    let set = Set::open(dir);
     let mut report = Report::new("interventions/mlp");
     for (p, _) in set.properties() {
         for kind in ["mlp", "oracle"] {
@@ -175,9 +183,8 @@ fn perceptrons() {
     report.finish();
 }
 
-#[test]
-fn inlp_with_given_classifiers() {
-    let Some(set) = Set::open() else { return };
+fn inlp_with_given_classifiers(dir: &Path) {
+    let set = Set::open(dir);
     let mut report = Report::new("interventions/inlp, given w");
     let info = json(&set.dir.join("inlp.json"));
     for p in set.inlp_properties() {
@@ -195,18 +202,25 @@ fn inlp_with_given_classifiers() {
             let exact = x.cast::<f64>().dot(&matrix(&stored, &format!("{p}.P.{k}")));
             report.close(&format!("{p} x P_{k} in f32"), removed.remove_from(&x).data(), exact.data(), 1e-5);
         }
-        // The authors' own code and its classifiers.
-        let official = set.directions("official/inlp.safetensors", &p);
-        let want = set.tensors("official/inlp.safetensors");
-        let got = official.subspace(official.rounds().len()).unwrap().nullspace_projection();
-        report.close64(&format!("{p} P, official"), got.data(), &want.get(&format!("{p}.P")).data, 1e-6);
     }
     report.finish();
 }
 
-#[test]
-fn inlp_trained_anew() {
-    let Some(set) = Set::open() else { return };
+/// The authors' own code and its classifiers.
+fn inlp_with_the_authors_classifiers(official: &Path) {
+    let set = Set::open(official.parent().unwrap());
+    let mut report = Report::new("interventions/official/inlp");
+    let want = Tensors::load(&official.join("inlp.safetensors"));
+    for p in set.inlp_properties() {
+        let directions = set.directions("official/inlp.safetensors", &p);
+        let got = directions.subspace(directions.rounds().len()).unwrap().nullspace_projection();
+        report.close64(&format!("{p} P"), got.data(), &want.get(&format!("{p}.P")).data, 1e-6);
+    }
+    report.finish();
+}
+
+fn inlp_trained_anew(dir: &Path) {
+    let set = Set::open(dir);
     let mut report = Report::new("interventions/inlp, trained");
     let info = json(&set.dir.join("inlp.json"));
     let stored = set.tensors("inlp.safetensors");
@@ -268,9 +282,8 @@ fn values_of(object: &Value, prefix: &str) -> Vec<(String, f64)> {
         .collect()
 }
 
-#[test]
-fn alterrep() {
-    let Some(set) = Set::open() else { return };
+fn alterrep(dir: &Path) {
+    let set = Set::open(dir);
     let mut report = Report::new("interventions/alterrep");
     let scores = json(&set.dir.join("scores.json"));
     let directions = set.directions("inlp.safetensors", "zc");

@@ -1,12 +1,16 @@
 //! Golden tests: our numbers against numbers that other people's implementations computed.
 //!
-//! They read `PROBITY_REFERENCE` (default `../shared/reference`) and take every size from the files there. Run with
-//! `--nocapture` to see the largest deviation of each check.
+//! Each runs on `fixtures/`, written by the scripts there, and on the larger set of `PROBITY_REFERENCE` (default
+//! `../shared/reference`), ignored where that is absent. Sizes are taken from the files. Run with `--nocapture` to see the
+//! largest deviation of each check.
+
+#![allow(clippy::unwrap_used)] // tests throughout
 
 mod checkpoints;
 mod common;
 mod data;
 mod encoders;
+mod harness;
 mod interventions;
 mod models;
 mod models_logits;
@@ -14,3 +18,26 @@ mod models_second_opinion;
 mod prompts;
 mod stats;
 mod tokens;
+
+fn main() -> std::process::ExitCode {
+    harness::run(
+        [
+            checkpoints::tests(),
+            data::tests(),
+            encoders::tests(),
+            interventions::tests(),
+            interventions::attacks::tests(),
+            interventions::saturated::tests(),
+            interventions::scores::tests(),
+            interventions::selection::tests(),
+            models::tests(),
+            models_logits::tests(),
+            models_second_opinion::tests(),
+            stats::tests(),
+            tokens::tests(),
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
+    )
+}

@@ -12,7 +12,16 @@ use probity::model::{
 };
 use serde_json::Value;
 
-use super::common::{Golden, Report, Tensors, json, reference, subfolders};
+use super::common::{Golden, Report, Tensors, json, subfolders};
+use super::harness::say;
+
+crate::harness::tests! {
+    Needs::Reference("models") => [
+        the_programs_own_check_passes_on_every_reference_model,
+        every_reference_model_is_reproduced,
+        a_gradient_at_a_hidden_state_is_the_derivative_there,
+    ];
+}
 
 /// Tolerances of the reference's README.
 const HIDDEN: f64 = 2e-5;
@@ -55,9 +64,7 @@ fn open(dir: &Path) -> Result<Case, ModelError> {
     Ok(Case { model, info, want, batch, positions })
 }
 
-#[test]
-fn the_programs_own_check_passes_on_every_reference_model() {
-    let Some(root) = reference("models") else { return };
+fn the_programs_own_check_passes_on_every_reference_model(root: &Path) {
     let folders = subfolders(&root);
     assert!(!folders.is_empty());
     for dir in folders {
@@ -65,9 +72,7 @@ fn the_programs_own_check_passes_on_every_reference_model() {
     }
 }
 
-#[test]
-fn every_reference_model_is_reproduced() {
-    let Some(root) = reference("models") else { return };
+fn every_reference_model_is_reproduced(root: &Path) {
     let mut reports = Vec::new();
     for dir in subfolders(&root) {
         let name = dir.file_name().unwrap().to_string_lossy().into_owned();
@@ -84,7 +89,7 @@ fn every_reference_model_is_reproduced() {
                 reports.push(report);
             }
             Err(ModelError::UnknownArchitecture { found, .. }) => {
-                println!("not yet supported: {name} ({found})")
+                say!("not yet supported: {name} ({found})")
             }
             Err(e) => panic!("{name}: {e}"),
         }
@@ -462,9 +467,7 @@ impl Case {
     }
 }
 
-#[test]
-fn a_gradient_at_a_hidden_state_is_the_derivative_there() {
-    let Some(root) = reference("models") else { return };
+fn a_gradient_at_a_hidden_state_is_the_derivative_there(root: &Path) {
     for dir in subfolders(&root) {
         let Ok(case) = open(&dir) else { continue };
         if case.model.arch().head == Head::None {

@@ -9,7 +9,11 @@ use probity::model::{
 };
 use serde_json::Value;
 
-use super::common::{Golden, Report, Tensors, json, reference, subfolders};
+use super::common::{Golden, Report, Tensors, json, subfolders};
+
+crate::harness::tests! {
+    Needs::Reference("models_logits") => [families_run_by_their_logits_give_those_of_transformers];
+}
 
 /// Tolerances of the reference's README.
 const LOGITS: f64 = 1e-4;
@@ -38,9 +42,7 @@ fn batch(want: &Tensors, decoder: Option<&Golden>, pad: u32) -> Batch {
     }
 }
 
-#[test]
-fn families_run_by_their_logits_give_those_of_transformers() {
-    let Some(root) = reference("models_logits") else { return };
+fn families_run_by_their_logits_give_those_of_transformers(root: &Path) {
     let folders = subfolders(&root);
     assert!(!folders.is_empty());
     let mut reports = Vec::new();

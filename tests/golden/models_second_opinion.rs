@@ -8,7 +8,11 @@ use candle_nn::VarBuilder;
 use candle_transformers::models::{bert, distilbert, llama, qwen2, xlm_roberta};
 use probity::model::{Batch, Device, Model, ModelSource, Plan, Sites};
 
-use super::common::{Golden, Report, Tensors, reference, subfolders};
+use super::common::{Golden, Report, Tensors, subfolders};
+
+crate::harness::tests! {
+    Needs::Reference("models") => [our_executors_and_candle_transformers_agree];
+}
 
 /// Of logits, as against transformers.
 const LOGITS: f64 = 1e-4;
@@ -97,9 +101,7 @@ fn open(dir: &Path, family: &str) -> candle_core::Result<Option<(Opinion, bool)>
     }))
 }
 
-#[test]
-fn our_executors_and_candle_transformers_agree() {
-    let Some(root) = reference("models") else { return };
+fn our_executors_and_candle_transformers_agree(root: &Path) {
     let mut reports = Vec::new();
     for dir in subfolders(&root) {
         let name = dir.file_name().unwrap().to_string_lossy().into_owned();

@@ -1,18 +1,22 @@
 //! `reference/stats`: intervals against statsmodels and exact enumeration, corrections for several tests against statsmodels.
 
-use crate::common::{Report, json, reference};
+use std::path::Path;
+
+use crate::common::{Report, json};
 use probity::stats::bootstrap::Resamples;
 use probity::stats::corrections::{benjamini_hochberg, holm};
 use probity::stats::intervals::{agresti_coull, clopper_pearson, jeffreys, normal, wilson};
 use serde_json::Value;
 
+crate::harness::tests! {
+    Needs::Reference("stats") => [intervals_of_proportions, bootstrap_against_enumeration, corrections_for_several_tests];
+}
+
 fn pair(v: &Value) -> [f64; 2] {
     [v[0].as_f64().unwrap(), v[1].as_f64().unwrap()]
 }
 
-#[test]
-fn intervals_of_proportions() {
-    let Some(dir) = reference("stats") else { return };
+fn intervals_of_proportions(dir: &Path) {
     let file = json(&dir.join("intervals.json"));
     let mut report = Report::new("stats/intervals");
     for (name, f) in [
@@ -34,9 +38,7 @@ fn intervals_of_proportions() {
     report.finish();
 }
 
-#[test]
-fn bootstrap_against_enumeration() {
-    let Some(dir) = reference("stats") else { return };
+fn bootstrap_against_enumeration(dir: &Path) {
     let file = json(&dir.join("intervals.json"));
     let mut report = Report::new("stats/bootstrap");
     for (i, row) in file["bootstrap_mean_enumerated"].as_array().unwrap().iter().enumerate() {
@@ -63,9 +65,7 @@ fn bootstrap_against_enumeration() {
     report.finish();
 }
 
-#[test]
-fn corrections_for_several_tests() {
-    let Some(dir) = reference("stats") else { return };
+fn corrections_for_several_tests(dir: &Path) {
     let file = json(&dir.join("multiple_testing.json"));
     let mut report = Report::new("stats/multiple_testing");
     let numbers =

@@ -1,10 +1,16 @@
 //! Tokens as `probity models tokens` prints them: the reference's, in columns of their display width (Chinese is wide).
 
+use std::path::Path;
 use std::process::Command;
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::common::{json, reference, subfolders};
+use super::common::{json, subfolders};
+use super::harness::say;
+
+crate::harness::tests! {
+    Needs::Reference("models") => [printed_tokens_are_the_references_in_straight_columns];
+}
 
 /// What stands from display column `column` on.
 fn from_column(line: &str, column: usize) -> &str {
@@ -17,16 +23,14 @@ fn from_column(line: &str, column: usize) -> &str {
     at.map_or("", |(at, _)| &line[at..])
 }
 
-#[test]
-fn printed_tokens_are_the_references_in_straight_columns() {
-    let Some(root) = reference("models") else { return };
+fn printed_tokens_are_the_references_in_straight_columns(root: &Path) {
     let mut wide = 0;
     for dir in subfolders(&root) {
         let info = json(&dir.join("expected.json"));
         // Another set need not spell texts out.
         let texts = info["texts"].as_array().map_or(&[][..], Vec::as_slice);
         if texts.is_empty() || !info["tokens"].is_array() {
-            println!("{}: no texts with tokens", dir.display());
+            say!("{}: no texts with tokens", dir.display());
         }
         for (i, text) in texts.iter().enumerate().filter(|(i, _)| info["tokens"][i].is_array()) {
             let output = Command::new(env!("CARGO_BIN_EXE_probity"))
@@ -50,5 +54,5 @@ fn printed_tokens_are_the_references_in_straight_columns() {
             }
         }
     }
-    println!("{wide} tokens of wide characters");
+    say!("{wide} tokens of wide characters");
 }

@@ -1,7 +1,5 @@
 //! The program on a real pseudo-terminal: it starts, answers keys, survives every size, and gives the terminal back.
 
-#![cfg(unix)]
-
 mod jobs;
 mod torture;
 
@@ -20,23 +18,25 @@ use probity::session::record::Recorder;
 /// Longest wait for a text; generous, because the machine may be slow and busy.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A small experiment, done in seconds.
+/// A small experiment, done in a second: nothing in it is trained by steps.
 const SMALL: &str = r#"
 lab = "interventions"
-models = ["bert-mini"]
+models = ["bert-tiny"]
 [task]
 examples = 2000
+[probe]
+oracles = ["linear"]
 [interval]
 resamples = 100
 [[method]]
-name = "fgsm"
-values = [0.05, 0.5]
+name = "inlp"
+values = [0, 4]
 "#;
 
 /// An experiment that trains for long.
 const LARGE: &str = r#"
 lab = "interventions"
-models = ["bert-mini"]
+models = ["bert-tiny"]
 [task]
 examples = 10000
 [probe]
@@ -214,7 +214,7 @@ fn the_lab_runs_answers_keys_and_gives_the_terminal_back() {
     screen.sees("Interventions");
     screen.sees("rec first");
     // The whole experiment: the probes' audit and the readout of the curve at its end.
-    screen.sees("FGSM");
+    screen.sees("INLP");
     screen.until("the end of the run", |s| s.contents().contains("done in"));
     screen.press("?");
     screen.sees("Help");
@@ -235,7 +235,7 @@ fn the_lab_runs_answers_keys_and_gives_the_terminal_back() {
     assert_eq!(session.losses, Default::default());
     let board = session.board();
     assert!(board.runs[0].summary.as_ref().is_some_and(|s| !s.value.cancelled));
-    assert_eq!(board.results::<Results>().optima.len(), 2, "one method, two oracles");
+    assert_eq!(board.results::<Results>().optima.len(), 1, "one method, one oracle");
 }
 
 #[test]

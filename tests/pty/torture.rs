@@ -1,5 +1,5 @@
 //! Kills, signals, closed terminals and random keys, over and over. The test command does a few rounds; by hand, more:
-//! `PROBITY_TORTURE=300 cargo test --test pty torture -- --nocapture` prints the figures of `tests/benches/RESULTS.md`.
+//! `PROBITY_TORTURE=300 cargo test --test all torture -- --nocapture` prints the figures of `tests/benches/RESULTS.md`.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -94,7 +94,7 @@ fn round(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
 /// Kills the program in the middle of its work: what was recorded replays, and nothing half-written stands around.
 fn killed(headless: bool, rng: &mut ChaCha8Rng) -> Option<f64> {
     let (args, seen): (&[&str], &str) = if headless {
-        (&["run", "spec.toml", "--out", "out"], "examples for bert-mini")
+        (&["run", "spec.toml", "--out", "out"], "examples for bert-tiny")
     } else {
         (&["--spec", "spec.toml"], "Interventions")
     };

@@ -1,8 +1,6 @@
 //! A replay shows what the live run showed: arbitrary commands and events, recorded and read back, fold to the same board.
 
 mod arbitrary;
-#[path = "../common/mod.rs"]
-mod common;
 mod first;
 mod trained;
 mod verdicts;
@@ -10,8 +8,8 @@ mod verdicts;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::common::{Harness, Record, start};
 use arbitrary::{Op, ops};
-use common::{Harness, Record, start};
 use probity::engine::board::Board;
 use probity::engine::message::Event;
 use probity::lab::interventions::Spec;

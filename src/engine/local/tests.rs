@@ -12,6 +12,7 @@ use crate::gallery::tokenizer;
 use crate::gallery::{Base, Recipe};
 use crate::lab::examples::FEWEST_EXAMPLES;
 use crate::lab::interventions::key::MethodKey;
+use crate::lab::interventions::oracle::OracleKind;
 use crate::lab::interventions::question::PointQuestion;
 use crate::lab::interventions::spec::{MethodSpec, Spec};
 use crate::lab::interventions::{self, Results};
@@ -45,7 +46,7 @@ pub fn fixture(dir: &Path) -> String {
 fn small(model: &str) -> Spec {
     let mut spec = Spec::agreement();
     spec.models = vec![model.to_owned()];
-    spec.task.examples = 2000;
+    spec.task.examples = 600;
     spec.interval.resamples = 200;
     spec.probe.replicates = Some(2);
     let method =
@@ -56,6 +57,14 @@ fn small(model: &str) -> Spec {
         method("alterrep", &[1.0]),
         method("pgd", &[0.1]),
     ];
+    spec
+}
+
+/// The same without anything that is trained by steps, where it matters that something is run, not what.
+fn plain(model: &str) -> Spec {
+    let mut spec = small(model);
+    spec.probe.oracles = vec![OracleKind::Linear];
+    spec.methods.retain(|m| ["inlp", "alterrep"].contains(&m.name.as_str()));
     spec
 }
 
@@ -155,12 +164,12 @@ fn an_experiment_gives_every_point_with_its_interval_and_again_from_the_cache() 
     let results = rig.results().clone();
     assert_eq!(results.curves.len(), 8, "four methods under two oracles");
     for curve in &results.curves {
-        assert!(curve.points.iter().all(|p| p.is_final && p.n == 400), "{curve:?}");
+        assert!(curve.points.iter().all(|p| p.is_final && p.n == 120), "{curve:?}");
         for p in curve.points.iter().map(|p| &p.value) {
             for e in [p.completeness, p.selectivity, p.reliability] {
                 assert!(0.0 <= e.lo && e.lo <= e.mean && e.mean <= e.hi && e.hi <= 1.0, "{p:?}");
             }
-            assert!(p.n_c == 400 && p.n_s > 20 && p.n_s < 200);
+            assert!(p.n_c == 120 && p.n_s > 6 && p.n_s < 60);
         }
     }
     let unchanged = results.curves.iter().filter(|c| c.parameter != "alpha").flat_map(|c| &c.points);
@@ -201,7 +210,7 @@ fn the_slider_is_answered_at_its_own_value_with_an_example() {
     assert_eq!(point.reliability.len(), 2);
     assert_eq!(point.reliability[0].value.value, 0.37);
     let example = point.example.unwrap().value;
-    assert_eq!((example.index, example.of, example.words.len()), (7, 400, 2));
+    assert_eq!((example.index, example.of, example.words.len()), (7, 120, 2));
     assert!(example.text.contains("[MASK]"));
     for (_, shifts) in &example.oracle {
         assert!((shifts.iter().map(|s| s.after).sum::<f64>() - 1.0).abs() < 1e-6);
@@ -264,6 +273,7 @@ fn an_intervention_below_the_oracle_goes_through_the_blocks_between() {
     let model = fixture(dir.path());
     let mut rig = Rig::new(Cache::none());
     let mut spec = small(&model);
+    spec.probe.oracles = vec![OracleKind::Linear];
     spec.site.layer = LayerRef::At(1);
     spec.site.oracle_layer = Some(LayerRef::Last);
     spec.methods.truncate(2);
@@ -289,7 +299,7 @@ fn a_model_without_a_head_is_intervened_on_at_and_below_the_oracle() {
     safetensors::serialize_to_file(body, None, &file).unwrap();
     let mut rig = Rig::new(Cache::none());
     for (job, layer) in [(1, LayerRef::Last), (2, LayerRef::At(1))] {
-        let mut spec = small(&model);
+        let mut spec = plain(&model);
         spec.site.layer = layer;
         spec.site.oracle_layer = Some(LayerRef::Last);
         rig.send(run(job, spec));
@@ -310,10 +320,8 @@ fn a_cancelled_run_ends_and_the_next_one_runs() {
     rig.until(|e| matches!(e, Event::Progress { .. }));
     rig.send(Command::Cancel { job: 1 });
     assert_eq!(rig.finish(), Outcome::Cancelled);
-    let mut spec = small(&model);
-    spec.methods.truncate(1);
-    rig.send(run(2, spec.clone()));
-    rig.send(run(3, spec));
+    rig.send(run(2, plain(&model)));
+    rig.send(run(3, plain(&model)));
     rig.until(|e| matches!(e, Event::Finished { job: 3, .. }));
     assert_eq!(rig.board.job().and_then(|j| j.outcome.clone()), Some(Outcome::Done));
 }
@@ -379,8 +387,7 @@ fn hidden_states_come_from_the_cache_to_the_bit_and_damage_is_computed_again() {
     let model = fixture(dir.path());
     let folder = tempfile::tempdir().unwrap();
     let cache = Cache::at(folder.path());
-    let mut spec = small(&model);
-    spec.methods.truncate(2);
+    let spec = plain(&model);
     let values = |rig: &Rig| -> Vec<_> {
         rig.results().curves.iter().flat_map(|c| c.points.iter().map(|p| p.value.clone())).collect()
     };
@@ -393,7 +400,7 @@ fn hidden_states_come_from_the_cache_to_the_bit_and_damage_is_computed_again() {
     assert_eq!(values(&live), values(&rig));
     // Without the probes everything is trained anew, on cached vectors: nothing is added to them.
     let filled = cache.embeddings().contents();
-    assert!(filled.vectors > 1000, "{filled:?}");
+    assert!(filled.vectors > 300, "{filled:?}");
     cache.clear().unwrap();
     rig.send(run(2, spec.clone()));
     assert_eq!(rig.finish(), Outcome::Done);
@@ -420,9 +427,7 @@ fn a_folder_that_cannot_be_written_costs_one_notice_and_no_numbers() {
     let blocked = dir.path().join("blocked");
     std::fs::write(&blocked, "x").unwrap();
     let mut rig = Rig::new(Cache::at(&blocked));
-    let mut spec = small(&model);
-    spec.methods.truncate(1);
-    rig.send(run(1, spec));
+    rig.send(run(1, plain(&model)));
     assert_eq!(rig.finish(), Outcome::Done, "{:?}", rig.board.notices);
     let told =
         rig.board.notices.iter().filter(|n| n.problem.what.contains("hidden states could not be cached"));

@@ -7,6 +7,11 @@ use probity::base::matrix::argmax;
 use probity::lab::interventions::methods::attack::{Aim, Schedule, fgsm, losses, pgd, signs};
 use probity::probe::{Dense, Matrix, Mlp};
 use serde_json::Value;
+use std::path::Path;
+
+crate::harness::tests! {
+    Needs::Reference("interventions") => [attacks_in_double_precision, attacks_in_single_precision];
+}
 
 /// One goal of the attack tests: `zc.untargeted`, `z3.target_plus2`, ...
 pub struct Goals {
@@ -42,9 +47,8 @@ fn step(name: &str, epsilon: f64, steps: usize) -> f64 {
     }
 }
 
-#[test]
-fn attacks_in_double_precision() {
-    let Some(set) = Set::open() else { return };
+fn attacks_in_double_precision(dir: &Path) {
+    let set = Set::open(dir);
     let mut report = Report::new("interventions/attacks, f64");
     let stored = set.tensors("gradient_attacks.safetensors");
     let meta = json(&set.dir.join("gradient_attacks.json"));
@@ -88,9 +92,8 @@ fn flips(mlp: &Mlp, h: &Matrix, truth: &[usize], goal: &[usize]) -> [f64; 2] {
     [count(&|i| answers[i] != truth[i]), count(&|i| answers[i] == goal[i])]
 }
 
-#[test]
-fn attacks_in_single_precision() {
-    let Some(set) = Set::open() else { return };
+fn attacks_in_single_precision(dir: &Path) {
+    let set = Set::open(dir);
     let mut report = Report::new("interventions/attacks, f32");
     let stored = set.tensors("gradient_attacks.safetensors");
     let meta = json(&set.dir.join("gradient_attacks.json"));

@@ -2,13 +2,19 @@
 //! truth in f64.
 
 use super::{matrix, number, numbers};
-use crate::common::{Golden, Report, Tensors, json, reference};
+use std::path::Path;
+
+use crate::common::{Golden, Report, Tensors, json};
 use probity::base::NoPulse;
 use probity::base::matrix::Real;
 use probity::lab::interventions::methods::attack::{Aim, Schedule, fgsm, losses, pgd, signs};
 use probity::probe::mlp::Layer;
 use probity::probe::{Dense, Mlp};
 use serde_json::Value;
+
+crate::harness::tests! {
+    Needs::Reference("interventions/saturated") => [saturated_in_double_precision, saturated_in_single_precision];
+}
 
 struct Saturated {
     stored: Tensors,
@@ -27,10 +33,9 @@ struct Case {
 }
 
 impl Saturated {
-    fn open() -> Option<Self> {
-        let dir = reference("interventions/saturated")?;
+    fn open(dir: &Path) -> Self {
         let stored = Tensors::load(&dir.join("saturated.safetensors"));
-        Some(Self { stored, info: json(&dir.join("saturated.json")) })
+        Self { stored, info: json(&dir.join("saturated.json")) }
     }
 
     /// The stored probe, its output layer multiplied by `scale`; PyTorch keeps weights as outputs x inputs.
@@ -147,9 +152,8 @@ fn attack<T: Real>(set: &Saturated, report: &mut Report, case: &Case, tolerance:
     }
 }
 
-#[test]
-fn saturated_in_double_precision() {
-    let Some(set) = Saturated::open() else { return };
+fn saturated_in_double_precision(dir: &Path) {
+    let set = Saturated::open(dir);
     let mut report = Report::new("interventions/saturated, f64");
     for case in set.cases() {
         attack::<f64>(&set, &mut report, &case, 1e-9);
@@ -158,9 +162,8 @@ fn saturated_in_double_precision() {
 }
 
 /// Single precision ends at the points of double precision, at every radius and scale.
-#[test]
-fn saturated_in_single_precision() {
-    let Some(set) = Saturated::open() else { return };
+fn saturated_in_single_precision(dir: &Path) {
+    let set = Saturated::open(dir);
     let mut report = Report::new("interventions/saturated, f32");
     for case in set.cases() {
         attack::<f32>(&set, &mut report, &case, 1e-5);

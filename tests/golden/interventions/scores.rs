@@ -12,6 +12,11 @@ use probity::lab::interventions::{Goal, find};
 use probity::probe::{Dense, Intervention, Matrix, Mlp, Oracle, Probe};
 use probity::stats::bootstrap::Resamples;
 use serde_json::Value;
+use std::path::Path;
+
+crate::harness::tests! {
+    Needs::Reference("interventions") => [scores, scores_of_three_values];
+}
 
 /// Oracles of all properties, and the scores of changed embeddings.
 struct Judge {
@@ -155,9 +160,8 @@ fn compare_parted(
     }
 }
 
-#[test]
-fn scores() {
-    let Some(set) = Set::open() else { return };
+fn scores(dir: &Path) {
+    let set = Set::open(dir);
     let mut report = Report::new("interventions/scores");
     let want = json(&set.dir.join("scores.json"));
     let judge = Judge::new(&set);
@@ -219,9 +223,8 @@ fn scores() {
 }
 
 /// A property with three values: completeness is averaged over the two counterfactual ones.
-#[test]
-fn scores_of_three_values() {
-    let Some(set) = Set::open() else { return };
+fn scores_of_three_values(dir: &Path) {
+    let set = Set::open(dir);
     let mut report = Report::new("interventions/scores, averaged");
     let want = json(&set.dir.join("scores.json"));
     let judge = Judge::new(&set);

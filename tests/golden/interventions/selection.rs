@@ -1,10 +1,15 @@
 //! `reference/interventions/selection`: the one-standard-error rule, exactly.
 
 use super::number;
-use crate::common::{Report, json, reference};
+use crate::common::{Report, json};
 use probity::probe::selection::{Entry, choose};
 use probity::probe::train::Recipe;
 use serde_json::Value;
+use std::path::Path;
+
+crate::harness::tests! {
+    Needs::Reference("interventions/selection") => [one_standard_error];
+}
 
 fn index(v: &Value) -> usize {
     v.as_u64().unwrap_or_else(|| panic!("no index: {v}")) as usize
@@ -18,9 +23,7 @@ fn correct(recipe: &Value) -> Vec<usize> {
     }
 }
 
-#[test]
-fn one_standard_error() {
-    let Some(dir) = reference("interventions/selection") else { return };
+fn one_standard_error(dir: &Path) {
     let file = json(&dir.join("one_standard_error.json"));
     let mut report = Report::new("interventions/selection");
     for case in ["cases", "cases_with_epochs"].iter().flat_map(|key| file[key].as_array().unwrap()) {

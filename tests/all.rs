@@ -1,0 +1,22 @@
+//! Everything that is tested from outside, in one target: a program of this size is linked once, not eleven times.
+
+#![allow(clippy::unwrap_used)] // tests throughout
+
+mod common;
+
+#[path = "cli/main.rs"]
+mod cli;
+#[path = "flows/main.rs"]
+mod flows;
+mod forecast;
+#[path = "fuzz/main.rs"]
+mod fuzz;
+mod house;
+mod layers;
+#[cfg(unix)]
+#[path = "pty/main.rs"]
+mod pty;
+mod readme;
+#[path = "replay/main.rs"]
+mod replay;
+mod screens;

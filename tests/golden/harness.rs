@@ -1,0 +1,101 @@
+//! The list of tests as `cargo test` shows it: what cannot be compared here is `ignored`, with the reason.
+//!
+//! Everything in the reference layout is compared twice: with the project's own fixtures, which are always there, and with the
+//! larger set, where there is one.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use libtest_mimic::{Arguments, Completion, Trial};
+
+/// What a test compares with; it is given the folder.
+#[derive(Clone, Copy)]
+pub enum Needs {
+    /// A part of the reference layout: of the fixtures, and of the larger set (`PROBITY_REFERENCE`).
+    Reference(&'static str),
+    /// A part that only the larger set has.
+    Larger(&'static str),
+    /// Pretrained checkpoints (`PROBITY_MODELS`), or one of them.
+    Models(&'static str),
+    /// Real data sets (`PROBITY_DATA`), or one of them.
+    Data(&'static str),
+    /// Nothing but the fixtures.
+    Fixtures,
+}
+
+/// One test.
+pub struct Test {
+    /// Its path, as `module_path!` writes it.
+    pub name: &'static str,
+    pub needs: Needs,
+    pub run: fn(&Path),
+}
+
+/// Makes a module's `tests()`: what each group needs, and the functions in it.
+macro_rules! tests {
+    ($($needs:expr => [$($run:ident),+ $(,)?];)+) => {
+        pub fn tests() -> Vec<crate::harness::Test> {
+            use crate::harness::{Needs, Test};
+            vec![$($(Test { name: concat!(module_path!(), "::", stringify!($run)), needs: $needs, run: $run }),+),+]
+        }
+    };
+}
+pub(crate) use tests;
+
+/// The project's own fixtures.
+pub fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/fixtures")
+}
+
+/// The folder that an environment variable names, or its default.
+///
+/// # Errors
+/// What is absent, and which variable would say where it is.
+fn folder(variable: &str, default: &str, inside: &str) -> Result<PathBuf, String> {
+    let root = std::env::var(variable).map_or_else(|_| PathBuf::from(default), PathBuf::from);
+    let dir = root.join(inside);
+    if dir.is_dir() { Ok(dir) } else { Err(format!("{} is absent (set {variable})", dir.display())) }
+}
+
+fn trial(name: String, folder: Result<PathBuf, String>, run: fn(&Path)) -> Trial {
+    Trial::ignorable_test(name, move || match folder {
+        Ok(dir) => {
+            run(&dir);
+            Ok(Completion::Completed)
+        }
+        Err(reason) => Ok(Completion::ignored_with(reason)),
+    })
+}
+
+/// Whether each comparison is printed with its deviation (`--nocapture`).
+pub fn talks() -> bool {
+    static TALKS: OnceLock<bool> = OnceLock::new();
+    *TALKS.get_or_init(|| std::env::args().any(|a| a == "--nocapture" || a == "--no-capture"))
+}
+
+/// Prints a line, if asked to.
+macro_rules! say {
+    ($($part:tt)*) => { if crate::harness::talks() { println!($($part)*) } };
+}
+pub(crate) use say;
+
+/// Runs what the command line asks for.
+pub fn run(tests: Vec<Test>) -> std::process::ExitCode {
+    let mut trials = Vec::new();
+    for test in tests {
+        let name = test.name.split_once("::").map_or(test.name, |(_, name)| name).to_owned();
+        let found = match test.needs {
+            Needs::Reference(part) => {
+                let own = Ok(fixtures().join(part));
+                trials.push(trial(format!("fixtures::{name}"), own, test.run));
+                folder("PROBITY_REFERENCE", "../shared/reference", part)
+            }
+            Needs::Larger(part) => folder("PROBITY_REFERENCE", "../shared/reference", part),
+            Needs::Models(part) => folder("PROBITY_MODELS", "../shared/models", part),
+            Needs::Data(part) => folder("PROBITY_DATA", "../shared/data", part),
+            Needs::Fixtures => Ok(fixtures()),
+        };
+        trials.push(trial(name, found, test.run));
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
+}
