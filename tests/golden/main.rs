@@ -33,6 +33,7 @@ fn main() -> std::process::ExitCode {
             models::tests(),
             models_logits::tests(),
             models_second_opinion::tests(),
+            prompts::tests(),
             stats::tests(),
             tokens::tests(),
         ]

@@ -3,3 +3,7 @@
 
 mod queries;
 mod table;
+
+pub fn tests() -> Vec<crate::harness::Test> {
+    [queries::tests(), table::tests()].into_iter().flatten().collect()
+}

@@ -7,7 +7,16 @@ use probity::lab::prompts::vocabulary::{Words, common};
 use probity::model::{Device, Model, ModelError, ModelSource};
 use serde_json::Value;
 
-use crate::common::{Report, Tensors, json, reference};
+use std::path::Path;
+
+use crate::common::{Report, Tensors, json};
+
+crate::harness::tests! {
+    Needs::Larger("prompts") => [
+        queries_are_answered_as_transformers_answers_them,
+        stop_words_are_passed_over_as_in_the_published_code,
+    ];
+}
 
 const MODELS: [&str; 4] = ["bert", "roberta", "gpt2", "bart"];
 
@@ -47,9 +56,8 @@ impl Case {
     }
 }
 
-#[test]
-fn queries_are_answered_as_transformers_answers_them() {
-    let (Some(dir), Some(models)) = (reference("prompts"), reference("models")) else { return };
+fn queries_are_answered_as_transformers_answers_them(dir: &Path) {
+    let models = dir.with_file_name("models");
     let queries = json(&dir.join("queries.json"));
     let index = queries["index"].as_array().unwrap().iter().map(|q| {
         let at = |k: usize| q[k].as_u64().unwrap() as usize;
@@ -222,9 +230,7 @@ fn judge(
     assert!(at > 0, "{name} {rule}: every score hangs on a close call");
 }
 
-#[test]
-fn stop_words_are_passed_over_as_in_the_published_code() {
-    let Some(dir) = reference("prompts") else { return };
+fn stop_words_are_passed_over_as_in_the_published_code(dir: &Path) {
     let stop = FunctionWords::read(&dir.join("stopwords.txt")).unwrap();
     let queries = json(&dir.join("queries.json"));
     let cases = queries["stop_word_cases"].as_array().unwrap();

@@ -1,6 +1,7 @@
 //! Statistics of a stored table of predictions, with stored draws.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use probity::lab::prompts::adjust::{Weights, adjusted};
@@ -11,7 +12,16 @@ use probity::lab::prompts::places::{Ties, places};
 use probity::lab::prompts::preference::{MENTIONS, Preference, is_over, is_unstable, stability};
 use serde_json::Value;
 
-use crate::common::{Report, Tensors, json, reference};
+use crate::common::{Report, Tensors, json};
+
+crate::harness::tests! {
+    Needs::Larger("prompts") => [
+        preference_and_stability_of_a_stored_table,
+        adjusted_scores_of_a_stored_table,
+        rank_consistency_of_stored_draws,
+    ];
+    Needs::Larger("stats") => [enumerated_rank_consistency];
+}
 
 struct Table {
     truth: Value,
@@ -26,8 +36,7 @@ struct Table {
 }
 
 impl Table {
-    fn read() -> Option<Self> {
-        let dir = reference("prompts")?;
+    fn read(dir: &Path) -> Self {
         let truth = json(&dir.join("table.json"));
         let tensors = Tensors::load(&dir.join("table.safetensors"));
         let size = |key: &str| truth["shape"][key].as_u64().unwrap() as usize;
@@ -51,7 +60,7 @@ impl Table {
             Answers::new(Arc::new(shape), list, right)
         };
         let answers = (0..models).map(|m| (0..relations).map(|r| of(m, r)).collect()).collect();
-        Some(Self { truth, tensors, models, relations, prompts, mentions, instances, answers })
+        Self { truth, tensors, models, relations, prompts, mentions, instances, answers }
     }
 
     fn floats(&self, key: &str) -> Vec<f64> {
@@ -59,9 +68,8 @@ impl Table {
     }
 }
 
-#[test]
-fn preference_and_stability_of_a_stored_table() {
-    let Some(table) = Table::read() else { return };
+fn preference_and_stability_of_a_stored_table(dir: &Path) {
+    let table = Table::read(dir);
     let mut report = Report::new("prompts table");
     let per_cent = |list: Vec<f64>| list.into_iter().map(|v| 100.0 * v).collect::<Vec<_>>();
     let all: Vec<f64> = table.answers.iter().flatten().flat_map(|a| per_cent(a.p_at_1())).collect();
@@ -112,9 +120,8 @@ fn preference_and_stability_of_a_stored_table() {
     report.finish();
 }
 
-#[test]
-fn adjusted_scores_of_a_stored_table() {
-    let Some(table) = Table::read() else { return };
+fn adjusted_scores_of_a_stored_table(dir: &Path) {
+    let table = Table::read(dir);
     let mut report = Report::new("prompts adjusted");
     let joint: Vec<Vec<f64>> = serde_json::from_value(table.truth["prompt_mention_weights"].clone()).unwrap();
     assert!(joint.iter().all(|row| row.len() == table.mentions));
@@ -168,9 +175,8 @@ impl Stored<'_> {
     }
 }
 
-#[test]
-fn rank_consistency_of_stored_draws() {
-    let Some(table) = Table::read() else { return };
+fn rank_consistency_of_stored_draws(dir: &Path) {
+    let table = Table::read(dir);
     let mut report = Report::new("rank consistency");
     let (draws, subset) = (
         table.truth["shape"]["draws"].as_u64().unwrap() as usize,
@@ -258,9 +264,7 @@ fn judge(name: &str, tally: &Tally, entry: &Value, report: &mut Report) {
 }
 
 /// Scores that somebody else enumerated over every subset and every draw of prompts.
-#[test]
-fn enumerated_rank_consistency() {
-    let Some(dir) = reference("stats") else { return };
+fn enumerated_rank_consistency(dir: &Path) {
     let truth = json(&dir.join("rank_consistency.json"));
     let mut report = Report::new("enumerated ranks");
     let small = &truth["small"];
