@@ -14,6 +14,7 @@ pub mod host;
 pub mod interventions;
 pub mod layer;
 pub mod plan;
+pub mod power;
 pub mod results;
 pub mod setting;
 pub mod spec;

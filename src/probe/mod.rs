@@ -9,6 +9,7 @@ pub mod jobs;
 mod lbfgs;
 pub mod linear;
 pub mod logistic;
+pub mod mdl;
 pub mod mlp;
 pub mod selection;
 pub mod split;

@@ -1,5 +1,6 @@
 //! Drives the binary: exit codes, messages, JSON lines.
 
+mod calc;
 mod common;
 mod data;
 mod hints;

@@ -5,6 +5,7 @@
 
 mod checkpoints;
 mod common;
+mod comparison;
 mod data;
 mod encoders;
 mod interventions;

@@ -1,6 +1,10 @@
 //! Calculators: one question, one answer, no model. With `--json`, one object on one line, otherwise a readable line; the
 //! numbers come from the same code as the labs'. A new calculator is a file here and a line in the two lists below.
 
+pub mod decorrelate;
+pub mod mcnemar;
+pub mod n;
+pub mod power;
 pub mod score;
 
 use std::io::Write;
@@ -16,6 +20,14 @@ pub enum Calculator {
     Score(score::ScoreArgs),
     /// Combine a completeness and a selectivity into a reliability (Canby et al., equation 4).
     Reliability(score::ReliabilityArgs),
+    /// Recommend a number of training examples for telling two probes apart (Zhu et al. 2022).
+    N(n::NArgs),
+    /// Test whether two classifiers differ on the same items (McNemar 1947).
+    Mcnemar(mcnemar::McnemarArgs),
+    /// Say what a comparison on n items would show, or how many items it needs.
+    Power(power::PowerArgs),
+    /// Say what is left of a table of two properties when they are made uncorrelated (Canby et al.).
+    Decorrelate(decorrelate::DecorrelateArgs),
 }
 
 /// Answers.
@@ -26,5 +38,9 @@ pub fn answer(calculator: &Calculator, out: &mut dyn Write) -> Result<(), CliErr
     match calculator {
         Calculator::Score(args) => score::score(args, out),
         Calculator::Reliability(args) => score::reliability(args, out),
+        Calculator::N(args) => n::answer(args, out),
+        Calculator::Mcnemar(args) => mcnemar::answer(args, out),
+        Calculator::Power(args) => power::answer(args, out),
+        Calculator::Decorrelate(args) => decorrelate::answer(args, out),
     }
 }
