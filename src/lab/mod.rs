@@ -64,6 +64,10 @@ pub trait Lab: Sync {
         results: &Results,
         engine: Option<&EngineInfo>,
     ) -> Result<Figure, String>;
+    /// The comparison that a finding makes, for corrections over all of a session's; none for findings that test nothing.
+    fn compared(&self, _finding: &Finding) -> Option<family::Comparison> {
+        None
+    }
 }
 
 /// What a figure is asked for by, beside its name.
@@ -260,6 +264,8 @@ macro_rules! labs {
 labs! {
     /// Completeness, selectivity and reliability of interventions (Canby et al.).
     Interventions = interventions;
+    /// How much data a comparison needs (Zhu et al., Card et al.).
+    Power = power;
 }
 
 impl LabId {

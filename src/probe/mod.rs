@@ -4,6 +4,7 @@ pub mod audit;
 pub mod bytes;
 pub mod data;
 pub mod decorrelate;
+pub mod epochs;
 pub mod grid;
 pub mod jobs;
 mod lbfgs;

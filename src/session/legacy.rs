@@ -111,7 +111,9 @@ mod tests {
         else {
             panic!("a point is a question to the experiment")
         };
-        let lab::Question::Interventions(interventions::Question::Point(point)) = question;
+        let lab::Question::Interventions(interventions::Question::Point(point)) = question else {
+            panic!("{question:?}")
+        };
         assert_eq!((point.method.as_str(), point.value, point.example), ("pgd", 0.112, 4));
         let check: Command = read(json!({"command": "check", "model": "m"}));
         let question = Question::Model { model: "m".into(), what: ModelQuestion::Check };

@@ -2,6 +2,7 @@
 
 mod calc;
 mod common;
+mod compare;
 mod data;
 mod hints;
 mod make;

@@ -1,6 +1,7 @@
 //! Calculators: one question, one answer, no model. With `--json`, one object on one line, otherwise a readable line; the
 //! numbers come from the same code as the labs'. A new calculator is a file here and a line in the two lists below.
 
+pub mod compare;
 pub mod decorrelate;
 pub mod mcnemar;
 pub mod n;
@@ -26,6 +27,8 @@ pub enum Calculator {
     Mcnemar(mcnemar::McnemarArgs),
     /// Say what a comparison on n items would show, or how many items it needs.
     Power(power::PowerArgs),
+    /// Compare two models by their results on the same items.
+    Compare(compare::CompareArgs),
     /// Say what is left of a table of two properties when they are made uncorrelated (Canby et al.).
     Decorrelate(decorrelate::DecorrelateArgs),
 }
@@ -41,6 +44,7 @@ pub fn answer(calculator: &Calculator, out: &mut dyn Write) -> Result<(), CliErr
         Calculator::N(args) => n::answer(args, out),
         Calculator::Mcnemar(args) => mcnemar::answer(args, out),
         Calculator::Power(args) => power::answer(args, out),
+        Calculator::Compare(args) => compare::answer(args, out),
         Calculator::Decorrelate(args) => decorrelate::answer(args, out),
     }
 }

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::Gather;
 use super::line::{Line, Scalar};
-use crate::corpus::readers::{MAX_LINE, ReadError};
 use crate::corpus::readers::source::Frames;
+use crate::corpus::readers::{MAX_LINE, ReadError};
 
 /// Reads all rows.
 pub fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), ReadError> {
@@ -15,7 +15,11 @@ pub fn rows(frames: &mut Frames, gather: &mut Gather<'_>) -> Result<(), ReadErro
     let header: Vec<String> = fields(&text, separator).into_iter().map(|f| f.trim().to_owned()).collect();
     if !header.iter().any(|h| ["doc_id", "id", "instance"].contains(&h.as_str())) {
         let shown = crate::base::text::shortened(&header.join(", "), 120);
-        return gather.refuse(1, format!("a header without `id`: {shown}"), "JSON lines, or a table with a column `id`");
+        return gather.refuse(
+            1,
+            format!("a header without `id`: {shown}"),
+            "JSON lines, or a table with a column `id`",
+        );
     }
     while let Some(number) = record(frames, &mut text)? {
         if text.trim().is_empty() {
@@ -64,7 +68,9 @@ fn record(frames: &mut Frames, text: &mut String) -> Result<Option<u64>, ReadErr
         };
         let line = match std::str::from_utf8(frames.bytes(range)) {
             Ok(line) => line,
-            Err(_) => return Err(ReadError::line(frames.file(), number, "bytes that are not UTF-8", "UTF-8 text")),
+            Err(_) => {
+                return Err(ReadError::line(frames.file(), number, "bytes that are not UTF-8", "UTF-8 text"));
+            }
         };
         if begun.is_some() {
             text.push('\n');

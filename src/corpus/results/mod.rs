@@ -15,9 +15,9 @@ mod tests;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use self::line::Line;
 use super::readers::ReadError;
 use super::readers::source::{Frames, open};
-use self::line::Line;
 
 /// What of a file is wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -147,7 +147,12 @@ impl<'a> Gather<'a> {
         }
     }
 
-    fn refuse<T>(&self, number: u64, what: impl Into<String>, expected: impl Into<String>) -> Result<T, ReadError> {
+    fn refuse<T>(
+        &self,
+        number: u64,
+        what: impl Into<String>,
+        expected: impl Into<String>,
+    ) -> Result<T, ReadError> {
         Err(ReadError::line(self.file, number, what, expected))
     }
 
@@ -155,7 +160,11 @@ impl<'a> Gather<'a> {
         if let Some(filter) = &line.filter {
             if !self.filters.iter().any(|f| f == filter) {
                 if self.filters.len() >= 100 {
-                    return self.refuse(number, "more than 100 different filters", "lm-evaluation-harness samples");
+                    return self.refuse(
+                        number,
+                        "more than 100 different filters",
+                        "lm-evaluation-harness samples",
+                    );
                 }
                 self.filters.push(filter.clone().into_owned());
             }
@@ -168,7 +177,11 @@ impl<'a> Gather<'a> {
             return Ok(());
         }
         let Some(id) = &line.id else {
-            return self.refuse(number, "a row without an identifier", "the key doc_id or id (BEAR: instance)");
+            return self.refuse(
+                number,
+                "a row without an identifier",
+                "the key doc_id or id (BEAR: instance)",
+            );
         };
         if self.shape.is_none() {
             let shape = self.shape_of(line, number)?;
@@ -186,7 +199,13 @@ impl<'a> Gather<'a> {
         match (&line.cluster, self.clusters.len() as u32 == place) {
             (Some(cluster), true) => self.clusters.push((**cluster).into()),
             (None, _) if self.clusters.is_empty() => {}
-            _ => return self.refuse(number, "some rows have a `cluster` and some have none", "it in all rows, or none"),
+            _ => {
+                return self.refuse(
+                    number,
+                    "some rows have a `cluster` and some have none",
+                    "it in all rows, or none",
+                );
+            }
         }
         Ok(())
     }
@@ -225,7 +244,11 @@ impl<'a> Gather<'a> {
         }
         let known = crate::base::text::shortened(&line.numbers().join(", "), 200);
         let hint = if known.is_empty() { String::new() } else { format!(" (or name a metric: {known})") };
-        self.refuse(number, "nothing says what was right", format!("`correct`, or `prediction` with `target`{hint}"))
+        self.refuse(
+            number,
+            "nothing says what was right",
+            format!("`correct`, or `prediction` with `target`{hint}"),
+        )
     }
 
     fn values(&mut self, line: &Line<'_>, number: u64) -> Result<(), ReadError> {
@@ -256,13 +279,16 @@ impl<'a> Gather<'a> {
 
     /// Whether the best of the answers is the right one; of equals the first counts.
     fn best(&self, line: &Line<'_>, number: u64) -> Result<bool, ReadError> {
-        let best = line.scores.iter().enumerate().fold(None, |best: Option<(usize, f64)>, (i, s)| match best {
-            Some((_, top)) if *s <= top => best,
-            _ => Some((i, *s)),
-        });
+        let best =
+            line.scores.iter().enumerate().fold(None, |best: Option<(usize, f64)>, (i, s)| match best {
+                Some((_, top)) if *s <= top => best,
+                _ => Some((i, *s)),
+            });
         let sound = line.scores.iter().all(|s| s.is_finite());
         match (best, line.answer) {
-            (Some((best, _)), Some(answer)) if sound && answer < line.scores.len() as u64 => Ok(best as u64 == answer),
+            (Some((best, _)), Some(answer)) if sound && answer < line.scores.len() as u64 => {
+                Ok(best as u64 == answer)
+            }
             _ => self.refuse(number, "no `pll_scores`, or an `answer_idx` outside them", "BEAR results"),
         }
     }
@@ -275,13 +301,16 @@ impl<'a> Gather<'a> {
         }
         let (Some(shape), false) = (self.shape, self.ids.is_empty()) else {
             let (what, expected) = match (&self.wanted.filter, self.filters.is_empty()) {
-                (Some(filter), false) => (format!("no row of the filter `{filter}`"), format!("one of: {known}")),
+                (Some(filter), false) => {
+                    (format!("no row of the filter `{filter}`"), format!("one of: {known}"))
+                }
                 _ => ("it has no rows".to_owned(), "results, one item a row".to_owned()),
             };
             return Err(ReadError::file(self.file, what, expected));
         };
         let names = if let Shape::Metrics(names) = shape { names } else { vec!["correct".to_owned()] };
-        let metrics = names.into_iter().zip(self.values).map(|(name, values)| Metric { name, values }).collect();
+        let metrics =
+            names.into_iter().zip(self.values).map(|(name, values)| Metric { name, values }).collect();
         let clusters = (self.clusters.len() == self.ids.len()).then_some(self.clusters);
         Ok(Results { file: self.file.to_owned(), places: self.places, ids: self.ids, metrics, clusters })
     }

@@ -62,7 +62,10 @@ fn bear_plain_rows_and_tables() {
     let r = plain(table).unwrap();
     assert_eq!((values(&r), r.ids[0].as_ref()), (vec![0.0, 1.0], "a,1"));
     assert_eq!(values(&plain("id\tcorrect\n1\tTrue\n2\tfalse\n").unwrap()), [1.0, 0.0]);
-    assert_eq!(values(&of("id,f1\n1,.5\n", &Wanted { metric: Some("f1".into()), filter: None }).unwrap()), [0.5]);
+    assert_eq!(
+        values(&of("id,f1\n1,.5\n", &Wanted { metric: Some("f1".into()), filter: None }).unwrap()),
+        [0.5]
+    );
 }
 
 #[test]
@@ -78,7 +81,10 @@ fn what_cannot_be_used_is_refused_with_its_line() {
         ("{\"correct\": 1}\n", &["line 1", "without an identifier"]),
         ("{\"id\": 1, \"score\": 1}\n", &["nothing says what was right", "score"]),
         ("{\"id\": 1, \"correct\": 1", &["line 1"]),
-        ("{\"id\": 1, \"correct\": 1}\n{\"id\": 2, \"correct\": 1, \"cluster\": 1}\n", &["line 2", "cluster"]),
+        (
+            "{\"id\": 1, \"correct\": 1}\n{\"id\": 2, \"correct\": 1, \"cluster\": 1}\n",
+            &["line 2", "cluster"],
+        ),
         ("id,correct\n1,nan\n", &["line 2", "no finite number"]),
         ("id,correct\n1,1,1\n", &["line 2", "3 fields"]),
         ("id,correct\n\"1,1\n", &["line 2", "quoted field"]),

@@ -9,7 +9,7 @@ fn parse(text: &str, origin: &str) -> Result<Spec, SpecError> {
 }
 
 fn own(spec: lab::Spec) -> Spec {
-    let lab::Spec::Interventions(spec) = spec;
+    let lab::Spec::Interventions(spec) = spec else { panic!("another lab") };
     *spec
 }
 
