@@ -2,6 +2,7 @@
 
 mod common;
 
+use common::comparison::{comparing, has_compared};
 use common::{Harness, TICKET, start};
 use probity::base::Problem;
 use probity::engine::data::DataAnswer;
@@ -10,6 +11,7 @@ use probity::lab::{self};
 use probity::session::shelf::{End, Recorded};
 use probity::tui::action::{Action, Exported};
 use probity::tui::screens::interventions::{EXAMPLE, PARETO, PROBES};
+use probity::tui::screens::power::VERDICT;
 use probity::tui::setup;
 use probity::tui::state::{Glyphs, Start};
 use probity::tui::theme::{Surroundings, Theme};
@@ -299,6 +301,23 @@ screens! {
         h.state.view.glyphs = Glyphs::Ascii;
         h
     };
+    comparison_empty: |c, r| {
+        let mut h = Harness::new(c, r);
+        h.keys("3");
+        h
+    };
+    comparison_finished: |c, r| has_compared(c, r);
+    comparison_verdict: |c, r| {
+        let mut h = has_compared(c, r);
+        h.focus(VERDICT);
+        h
+    };
+    comparison_failed: |c, r| {
+        let mut h = comparing(c, r);
+        let outcome = Outcome::Failed(failure());
+        h.event(Event::Finished { job: 2, generation: 2, outcome, seconds: 0.4 });
+        h
+    };
     blocks: |c, r| {
         let mut h = Harness::finished(c, r);
         h.state.view.glyphs = Glyphs::Blocks;
@@ -339,7 +358,7 @@ fn text_from_outside_cannot_steer_the_terminal() {
     h.state.board.engine.as_mut().unwrap().device = evil.into();
     let run = &mut h.state.board.runs[0];
     run.job.progress.as_mut().unwrap().stage = evil.into();
-    let lab::Results::Interventions(results) = &mut run.results;
+    let lab::Results::Interventions(results) = &mut run.results else { panic!("another lab") };
     results.probes[0].value.property = evil.into();
     results.probes[0].value.classifier = evil.into();
     results.point.as_mut().unwrap().example.as_mut().unwrap().value.text = evil.into();

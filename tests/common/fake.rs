@@ -361,7 +361,7 @@ pub fn script() -> probity::engine::fake::Script {
     Box::new(move |command| match command {
         Command::ListModels => vec![ready(), models()],
         Command::Run { job, generation, spec: asked } => {
-            let lab::Spec::Interventions(asked_for) = &**asked;
+            let lab::Spec::Interventions(asked_for) = &**asked else { return Vec::new() };
             spec = (**asked_for).clone();
             vec![
                 Event::Started { job: *job, generation: *generation, spec_hash: asked.hash() },
@@ -379,7 +379,9 @@ pub fn script() -> probity::engine::fake::Script {
 fn answered(spec: &Spec, ticket: u64, question: &Question) -> Event {
     match question {
         Question::Experiment { generation, question } => {
-            let lab::Question::Interventions(Asked::Point(request)) = question;
+            let lab::Question::Interventions(Asked::Point(request)) = question else {
+                panic!("{question:?}")
+            };
             let asked = spec.methods.iter().find(|m| m.name == request.method);
             let key = asked.map_or_else(|| MethodKey::named(&request.method), |m| m.key());
             assert_eq!(key, request.key(), "a point of the setup's own method");

@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // each test target uses its part
 
+pub mod comparison;
 mod fake;
 mod sets;
 mod verdicts;
@@ -132,7 +133,9 @@ impl Harness {
                 ticket,
                 question: Question::Experiment { generation, question },
             }) => {
-                let lab::Question::Interventions(Asked::Point(point)) = question;
+                let lab::Question::Interventions(Asked::Point(point)) = question else {
+                    panic!("{question:?}")
+                };
                 Some((*ticket, *generation, point.clone()))
             }
             _ => None,

@@ -2,6 +2,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod comparison;
 mod data;
 mod models;
 mod running;
@@ -46,7 +47,7 @@ fn point(command: &Command) -> Option<(u64, &PointQuestion)> {
     let Command::Ask { ticket, question: Question::Experiment { question, .. } } = command else {
         return None;
     };
-    let lab::Question::Interventions(Asked::Point(point)) = question;
+    let lab::Question::Interventions(Asked::Point(point)) = question else { panic!("{question:?}") };
     Some((*ticket, point))
 }
 

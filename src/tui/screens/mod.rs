@@ -4,6 +4,7 @@ pub mod data;
 pub mod home;
 pub mod interventions;
 pub mod models;
+pub mod power;
 
 use super::screen::{Screen, ScreenId};
 use super::state::Start;
@@ -31,6 +32,7 @@ macro_rules! registry {
 registry! {
     home: "The opening screen.";
     interventions: "Completeness, selectivity and reliability of interventions.";
+    power: "How much data a comparison needs.";
     models: "The models that can be picked.";
     data: "Data sets.";
 }

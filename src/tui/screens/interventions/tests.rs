@@ -20,7 +20,7 @@ fn started() -> State {
 fn points(effects: &[Effect]) -> Vec<PointQuestion> {
     let point = |e: &Effect| match e {
         Effect::Send(Command::Ask { question: Question::Experiment { question, .. }, .. }) => {
-            let lab::Question::Interventions(Asked::Point(point)) = question;
+            let lab::Question::Interventions(Asked::Point(point)) = question else { panic!("{question:?}") };
             Some(point.clone())
         }
         _ => None,
