@@ -38,7 +38,7 @@ fn a_lab_is_named_in_few_places_outside_its_own_folders() {
         let own = [format!("src/lab/{name}/"), format!("src/tui/screens/{name}/")];
         // A lab may be called by an ordinary word (power): what counts is its module, its case in a type, and its name as a text.
         let modules = ["lab::", "screens::", "screens.", "mod "].map(|before| format!("{before}{name}"));
-        let text = format!("\"{name}\"");
+        let quoted = format!("\"{name}\"");
         let case = |line: &str| {
             let after = |at: usize| line[at..].chars().next();
             let alone = |at: usize| !after(at).is_some_and(|c| c.is_alphanumeric() || c == '_');
@@ -62,7 +62,7 @@ fn a_lab_is_named_in_few_places_outside_its_own_folders() {
                     })
                 })
             };
-            let uses = |line: &&str| module(line) || case(line) || line.contains(&text);
+            let uses = |line: &&str| module(line) || case(line) || line.contains(&quoted);
             let lines = code(&text).filter(uses).count();
             if lines > 0 {
                 named.push((shown, lines));
