@@ -39,7 +39,7 @@
 //! | room | what is in it |
 //! | --- | --- |
 //! | [`base`] | what every room uses and none owns: being told to stop, problems, text made printable, files that appear whole, numbers in and out, matrices |
-//! | [`stats`] | pure numbers: random streams, bootstrap, intervals, corrections for many tests |
+//! | [`stats`] | pure numbers: random streams, bootstrap, intervals, corrections for many tests, paired tests and their power |
 //! | [`corpus`] | the built-in micro-world, facts and rationales, the probing tasks; readers of data on disk, what a set holds, and the data doctor |
 //! | [`model`] | architectures as data, loading and fetching, tokenizers, plans and hooks, executors, the check against other implementations |
 //! | [`probe`] | classifiers on embeddings, splits enforced by type, grid search, audit |
@@ -74,6 +74,7 @@
 //! - **Another layout for the built-in sets as files**: a variant of [`corpus::make::Layout`] and the sets that have it.
 //! - **Examples of a task from files**: [`corpus::own`] reads them and counts what it drops; what makes a row an example is in
 //!   [`corpus::agreement`]. A spec names the file; the `data` finding says where each number's examples are from.
+//! - **A format of results** (what a model got right, item by item): a shape in [`corpus::results`].
 //! - **A construction of Micro-English**: a file in `corpus/micro/` and a variant of [`corpus::micro::Construction`].
 //! - **A built-in model**: a folder in `assets/models`, a recipe, and its name in [`model::builtin`].
 //! - **A command of the terminal program**: a row in the table of commands of its screen; it feeds keymap, footer, help, palette

@@ -1,5 +1,6 @@
 //! What the screen looks like: snapshots without a clock.
 
+use crate::common::comparison::{comparing, has_compared};
 use crate::common::{self, Harness, TICKET, start};
 use probity::base::Problem;
 use probity::engine::data::DataAnswer;
@@ -8,6 +9,7 @@ use probity::lab::{self};
 use probity::session::shelf::{End, Recorded};
 use probity::tui::action::{Action, Exported};
 use probity::tui::screens::interventions::{EXAMPLE, PARETO, PROBES};
+use probity::tui::screens::power::VERDICT;
 use probity::tui::screens::prompts::{ASKED, FIGURE, INSTANCES, LEDGER};
 use probity::tui::setup;
 use probity::tui::state::{Glyphs, Start};
@@ -346,6 +348,23 @@ screens! {
     ascii: |c, r| {
         let mut h = Harness::finished(c, r);
         h.state.view.glyphs = Glyphs::Ascii;
+        h
+    };
+    comparison_empty: |c, r| {
+        let mut h = Harness::new(c, r);
+        h.keys("3");
+        h
+    };
+    comparison_finished: |c, r| has_compared(c, r);
+    comparison_verdict: |c, r| {
+        let mut h = has_compared(c, r);
+        h.focus(VERDICT);
+        h
+    };
+    comparison_failed: |c, r| {
+        let mut h = comparing(c, r);
+        let outcome = Outcome::Failed(failure());
+        h.event(Event::Finished { job: 2, generation: 2, outcome, seconds: 0.4 });
         h
     };
     blocks: |c, r| {

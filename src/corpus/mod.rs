@@ -16,6 +16,7 @@ pub mod own;
 pub mod probing;
 pub mod rationales;
 pub mod readers;
+pub mod results;
 pub mod sample;
 pub mod sets;
 pub mod task;

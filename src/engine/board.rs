@@ -187,7 +187,12 @@ impl Board {
                 run.job.forecasts.push((**forecast).clone());
             }
             Event::Finding { finding, .. } => match &finding.body {
-                Body::Lab(_) => run.results.take(finding),
+                Body::Lab(_) => {
+                    run.results.take(finding);
+                    if let Some(comparison) = finding.lab.lab().compared(finding) {
+                        self.family.join(comparison);
+                    }
+                }
                 Body::Common(Common::Summary(x)) => run.summary = Some(Tagged::new(finding, x)),
                 Body::Common(Common::Error(problem)) => failed = Some(problem),
             },

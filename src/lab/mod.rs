@@ -14,6 +14,7 @@ pub mod host;
 pub mod interventions;
 pub mod layer;
 pub mod plan;
+pub mod power;
 pub mod prompts;
 pub mod results;
 pub mod setting;
@@ -64,6 +65,10 @@ pub trait Lab: Sync {
         results: &Results,
         engine: Option<&EngineInfo>,
     ) -> Result<Figure, String>;
+    /// The comparison that a finding makes, for corrections over all of a session's; none for findings that test nothing.
+    fn compared(&self, _finding: &Finding) -> Option<family::Comparison> {
+        None
+    }
 }
 
 /// What a figure is asked for by, beside its name.
@@ -265,6 +270,8 @@ labs! {
     Interventions = interventions;
     /// How much of what a prompt probe says is the model (Cao et al.).
     Prompts = prompts;
+    /// How much data a comparison needs (Zhu et al., Card et al.).
+    Power = power;
 }
 
 impl LabId {

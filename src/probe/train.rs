@@ -86,7 +86,7 @@ impl Score {
 }
 
 /// Correct answers on `data` and the mean cross entropy. On the calling thread: other networks train on the others.
-fn count(pass: &mut Pass<f32>, mlp: &Mlp, data: &Labelled) -> (usize, f64) {
+pub(super) fn count(pass: &mut Pass<f32>, mlp: &Mlp, data: &Labelled) -> (usize, f64) {
     let (mut correct, mut loss) = (0usize, 0.0f64);
     let width = CHUNK * mlp.inputs();
     for (x, y) in data.x().data().chunks(width).zip(data.y().chunks(CHUNK)) {
@@ -220,7 +220,7 @@ impl<'a> Course<'a> {
 }
 
 /// Adam's moments and the buffers of a step.
-struct Trainer {
+pub(super) struct Trainer {
     learning_rate: f64,
     step: i32,
     pass: Pass<f32>,
@@ -239,7 +239,7 @@ const BETA2: f64 = 0.999;
 const EPSILON: f32 = 1e-8;
 
 impl Trainer {
-    fn new(mlp: &Mlp, learning_rate: f64) -> Self {
+    pub(super) fn new(mlp: &Mlp, learning_rate: f64) -> Self {
         let zeros = |n| (vec![0.0; n], vec![0.0; n]);
         Self {
             learning_rate,
@@ -257,7 +257,7 @@ impl Trainer {
     }
 
     /// One Adam step on the examples `batch`.
-    fn step(&mut self, mlp: &mut Mlp, data: &Labelled, batch: &[usize]) {
+    pub(super) fn step(&mut self, mlp: &mut Mlp, data: &Labelled, batch: &[usize]) {
         self.x.clear();
         self.y.clear();
         for i in batch {

@@ -1,14 +1,22 @@
-//! Pure numbers: random streams, intervals, resampling, replicates, distances. This module knows no other but `base`.
+//! Pure numbers: random streams, intervals, resampling, replicates, distances, paired tests and their power. This module knows
+//! no other but `base`.
 
+pub mod binomial;
 pub mod bootstrap;
 pub mod corrections;
 pub mod distance;
 pub mod estimate;
+pub mod folded;
 pub mod halves;
 pub mod intervals;
+pub mod mcnemar;
+pub mod paired;
+pub mod power;
 pub mod purpose;
 pub mod replicates;
+pub mod required;
 pub mod rng;
+pub mod sequential;
 pub mod special;
 
 pub use estimate::Estimate;

@@ -1,6 +1,8 @@
 //! Drives the binary: exit codes, messages, JSON lines.
 
+mod calc;
 mod common;
+mod compare;
 mod data;
 mod hints;
 mod make;

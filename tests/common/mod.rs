@@ -1,5 +1,6 @@
 //! A harness that drives the screen without a terminal.
 
+pub mod comparison;
 mod facts;
 mod fake;
 mod sets;

@@ -1,5 +1,6 @@
 //! What keys, mouse and engine do to the state, and what the state asks of the world.
 
+mod comparison;
 mod data;
 mod facts;
 mod models;

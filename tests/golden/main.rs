@@ -8,6 +8,7 @@
 
 mod checkpoints;
 mod common;
+mod comparison;
 mod data;
 mod encoders;
 mod harness;
@@ -23,6 +24,7 @@ fn main() -> std::process::ExitCode {
     harness::run(
         [
             checkpoints::tests(),
+            comparison::tests(),
             data::tests(),
             encoders::tests(),
             interventions::tests(),

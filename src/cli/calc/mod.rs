@@ -1,6 +1,11 @@
 //! Calculators: one question, one answer, no model. With `--json`, one object on one line, otherwise a readable line; the
 //! numbers come from the same code as the labs'. A new calculator is a file here and a line in the two lists below.
 
+pub mod compare;
+pub mod decorrelate;
+pub mod mcnemar;
+pub mod n;
+pub mod power;
 pub mod prompts;
 pub mod score;
 
@@ -19,6 +24,16 @@ pub enum Calculator {
     Reliability(score::ReliabilityArgs),
     /// Say how far the scores of models depend on the prompt, from a table (Cao et al. 2022, Table 1).
     Prompts(prompts::PromptsArgs),
+    /// Recommend a number of training examples for telling two probes apart (Zhu et al. 2022).
+    N(n::NArgs),
+    /// Test whether two classifiers differ on the same items (McNemar 1947).
+    Mcnemar(mcnemar::McnemarArgs),
+    /// Say what a comparison on n items would show, or how many items it needs.
+    Power(power::PowerArgs),
+    /// Compare two models by their results on the same items.
+    Compare(compare::CompareArgs),
+    /// Say what is left of a table of two properties when they are made uncorrelated (Canby et al.).
+    Decorrelate(decorrelate::DecorrelateArgs),
 }
 
 /// Answers.
@@ -30,5 +45,10 @@ pub fn answer(calculator: &Calculator, out: &mut dyn Write) -> Result<(), CliErr
         Calculator::Score(args) => score::score(args, out),
         Calculator::Reliability(args) => score::reliability(args, out),
         Calculator::Prompts(args) => prompts::prompts(args, out),
+        Calculator::N(args) => n::answer(args, out),
+        Calculator::Mcnemar(args) => mcnemar::answer(args, out),
+        Calculator::Power(args) => power::answer(args, out),
+        Calculator::Compare(args) => compare::answer(args, out),
+        Calculator::Decorrelate(args) => decorrelate::answer(args, out),
     }
 }

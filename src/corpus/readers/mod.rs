@@ -31,7 +31,7 @@ mod registry;
 mod row;
 mod senteval;
 mod set;
-mod source;
+pub(super) mod source;
 mod table;
 #[cfg(test)]
 mod tests;

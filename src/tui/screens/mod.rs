@@ -4,6 +4,7 @@ pub mod data;
 pub mod home;
 pub mod interventions;
 pub mod models;
+pub mod power;
 pub mod prompts;
 
 use super::screen::{Screen, ScreenId};
@@ -33,6 +34,7 @@ registry! {
     home: "The opening screen.";
     prompts: "How much of what a prompt probe says is the model.";
     interventions: "Completeness, selectivity and reliability of interventions.";
+    power: "How much data a comparison needs.";
     models: "The models that can be picked.";
     data: "Data sets.";
 }

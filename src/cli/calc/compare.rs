@@ -1,0 +1,218 @@
+//! `probity compare`: two models by their results on the same items.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use rayon::prelude::*;
+use serde::Serialize;
+
+use crate::base::numbers::{number, percent};
+use crate::base::text::printable_label;
+use crate::cli::error::CliError;
+use crate::cli::output;
+use crate::corpus::results::{Results, Wanted, read};
+use crate::figure::layers::grouped;
+use crate::lab::power::compare::{Names, Terms, adjust, compare};
+use crate::lab::power::finding::ComparisonFinding;
+use crate::lab::power::pairs::{Matched, matched};
+use crate::lab::power::pilot::Pilot;
+use crate::lab::power::summary::{lead, p_value, points, span};
+use crate::lab::results::Tagged;
+use crate::stats::mcnemar::Test;
+use crate::stats::power::share;
+use crate::stats::required::Aim;
+
+/// Compare two models by their results on the same items: difference, paired tests, equivalence, and the n that is needed.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  probity compare samples_a.jsonl samples_b.jsonl
+  probity compare samples_a.jsonl samples_b.jsonl --filter strict-match --metric exact_match --json
+  probity compare a-seed1.csv b-seed1.csv --also-a a-seed2.csv --also-b b-seed2.csv --margin 2%
+
+Files: lm-evaluation-harness samples (an item is a doc_id under a filter), BEAR results, JSON lines or CSV with `id` and `correct`
+(or `prediction` and `target`), and `cluster` where items belong together. Items are matched by their identifiers; what only one
+file has is counted and left out. With several metrics there is one answer for each, and Holm and Benjamini-Hochberg run over
+them.")]
+pub struct CompareArgs {
+    /// Results of the first model.
+    #[arg(value_name = "A")]
+    a: PathBuf,
+    /// Results of the second model.
+    #[arg(value_name = "B")]
+    b: PathBuf,
+    /// Results of the first model with another seed (may be given several times).
+    #[arg(long, value_name = "FILE")]
+    also_a: Vec<PathBuf>,
+    /// Results of the second model with another seed.
+    #[arg(long, value_name = "FILE")]
+    also_b: Vec<PathBuf>,
+    /// The filter of lm-evaluation-harness, where a file has several.
+    #[arg(long, value_name = "NAME")]
+    filter: Option<String>,
+    /// Compare this metric only.
+    #[arg(long, value_name = "NAME")]
+    metric: Option<String>,
+    /// Differences within this are as good as none.
+    #[arg(long, default_value = ".02", allow_hyphen_values = true)]
+    margin: String,
+    /// Level of the intervals.
+    #[arg(long, default_value = ".95", allow_hyphen_values = true)]
+    level: String,
+    /// Level of the test whose power is told.
+    #[arg(long, default_value = ".05", allow_hyphen_values = true)]
+    alpha: String,
+    /// Wanted power.
+    #[arg(long, value_name = "POWER", default_value = ".8", allow_hyphen_values = true)]
+    target: String,
+    /// Seed of resampling.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Print one object as JSON for each metric.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    #[serde(flatten)]
+    comparison: ComparisonFinding,
+    level: f64,
+    matched: usize,
+    unmatched_a: usize,
+    unmatched_b: usize,
+}
+
+/// Compares and prints.
+///
+/// # Errors
+/// [`CliError::Usage`] for files that cannot be read or compared, with file and line.
+pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
+    let (margin, level) = (number(&args.margin)?, number(&args.level)?);
+    let aim = Aim { target: number(&args.target)?, level: number(&args.alpha)?, test: Test::Exact };
+    aim.check().map_err(|e| usage(&e))?;
+    share("level", level).map_err(|e| usage(&e))?;
+    if !(margin > 0.0) {
+        return Err(CliError::Usage(format!("--margin is {margin}: it must be above 0")));
+    }
+    let side = |first: &PathBuf, more: &[PathBuf]| [&[first.clone()], more].concat();
+    let (a, b) = (side(&args.a, &args.also_a), side(&args.b, &args.also_b));
+    let wanted = Wanted { filter: args.filter.clone(), metric: args.metric.clone() };
+    let files: Vec<PathBuf> = a.iter().chain(&b).cloned().collect();
+    let read: Vec<Results> =
+        files.par_iter().map(|f| read(f, &wanted)).collect::<Result<_, _>>().map_err(|e| usage(&e))?;
+    let (first, second) = read.split_at(a.len());
+    let metrics = shared(&read);
+    if metrics.is_empty() {
+        return Err(CliError::Usage("the files have no metric in common".into()));
+    }
+    let names =
+        |metric: &str| Names { a: name(&args.a, &args.b), b: name(&args.b, &args.a), metric: metric.into() };
+    let terms = Terms { level, margin, seed: args.seed };
+    let mut all: Vec<(Matched, ComparisonFinding)> = Vec::new();
+    for metric in &metrics {
+        let found = matched(first, second, metric).map_err(|e| usage(&e))?;
+        let comparison = compare(&found.pairs, &names(metric), terms);
+        all.push((found, comparison));
+    }
+    adjust(&mut all.iter_mut().map(|(_, c)| c).collect::<Vec<_>>());
+    for (found, comparison) in all {
+        if args.json {
+            let (matched, unmatched_a, unmatched_b) = (found.pairs.n(), found.unmatched_a, found.unmatched_b);
+            output::json(out, &Answer { comparison, level, matched, unmatched_a, unmatched_b })?;
+        } else {
+            tell(&found, comparison, (level, aim), out)?;
+        }
+    }
+    Ok(())
+}
+
+/// Metrics that all files have, in the order of the first.
+fn shared(files: &[Results]) -> Vec<String> {
+    let has = |file: &Results, name: &str| file.metrics.iter().any(|m| m.name == name);
+    let first = files.first().map_or(&[][..], |f| &f.metrics);
+    first.iter().map(|m| m.name.clone()).filter(|n| files.iter().all(|f| has(f, n))).collect()
+}
+
+/// The name of a file, with its folder where both files have the same.
+fn name(path: &std::path::Path, other: &std::path::Path) -> String {
+    let short = path.file_name().filter(|n| Some(*n) != other.file_name());
+    printable_label(&short.map_or(path.display().to_string(), |n| n.to_string_lossy().into_owned()))
+}
+
+fn tell(
+    found: &Matched,
+    c: ComparisonFinding,
+    (level, aim): (f64, Aim),
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let n = found.pairs.n();
+    output::line(
+        out,
+        &printable_label(&format!(
+            "{} items in both, {} only in A, {} only in B; metric {}",
+            grouped(n),
+            grouped(found.unmatched_a),
+            grouped(found.unmatched_b),
+            c.metric
+        )),
+    )?;
+    let pilot = Pilot::of(&found.pairs, level);
+    let (seeds, clusters) = (c.seeds, c.clusters);
+    let tagged = Tagged {
+        spec: String::new(),
+        model: String::new(),
+        seed: 0,
+        n,
+        is_final: true,
+        t: 0.0,
+        level: Some(level),
+        value: c,
+    };
+    let c = &tagged.value;
+    output::line(out, &format!("{} at {}; p {} ({})", lead(&tagged), percent(level), p_value(c.p), c.test))?;
+    if let (Some(both), Some(b), Some(a), Some(neither)) =
+        (c.both, c.wrong_to_right, c.right_to_wrong, c.neither)
+    {
+        let sums = if seeds > 1 { format!(", sums over {seeds} seeds") } else { String::new() };
+        output::line(
+            out,
+            &format!(
+                "both right {both}, right to wrong {a}, wrong to right {b}, neither {neither}{sums}; exact p {}, chi2 p {}, corrected p {}",
+                c.exact_p.map_or("-".into(), p_value),
+                c.chi2_p.map_or("-".into(), p_value),
+                c.corrected_p.map_or("-".into(), p_value)
+            ),
+        )?;
+    }
+    if let Some(clusters) = clusters {
+        output::line(
+            out,
+            &format!("items belong to {} clusters, which are taken together", grouped(clusters)),
+        )?;
+    }
+    if let Some(boot) = c.bootstrap {
+        output::line(out, &format!("resampled: [{:+.4}, {:+.4}]", boot.lo, boot.hi))?;
+    }
+    let margin = points(c.margin).trim_start_matches('+').to_owned();
+    output::line(out, &format!("equivalent within {margin} points: p {}", p_value(c.equivalence_p)))?;
+    if c.family > 1 {
+        output::line(
+            out,
+            &format!("over {} metrics: Holm p {}, BH q {}", c.family, p_value(c.holm_p), p_value(c.bh_q)),
+        )?;
+    }
+    let Some(pilot) = pilot else { return Ok(()) };
+    let power = pilot.power(n as u64, aim).map_or(0.0, |p| p.0.mean);
+    let mut text = format!("with {} items this would be seen {} of the time", grouped(n), percent(power));
+    text += &match pilot.required(aim) {
+        needed if needed.mean.is_some() => format!("; {} give {}", span(&needed), percent(aim.target)),
+        _ => "; no number of items would be enough".into(),
+    };
+    if let Some(mde) = pilot.detectable(aim) {
+        text +=
+            &format!("; a difference below {} points would stay unseen", points(mde).trim_start_matches('+'));
+    }
+    output::line(out, &text)
+}

@@ -1,0 +1,74 @@
+//! `probity decorrelate`: what is left of a table of two properties when they are made uncorrelated.
+
+use std::io::Write;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::base::text::shortened;
+use crate::cli::error::CliError;
+use crate::cli::output;
+use crate::probe::decorrelate::{association, decorrelate_counts};
+
+/// Say what is left of a table of two properties when they are made uncorrelated (Canby et al.).
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  probity decorrelate --table 273,65,115,39
+  probity decorrelate --table '273,65,1391;115,39,615' --json
+
+Rows are values of the target, columns values of the other property. Four counts are a table of two rows; larger tables part
+their rows by semicolons.")]
+pub struct DecorrelateArgs {
+    /// Counts, row by row.
+    #[arg(long, value_name = "COUNTS", allow_hyphen_values = true)]
+    table: String,
+    /// Print one object as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    counts: Vec<Vec<u64>>,
+    total: u64,
+    phi: f64,
+}
+
+/// Prints what is kept.
+///
+/// # Errors
+/// [`CliError::Usage`] for what is no table, or has no uncorrelated part.
+pub fn answer(args: &DecorrelateArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let table = table(&args.table)?;
+    let kept = decorrelate_counts(&table).map_err(|e| CliError::Usage(e.to_string()))?;
+    let answer = Answer { counts: kept.counts, total: kept.total, phi: kept.phi };
+    if args.json {
+        return output::json(out, &answer);
+    }
+    let row = |r: &Vec<u64>| r.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+    let rows = answer.counts.iter().map(row).collect::<Vec<_>>().join(";");
+    let before = association(&table);
+    let given: u64 = table.iter().flatten().sum();
+    output::line(
+        out,
+        &format!("{rows}  {} of {given} kept  phi {:.4} (was {before:.4})", answer.total, answer.phi),
+    )
+}
+
+fn table(text: &str) -> Result<Vec<Vec<u64>>, CliError> {
+    let count = |cell: &str| {
+        cell.trim().parse::<u64>().map_err(|_| {
+            CliError::Usage(format!("`{}` is no count; counts are whole numbers from 0", shortened(cell, 40)))
+        })
+    };
+    let row = |r: &str| r.split(',').map(count).collect::<Result<Vec<_>, _>>();
+    let rows = text.split(';').map(row).collect::<Result<Vec<_>, _>>()?;
+    match rows.as_slice() {
+        [one] if one.len() == 4 => Ok(one.chunks(2).map(<[u64]>::to_vec).collect()),
+        [one] => Err(CliError::Usage(format!(
+            "--table has {} counts in one row: four make a table of two rows; part the rows of others by semicolons",
+            one.len()
+        ))),
+        _ => Ok(rows),
+    }
+}

@@ -1,0 +1,63 @@
+//! `probity mcnemar`: do two classifiers differ, by the items on which exactly one is right?
+
+use std::io::Write;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::cli::error::CliError;
+use crate::cli::output;
+use crate::stats::mcnemar::{chi2, corrected, exact};
+
+/// Largest count that is taken: beyond it a number no longer holds every integer.
+const MOST: u64 = 1 << 52;
+
+/// Test whether two classifiers differ on the same items (McNemar 1947).
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  probity mcnemar 10 2")]
+pub struct McnemarArgs {
+    /// Items that only the first classifier gets right.
+    #[arg(value_name = "B", value_parser = clap::value_parser!(u64).range(0..=MOST))]
+    b: u64,
+    /// Items that only the second one gets right.
+    #[arg(value_name = "C", value_parser = clap::value_parser!(u64).range(0..=MOST))]
+    c: u64,
+    /// Print one object as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    exact_p: f64,
+    chi2: f64,
+    chi2_p: f64,
+    corrected_chi2: f64,
+    corrected_p: f64,
+}
+
+/// Prints the tests.
+///
+/// # Errors
+/// The failures of writing.
+pub fn answer(args: &McnemarArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let (plain, edwards) = (chi2(args.b, args.c), corrected(args.b, args.c));
+    let answer = Answer {
+        exact_p: exact(args.b, args.c),
+        chi2: plain.statistic,
+        chi2_p: plain.p,
+        corrected_chi2: edwards.statistic,
+        corrected_p: edwards.p,
+    };
+    if args.json {
+        return output::json(out, &answer);
+    }
+    let mut text = format!(
+        "exact p {:.6}  chi2 {:.4} p {:.6}  corrected {:.4} p {:.6}",
+        answer.exact_p, answer.chi2, answer.chi2_p, answer.corrected_chi2, answer.corrected_p
+    );
+    if args.b + args.c == 0 {
+        text += "  (no discordant item: no evidence either way)";
+    }
+    output::line(out, &text)
+}

@@ -1,0 +1,104 @@
+//! `probity n`: how many training examples tell two probes apart, by a bound.
+
+use std::io::Write;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::base::numbers::number;
+use crate::cli::error::CliError;
+use crate::cli::output;
+use crate::figure::layers::grouped;
+use crate::lab::power::bound::{Bound, Counted, Ratio, recommended};
+
+/// Recommend a number of training examples for telling two probes apart (Zhu et al. 2022).
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  probity n --gap 42/320 --dim 768
+  probity n --gap 3.4% --dim 768 --bound textbook --delta .05
+  probity n --gap .05 --dim 4096 --classifier mlp:20 --ratio 8:1:1 --json
+
+The published bound takes p*2^32 for the size of the class and 1e-8 for delta, as the tables of the paper do; the textbook bound
+takes 2^(32p), all classifiers with p weights of 32 bits. Half the gap is epsilon.")]
+pub struct NArgs {
+    /// Difference of the two accuracies that is to be resolved.
+    #[arg(long, value_name = "GAP", allow_hyphen_values = true)]
+    gap: String,
+    /// Size of the vectors (of the larger encoder).
+    #[arg(long, value_name = "D", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    dim: u64,
+    /// `published` or `textbook`.
+    #[arg(long, default_value = "published")]
+    bound: String,
+    /// Probability that the bound fails.
+    #[arg(long, default_value = "1e-8", allow_hyphen_values = true)]
+    delta: String,
+    /// `logreg`, or `mlp:H` with H hidden units.
+    #[arg(long, default_value = "logreg")]
+    classifier: String,
+    /// Training, validation and test examples.
+    #[arg(long, default_value = "4:1:1", allow_hyphen_values = true)]
+    ratio: String,
+    /// Print one object as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Answer {
+    n_train: u64,
+    n_total: u64,
+    epsilon: f64,
+    bound: &'static str,
+    parameters: u64,
+}
+
+/// Prints the recommendation.
+///
+/// # Errors
+/// [`CliError::Usage`] for what has none.
+pub fn answer(args: &NArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
+    let bound = match args.bound.as_str() {
+        "published" => Bound::Published,
+        "textbook" => Bound::Textbook,
+        other => {
+            return Err(usage(&crate::base::suggest::unknown("bound", other, &["published", "textbook"])));
+        }
+    };
+    let parameters = classifier(&args.classifier)?.parameters(args.dim);
+    let ratio: Ratio = args.ratio.parse().map_err(|e: String| usage(&e))?;
+    let (gap, delta) = (number(&args.gap)?, number(&args.delta)?);
+    let found = recommended(bound, gap, parameters, delta).map_err(|e| usage(&e))?;
+    let answer = Answer {
+        n_train: found.n_train,
+        n_total: ratio.total(found.n_train),
+        epsilon: found.epsilon,
+        bound: bound.name(),
+        parameters,
+    };
+    if args.json {
+        return output::json(out, &answer);
+    }
+    let text = format!(
+        "{} training examples, {} in all at {ratio}  (epsilon {:.6}, {} bound, {} parameters, delta {delta:e})",
+        grouped(answer.n_train as usize),
+        grouped(answer.n_total as usize),
+        answer.epsilon,
+        answer.bound,
+        grouped(parameters as usize),
+    );
+    output::line(out, &text)
+}
+
+fn classifier(name: &str) -> Result<Counted, CliError> {
+    if name == "logreg" {
+        return Ok(Counted::Linear);
+    }
+    let width =
+        name.strip_prefix("mlp:").and_then(|w| w.parse().ok()).filter(|w| (1..=1_000_000).contains(w));
+    width.map(Counted::Mlp).ok_or_else(|| {
+        let shown = crate::base::text::shortened(name, 40);
+        CliError::Usage(format!("`{shown}` is no classifier; write logreg, or mlp:20 for 20 hidden units"))
+    })
+}

@@ -1,0 +1,114 @@
+//! `probity power`: what a comparison on n items would show, or how many items it needs.
+
+use std::io::Write;
+
+use clap::{ArgGroup, Args};
+use serde::Serialize;
+
+use crate::base::numbers::{number, probability_of};
+use crate::cli::error::CliError;
+use crate::cli::output;
+use crate::figure::layers::grouped;
+use crate::stats::mcnemar::Test;
+use crate::stats::power::{Discord, PowerError, power};
+use crate::stats::required::{Aim, required};
+
+/// Say what a comparison on n items would show, or how many items it needs.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("wanted").args(["n", "target"]).required(true))]
+#[command(after_help = "Examples:
+  probity power --p01 .0225 --p10 .0025 --n 500
+  probity power --p01 9/400 --p10 1/400 --target 80%
+  probity power --p01 .15 --p10 .1 --n 1000 --test chi2 --json
+
+p01 is the probability that only the second classifier is right, p10 that only the first is. Power counts significant results of
+the right sign. Computed from the p01 and p10 of a finished comparison it only restates its p-value.")]
+pub struct PowerArgs {
+    /// Probability that only the second classifier is right.
+    #[arg(long, value_name = "P", allow_hyphen_values = true)]
+    p01: String,
+    /// Probability that only the first one is right.
+    #[arg(long, value_name = "P", allow_hyphen_values = true)]
+    p10: String,
+    /// Items in the comparison.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=crate::stats::power::MOST))]
+    n: Option<u64>,
+    /// Wanted power: prints the smallest n that has it.
+    #[arg(long, value_name = "POWER", allow_hyphen_values = true)]
+    target: Option<String>,
+    /// Level of the test.
+    #[arg(long, default_value = ".05", allow_hyphen_values = true)]
+    alpha: String,
+    /// `exact` or `chi2`.
+    #[arg(long, default_value = "exact")]
+    test: String,
+    /// Print one object as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct At {
+    power: f64,
+    type_m: Option<f64>,
+    type_s: Option<f64>,
+    n: u64,
+    test: &'static str,
+}
+
+#[derive(Serialize)]
+struct Needed {
+    n: u64,
+    power: f64,
+}
+
+/// Prints the power or the n.
+///
+/// # Errors
+/// [`CliError::Usage`] for what is no question.
+pub fn answer(args: &PowerArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let usage = |e: PowerError| CliError::Usage(e.to_string());
+    let (test, name) = match args.test.as_str() {
+        "exact" => (Test::Exact, "exact"),
+        "chi2" => (Test::Chi2, "chi2"),
+        other => {
+            let known = crate::base::suggest::unknown("test", other, &["exact", "chi2"]);
+            return Err(CliError::Usage(known));
+        }
+    };
+    let discord = Discord::new(probability_of(&args.p01)?, probability_of(&args.p10)?).map_err(usage)?;
+    let level = number(&args.alpha)?;
+    if let Some(target) = &args.target {
+        let aim = Aim { target: number(target)?, level, test };
+        return needed(discord, aim, args.json, out);
+    }
+    let n = args.n.unwrap_or(1);
+    let p = power(discord, n, level, test).map_err(usage)?;
+    let at = At { power: p.power, type_m: p.type_m, type_s: p.type_s, n, test: name };
+    if args.json {
+        return output::json(out, &at);
+    }
+    let mut text = format!("power {:.4} at n {} by the {name} test", at.power, grouped(n as usize));
+    if let (Some(m), Some(s)) = (at.type_m, at.type_s) {
+        text += &format!("  type M {m:.3}  type S {s:.2e}");
+    }
+    if discord.gap() == 0.0 {
+        text += &format!("  ({})", PowerError::NoDifference);
+    }
+    output::line(out, &text)
+}
+
+fn needed(discord: Discord, aim: Aim, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
+    let usage = |e: PowerError| CliError::Usage(e.to_string());
+    let found = required(discord, aim).map_err(usage)?;
+    let n = found.first;
+    let reached = power(discord, n, aim.level, aim.test).map_err(usage)?.power;
+    if json {
+        return output::json(out, &Needed { n, power: reached });
+    }
+    let mut text = format!("{} items give power {reached:.4}", grouped(n as usize));
+    if found.for_good != n {
+        text += &format!("; from {} on it is never lost again", grouped(found.for_good as usize));
+    }
+    output::line(out, &text)
+}

@@ -1,0 +1,205 @@
+//! Recommended sizes of training sets from bounds on the excess risk of a finite class of classifiers.
+//!
+//! With |H| classifiers and probability 1 - δ the excess risk on n examples is at most `sqrt(2 ln(2|H|/δ) / n)` (Liang 2016,
+//! theorem 7). Zhu et al. ask for half the difference that is to be resolved: `ε = gap / 2`. What they print follows from
+//! `|H| = p 2³²` with p parameters of 32 bits; the class that their text describes, `|H| = 2^(32 p)`, is much larger and is the
+//! textbook bound here. The numbers are for **training** data.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// δ of the published tables.
+pub const DELTA: f64 = 1e-8;
+/// Differences below this have no recommended n, as in the published code.
+pub const LEAST_GAP: f64 = 1e-5;
+/// Possible values of a weight.
+const VALUES: f64 = 4_294_967_296.0;
+
+/// A kind of classifier, for its number of parameters with one output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// A linear layer: d + 1.
+    Linear,
+    /// One hidden layer of this width: (d + 1) h + h + 1.
+    Mlp(u64),
+}
+
+impl Counted {
+    /// Parameters for vectors of `dim` numbers.
+    #[must_use]
+    pub fn parameters(self, dim: u64) -> u64 {
+        match self {
+            Counted::Linear => dim + 1,
+            Counted::Mlp(width) => (dim + 1).saturating_mul(width).saturating_add(width + 1),
+        }
+    }
+}
+
+/// What is taken for the size of the class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Bound {
+    /// `|H| = p 2³²`: what the published tables are made by.
+    Published,
+    /// `|H| = 2^(32 p)`: all classifiers with p weights of 32 bits.
+    Textbook,
+}
+
+impl Bound {
+    /// Its name in specs and findings.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Bound::Published => "published",
+            Bound::Textbook => "textbook",
+        }
+    }
+
+    /// `ln(2|H|/δ)`.
+    fn complexity(self, parameters: u64, delta: f64) -> f64 {
+        let p = parameters as f64;
+        match self {
+            Bound::Published => (2.0 * p * VALUES / delta).ln(),
+            Bound::Textbook => p * VALUES.ln() + (2.0 / delta).ln(),
+        }
+    }
+}
+
+/// Why there is no recommendation.
+#[derive(Debug, Clone, PartialEq, Error)]
+pub enum BoundError {
+    /// Two classifiers that are as good as equal.
+    #[error("the gap is {0}: below {LEAST_GAP:e} no number of examples is recommended")]
+    Gap(f64),
+    /// A gap beyond what accuracies can have.
+    #[error("the gap is {0}: differences of accuracies are at most 1")]
+    Large(f64),
+    /// A δ that is no probability.
+    #[error("delta is {0}: it must lie between 0 and 1")]
+    Delta(f64),
+    /// No weights at all.
+    #[error("the classifier has no parameters")]
+    Parameters,
+}
+
+/// A recommendation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Recommended {
+    /// Training examples, truncated to a whole number as in the published tables.
+    pub n_train: u64,
+    /// Half the gap.
+    pub epsilon: f64,
+}
+
+/// Training examples after which the excess risk is below half of `gap`.
+///
+/// # Errors
+/// [`BoundError`].
+pub fn recommended(bound: Bound, gap: f64, parameters: u64, delta: f64) -> Result<Recommended, BoundError> {
+    let gap = gap.abs();
+    if !(gap >= LEAST_GAP) {
+        return Err(BoundError::Gap(gap));
+    }
+    if gap > 1.0 {
+        return Err(BoundError::Large(gap));
+    }
+    check(parameters, delta)?;
+    let epsilon = gap / 2.0;
+    let n = 2.0 * bound.complexity(parameters, delta) / (epsilon * epsilon);
+    Ok(Recommended { n_train: n as u64, epsilon })
+}
+
+/// The excess risk that n training examples leave: the other way round.
+///
+/// # Errors
+/// [`BoundError`].
+pub fn margin(bound: Bound, n: u64, parameters: u64, delta: f64) -> Result<f64, BoundError> {
+    check(parameters, delta)?;
+    Ok((2.0 * bound.complexity(parameters, delta) / n as f64).sqrt())
+}
+
+fn check(parameters: u64, delta: f64) -> Result<(), BoundError> {
+    if !(delta > 0.0 && delta < 1.0) {
+        return Err(BoundError::Delta(delta));
+    }
+    if parameters == 0 { Err(BoundError::Parameters) } else { Ok(()) }
+}
+
+/// Parts of a data set: training, validation, test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ratio(pub [u32; 3]);
+
+impl Ratio {
+    /// The paper's 256 : 64 : 64.
+    pub const PAPER: Self = Self([4, 1, 1]);
+
+    /// Examples in all where `n_train` are for training, rounded up.
+    #[must_use]
+    pub fn total(self, n_train: u64) -> u64 {
+        let sum: u128 = self.0.iter().map(|p| u128::from(*p)).sum();
+        let part = u128::from(self.0[0].max(1));
+        u64::try_from((u128::from(n_train) * sum).div_ceil(part)).unwrap_or(u64::MAX)
+    }
+}
+
+impl std::str::FromStr for Ratio {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts: Option<Vec<u32>> = text.split(':').map(|p| p.trim().parse().ok()).collect();
+        let parts = parts.and_then(|p| <[u32; 3]>::try_from(p).ok());
+        let parts = parts.filter(|p| p.iter().all(|p| (1..=1_000_000).contains(p)));
+        let shown = crate::base::text::shortened(text, 40);
+        parts
+            .map(Self)
+            .ok_or(format!("`{shown}` is no ratio; write train:validation:test, for example 4:1:1"))
+    }
+}
+
+impl std::fmt::Display for Ratio {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [a, b, c] = self.0;
+        write!(f, "{a}:{b}:{c}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_the_paper_prints() {
+        let n = |gap, dim| {
+            recommended(Bound::Published, gap, Counted::Linear.parameters(dim), DELTA).unwrap().n_train
+        };
+        // Table 2, first and last row; table 3 of the appendix in exact fractions.
+        assert_eq!((n(42.0 / 320.0, 768), n(12_186.0 / 81_920.0, 768)), (22_263, 17_331));
+        assert_eq!((n(62.0 / 960.0, 4_096), n(490.0 / 3_840.0, 4_096)), (95_156, 24_375));
+        assert_eq!(n(0.1, 4_096), 39_690);
+        let eps = margin(Bound::Published, 1_024, 769, DELTA).unwrap();
+        assert!((eps - 0.305_994).abs() < 5e-7);
+        let textbook = recommended(Bound::Textbook, 42.0 / 320.0, 769, 0.05).unwrap().n_train;
+        assert_eq!(textbook, 7_922_952);
+    }
+
+    #[test]
+    fn parameters_and_totals() {
+        assert_eq!(Counted::Mlp(20).parameters(768), 15_401);
+        assert_eq!(Ratio::PAPER.total(22_263), 33_395);
+        assert_eq!("8:1:1".parse::<Ratio>().unwrap().total(80), 100);
+        for bad in ["4:1", "0:1:1", "a:b:c", "4:1:1:1", "-4:1:1", ""] {
+            assert!(bad.parse::<Ratio>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_recommendation_says_why() {
+        let of = |gap, p, delta| recommended(Bound::Published, gap, p, delta);
+        assert!(matches!(of(0.0, 769, DELTA), Err(BoundError::Gap(_))));
+        assert!(matches!(of(f64::NAN, 769, DELTA), Err(BoundError::Gap(_))));
+        assert!(matches!(of(1.5, 769, DELTA), Err(BoundError::Large(_))));
+        assert!(matches!(of(0.1, 769, 1.0), Err(BoundError::Delta(_))));
+        assert!(matches!(of(0.1, 0, DELTA), Err(BoundError::Parameters)));
+        assert_eq!(of(-0.1, 769, DELTA), of(0.1, 769, DELTA));
+    }
+}

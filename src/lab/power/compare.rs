@@ -1,0 +1,257 @@
+//! What a comparison says: table, difference, tests, equivalence.
+
+use super::finding::ComparisonFinding;
+use super::pairs::Pairs;
+use crate::base::matrix::Matrix;
+use crate::stats::bootstrap::{Resamples, interval};
+use crate::stats::corrections::{benjamini_hochberg, holm};
+use crate::stats::estimate::Estimate;
+use crate::stats::mcnemar;
+use crate::stats::paired::{Table, difference, equivalence};
+
+/// Units beyond which a metric is not resampled: Student's t says the same by then.
+pub const MOST_RESAMPLED: usize = 20_000;
+/// Resamples of the bootstrap.
+const RESAMPLES: usize = 2_000;
+
+/// What a comparison is made by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Terms {
+    /// Level of the intervals.
+    pub level: f64,
+    /// Margin of equivalence.
+    pub margin: f64,
+    /// Seed of the bootstrap.
+    pub seed: u64,
+}
+
+/// Names of the two sides and of what was measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Names {
+    /// The first.
+    pub a: String,
+    /// The second.
+    pub b: String,
+    /// What was measured.
+    pub metric: String,
+}
+
+/// p-values of one test for each seed, as one: twice their median, which holds whatever the seeds have to do with each other
+/// (Rüger 1978). A single seed's own.
+fn together(mut p: Vec<f64>) -> f64 {
+    p.sort_by(f64::total_cmp);
+    match p.len() {
+        0 => f64::NAN,
+        1 => p[0],
+        n => (2.0 * p[n / 2]).min(1.0),
+    }
+}
+
+/// Compares. The p-value that counts is exact McNemar's for one run of each side on items that stand for themselves, and
+/// Student's t on items or clusters otherwise.
+#[must_use]
+pub fn compare(pairs: &Pairs, names: &Names, terms: Terms) -> ComparisonFinding {
+    let tables = if pairs.is_binary() { pairs.tables() } else { Vec::new() };
+    let total = tables.iter().fold(Table::default(), |sum, t| Table {
+        both: sum.both + t.both,
+        only_a: sum.only_a + t.only_a,
+        only_b: sum.only_b + t.only_b,
+        neither: sum.neither + t.neither,
+    });
+    let each =
+        |test: fn(u64, u64) -> f64| tables.iter().map(|t| test(t.only_a, t.only_b)).collect::<Vec<_>>();
+    let binary = !tables.is_empty();
+    let count = |c: u64| binary.then_some(c);
+    let p = |test: fn(u64, u64) -> f64| binary.then(|| together(each(test)));
+    let differences = pairs.differences();
+    let exact = p(mcnemar::exact);
+    let plain = tables.len() == 1 && pairs.clusters.is_none();
+    let (estimate, margin_p, t_p) = match tables.first().filter(|_| plain) {
+        Some(table) => (difference(table, terms.level), equivalence(table, terms.margin), None),
+        None => {
+            let t = differences.p();
+            (differences.interval(terms.level), differences.equivalence(terms.margin), Some(t))
+        }
+    };
+    let p_value = if plain { exact.unwrap_or(f64::NAN) } else { t_p.unwrap_or(f64::NAN) };
+    // With a single unit there is no test; a p-value of 1 claims nothing.
+    let sound = |p: f64| if p.is_nan() { 1.0 } else { p };
+    ComparisonFinding {
+        a: names.a.clone(),
+        b: names.b.clone(),
+        metric: names.metric.clone(),
+        both: count(total.both),
+        only_a: count(total.only_a),
+        only_b: count(total.only_b),
+        neither: count(total.neither),
+        difference: whole(estimate, binary),
+        exact_p: exact,
+        chi2_p: p(|b, c| mcnemar::chi2(b, c).p),
+        corrected_p: p(|b, c| mcnemar::corrected(b, c).p),
+        t_p: t_p.map(sound),
+        p: sound(p_value),
+        holm_p: sound(p_value),
+        bh_q: sound(p_value),
+        family: 1,
+        wrong_to_right: count(total.only_b),
+        right_to_wrong: count(total.only_a),
+        margin: terms.margin,
+        equivalence_p: sound(margin_p),
+        test: title(pairs, plain).to_owned(),
+        seeds: pairs.seeds(),
+        seed_sd: spread(pairs.by_seed().iter().map(|[a, b]| a - b)),
+        clusters: pairs.clusters.as_ref().map(|_| differences.sums.len()),
+        bootstrap: if binary { None } else { resampled(pairs, terms) },
+    }
+}
+
+/// An interval that cannot be had (one unit) is everything that differences can be; none of accuracies is larger than 1.
+fn whole(e: Estimate, binary: bool) -> Estimate {
+    let most = if binary { 1.0 } else { f64::MAX };
+    // `max` and `min` take the other number where an end is none.
+    Estimate { mean: e.mean, lo: e.lo.max(-most), hi: e.hi.min(most) }
+}
+
+fn title(pairs: &Pairs, plain: bool) -> &'static str {
+    match (plain, &pairs.clusters) {
+        (true, _) => "exact McNemar, Tango's interval",
+        (false, Some(_)) => "paired t over clusters",
+        (false, None) => "paired t over items",
+    }
+}
+
+/// Standard deviation over seeds; none with a single one.
+#[must_use]
+pub fn spread(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.collect();
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+    (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt())
+}
+
+/// The difference resampled by unit: whole clusters where items belong together.
+fn resampled(pairs: &Pairs, terms: Terms) -> Option<Estimate> {
+    let units = pairs.differences();
+    let n = units.sums.len();
+    if !(2..=MOST_RESAMPLED).contains(&n) {
+        return None;
+    }
+    let mean = units.mean();
+    // Sums less their share of the mean, so that single precision is that of the spread.
+    let columns = Matrix::from_fn(n, 2, |i, j| {
+        if j == 0 { (units.sums[i] - mean * units.sizes[i]) as f32 } else { units.sizes[i] as f32 }
+    });
+    let all = vec![(0..n).collect::<Vec<usize>>()];
+    let resamples = Resamples::new(n, RESAMPLES, terms.seed);
+    let values =
+        resamples.block_sums(&columns, &all, |_, sums| mean + f64::from(sums[0]) / f64::from(sums[1]));
+    Some(interval(mean, values, terms.level))
+}
+
+/// Adjusts the p-values of the comparisons of a run for their number.
+pub fn adjust(all: &mut [&mut ComparisonFinding]) {
+    let p: Vec<f64> = all.iter().map(|c| c.p).collect();
+    let (holm, bh) = (holm(&p), benjamini_hochberg(&p));
+    let family = all.len();
+    for ((c, h), q) in all.iter_mut().zip(holm).zip(bh) {
+        (c.holm_p, c.bh_q, c.family) = (h, q, family);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terms() -> Terms {
+        Terms { level: 0.95, margin: 0.05, seed: 1 }
+    }
+
+    fn names() -> Names {
+        Names { a: "x".into(), b: "y".into(), metric: "correct".into() }
+    }
+
+    fn items(table: [usize; 4]) -> Pairs {
+        let [both, only_a, only_b, neither] = table;
+        let row = |n: usize, v: f64| std::iter::repeat_n(v, n);
+        let a = row(both + only_a, 1.0).chain(row(only_b + neither, 0.0)).collect();
+        let b =
+            row(both, 1.0).chain(row(only_a, 0.0)).chain(row(only_b, 1.0)).chain(row(neither, 0.0)).collect();
+        Pairs { a: vec![a], b: vec![b], clusters: None }
+    }
+
+    #[test]
+    fn one_run_of_each_side_is_a_table() {
+        let c = compare(&items([40, 10, 2, 8]), &names(), terms());
+        assert_eq!((c.both, c.only_a, c.only_b, c.neither), (Some(40), Some(10), Some(2), Some(8)));
+        assert_eq!((c.wrong_to_right, c.right_to_wrong), (Some(2), Some(10)));
+        assert!((c.exact_p.unwrap() - 0.038_574_218_75).abs() < 1e-12 && c.p == c.exact_p.unwrap());
+        assert!((c.difference.mean - 8.0 / 60.0).abs() < 1e-12 && c.difference.lo > 0.0);
+        assert!(c.t_p.is_none() && c.bootstrap.is_none() && c.seed_sd.is_none());
+    }
+
+    #[test]
+    fn several_seeds_are_means_within_the_item() {
+        let one = items([40, 10, 2, 8]);
+        let other = items([40, 2, 2, 16]);
+        let pairs = Pairs {
+            a: vec![one.a[0].clone(), other.a[0].clone()],
+            b: vec![one.b[0].clone(), other.b[0].clone()],
+            clusters: None,
+        };
+        let c = compare(&pairs, &names(), terms());
+        assert_eq!((c.seeds, c.only_a, c.only_b), (2, Some(12), Some(4)));
+        assert!((c.difference.mean - 4.0 / 60.0).abs() < 1e-12);
+        assert!(c.t_p.is_some() && c.p == c.t_p.unwrap() && c.test.contains("over items"));
+        // Twice the larger of the two p-values here: 1 at most.
+        assert_eq!(c.exact_p, Some(1.0));
+        assert!((c.seed_sd.unwrap() - (8.0 / 60.0) / 2f64.sqrt()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn items_that_belong_together_widen_the_interval() {
+        // Ten items that are copies of one another in each of 30 clusters.
+        let value = |c: usize| [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (1.0, 0.0)][c % 4];
+        let a: Vec<f64> = (0..300).map(|i| value(i / 10).0).collect();
+        let b: Vec<f64> = (0..300).map(|i| value(i / 10).1).collect();
+        let alone = Pairs { a: vec![a], b: vec![b], clusters: None };
+        let together = Pairs { clusters: Some((0..300).map(|i| i / 10).collect()), ..alone.clone() };
+        let (x, y) = (compare(&alone, &names(), terms()), compare(&together, &names(), terms()));
+        assert_eq!((y.clusters, x.difference.mean), (Some(30), y.difference.mean));
+        assert!(y.difference.half_width() > 2.5 * x.difference.half_width());
+        assert!(y.p > x.p && y.test.contains("clusters"));
+        assert!(together.votes().is_none() && alone.votes().is_some());
+    }
+
+    #[test]
+    fn metrics_of_any_value_take_t_and_resampling() {
+        let a: Vec<f64> = (0..200).map(|i| f64::from(i % 7) / 7.0 + 0.02).collect();
+        let b: Vec<f64> = (0..200).map(|i| f64::from((i * 3) % 7) / 7.0).collect();
+        let c = compare(&Pairs { a: vec![a], b: vec![b], clusters: None }, &names(), terms());
+        assert!(c.both.is_none() && c.exact_p.is_none() && c.t_p.is_some());
+        let boot = c.bootstrap.unwrap();
+        assert!(
+            (boot.lo - c.difference.lo).abs() < 0.02 && (boot.hi - c.difference.hi).abs() < 0.02,
+            "{c:?}"
+        );
+    }
+
+    #[test]
+    fn a_single_item_claims_nothing() {
+        let c = compare(&items([0, 1, 0, 0]), &names(), terms());
+        assert_eq!((c.p, c.difference.mean), (1.0, 1.0));
+        let one = Pairs { a: vec![vec![0.3]], b: vec![vec![0.1]], clusters: None };
+        let c = compare(&one, &names(), terms());
+        assert_eq!((c.p, c.equivalence_p), (1.0, 1.0));
+        assert!(serde_json::to_string(&c).unwrap().contains("difference"));
+    }
+
+    #[test]
+    fn the_family_is_that_of_the_run() {
+        let mut x = compare(&items([40, 10, 2, 8]), &names(), terms());
+        let mut y = compare(&items([40, 9, 8, 3]), &names(), terms());
+        adjust(&mut [&mut x, &mut y]);
+        assert_eq!((x.family, y.family), (2, 2));
+        assert!((x.holm_p - 2.0 * x.p).abs() < 1e-12 && y.holm_p == y.p.max(x.holm_p));
+    }
+}

@@ -1,0 +1,128 @@
+//! Sentences to vectors: pooled at a layer, from the cache where it has them, with noise where it is asked for.
+
+use std::sync::Arc;
+
+use rand_distr::{Distribution, Normal};
+
+use crate::base::Problem;
+use crate::base::matrix::Matrix;
+use crate::lab::fault::{Fault, problem};
+use crate::lab::host::{Host, NoticeLevel};
+use crate::lab::layer::LayerRef;
+use crate::lab::power::spec::SideSpec;
+use crate::lab::store::{Key, Space, key};
+use crate::model::{HookPoint, Model, ModelError, Pooling, Readout};
+use crate::stats::rng::stream;
+
+/// Sentences that go through the model between two beats.
+const TOGETHER: usize = 256;
+
+/// Where and how a side reads its encoder.
+#[derive(Clone)]
+pub struct Reader {
+    /// The encoder.
+    pub model: Arc<Model>,
+    /// The layer, 0 for the embeddings.
+    pub layer: usize,
+    at: HookPoint,
+    pooling: Pooling,
+    noise: f64,
+    /// `a` or `b`: noise of the two sides is drawn apart.
+    side: &'static str,
+}
+
+impl Reader {
+    /// The reader of a side.
+    ///
+    /// # Errors
+    /// [`Fault::Failed`] for a layer that the model does not have.
+    pub fn new(model: Arc<Model>, spec: &SideSpec, side: &'static str) -> Result<Self, Fault> {
+        let layers = model.arch().layers;
+        let (layer, at) = match spec.layer {
+            _ if layers == 0 => (0, model.layer_point(0)?),
+            LayerRef::Last => (layers, model.top()),
+            LayerRef::At(l) => (l, model.layer_point(l)?),
+        };
+        let pooling = spec.pooling.map_or(model.sentence_pooling(), Pooling::plain);
+        Ok(Self { model, layer, at, pooling, noise: spec.noise, side })
+    }
+
+    /// Width of the vectors.
+    pub fn width(&self) -> usize {
+        self.at.width(self.model.arch()).unwrap_or(self.model.arch().hidden)
+    }
+
+    fn keys(&self, texts: &[&str]) -> Result<(Space, Vec<Key>), ModelError> {
+        let space = Space::new(&self.model, self.at, &Readout::Sentence(self.pooling));
+        let tokenizer = self.model.tokenizer()?;
+        let keys = texts.iter().map(|t| Ok(key(&tokenizer.encode(t)?.ids, usize::MAX)));
+        Ok((space, keys.collect::<Result<_, ModelError>>()?))
+    }
+
+    /// Sentences whose vectors the cache lacks.
+    ///
+    /// # Errors
+    /// [`Fault`], from the tokenizer.
+    pub fn absent(&self, texts: &[&str], host: &dyn Host) -> Result<usize, Fault> {
+        let (space, keys) = self.keys(texts)?;
+        Ok(host.store().absent(&space, &keys).len())
+    }
+
+    /// Vectors of sentences, without noise and past the cache.
+    ///
+    /// # Errors
+    /// [`ModelError`].
+    pub fn fresh(&self, texts: &[&str]) -> Result<Matrix, ModelError> {
+        let array = self.model.sentence_vectors_at(texts, self.at, self.pooling)?;
+        let width = array.shape.last().copied().unwrap_or(0);
+        Matrix::from_vec(texts.len(), width, array.data).map_err(|e| ModelError::Plan(e.to_string()))
+    }
+
+    /// Vectors of sentences: sentences x width.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn vectors(&self, texts: &[&str], seed: u64, host: &mut dyn Host) -> Result<Matrix, Fault> {
+        let (space, keys) = self.keys(texts)?;
+        let store = host.store();
+        let mut out = Matrix::zeros(texts.len(), self.width());
+        let missing = store.fetch(&space, &keys, &mut out).missing;
+        for chunk in missing.chunks(TOGETHER) {
+            host.poll()?;
+            let part: Vec<&str> = chunk.iter().map(|i| texts[*i]).collect();
+            let rows = self.fresh(&part)?;
+            chunk.iter().enumerate().for_each(|(k, i)| out.row_mut(*i).copy_from_slice(rows.row(k)));
+            let kept: Vec<Key> = chunk.iter().map(|i| keys[*i]).collect();
+            if let Err(e) = store.keep(&space, &kept, &rows) {
+                let what = format!("vectors could not be cached: {e}; the run goes on without");
+                let hint = "free space, or set PROBITY_CACHE_DIR to another folder".to_owned();
+                let place = store.place().map_or_else(String::new, |d| d.display().to_string());
+                host.notice(NoticeLevel::Warning, Problem { what, r#where: place, hint })?;
+            }
+        }
+        if !out.is_finite() {
+            return Err(problem(
+                &"a vector holds values that are not numbers",
+                "encoder",
+                "choose another model or layer",
+            )
+            .into());
+        }
+        self.disturb(texts, &mut out, seed)?;
+        Ok(out)
+    }
+
+    /// Adds the noise of this side; that of a sentence does not depend on which others there are.
+    fn disturb(&self, texts: &[&str], rows: &mut Matrix, seed: u64) -> Result<(), Fault> {
+        if self.noise == 0.0 {
+            return Ok(());
+        }
+        let normal = Normal::new(0.0, self.noise)
+            .map_err(|e| problem(&e, "noise", "choose another standard deviation"))?;
+        for (i, text) in texts.iter().enumerate() {
+            let mut rng = stream(seed, &format!("noise {} {text}", self.side));
+            rows.row_mut(i).iter_mut().for_each(|v| *v += normal.sample(&mut rng) as f32);
+        }
+        Ok(())
+    }
+}

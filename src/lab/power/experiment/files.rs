@@ -1,0 +1,106 @@
+//! Two sides that are files of results.
+
+use super::report::Reporter;
+use crate::base::Problem;
+use crate::base::numbers::count;
+use crate::corpus::results::{Results, Wanted, read};
+use crate::lab::fault::{Fault, problem};
+use crate::lab::host::{Host, NoticeLevel};
+use crate::lab::power::compare::spread;
+use crate::lab::power::finding::{ConfigurationFinding, Kind};
+use crate::lab::power::pairs::{Pairs, matched};
+use crate::lab::power::spec::Spec;
+
+/// Items of the first estimate.
+const FIRST: usize = 64;
+
+/// Reads both sides and compares them on growing numbers of items.
+pub fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut dyn Host) -> Result<(), Fault> {
+    host.plan(2.0);
+    host.stage("reading results".into(), "files", 1.0);
+    let wanted = Wanted { filter: spec.test.filter.clone(), metric: spec.test.metric.clone() };
+    let total = spec.a.results.len() + spec.b.results.len();
+    let mut done = 0;
+    let mut side = |names: &[String], host: &mut dyn Host| -> Result<Vec<Results>, Fault> {
+        let mut all = Vec::new();
+        for name in names {
+            host.poll()?;
+            let found = read(&spec.path(name), &wanted).map_err(|e| {
+                problem(
+                    &e,
+                    "results",
+                    "one item a row: lm-evaluation-harness samples, BEAR results, JSON lines or CSV",
+                )
+            })?;
+            all.push(found);
+            done += 1;
+            host.progress(done, total);
+        }
+        Ok(all)
+    };
+    let (a, b) = (side(&spec.a.results, host)?, side(&spec.b.results, host)?);
+    let metric = a[0].metrics[0].name.clone();
+    let found =
+        matched(&a, &b, &metric).map_err(|e| problem(&e, "results", "give results on the same items"))?;
+    if found.unmatched_a + found.unmatched_b > 0 {
+        let what = format!(
+            "{} items are in both; {} of the first side and {} of the second are left out",
+            found.pairs.n(),
+            found.unmatched_a,
+            found.unmatched_b
+        );
+        host.notice(NoticeLevel::Warning, Problem { what, r#where: "results".into(), hint: String::new() })?;
+    }
+    let pairs = found.pairs;
+    if pairs.votes().is_none() && pairs.is_binary() {
+        let what = "the sequential test is left out: it takes an item as one step, which clusters and even numbers of runs do not allow";
+        host.notice(
+            NoticeLevel::Info,
+            Problem { what: what.into(), r#where: "sequential".into(), hint: String::new() },
+        )?;
+    }
+    let mut reporter = Reporter::new(spec, None);
+    reporter.of(metric.clone());
+    host.stage(format!("comparing {} items", count(pairs.n() as f64)), "items", 1.0);
+    sides(spec, &pairs, &metric, &reporter, host)?;
+    let order = reporter.order(pairs.n());
+    let mut n = FIRST;
+    while n < pairs.n() {
+        host.poll()?;
+        reporter.step(&pairs.select(&order[..n]), false, host)?;
+        host.progress(n, pairs.n());
+        n *= 4;
+    }
+    reporter.step(&pairs, true, host)?;
+    reporter.verdict(host)?;
+    *kept = Some((pairs, reporter));
+    Ok(())
+}
+
+fn sides(
+    spec: &Spec,
+    pairs: &Pairs,
+    metric: &str,
+    reporter: &Reporter,
+    host: &mut dyn Host,
+) -> Result<(), Fault> {
+    for (first, side) in [(true, "a"), (false, "b")] {
+        let by_seed = pairs.by_seed();
+        let accuracy = pairs.accuracy(first, spec.interval.level);
+        let finding = ConfigurationFinding {
+            name: spec.name(first),
+            side: side.into(),
+            task: "results".into(),
+            encoder: spec.side(first).results.join(","),
+            layer: None,
+            classifier: metric.to_owned(),
+            n_train: 0,
+            accuracy,
+            sd: spread(by_seed.iter().map(|s| s[usize::from(!first)])),
+            majority: None,
+            seeds: by_seed.len(),
+        };
+        host.find(reporter.finding(pairs.n(), true, host.elapsed(), Kind::Configuration(finding)))?;
+    }
+    Ok(())
+}

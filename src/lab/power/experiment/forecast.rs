@@ -1,0 +1,108 @@
+//! What a run will need: sentences through the encoders that the cache lacks, and steps of training.
+
+use super::probes::Side;
+use super::sentences::{Drawn, Sentences};
+use crate::lab::demand::{Forecast, MemoryPart, Work, resident};
+use crate::lab::fault::Fault;
+use crate::lab::host::Host;
+use crate::lab::power::spec::Spec;
+use crate::model::chunk::TOKENS_PER_BATCH;
+use crate::probe::Labelled;
+use crate::probe::epochs::{EPOCHS, PATIENCE, train};
+use crate::stats::Purpose;
+
+/// Sentences of a slice of reading.
+const SLICE: usize = 32;
+/// Epochs after which most trainings have ended; they take between [`PATIENCE`] and [`EPOCHS`].
+const EXPECTED: f64 = 20.0;
+
+/// What a run of this spec will need, one entry a model; of files of results next to nothing.
+///
+/// # Errors
+/// [`Fault`], as the run itself would report it.
+pub fn of(spec: &Spec, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
+    let mut list: Vec<Forecast> = Vec::new();
+    if spec.of_files() {
+        return Ok(list);
+    }
+    let sentences = Sentences::of(spec, host)?;
+    let mut bytes = resident().unwrap_or(64 << 20);
+    for first in [true, false] {
+        let side = Side::open(spec, first, host)?;
+        let (seconds, range) = seconds(spec, &side, &sentences, host)?;
+        let drawn = sentences.drawn(spec.task.sizes.last().copied().unwrap_or(0));
+        let vectors = (drawn.parts.iter().map(Vec::len).sum::<usize>() * side.reader.width() * 8) as u64;
+        bytes = bytes.max(resident().unwrap_or(0)) + vectors;
+        let parts = vec![
+            MemoryPart { name: "program and models".into(), bytes: bytes - vectors },
+            MemoryPart { name: "vectors".into(), bytes: vectors },
+        ];
+        let model = side.reader.model.name().to_owned();
+        let (limit, tokens_per_batch) = (host.memory_limit(), TOKENS_PER_BATCH);
+        // Both sides on one model are one entry.
+        if let Some(same) = list.iter_mut().find(|f| f.model == model) {
+            same.seconds += seconds;
+            same.range = same.range.map(|r| [r[0] + range[0], r[1] + range[1]]);
+            continue;
+        }
+        let range = Some(range);
+        list.push(Forecast { model, bytes, parts, seconds, range, refined: false, tokens_per_batch, limit });
+    }
+    Ok(list)
+}
+
+fn seconds(
+    spec: &Spec,
+    side: &Side,
+    sentences: &Sentences,
+    host: &mut dyn Host,
+) -> Result<(f64, [f64; 2]), Fault> {
+    let largest = sentences.drawn(spec.task.sizes.last().copied().unwrap_or(0));
+    let rows: Vec<usize> = largest.parts.concat();
+    let texts: Vec<&str> = rows.iter().map(|r| sentences.texts[*r].as_str()).collect();
+    let mut reading = Work::default();
+    let hash = side.reader.model.hash().to_owned();
+    reading.add(&format!("sentence {hash} {}", side.reader.layer), side.reader.absent(&texts, host)? as f64);
+    let read = reading.seconds(host, &mut |_| {
+        let slice = &texts[..SLICE.min(texts.len())];
+        side.reader.fresh(slice)?;
+        Ok(slice.len() as f64)
+    })?;
+    let mut training = Work::default();
+    let threads = rayon::current_num_threads() as f64;
+    for size in &spec.task.sizes {
+        let n = sentences.drawn(*size).parts[0].len() as f64;
+        for recipe in &side.recipes {
+            let kind = format!("epoch {} {} of {}", recipe.batch, recipe.describe(), side.reader.width());
+            training.add(&kind, n * spec.training.seeds as f64 / threads);
+        }
+    }
+    let smallest = sentences.drawn(spec.task.sizes.first().copied().unwrap_or(0));
+    let epoch = training.seconds(host, &mut |kind| slice(side, sentences, &smallest, kind))?;
+    let with = |epochs: f64| read + epoch * epochs;
+    Ok((with(EXPECTED), [with(PATIENCE as f64 + 1.0), with(EPOCHS as f64)]))
+}
+
+/// Trains one setting for an epoch on sentences of the smallest size; examples that it saw.
+fn slice(side: &Side, sentences: &Sentences, drawn: &Drawn, kind: &str) -> Result<f64, Fault> {
+    let batch = kind.split(' ').nth(1).and_then(|b| b.parse::<usize>().ok());
+    let Some(recipe) = side.recipes.iter().find(|r| Some(r.batch) == batch && kind.contains(&r.describe()))
+    else {
+        return Ok(1.0);
+    };
+    let rows: Vec<usize> = drawn.parts[0].iter().copied().take(4 * SLICE).collect();
+    let width = side.reader.width();
+    let x = crate::base::matrix::Matrix::from_fn(rows.len(), width, |i, j| {
+        ((i * 31 + j * 17) % 13) as f32 / 13.0 - 0.5
+    });
+    let y: Vec<usize> = rows.iter().map(|r| sentences.labels[*r]).collect();
+    let data = Labelled::new(x, y, sentences.classes)?;
+    let mut beats = 0;
+    let stop = &mut || {
+        beats += 1;
+        if beats > 1 { Err(crate::base::Cancelled) } else { Ok(()) }
+    };
+    // One epoch, then it is told to stop.
+    let _ = train(&data, &data, recipe, &Purpose::from(0), stop);
+    Ok(rows.len() as f64)
+}

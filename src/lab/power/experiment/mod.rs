@@ -1,0 +1,134 @@
+//! The procedure: both sides at rising sizes of training data, or two files of results; after each step what the pilot says.
+
+mod encode;
+mod files;
+mod forecast;
+mod probes;
+mod report;
+mod sentences;
+
+use self::report::Reporter;
+use super::finding::Kind;
+use super::pairs::Pairs;
+use super::question::Question as Asked;
+use super::spec::{POWER_TOML, Spec};
+use super::{figures, summary};
+use crate::base::Problem;
+use crate::figure::Figure;
+use crate::lab::demand::Forecast;
+use crate::lab::family::Comparison;
+use crate::lab::fault::{Fault, problem};
+use crate::lab::finding::{Body, Finding};
+use crate::lab::host::{Host, Share};
+use crate::lab::spec::LabSpec;
+use crate::lab::{self, Details, EngineInfo, Experiment, Kinds, Lab, LabId, LabResults, Question, Results};
+
+/// The lab.
+pub static LAB: Power = Power;
+
+/// How much data a comparison of two probes, or of two files of results, needs.
+#[derive(Debug, Clone, Copy)]
+pub struct Power;
+
+impl Lab for Power {
+    fn id(&self) -> LabId {
+        LabId::Power
+    }
+
+    fn title(&self) -> &'static str {
+        "Power"
+    }
+
+    fn question(&self) -> &'static str {
+        "How much data does this comparison need?"
+    }
+
+    fn default_spec(&self) -> &'static str {
+        POWER_TOML
+    }
+
+    fn open(&self, spec: &lab::Spec) -> Result<Box<dyn Experiment>, Fault> {
+        #[allow(irrefutable_let_patterns, reason = "with one lab there is no other case")]
+        let lab::Spec::Power(spec) = spec else {
+            return Err(problem(&"this spec is for another lab", "lab", "correct `lab` in the spec").into());
+        };
+        spec.check("spec").map_err(|e| problem(&e, "spec", "correct the setup"))?;
+        Ok(Box::new(Run { spec: (**spec).clone(), pairs: None }))
+    }
+
+    fn summary(&self, results: &Results, _spec: &lab::Spec) -> Vec<String> {
+        super::Results::within(results).map_or_else(Vec::new, summary::lines)
+    }
+
+    fn figures(&self, results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
+        super::Results::within(results).map_or_else(Vec::new, |r| figures::all(r, engine))
+    }
+
+    fn figure(
+        &self,
+        name: &str,
+        details: &Details<'_>,
+        results: &Results,
+        engine: Option<&EngineInfo>,
+    ) -> Result<Figure, String> {
+        let results = super::Results::within(results).unwrap_or(super::Results::none());
+        figures::pick(name, details, results, engine)
+    }
+
+    fn compared(&self, finding: &Finding) -> Option<Comparison> {
+        let Body::Lab(Kinds::Power(Kind::Comparison(c))) = &finding.body else { return None };
+        Some(Comparison {
+            lab: LabId::Power,
+            spec: finding.spec.clone(),
+            what: format!("{} against {}: {}", c.a, c.b, c.metric),
+            test: c.test.clone(),
+            n: finding.n,
+            p: c.p,
+            planned: false,
+        })
+    }
+}
+
+/// A spec at work.
+struct Run {
+    spec: Spec,
+    /// Both sides on the same items, as far as they are known: what questions are answered from.
+    pairs: Option<(Pairs, Reporter)>,
+}
+
+impl Experiment for Run {
+    fn run(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
+        self.pairs = None;
+        if self.spec.of_files() {
+            files::run(&self.spec, &mut self.pairs, host)
+        } else {
+            probes::run(&self.spec, &mut self.pairs, host)
+        }
+    }
+
+    fn forecast(&mut self, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
+        forecast::of(&self.spec, host)
+    }
+
+    fn answer(
+        &mut self,
+        question: &Question,
+        _share: Share,
+        host: &mut dyn Host,
+    ) -> Result<Vec<Finding>, Fault> {
+        #[allow(irrefutable_let_patterns, reason = "with one lab there is no other case")]
+        let Question::Power(Asked::Adjust(terms)) = question else {
+            return Err(problem(&"this question is for another lab", "question", "").into());
+        };
+        let (pairs, reporter) = self.pairs.as_ref().ok_or_else(|| Problem {
+            what: "nothing has been compared yet".into(),
+            r#where: "comparison".into(),
+            hint: "run the experiment".into(),
+        })?;
+        Ok(reporter.answer(pairs, terms, host.elapsed()))
+    }
+
+    fn examined(&self) -> usize {
+        self.pairs.as_ref().map_or(0, |(pairs, _)| pairs.n())
+    }
+}

@@ -1,0 +1,198 @@
+//! The sentences that are probed: generated, or from the user's file, split 4 : 1 : 1 within each class.
+
+use std::collections::{BTreeMap, HashSet};
+use std::ops::ControlFlow;
+
+use crate::base::{Cancelled, Problem};
+use crate::corpus::probing::ProbingTask;
+use crate::corpus::readers::{Reading, Row};
+use crate::lab::fault::{Fault, problem};
+use crate::lab::host::{Host, NoticeLevel};
+use crate::lab::power::spec::Spec;
+use crate::stats::rng::{shuffle, stream};
+
+/// Most classes of a file.
+const MAX_CLASSES: usize = 50;
+/// Most sentences that are read of a file.
+const MAX_SENTENCES: usize = 4_000_000;
+
+/// Labelled sentences with the parts that each class gives to training, validation and test.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Sentences {
+    /// The texts.
+    pub texts: Vec<String>,
+    /// The class of each.
+    pub labels: Vec<usize>,
+    /// Number of classes.
+    pub classes: usize,
+    /// Rows of each class in the order in which they are taken: for training, validation, test.
+    parts: [Vec<Vec<usize>>; 3],
+}
+
+/// Rows of one size: training, validation, test.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Drawn {
+    /// Rows of each part.
+    pub parts: [Vec<usize>; 3],
+}
+
+/// Examples of the parts of a size, per class.
+#[must_use]
+pub fn counts(size: usize) -> [usize; 3] {
+    let quarter = (size / 4).max(1);
+    [size, quarter, quarter]
+}
+
+impl Sentences {
+    /// Sentences for the largest size of the spec.
+    ///
+    /// # Errors
+    /// [`Fault`] for a file that cannot be read, or with too few sentences of a class.
+    pub fn of(spec: &Spec, host: &mut dyn Host) -> Result<Self, Fault> {
+        let largest = spec.task.sizes.last().copied().unwrap_or(0);
+        let each = counts(largest);
+        let needed: usize = each.iter().sum();
+        let (texts, labels, classes) = match &spec.task.data {
+            Some(file) => read(spec, file, host)?,
+            None => {
+                let told = |e: crate::corpus::probing::ProbingError| problem(&e, "task", "lower task.sizes");
+                let task = ProbingTask::named(&spec.task.name).map_err(told)?;
+                let classes = task.labels.len();
+                let set = task.examples(needed * classes, spec.seed).map_err(told)?;
+                let (texts, labels) = set.examples.into_iter().map(|e| (e.text, e.label)).unzip();
+                (texts, labels, numbered(classes))
+            }
+        };
+        Self::split(texts, labels, &classes, each, spec.seed)
+    }
+
+    /// Parts of each class, in an order drawn by the seed.
+    fn split(
+        texts: Vec<String>,
+        labels: Vec<usize>,
+        names: &[String],
+        each: [usize; 3],
+        seed: u64,
+    ) -> Result<Self, Fault> {
+        let mut rng = stream(seed, "split of sentences");
+        let mut parts: [Vec<Vec<usize>>; 3] = Default::default();
+        for (class, name) in names.iter().enumerate() {
+            let mut rows: Vec<usize> = (0..labels.len()).filter(|i| labels[*i] == class).collect();
+            let needed: usize = each.iter().sum();
+            if rows.len() < needed {
+                return Err(Problem {
+                    what: format!(
+                        "the class `{}` has {} sentences; {needed} are needed for the largest size",
+                        crate::base::text::shortened(name, 40),
+                        rows.len()
+                    ),
+                    r#where: "task.data".into(),
+                    hint: format!("set task.sizes to at most {}", rows.len() * 2 / 3),
+                }
+                .into());
+            }
+            shuffle(&mut rng, &mut rows);
+            let mut rows = rows.into_iter();
+            for (part, n) in parts.iter_mut().zip(each) {
+                part.push(rows.by_ref().take(n).collect());
+            }
+        }
+        Ok(Self { texts, labels, classes: names.len(), parts })
+    }
+
+    /// The rows of a size, each part with equally many of every class. Smaller sizes are the beginnings of larger ones.
+    #[must_use]
+    pub fn drawn(&self, size: usize) -> Drawn {
+        let counts = counts(size);
+        let part =
+            |k: usize| self.parts[k].iter().flat_map(|rows| rows.iter().take(counts[k]).copied()).collect();
+        Drawn { parts: [part(0), part(1), part(2)] }
+    }
+}
+
+/// Names for classes that have only numbers.
+fn numbered(classes: usize) -> Vec<String> {
+    (0..classes).map(|i| i.to_string()).collect()
+}
+
+type Read = (Vec<String>, Vec<usize>, Vec<String>);
+
+/// Labelled sentences of a file, each once.
+fn read(spec: &Spec, file: &str, host: &mut dyn Host) -> Result<Read, Fault> {
+    let path = spec.path(file);
+    let told = |e: crate::corpus::readers::ReadError| {
+        problem(&e, "task.data", "`probity data list` names what can be read; labelled sentences are needed")
+    };
+    let mut seen: HashSet<String> = HashSet::new();
+    let mut all: Vec<(String, String)> = Vec::new();
+    let (mut twice, mut other, mut stopped) = (0usize, 0usize, false);
+    Reading::open(&path)
+        .map_err(told)?
+        .rows(&mut |row, line| {
+            match row {
+                Row::Sentence(s) => match s.label {
+                    Some(label) if seen.insert(s.text.to_string()) => {
+                        all.push((s.text.to_string(), label.to_string()));
+                    }
+                    Some(_) => twice += 1,
+                    None => other += 1,
+                },
+                _ => other += 1,
+            }
+            stopped = line % 4_096 == 0 && host.poll().is_err();
+            if stopped || all.len() >= MAX_SENTENCES {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        })
+        .map_err(told)?;
+    if stopped {
+        return Err(Cancelled.into());
+    }
+    if twice + other > 0 {
+        let what =
+            format!("{} sentences are used; {twice} come twice and {other} rows have no label", all.len());
+        host.notice(NoticeLevel::Info, Problem { what, r#where: "task.data".into(), hint: String::new() })?;
+    }
+    let mut names: BTreeMap<String, usize> = BTreeMap::new();
+    all.iter().for_each(|(_, label)| {
+        names.entry(label.clone()).or_insert(0);
+    });
+    if !(2..=MAX_CLASSES).contains(&names.len()) {
+        return Err(Problem {
+            what: format!("the file has {} different labels; allowed are 2 to {MAX_CLASSES}", names.len()),
+            r#where: "task.data".into(),
+            hint: "name a file of labelled sentences".into(),
+        }
+        .into());
+    }
+    names.values_mut().enumerate().for_each(|(i, place)| *place = i);
+    let labels = all.iter().map(|(_, label)| names[label]).collect();
+    Ok((all.into_iter().map(|(text, _)| text).collect(), labels, names.into_keys().collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_share_no_row_and_smaller_sizes_begin_larger_ones() {
+        let texts: Vec<String> = (0..400).map(|i| format!("s{i}")).collect();
+        let labels: Vec<usize> = (0..400).map(|i| i % 2).collect();
+        let names = numbered(2);
+        let s = Sentences::split(texts.clone(), labels.clone(), &names, counts(128), 3).unwrap();
+        let (small, large) = (s.drawn(32), s.drawn(128));
+        assert_eq!(large.parts.iter().map(Vec::len).collect::<Vec<_>>(), [256, 64, 64]);
+        let mut rows = large.parts.concat();
+        rows.sort_unstable();
+        rows.dedup();
+        assert_eq!(rows.len(), 384);
+        for (a, b) in small.parts.iter().zip(&large.parts) {
+            assert!(a.iter().all(|r| b.contains(r)));
+            assert_eq!(a.iter().filter(|r| labels[**r] == 0).count() * 2, a.len());
+        }
+        let error = Sentences::split(texts, labels, &names, counts(200), 3).unwrap_err().to_string();
+        assert!(error.contains("has 200 sentences"), "{error}");
+    }
+}

@@ -1,0 +1,171 @@
+//! Figures of the lab: power against n, accuracies against the bound, and the sequential test.
+
+use super::finding::MarginFinding;
+use super::results::Results;
+use crate::base::suggest::unknown;
+use crate::base::text::printable_label;
+use crate::figure::layers::{Datum, Line, Rule, grouped};
+use crate::figure::{Axis, Dash, Figure, Layer, Provenance, Role};
+use crate::lab::{Details, EngineInfo, Tagged};
+
+/// The figures that have names.
+const FIGURES: [&str; 3] = ["power", "margins", "sequential"];
+
+/// Everything that there is to draw.
+#[must_use]
+pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
+    [power(results, engine), margins(results, engine), sequential(results, engine)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// The figure of a name.
+///
+/// # Errors
+/// A sentence that says what there is.
+pub fn pick(
+    name: &str,
+    _details: &Details<'_>,
+    results: &Results,
+    engine: Option<&EngineInfo>,
+) -> Result<Figure, String> {
+    let figure = match name {
+        "power" => power(results, engine),
+        "margins" => margins(results, engine),
+        "sequential" => sequential(results, engine),
+        _ => return Err(unknown("figure", name, &FIGURES)),
+    };
+    figure.ok_or_else(|| "the session has no points to draw".into())
+}
+
+/// Power against the number of test items, with the band of the pilot's own uncertainty and the n that is needed.
+#[must_use]
+pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
+    let curve = results.curve();
+    let first = curve.first()?;
+    let points = curve.iter().map(|p| {
+        let power = p.value.power;
+        Datum {
+            x: p.value.at_n as f64,
+            y: power.mean,
+            band: Some((power.lo, power.hi)),
+            n: p.n.into(),
+            ..Datum::default()
+        }
+    });
+    let label = format!("pilot of {}", grouped(first.n));
+    let mut layers =
+        vec![Layer::Line(Line { label, role: Role::line(0).accent(2).strong(), points: points.collect() })];
+    if let Some(required) = results.needed() {
+        let target = required.value.target;
+        layers.push(Layer::Rule(Rule {
+            at: target,
+            upright: false,
+            label: format!("wanted power {target}"),
+        }));
+        if let Some(n) = required.value.n_test.mean.filter(|n| *n <= 131_072.0) {
+            layers.push(Layer::Rule(Rule {
+                at: n,
+                upright: true,
+                label: format!("{} needed", grouped(n as usize)),
+            }));
+        }
+    }
+    Some(Figure {
+        name: "power".into(),
+        title: printable_label(&format!("Power: {} against {}", first.value.a, first.value.b)),
+        x: Axis::doubling("test items"),
+        y: Axis::linear("power").from_to(0.0, 1.0),
+        layers,
+        provenance: provenance(first, engine),
+    })
+}
+
+/// Accuracies by training examples, with their spread over seeds and the excess risk that the bound allows.
+#[must_use]
+pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
+    let first = results.margins.first()?;
+    let mut names: Vec<&str> = Vec::new();
+    for margin in &results.margins {
+        if !names.contains(&margin.value.name.as_str()) {
+            names.push(&margin.value.name);
+        }
+    }
+    let line = |(k, name): (usize, &&str)| {
+        let point = |m: &Tagged<MarginFinding>| {
+            let v = &m.value;
+            let around = |w: f64| Some(((v.accuracy - w).max(0.0), (v.accuracy + w).min(1.0)));
+            let inner = v.sd.and_then(around);
+            Datum { x: v.at_n as f64, y: v.accuracy, band: around(v.epsilon), inner, n: m.n.into() }
+        };
+        let mine = results.margins.iter().filter(|m| m.value.name == **name);
+        let role = Role::nth(k).accent(k.min(1));
+        Layer::Line(Line { label: printable_label(name), role, points: mine.map(point).collect() })
+    };
+    Some(Figure {
+        name: "margins".into(),
+        title: "Accuracy, its spread over seeds, and the margin of the bound".into(),
+        x: Axis::doubling("training examples"),
+        y: Axis::linear("accuracy").from_to(0.0, 1.0),
+        layers: names.iter().enumerate().map(line).collect(),
+        provenance: provenance(first, engine),
+    })
+}
+
+/// The confidence sequence of the share of discordant items that favour the first, item by item.
+#[must_use]
+pub fn sequential(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
+    let first = results.sequential.first()?;
+    let points = results.sequential.iter().map(|s| {
+        let v = &s.value;
+        Datum {
+            x: v.at_n as f64,
+            y: 0.5 * (v.lo + v.hi),
+            band: Some((v.lo, v.hi)),
+            n: s.n.into(),
+            ..Datum::default()
+        }
+    });
+    let role = Role::line(2).accent(1).dash(Dash::Dashed);
+    let label = printable_label(&format!("share for {}", first.value.a));
+    let mut layers = vec![
+        Layer::Line(Line { label, role, points: points.collect() }),
+        Layer::Rule(Rule { at: 0.5, upright: false, label: "no difference".into() }),
+    ];
+    if let Some(stop) = results.sequential.iter().find(|s| s.value.may_stop) {
+        let at = stop.value.at_n as f64;
+        layers.push(Layer::Rule(Rule {
+            at,
+            upright: true,
+            label: format!("may stop at {}", grouped(at as usize)),
+        }));
+    }
+    Some(Figure {
+        name: "sequential".into(),
+        title: printable_label(&format!("Confidence sequence: {} against {}", first.value.a, first.value.b)),
+        x: Axis::doubling("items seen"),
+        y: Axis::linear("share of discordant items").from_to(0.0, 1.0),
+        layers,
+        provenance: provenance(first, engine),
+    })
+}
+
+fn provenance<T>(point: &Tagged<T>, engine: Option<&EngineInfo>) -> Provenance {
+    let mut entries: Vec<(String, String)> = vec![("n".into(), grouped(point.n))];
+    let mut add = |key: &str, value: String| entries.push((key.to_owned(), value));
+    if let Some(level) = point.level {
+        add("intervals", format!("{} %", (level * 1e6).round() / 1e4));
+    }
+    if !point.is_final {
+        add("state", "still being refined".into());
+    }
+    add("seed", point.seed.to_string());
+    add("spec", point.spec.clone());
+    add("model", printable_label(&point.model));
+    if let Some(engine) = engine {
+        add("device", engine.device.clone());
+        add("probity", engine.version.clone());
+    }
+    Provenance { entries }
+}

@@ -1,0 +1,225 @@
+//! What the lab finds: one struct a kind. Where an interval may have no end (no number of items is enough) the end is null.
+
+use serde::{Deserialize, Serialize};
+
+use crate::stats::estimate::Estimate;
+use crate::stats::mcnemar::Test;
+
+/// The kinds of finding.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Kind {
+    /// One side of the comparison at one size of training data.
+    Configuration(ConfigurationFinding),
+    /// Both sides on the same items.
+    Comparison(ComparisonFinding),
+    /// Power at a number of items, as the pilot has it.
+    Power(PowerFinding),
+    /// How many items are needed.
+    Required(RequiredFinding),
+    /// Whether there is a difference worth a recommendation.
+    Collapse(CollapseFinding),
+    /// The test that may be looked at at any time.
+    Sequential(SequentialFinding),
+    /// Accuracy against what the bound promises.
+    Margin(MarginFinding),
+}
+
+/// Names of the kinds, by which a reader tells what a newer program wrote from what is damaged.
+pub const KINDS: [&str; 7] =
+    ["configuration", "comparison", "power", "required", "collapse", "sequential", "margin"];
+
+impl Kind {
+    /// Whether it has intervals.
+    #[must_use]
+    pub fn has_interval(&self) -> bool {
+        !matches!(self, Kind::Collapse(_) | Kind::Margin(_))
+    }
+}
+
+/// One side of the comparison at one size of training data. `n` of the finding is the number of test items.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ConfigurationFinding {
+    /// Its name in the comparison.
+    pub name: String,
+    /// Which side it is, `a` or `b`.
+    pub side: String,
+    /// The task.
+    pub task: String,
+    /// The model, or the file of results.
+    pub encoder: String,
+    /// Layer, 0 for the embeddings; none where the results are from a file.
+    pub layer: Option<usize>,
+    /// What was trained on the vectors; of results from a file, the metric.
+    pub classifier: String,
+    /// Training examples.
+    pub n_train: usize,
+    /// Mean over the seeds, with the interval over test items.
+    pub accuracy: Estimate,
+    /// Standard deviation over the seeds; none with a single one.
+    pub sd: Option<f64>,
+    /// Share of the most frequent class among the test items; none where it is not known.
+    pub majority: Option<f64>,
+    /// Runs with seeds of their own.
+    pub seeds: usize,
+}
+
+/// Both sides on the same items.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ComparisonFinding {
+    /// Name of the first.
+    pub a: String,
+    /// Name of the second.
+    pub b: String,
+    /// What was measured.
+    pub metric: String,
+    /// Items that both get right, summed over seeds; none for metrics that are not 0 or 1.
+    pub both: Option<u64>,
+    /// Items that only the first gets right.
+    pub only_a: Option<u64>,
+    /// Items that only the second gets right.
+    pub only_b: Option<u64>,
+    /// Items that neither gets right.
+    pub neither: Option<u64>,
+    /// Mean of the first less mean of the second.
+    pub difference: Estimate,
+    /// Exact McNemar; with several seeds twice the median of theirs, at most 1.
+    pub exact_p: Option<f64>,
+    /// McNemar by χ² without correction, likewise.
+    pub chi2_p: Option<f64>,
+    /// McNemar by χ² with continuity correction, likewise.
+    pub corrected_p: Option<f64>,
+    /// Student's t on the differences of items, or of clusters.
+    pub t_p: Option<f64>,
+    /// The p-value that counts, by [`Self::test`].
+    pub p: f64,
+    /// That p-value adjusted by Holm over the comparisons of the run.
+    pub holm_p: f64,
+    /// The same by Benjamini and Hochberg.
+    pub bh_q: f64,
+    /// Comparisons of the run that it was adjusted for.
+    pub family: usize,
+    /// Items that become right from the first to the second.
+    pub wrong_to_right: Option<u64>,
+    /// Items that become wrong.
+    pub right_to_wrong: Option<u64>,
+    /// The margin of equivalence.
+    pub margin: f64,
+    /// p-value of equivalence within the margin.
+    pub equivalence_p: f64,
+    /// The test that counts, and how the interval was made.
+    pub test: String,
+    /// Runs of each side with seeds of their own.
+    pub seeds: usize,
+    /// Standard deviation of the difference over the seeds; none with a single one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed_sd: Option<f64>,
+    /// Clusters that items belong to; none where each stands for itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clusters: Option<usize>,
+    /// Percentile interval of the difference by resampling, for metrics that are not 0 or 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bootstrap: Option<Estimate>,
+}
+
+/// A number with an interval that may have no end.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Open {
+    /// The estimate; none where no number is enough.
+    pub mean: Option<f64>,
+    /// Lower end.
+    pub lo: Option<f64>,
+    /// Upper end.
+    pub hi: Option<f64>,
+}
+
+/// Power at a number of items, as the pilot has it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PowerFinding {
+    /// Name of the first.
+    pub a: String,
+    /// Name of the second.
+    pub b: String,
+    /// Items.
+    pub at_n: u64,
+    /// Power, with the interval that the pilot's own uncertainty leaves.
+    pub power: Estimate,
+    /// How many times too large a significant difference is on average.
+    pub type_m: Option<f64>,
+    /// Share of significant differences with the wrong sign.
+    pub type_s: Option<f64>,
+    /// The test.
+    pub test: Test,
+}
+
+/// How many items are needed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RequiredFinding {
+    /// Name of the first.
+    pub a: String,
+    /// Name of the second.
+    pub b: String,
+    /// Wanted power.
+    pub target: f64,
+    /// Test items for it.
+    pub n_test: Open,
+    /// The smallest difference that the items at hand would show with the wanted power; none where not even the largest.
+    pub mde: Option<f64>,
+    /// Power with the items at hand.
+    pub power: f64,
+    /// Training examples by the bound; none where the difference is too small for one.
+    pub n_train: Option<u64>,
+    /// Examples in all, at the ratio of the split.
+    pub n_total: Option<u64>,
+    /// The bound; none where the results are from files, whose classifiers are unknown.
+    pub bound: Option<String>,
+}
+
+/// Whether there is a difference worth a recommendation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CollapseFinding {
+    /// Name of the first.
+    pub a: String,
+    /// Name of the second.
+    pub b: String,
+    /// True where no number of items should be recommended.
+    pub collapsed: bool,
+    /// What speaks for it.
+    pub reasons: Vec<String>,
+}
+
+/// The test that may be looked at at any time, after `at_n` items in an order drawn by the seed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SequentialFinding {
+    /// Name of the first.
+    pub a: String,
+    /// Name of the second.
+    pub b: String,
+    /// Items seen.
+    pub at_n: u64,
+    /// The e-value; none beyond what a number holds.
+    pub e_value: Option<f64>,
+    /// Its logarithm.
+    pub log_e: f64,
+    /// Lower end of the confidence sequence of the share of discordant items that favour the first.
+    pub lo: f64,
+    /// Upper end.
+    pub hi: f64,
+    /// Whether the largest e-value so far allows to stop.
+    pub may_stop: bool,
+}
+
+/// Accuracy against what the bound promises.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MarginFinding {
+    /// The side.
+    pub name: String,
+    /// Training examples.
+    pub at_n: u64,
+    /// Mean accuracy over the seeds.
+    pub accuracy: f64,
+    /// Its standard deviation over the seeds; none with a single one.
+    pub sd: Option<f64>,
+    /// Excess risk that the bound allows.
+    pub epsilon: f64,
+}

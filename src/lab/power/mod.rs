@@ -1,0 +1,24 @@
+//! How much data a comparison of two probes needs (Zhu et al. 2022, "On the data requirements of probing"; Card et al. 2020,
+//! "With little power comes great responsibility").
+//!
+//! Two sides (encoders, layers, classifiers, noise; or files of results) are put on the same items ([`pairs`]) and compared
+//! ([`compare`]); what the pilot says of a comparison yet to be made is in [`pilot`], what bounds recommend in [`bound`].
+
+pub mod bound;
+pub mod compare;
+pub mod experiment;
+pub mod figures;
+pub mod finding;
+pub mod pairs;
+pub mod pilot;
+pub mod question;
+pub mod results;
+pub mod settings;
+pub mod spec;
+pub mod summary;
+
+pub use experiment::LAB;
+pub use finding::{KINDS, Kind};
+pub use question::Question;
+pub use results::Results;
+pub use spec::Spec;

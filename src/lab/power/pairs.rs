@@ -1,0 +1,266 @@
+//! Two sides on the same items: values by seed and item, and what belongs together.
+
+use std::collections::HashMap;
+
+use crate::corpus::results::Results;
+use crate::stats::estimate::Estimate;
+use crate::stats::intervals::wilson;
+use crate::stats::paired::{Differences, Table};
+
+/// Values of both sides on the same items.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Pairs {
+    /// Of the first: one list a seed, one value an item.
+    pub a: Vec<Vec<f64>>,
+    /// Of the second, in the same order.
+    pub b: Vec<Vec<f64>>,
+    /// Number of the cluster of each item.
+    pub clusters: Option<Vec<u32>>,
+}
+
+impl Pairs {
+    /// Items.
+    #[must_use]
+    pub fn n(&self) -> usize {
+        self.a.first().map_or(0, Vec::len)
+    }
+
+    /// Runs of each side.
+    #[must_use]
+    pub fn seeds(&self) -> usize {
+        self.a.len()
+    }
+
+    /// Whether every value is 0 or 1.
+    #[must_use]
+    pub fn is_binary(&self) -> bool {
+        self.a.iter().chain(&self.b).flatten().all(|v| *v == 0.0 || *v == 1.0)
+    }
+
+    /// The items `which`, in that order.
+    #[must_use]
+    pub fn select(&self, which: &[usize]) -> Self {
+        let of = |side: &[Vec<f64>]| side.iter().map(|v| which.iter().map(|i| v[*i]).collect()).collect();
+        let clusters = self.clusters.as_ref().map(|c| which.iter().map(|i| c[*i]).collect());
+        Self { a: of(&self.a), b: of(&self.b), clusters }
+    }
+
+    /// The table of each seed, for values of 0 and 1.
+    #[must_use]
+    pub fn tables(&self) -> Vec<Table> {
+        let of = |(a, b): (&Vec<f64>, &Vec<f64>)| {
+            let mut table = Table::default();
+            a.iter().zip(b).for_each(|(a, b)| table.add(*a == 1.0, *b == 1.0));
+            table
+        };
+        self.a.iter().zip(&self.b).map(of).collect()
+    }
+
+    /// Mean over the seeds of an item's value on a side.
+    fn mean(side: &[Vec<f64>], item: usize) -> f64 {
+        side.iter().map(|v| v[item]).sum::<f64>() / side.len() as f64
+    }
+
+    /// Values of a side by item: means over the seeds.
+    #[must_use]
+    pub fn means(&self, first: bool) -> Vec<f64> {
+        let side = if first { &self.a } else { &self.b };
+        (0..self.n()).map(|i| Self::mean(side, i)).collect()
+    }
+
+    /// What each independent unit (an item, or a cluster) adds to the difference, means over the seeds.
+    #[must_use]
+    pub fn differences(&self) -> Differences {
+        let gap = |i: usize| Self::mean(&self.a, i) - Self::mean(&self.b, i);
+        Self::units(self.clusters.as_deref(), (0..self.n()).map(gap))
+    }
+
+    /// Values of one side by unit.
+    #[must_use]
+    pub fn side(&self, first: bool) -> Differences {
+        Self::units(self.clusters.as_deref(), self.means(first).into_iter())
+    }
+
+    fn units(clusters: Option<&[u32]>, values: impl Iterator<Item = f64>) -> Differences {
+        let Some(clusters) = clusters else { return Differences::of_items(values.collect()) };
+        let count = clusters.iter().max().map_or(0, |c| *c as usize + 1);
+        let mut units = Differences { sums: vec![0.0; count], sizes: vec![0.0; count] };
+        for (cluster, value) in clusters.iter().zip(values) {
+            units.sums[*cluster as usize] += value;
+            units.sizes[*cluster as usize] += 1.0;
+        }
+        // A selection of items may leave clusters without any.
+        let kept: Vec<usize> = (0..count).filter(|c| units.sizes[*c] > 0.0).collect();
+        let take = |list: &[f64]| kept.iter().map(|c| list[*c]).collect();
+        Differences { sums: take(&units.sums), sizes: take(&units.sizes) }
+    }
+
+    /// Mean of a side with its interval: Wilson's for one run on items that stand for themselves, Student's t otherwise. What a
+    /// single item leaves open is all that accuracies can be.
+    #[must_use]
+    pub fn accuracy(&self, first: bool, level: f64) -> Estimate {
+        let side = if first { &self.a } else { &self.b };
+        if let ([run], None, true) = (side.as_slice(), &self.clusters, self.is_binary()) {
+            return wilson(run.iter().sum::<f64>() as u64, run.len() as u64, level);
+        }
+        let e = self.side(first).interval(level);
+        let (least, most) = if self.is_binary() { (0.0, 1.0) } else { (f64::MIN, f64::MAX) };
+        // `max` and `min` take the other number where an end is none.
+        Estimate { mean: e.mean, lo: e.lo.max(least), hi: e.hi.min(most) }
+    }
+
+    /// Accuracies by seed: of the first and of the second.
+    #[must_use]
+    pub fn by_seed(&self) -> Vec<[f64; 2]> {
+        let mean = |v: &Vec<f64>| v.iter().sum::<f64>() / v.len() as f64;
+        self.a.iter().zip(&self.b).map(|(a, b)| [mean(a), mean(b)]).collect()
+    }
+
+    /// Right or wrong of each side on each item, several seeds by their majority; none for values that are not 0 or 1, for an
+    /// even number of seeds, which may tie, and where items belong together.
+    #[must_use]
+    pub fn votes(&self) -> Option<Vec<(bool, bool)>> {
+        if self.clusters.is_some() || self.seeds().is_multiple_of(2) || !self.is_binary() {
+            return None;
+        }
+        let vote = |side: &[Vec<f64>], i: usize| Self::mean(side, i) > 0.5;
+        Some((0..self.n()).map(|i| (vote(&self.a, i), vote(&self.b, i))).collect())
+    }
+}
+
+/// Items that both sides have, and how many only one has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Matched {
+    /// What both have, in the order of the first file.
+    pub pairs: Pairs,
+    /// Items that some file of the first side has and that are left out.
+    pub unmatched_a: usize,
+    /// The same of the second side.
+    pub unmatched_b: usize,
+}
+
+/// Why files cannot be compared.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MatchError {
+    /// Not as many runs on one side as on the other.
+    #[error("{a} file(s) on the first side and {b} on the second: give as many runs of one as of the other")]
+    Runs {
+        /// Of the first.
+        a: usize,
+        /// Of the second.
+        b: usize,
+    },
+    /// A file without the metric.
+    #[error("{file} has no metric `{metric}`; it has {known}")]
+    Metric {
+        /// The file.
+        file: String,
+        /// The metric.
+        metric: String,
+        /// Those that are there.
+        known: String,
+    },
+    /// No item in common.
+    #[error("no item is in both: the first side has for example `{a}`, the second `{b}`")]
+    Disjoint {
+        /// An identifier of the first.
+        a: String,
+        /// One of the second.
+        b: String,
+    },
+    /// Clusters that contradict each other.
+    #[error("the item `{item}` belongs to `{a}` in one file and to `{b}` in another")]
+    Cluster {
+        /// The item.
+        item: String,
+        /// Its cluster in one file.
+        a: String,
+        /// And in another.
+        b: String,
+    },
+}
+
+fn column<'r>(results: &'r Results, metric: &str) -> Result<&'r [f64], MatchError> {
+    let found = results.metrics.iter().find(|m| m.name == metric);
+    found.map(|m| m.values.as_slice()).ok_or_else(|| MatchError::Metric {
+        file: results.file.display().to_string(),
+        metric: metric.to_owned(),
+        known: results.metrics.iter().map(|m| m.name.as_str()).collect::<Vec<_>>().join(", "),
+    })
+}
+
+/// Puts the items of all files side by side.
+///
+/// # Errors
+/// [`MatchError`].
+pub fn matched(a: &[Results], b: &[Results], metric: &str) -> Result<Matched, MatchError> {
+    if a.len() != b.len() || a.is_empty() {
+        return Err(MatchError::Runs { a: a.len(), b: b.len() });
+    }
+    let files: Vec<&Results> = a.iter().chain(b).collect();
+    let columns: Vec<&[f64]> = files.iter().map(|f| column(f, metric)).collect::<Result<_, _>>()?;
+    let mut values: Vec<Vec<f64>> = files.iter().map(|_| Vec::with_capacity(a[0].ids.len())).collect();
+    let mut clusters = files.iter().any(|f| f.clusters.is_some()).then(Vec::new);
+    let mut numbers: HashMap<&str, u32> = HashMap::new();
+    let mut places = vec![0u32; files.len()];
+    for (i, id) in a[0].ids.iter().enumerate() {
+        places[0] = i as u32;
+        let mut there = true;
+        for (place, file) in places.iter_mut().zip(&files).skip(1) {
+            match file.places.get(id) {
+                Some(p) => *place = *p,
+                None => {
+                    there = false;
+                    break;
+                }
+            }
+        }
+        if !there {
+            continue;
+        }
+        for ((list, column), place) in values.iter_mut().zip(&columns).zip(&places) {
+            list.push(column[*place as usize]);
+        }
+        if let Some(clusters) = &mut clusters {
+            let name = cluster(&files, &places, id)?;
+            let next = numbers.len() as u32;
+            clusters.push(*numbers.entry(name).or_insert(next));
+        }
+    }
+    let n = values[0].len();
+    if n == 0 {
+        let shown = |r: &Results| crate::base::text::shortened(r.ids.first().map_or("", |i| i), 60);
+        return Err(MatchError::Disjoint { a: shown(&a[0]), b: shown(&b[0]) });
+    }
+    let unmatched = |side: &[Results]| {
+        let mut left: std::collections::HashSet<&str> = std::collections::HashSet::new();
+        for file in side {
+            if file.ids.len() > n || side.len() > 1 {
+                left.extend(
+                    file.ids
+                        .iter()
+                        .map(|id| &**id)
+                        .filter(|id| !files.iter().all(|f| f.places.contains_key(*id))),
+                );
+            }
+        }
+        left.len()
+    };
+    let (unmatched_a, unmatched_b) = (unmatched(a), unmatched(b));
+    let second = values.split_off(a.len());
+    Ok(Matched { pairs: Pairs { a: values, b: second, clusters }, unmatched_a, unmatched_b })
+}
+
+/// The cluster of an item, which all files that name one must agree on.
+fn cluster<'r>(files: &[&'r Results], places: &[u32], id: &'r str) -> Result<&'r str, MatchError> {
+    let named = files.iter().zip(places).filter_map(|(f, p)| f.clusters.as_ref().map(|c| &*c[*p as usize]));
+    let mut all = named;
+    let Some(first) = all.next() else { return Ok(id) };
+    match all.find(|other| *other != first) {
+        Some(other) => {
+            let short = |t: &str| crate::base::text::shortened(t, 60);
+            Err(MatchError::Cluster { item: short(id), a: short(first), b: short(other) })
+        }
+        None => Ok(first),
+    }
+}

@@ -1,0 +1,128 @@
+//! What a run has found: the fold of its findings.
+
+use serde::{Deserialize, Serialize};
+
+use super::finding::{
+    CollapseFinding, ComparisonFinding, ConfigurationFinding, Kind, MarginFinding, PowerFinding,
+    RequiredFinding, SequentialFinding,
+};
+use crate::lab::Kinds;
+use crate::lab::finding::{Body, Finding};
+use crate::lab::results::{Tagged, replace};
+
+/// Everything that a run has found.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// Both sides, by size of the training data.
+    pub configurations: Vec<Tagged<ConfigurationFinding>>,
+    /// Comparisons by rising number of items.
+    pub comparisons: Vec<Tagged<ComparisonFinding>>,
+    /// The curve of power against n, as the latest pilot has it.
+    pub power: Vec<Tagged<PowerFinding>>,
+    /// What is needed, as the latest pilot has it.
+    pub required: Option<Tagged<RequiredFinding>>,
+    /// The test that may be looked at, by rising number of items.
+    pub sequential: Vec<Tagged<SequentialFinding>>,
+    /// Accuracies against the bound.
+    pub margins: Vec<Tagged<MarginFinding>>,
+    /// Whether to give up.
+    pub collapse: Option<Tagged<CollapseFinding>>,
+    /// The answer to the latest question.
+    pub answer: Option<Answer>,
+}
+
+/// A comparison under other terms.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Answer {
+    /// Number of the question.
+    pub ticket: u64,
+    /// The comparison.
+    pub comparison: Option<Tagged<ComparisonFinding>>,
+    /// The curve.
+    pub power: Vec<Tagged<PowerFinding>>,
+    /// What is needed.
+    pub required: Option<Tagged<RequiredFinding>>,
+}
+
+impl Results {
+    /// Takes in a finding of the run.
+    pub fn take(&mut self, finding: &Finding, kind: &Kind) {
+        match kind {
+            Kind::Configuration(x) => {
+                replace(&mut self.configurations, Tagged::new(finding, x), |a, b| {
+                    (&a.value.side, a.value.n_train) == (&b.value.side, b.value.n_train)
+                });
+            }
+            Kind::Comparison(x) => {
+                // More items are another comparison than the one that was asked about.
+                if self.comparisons.last().is_none_or(|last| last.n < finding.n) {
+                    self.answer = None;
+                }
+                // What was still being refined is the same comparison on fewer items.
+                self.comparisons.retain(|c| c.is_final);
+                replace(&mut self.comparisons, Tagged::new(finding, x), |a, b| a.n == b.n);
+                self.comparisons.sort_by_key(|c| c.n);
+            }
+            Kind::Power(x) => {
+                // A curve belongs to one pilot: that of more items takes the place of the whole.
+                if self.power.first().is_some_and(|p| p.n != finding.n) {
+                    self.power.clear();
+                }
+                replace(&mut self.power, Tagged::new(finding, x), |a, b| a.value.at_n == b.value.at_n);
+                self.power.sort_by_key(|p| p.value.at_n);
+            }
+            Kind::Required(x) => self.required = Some(Tagged::new(finding, x)),
+            Kind::Sequential(x) => {
+                if self.sequential.first().is_some_and(|p| p.n != finding.n) {
+                    self.sequential.clear();
+                }
+                replace(&mut self.sequential, Tagged::new(finding, x), |a, b| a.value.at_n == b.value.at_n);
+                self.sequential.sort_by_key(|p| p.value.at_n);
+            }
+            Kind::Margin(x) => {
+                replace(&mut self.margins, Tagged::new(finding, x), |a, b| {
+                    (&a.value.name, a.value.at_n) == (&b.value.name, b.value.at_n)
+                });
+            }
+            Kind::Collapse(x) => self.collapse = Some(Tagged::new(finding, x)),
+        }
+    }
+
+    /// Takes in the answer to the question of this number. False where it is older than the one that is there.
+    pub fn answer(&mut self, ticket: u64, findings: &[Finding]) -> bool {
+        if self.answer.as_ref().is_some_and(|a| ticket < a.ticket) {
+            return false;
+        }
+        let mut answer = Answer { ticket, ..Answer::default() };
+        for finding in findings {
+            let Body::Lab(Kinds::Power(kind)) = &finding.body else { continue };
+            match kind {
+                Kind::Comparison(x) => answer.comparison = Some(Tagged::new(finding, x)),
+                Kind::Power(x) => answer.power.push(Tagged::new(finding, x)),
+                Kind::Required(x) => answer.required = Some(Tagged::new(finding, x)),
+                Kind::Configuration(_) | Kind::Sequential(_) | Kind::Margin(_) | Kind::Collapse(_) => {}
+            }
+        }
+        self.answer = Some(answer);
+        true
+    }
+
+    /// The comparison on most items: under other terms where they were asked for.
+    #[must_use]
+    pub fn comparison(&self) -> Option<&Tagged<ComparisonFinding>> {
+        self.answer.as_ref().and_then(|a| a.comparison.as_ref()).or(self.comparisons.last())
+    }
+
+    /// What is needed, likewise.
+    #[must_use]
+    pub fn needed(&self) -> Option<&Tagged<RequiredFinding>> {
+        self.answer.as_ref().and_then(|a| a.required.as_ref()).or(self.required.as_ref())
+    }
+
+    /// The curve, likewise.
+    #[must_use]
+    pub fn curve(&self) -> &[Tagged<PowerFinding>] {
+        let answered = self.answer.as_ref().map(|a| a.power.as_slice()).filter(|p| !p.is_empty());
+        answered.unwrap_or(&self.power)
+    }
+}

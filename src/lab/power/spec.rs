@@ -1,0 +1,482 @@
+//! The spec of the lab: what is compared with what, how it is trained, and what is asked of the comparison.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::bound::{Bound, DELTA};
+use super::compare::Terms;
+use crate::base::suggest::is_unknown;
+use crate::corpus::probing::PROBING;
+use crate::lab::layer::LayerRef;
+use crate::lab::spec::{LabSpec, Refuse, SpecError};
+use crate::lab::{self, LabId};
+use crate::model::PoolOver;
+use crate::stats::mcnemar::Test;
+use crate::stats::required::Aim;
+
+/// What to compute, completely: the same spec with the same program gives the same findings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// Which instrument runs.
+    pub lab: LabId,
+    /// The encoder of both sides, or that of the first and that of the second. Empty where results come from files.
+    #[serde(default)]
+    pub models: Vec<String>,
+    /// The seed from which every random stream of the run is derived.
+    #[serde(default)]
+    pub seed: u64,
+    /// What is probed, and on how much.
+    #[serde(default)]
+    pub task: TaskSpec,
+    /// The first side.
+    #[serde(default)]
+    pub a: SideSpec,
+    /// The second side.
+    #[serde(default)]
+    pub b: SideSpec,
+    /// How probes are trained.
+    #[serde(default)]
+    pub training: TrainingSpec,
+    /// What is asked of the comparison.
+    #[serde(default)]
+    pub test: TestSpec,
+    /// How uncertainty is stated.
+    #[serde(default)]
+    pub interval: IntervalSpec,
+}
+
+/// What is probed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TaskSpec {
+    /// Name of a probing task over whole sentences.
+    pub name: String,
+    /// A file of labelled sentences in place of generated ones; a relative path is relative to the spec's file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    /// Training examples of each class, rising. A quarter as many validate, and a quarter as many test.
+    pub sizes: Vec<usize>,
+    /// Folder of the spec's file; not part of what is asked.
+    #[serde(skip)]
+    pub base: PathBuf,
+}
+
+impl Default for TaskSpec {
+    fn default() -> Self {
+        Self { name: "subj_number".into(), data: None, sizes: vec![64, 256, 1_024], base: PathBuf::new() }
+    }
+}
+
+/// One side of the comparison.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SideSpec {
+    /// Layer whose vectors are read; 0 for the embeddings. Word vectors have no other.
+    pub layer: LayerRef,
+    /// How token vectors become one; none takes the model's own way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pooling: Option<PoolOver>,
+    /// Standard deviation of Gaussian noise that is added to every vector.
+    pub noise: f64,
+    /// `logistic`, or `mlp:H` with H hidden units.
+    pub classifier: String,
+    /// Files of results in place of a probe: one a seed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<String>,
+}
+
+impl Default for SideSpec {
+    fn default() -> Self {
+        Self {
+            layer: LayerRef::Last,
+            pooling: None,
+            noise: 0.0,
+            classifier: "logistic".into(),
+            results: Vec::new(),
+        }
+    }
+}
+
+impl SideSpec {
+    /// Widths of the hidden layers; none for what is no classifier.
+    #[must_use]
+    pub fn hidden(&self) -> Option<Vec<usize>> {
+        if self.classifier == "logistic" {
+            return Some(Vec::new());
+        }
+        let width = self.classifier.strip_prefix("mlp:")?.parse().ok()?;
+        (1..=4_096).contains(&width).then(|| vec![width])
+    }
+}
+
+/// How probes are trained.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TrainingSpec {
+    /// `paper` (20 settings) or `small` (4 of them).
+    pub grid: String,
+    /// Trainings with seeds of their own.
+    pub seeds: usize,
+}
+
+impl Default for TrainingSpec {
+    fn default() -> Self {
+        Self { grid: "paper".into(), seeds: 5 }
+    }
+}
+
+/// What is asked of the comparison.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct TestSpec {
+    /// Level of the test.
+    pub alpha: f64,
+    /// Wanted power.
+    pub target: f64,
+    /// Differences within this are as good as none.
+    pub margin: f64,
+    /// The test whose power is computed.
+    pub by: Test,
+    /// The bound that recommends training examples.
+    pub bound: Bound,
+    /// Probability that the bound fails.
+    pub delta: f64,
+    /// Of results from files: the filter, where a file has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<String>,
+    /// Of results from files: the metric; none takes the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
+}
+
+impl Default for TestSpec {
+    fn default() -> Self {
+        Self {
+            alpha: 0.05,
+            target: 0.8,
+            margin: 0.02,
+            by: Test::Exact,
+            bound: Bound::Published,
+            delta: DELTA,
+            filter: None,
+            metric: None,
+        }
+    }
+}
+
+/// How uncertainty is stated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct IntervalSpec {
+    /// Level of the intervals.
+    pub level: f64,
+}
+
+impl Default for IntervalSpec {
+    fn default() -> Self {
+        Self { level: 0.95 }
+    }
+}
+
+/// Grids that classifiers can be chosen from.
+pub const GRIDS: [&str; 2] = ["paper", "small"];
+/// Least and most training examples of a class.
+pub const SIZES: (usize, usize) = (8, 200_000);
+
+impl Spec {
+    /// The default experiment of the lab, the shipped `assets/specs/power.toml`.
+    #[must_use]
+    pub fn shipped() -> Self {
+        match lab::Spec::shipped(LabId::Power) {
+            lab::Spec::Power(spec) => *spec,
+            other => unreachable!("the shipped spec is checked by a test: {other:?}"),
+        }
+    }
+
+    /// Whether the results of both sides come from files.
+    #[must_use]
+    pub fn of_files(&self) -> bool {
+        !self.a.results.is_empty()
+    }
+
+    /// The encoder of a side.
+    #[must_use]
+    pub fn encoder(&self, first: bool) -> &str {
+        let at = if first { self.models.first() } else { self.models.get(1).or(self.models.first()) };
+        at.map_or("", String::as_str)
+    }
+
+    /// A side.
+    #[must_use]
+    pub fn side(&self, first: bool) -> &SideSpec {
+        if first { &self.a } else { &self.b }
+    }
+
+    /// The name of a side: its encoder, with what tells it from the other side.
+    #[must_use]
+    pub fn name(&self, first: bool) -> String {
+        let (mine, other) = (self.side(first), self.side(!first));
+        if self.of_files() {
+            let stem = |s: &SideSpec| {
+                let path = s.results.first().map_or("", String::as_str);
+                path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned()
+            };
+            let name = stem(mine);
+            let name = if name == stem(other) { mine.results[0].clone() } else { name };
+            return crate::base::text::shortened(&name, 60);
+        }
+        let encoder = self.encoder(first);
+        let short = encoder.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(encoder);
+        let mut name = crate::base::text::shortened(short, 40);
+        if mine.layer != other.layer || mine.pooling != other.pooling {
+            name += &match mine.layer {
+                LayerRef::Last => ", last layer".to_owned(),
+                LayerRef::At(l) => format!(", layer {l}"),
+            };
+            if let Some(pooling) = mine.pooling {
+                name += &format!(", {pooling}");
+            }
+        }
+        if mine.classifier != other.classifier {
+            name += &format!(", {}", mine.classifier);
+        }
+        if mine.noise != other.noise {
+            name += &format!(", noise {}", mine.noise);
+        }
+        if self.encoder(true) == self.encoder(false) && mine == other {
+            name += if first { " (1)" } else { " (2)" };
+        }
+        name
+    }
+
+    /// What the test is to reach.
+    #[must_use]
+    pub fn aim(&self) -> Aim {
+        Aim { target: self.test.target, level: self.test.alpha, test: self.test.by }
+    }
+
+    /// What the comparison is made by.
+    #[must_use]
+    pub fn terms(&self) -> Terms {
+        Terms { level: self.interval.level, margin: self.test.margin, seed: self.seed }
+    }
+
+    /// A path of the spec, from where its file lies.
+    #[must_use]
+    pub fn path(&self, named: &str) -> PathBuf {
+        self.task.base.join(named)
+    }
+
+    fn check_sides(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
+        for (name, side) in [("a", &self.a), ("b", &self.b)] {
+            if side.hidden().is_none() {
+                let shown = crate::base::text::shortened(&side.classifier, 40);
+                return refuse.because(
+                    &format!("{name}.classifier"),
+                    format!("is `{shown}`: known are logistic, and mlp:H with 1 to 4096 hidden units"),
+                );
+            }
+            if !(0.0..=1e6).contains(&side.noise) {
+                return refuse.because(
+                    &format!("{name}.noise"),
+                    format!("is {}: allowed are 0 to 1000000", side.noise),
+                );
+            }
+            if side.results.iter().any(|r| r.trim().is_empty()) {
+                return refuse
+                    .because(&format!("{name}.results"), "names no file: leave the empty name out".into());
+            }
+        }
+        if self.a.results.len() != self.b.results.len() {
+            let (a, b) = (self.a.results.len(), self.b.results.len());
+            let problem =
+                format!("names {b} file(s) and `a.results` {a}: name as many for one side as for the other");
+            return refuse.because("b.results", problem);
+        }
+        Ok(())
+    }
+
+    fn check_task(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
+        let known: Vec<&str> = PROBING.iter().map(|t| t.id).collect();
+        if self.task.data.is_none() && !known.contains(&self.task.name.as_str()) {
+            return refuse.because("task.name", is_unknown(&self.task.name, &known));
+        }
+        if self.task.data.as_ref().is_some_and(|d| d.trim().is_empty()) {
+            return refuse.because("task.data", "is empty: name a file, or leave the key out".into());
+        }
+        let sizes = &self.task.sizes;
+        if sizes.is_empty() || sizes.len() > 12 {
+            return refuse.because("task.sizes", format!("has {} sizes: allowed are 1 to 12", sizes.len()));
+        }
+        if let Some(bad) = sizes.iter().find(|s| !(SIZES.0..=SIZES.1).contains(*s)) {
+            let (least, most) = SIZES;
+            return refuse
+                .because("task.sizes", format!("holds {bad}: allowed are {least} to {most} of each class"));
+        }
+        if !sizes.windows(2).all(|w| w[0] < w[1]) {
+            return refuse.because("task.sizes", "must rise: each size larger than the one before".into());
+        }
+        Ok(())
+    }
+
+    fn check_numbers(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
+        if !GRIDS.contains(&self.training.grid.as_str()) {
+            return refuse.because("training.grid", is_unknown(&self.training.grid, &GRIDS));
+        }
+        if !(1..=50).contains(&self.training.seeds) {
+            return refuse
+                .because("training.seeds", format!("is {}: allowed are 1 to 50", self.training.seeds));
+        }
+        let t = &self.test;
+        for (key, value, (lo, hi)) in [
+            ("test.alpha", t.alpha, (1e-6, 0.5)),
+            ("test.target", t.target, (0.05, 0.999)),
+            ("test.margin", t.margin, (1e-6, 1.0)),
+            ("test.delta", t.delta, (1e-300, 0.5)),
+            ("interval.level", self.interval.level, (0.5, 0.9999)),
+        ] {
+            if !(lo..=hi).contains(&value) {
+                return refuse.because(key, format!("is {value}: allowed are {lo} to {hi}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl LabSpec for Spec {
+    fn models(&self) -> &[String] {
+        &self.models
+    }
+
+    fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    fn level(&self) -> f64 {
+        self.interval.level
+    }
+
+    fn subject(&self) -> &str {
+        if self.of_files() { "results" } else { &self.task.name }
+    }
+
+    fn set_models(&mut self, models: Vec<String>) {
+        self.models = models;
+    }
+
+    fn set_seed(&mut self, seed: u64) {
+        self.seed = seed;
+    }
+
+    fn renew(&mut self) {}
+
+    fn lies_in(&mut self, folder: PathBuf) {
+        self.task.base = folder;
+    }
+
+    fn check(&self, origin: &str) -> Result<(), SpecError> {
+        let refuse = Refuse::new(origin);
+        self.check_sides(&refuse)?;
+        if self.of_files() {
+            if !self.models.is_empty() {
+                return refuse.because("models", "must be empty where results come from files".into());
+            }
+        } else if !(1..=2).contains(&self.models.len()) {
+            let problem = format!(
+                "has {} names: name the encoder of both sides, or that of each, for example [\"bert-mini\", \"untrained:bert-mini\"]",
+                self.models.len()
+            );
+            return refuse.because("models", problem);
+        } else {
+            self.check_task(&refuse)?;
+        }
+        self.check_numbers(&refuse)
+    }
+
+    fn reach(&self, origin: &str) -> Result<(), SpecError> {
+        let refuse = Refuse::new(origin);
+        refuse.models(&self.models)?;
+        let there = |key: &str, path: &Path| match path.is_file() {
+            true => Ok(()),
+            false => refuse.because(key, format!(": {}: no such file", path.display())),
+        };
+        if let Some(data) = &self.task.data {
+            there("task.data", &self.path(data))?;
+        }
+        for (key, side) in [("a.results", &self.a), ("b.results", &self.b)] {
+            side.results.iter().try_for_each(|file| there(key, &self.path(file)))?;
+        }
+        Ok(())
+    }
+}
+
+/// The shipped default spec.
+pub const POWER_TOML: &str = include_str!("../../../assets/specs/power.toml");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Spec, String> {
+        match lab::Spec::parse(text, "x").map_err(|e| e.to_string())? {
+            lab::Spec::Power(spec) => Ok(*spec),
+            other => Err(format!("{other:?}")),
+        }
+    }
+
+    #[test]
+    fn the_shipped_spec_is_the_default_and_keeps_its_hash() {
+        let spec = Spec::shipped();
+        assert_eq!(
+            (&spec.task, &spec.training, &spec.test),
+            (&TaskSpec::default(), &TrainingSpec::default(), &TestSpec::default())
+        );
+        let text = lab::Spec::from(spec.clone()).to_toml();
+        assert_eq!(parse(&text).unwrap(), spec);
+        assert_ne!(spec.name(true), spec.name(false));
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused_with_their_key() {
+        for (from, to, key) in [
+            ("\"subj_number\"", "\"subj_numbr\"", "did you mean `subj_number`?"),
+            ("[64, 256, 1024]", "[]", "task.sizes"),
+            ("[64, 256, 1024]", "[256, 64]", "task.sizes"),
+            ("[64, 256, 1024]", "[2]", "task.sizes"),
+            ("grid = \"paper\"", "grid = \"huge\"", "training.grid"),
+            ("seeds = 5", "seeds = 0", "training.seeds"),
+            ("alpha = 0.05", "alpha = 0.0", "test.alpha"),
+            ("target = 0.8", "target = 1.0", "test.target"),
+            ("level = 0.95", "level = 1.5", "interval.level"),
+            ("[\"bert-mini\", \"untrained:bert-mini\"]", "[]", "models"),
+            ("[\"bert-mini\", \"untrained:bert-mini\"]", "[\"a\", \"b\", \"c\"]", "models"),
+        ] {
+            assert!(POWER_TOML.contains(from), "{from}");
+            let message = parse(&POWER_TOML.replacen(from, to, 1)).unwrap_err();
+            assert!(message.contains(key), "{to}: {message}");
+        }
+        let message = parse("lab = \"power\"\n[a]\nresults = [\"x\"]").unwrap_err();
+        assert!(message.contains("b.results"), "{message}");
+        let message =
+            parse("lab = \"power\"\nmodels = [\"bert-mini\"]\n[a]\nclassifier = \"mlp\"").unwrap_err();
+        assert!(message.contains("a.classifier"), "{message}");
+        let message = parse("lab = \"power\"\nmodels = [\"bert-mini\"]\n[b]\nnoise = -1.0").unwrap_err();
+        assert!(message.contains("b.noise"), "{message}");
+    }
+
+    #[test]
+    fn sides_are_named_by_what_tells_them_apart() {
+        let spec =
+            parse("lab = \"power\"\nmodels = [\"bert-mini\"]\n[b]\nnoise = 0.3\nclassifier = \"mlp:20\"")
+                .unwrap();
+        assert_eq!(
+            (spec.name(true).as_str(), spec.name(false).as_str()),
+            ("bert-mini, logistic, noise 0", "bert-mini, mlp:20, noise 0.3")
+        );
+        let files =
+            parse("lab = \"power\"\n[a]\nresults = [\"x/r.jsonl\"]\n[b]\nresults = [\"y/s.jsonl\"]").unwrap();
+        assert_eq!((files.name(true).as_str(), files.name(false).as_str()), ("r.jsonl", "s.jsonl"));
+    }
+}

@@ -1,0 +1,112 @@
+//! McNemar's tests of two classifiers on the same items (McNemar 1947).
+//!
+//! Only the items on which exactly one of them is right say anything. Without any such item there is no evidence: every test
+//! here then gives p = 1, where some libraries give 0 or no number.
+
+use super::binomial::at_most;
+
+/// A test of the hypothesis that discordant items favour neither side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Test {
+    /// The two-sided binomial test: the smaller tail doubled, at most 1.
+    Exact,
+    /// `(b-c)²/(b+c)` against χ² with one degree of freedom.
+    Chi2,
+    /// `(|b-c|-1)²/(b+c)`, with Edwards' continuity correction.
+    Corrected,
+}
+
+impl Test {
+    /// Its name in sentences.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Test::Exact => "exact McNemar",
+            Test::Chi2 => "McNemar by chi-square",
+            Test::Corrected => "McNemar by corrected chi-square",
+        }
+    }
+}
+
+/// A statistic with its p-value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Tested {
+    /// The statistic.
+    pub statistic: f64,
+    /// The p-value.
+    pub p: f64,
+}
+
+/// P(χ²₁ >= x).
+#[must_use]
+pub fn chi2_tail(x: f64) -> f64 {
+    if x <= 0.0 { 1.0 } else { libm::erfc((0.5 * x).sqrt()) }
+}
+
+/// The exact two-sided p-value for `b` items that only the first got right and `c` that only the second did.
+#[must_use]
+pub fn exact(b: u64, c: u64) -> f64 {
+    let n = b.saturating_add(c);
+    if n == 0 { 1.0 } else { (2.0 * at_most(b.min(c), n, 0.5)).min(1.0) }
+}
+
+/// The test by χ² without correction.
+#[must_use]
+pub fn chi2(b: u64, c: u64) -> Tested {
+    tested(b.abs_diff(c) as f64, b as f64 + c as f64)
+}
+
+/// The test by χ² with continuity correction; where `b = c` the statistic is that of a gap of 1, as statsmodels has it.
+#[must_use]
+pub fn corrected(b: u64, c: u64) -> Tested {
+    tested((b.abs_diff(c) as f64 - 1.0).abs(), b as f64 + c as f64)
+}
+
+fn tested(gap: f64, discordant: f64) -> Tested {
+    if discordant == 0.0 {
+        return Tested { statistic: 0.0, p: 1.0 };
+    }
+    let statistic = gap * gap / discordant;
+    Tested { statistic, p: chi2_tail(statistic) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn worked_tables() {
+        assert!((exact(10, 2) - 0.038_574_218_75).abs() < 1e-15);
+        let t = chi2(10, 2);
+        assert!((t.statistic - 16.0 / 3.0).abs() < 1e-15 && (t.p - 0.020_921_335_337_794_035).abs() < 1e-15);
+        assert!((corrected(10, 2).p - 0.043_308_142_810_791_984).abs() < 1e-15);
+        assert_eq!((exact(5, 5), chi2(5, 5).p), (1.0, 1.0));
+        assert!((exact(0, 6) - 0.031_25).abs() < 1e-16);
+    }
+
+    #[test]
+    fn no_discordant_pair_is_no_evidence() {
+        assert_eq!((exact(0, 0), chi2(0, 0).p, corrected(0, 0).p), (1.0, 1.0, 1.0));
+        assert_eq!((exact(1, 0), exact(0, 1)), (1.0, 1.0));
+    }
+
+    #[test]
+    fn ten_million_pairs_are_no_trouble() {
+        let p = exact(5_003_000, 4_997_000);
+        assert!((p - chi2(5_003_000, 4_997_000).p).abs() < 1e-4, "{p}");
+        assert!(exact(u64::from(u32::MAX), 0) == 0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn tests_do_not_care_which_is_first(b in 0u64..3_000, c in 0u64..3_000) {
+            prop_assert_eq!(exact(b, c), exact(c, b));
+            prop_assert_eq!(chi2(b, c), chi2(c, b));
+            prop_assert!((0.0..=1.0).contains(&exact(b, c)));
+            // More discordant pairs on the side that leads are more evidence.
+            prop_assert!(b < c || exact(b + 1, c) <= exact(b, c) + 1e-12);
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! What the screen does with keys, answers and nothing at all.
+
+use super::*;
+use crate::lab::setting::Value;
+use crate::tui::setup::Setup;
+
+fn state() -> State {
+    let mut state = State::new(Start::new());
+    state.show(ID);
+    state
+}
+
+#[test]
+fn rows_are_those_of_what_is_compared() {
+    let mut state = state();
+    let keys = |state: &State| setup::SETUP.rows(state).into_iter().map(|r| r.key).collect::<Vec<_>>();
+    assert!(keys(&state).contains(&"a.layer".into()) && !keys(&state).contains(&"test.filter".into()));
+    setup::SETUP.set(&mut state, "a.results", Value::Text("x.jsonl".into())).unwrap();
+    assert!(!keys(&state).contains(&"a.layer".into()) && keys(&state).contains(&"test.filter".into()));
+    assert!(setup::SETUP.set(&mut state, "no.such", Value::Unset).is_err());
+}
+
+#[test]
+fn without_a_comparison_nothing_is_asked_and_nothing_is_said() {
+    let mut state = state();
+    assert!(setup::SETUP.set(&mut state, "test.target", Value::Number(0.9)).unwrap().is_empty());
+    assert_eq!(view(&state).spec.test.target, 0.9);
+    assert!(
+        words::lines(&state, 60).is_empty()
+            && SCREEN.origin(&state).is_none()
+            && SCREEN.figure(&state).is_none()
+    );
+}
+
+#[test]
+fn sides_are_swapped_with_their_encoders() {
+    let mut state = state();
+    let before = view(&state).spec.clone();
+    assert!(swap(&mut state).is_empty());
+    let after = view(&state).spec.clone();
+    assert_eq!((after.encoder(true), after.encoder(false)), (before.encoder(false), before.encoder(true)));
+    swap(&mut state);
+    assert_eq!(view(&state).spec, before);
+}

@@ -1,0 +1,153 @@
+//! A comparison as the power lab would find it, from made-up items by the lab's own arithmetic.
+
+use probity::engine::message::{Answer, Event, Outcome};
+use probity::lab::power::Spec;
+use probity::lab::power::compare::{Names, adjust, compare};
+use probity::lab::power::finding::{
+    CollapseFinding, ComparisonFinding, ConfigurationFinding, Kind, MarginFinding, RequiredFinding,
+    SequentialFinding,
+};
+use probity::lab::power::pairs::Pairs;
+use probity::lab::power::pilot::Pilot;
+use probity::lab::{self, Finding, LabId};
+use probity::stats::sequential::Sequential;
+
+use super::Harness;
+
+fn finding(n: usize, is_final: bool, kind: Kind) -> Finding {
+    let level = kind.has_interval().then_some(0.95);
+    Finding {
+        lab: LabId::Power,
+        spec: lab::Spec::from(Spec::shipped()).hash(),
+        model: Spec::shipped().models.join(","),
+        seed: 0,
+        n,
+        r#final: is_final,
+        t: 1.0,
+        level,
+        body: kind.into(),
+    }
+}
+
+/// Items of which the first side gets about 85 % right and the second about 78 %, with one seed.
+fn pairs(n: usize) -> Pairs {
+    let a = (0..n).map(|i| f64::from(u8::from(i * 37 % 100 < 85))).collect();
+    let b = (0..n).map(|i| f64::from(u8::from((i * 37 + 9) % 100 < 78))).collect();
+    Pairs { a: vec![a], b: vec![b], clusters: None }
+}
+
+fn sequential(pairs: &Pairs, names: &Names) -> Vec<Kind> {
+    let mut test = Sequential::default();
+    let mut kinds = Vec::new();
+    for (i, (a, b)) in pairs.votes().unwrap().into_iter().enumerate() {
+        test.add(a, b);
+        if (i + 1) % (pairs.n() / 32).max(1) == 0 {
+            let (lo, hi) = test.interval(0.95);
+            kinds.push(Kind::Sequential(SequentialFinding {
+                a: names.a.clone(),
+                b: names.b.clone(),
+                at_n: i as u64 + 1,
+                e_value: Some(test.log_e().exp()),
+                log_e: test.log_e(),
+                lo,
+                hi,
+                may_stop: test.may_stop(0.05),
+            }));
+        }
+    }
+    kinds
+}
+
+fn side(spec: &Spec, first: bool, pairs: &Pairs, n_train: usize) -> [Finding; 2] {
+    let accuracy = pairs.accuracy(first, 0.95);
+    let name = spec.name(first);
+    let configuration = ConfigurationFinding {
+        name: name.clone(),
+        side: if first { "a" } else { "b" }.into(),
+        task: spec.task.name.clone(),
+        encoder: spec.encoder(first).into(),
+        layer: Some(4),
+        classifier: "logistic".into(),
+        n_train,
+        accuracy,
+        sd: Some(0.012),
+        majority: Some(0.5),
+        seeds: 1,
+    };
+    let margin =
+        MarginFinding { name, at_n: n_train as u64, accuracy: accuracy.mean, sd: Some(0.012), epsilon: 0.2 };
+    [
+        finding(pairs.n(), true, Kind::Configuration(configuration)),
+        finding(pairs.n(), true, Kind::Margin(margin)),
+    ]
+}
+
+/// Everything that a run over two sizes finds.
+pub fn compared() -> Vec<Finding> {
+    let spec = Spec::shipped();
+    let names = |n: usize| Names {
+        a: spec.name(true),
+        b: spec.name(false),
+        metric: format!("accuracy after {n} training examples"),
+    };
+    let mut out = Vec::new();
+    let mut made: Vec<ComparisonFinding> = Vec::new();
+    for n in [128, 512] {
+        let pairs = pairs(n);
+        out.extend(side(&spec, true, &pairs, 4 * n).into_iter().chain(side(&spec, false, &pairs, 4 * n)));
+        made.push(compare(&pairs, &names(4 * n), spec.terms()));
+        adjust(&mut made.iter_mut().collect::<Vec<_>>());
+        out.extend(made.iter().zip([128, 512]).map(|(c, n)| finding(n, true, Kind::Comparison(c.clone()))));
+        out.extend(asked(&spec, &pairs).into_iter().map(|k| finding(n, true, k)));
+        out.extend(sequential(&pairs, &names(4 * n)).into_iter().map(|k| finding(n, true, k)));
+    }
+    let collapse =
+        CollapseFinding { a: spec.name(true), b: spec.name(false), collapsed: false, reasons: Vec::new() };
+    out.push(finding(512, true, Kind::Collapse(collapse)));
+    out
+}
+
+/// The curve and what is needed under the terms of a spec.
+fn asked(spec: &Spec, pairs: &Pairs) -> Vec<Kind> {
+    let (a, b) = (spec.name(true), spec.name(false));
+    let pilot = Pilot::of(pairs, 0.95).unwrap();
+    let mut kinds: Vec<Kind> = pilot.curve((&a, &b), spec.aim()).into_iter().map(Kind::Power).collect();
+    kinds.push(Kind::Required(RequiredFinding {
+        a,
+        b,
+        target: spec.test.target,
+        n_test: pilot.required(spec.aim()),
+        mde: pilot.detectable(spec.aim()),
+        power: pilot.power(pilot.n as u64, spec.aim()).unwrap().0.mean,
+        n_train: Some(62_259),
+        n_total: Some(93_389),
+        bound: Some("published".into()),
+    }));
+    kinds
+}
+
+/// The answer to a question about other terms.
+pub fn adjusted(spec: &Spec, generation: u64, ticket: u64) -> Event {
+    let findings = asked(spec, &pairs(512)).into_iter().map(|k| finding(512, true, k)).collect();
+    Event::Answer { ticket, answer: Answer::Experiment { generation, findings } }
+}
+
+/// A harness that shows the lab, whose experiment has been asked for.
+pub fn comparing(columns: u16, rows: u16) -> Harness {
+    let mut h = Harness::started(columns, rows);
+    h.event(Event::Finished { job: 1, generation: 1, outcome: Outcome::Cancelled, seconds: 0.1 });
+    h.keys("3 enter");
+    let spec_hash = lab::Spec::from(Spec::shipped()).hash();
+    h.event(Event::Started { job: 2, generation: 2, spec_hash });
+    h
+}
+
+/// The same with everything found.
+pub fn has_compared(columns: u16, rows: u16) -> Harness {
+    let mut h = comparing(columns, rows);
+    for finding in compared() {
+        h.event(Event::Finding { generation: 2, finding: Box::new(finding) });
+    }
+    h.event(Event::Finished { job: 2, generation: 2, outcome: Outcome::Done, seconds: 9.5 });
+    h
+}
