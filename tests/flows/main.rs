@@ -401,8 +401,8 @@ fn the_mouse_clicks_models_tabs_labs_and_footer() {
     let setup = inside(compute(&h.state).unwrap().pane(setup::PANE).unwrap());
     mouse(&mut h, MouseKind::Press, setup.x + 10, setup.y + 1);
     assert_eq!(h.lab().spec.models.len(), 2);
-    // Name, ` 0 Home `, ` 2 Interventions `, ` 5 Models `.
-    mouse(&mut h, MouseKind::Press, 36, 0);
+    // Name, ` 0 Home `, ` 2 Interventions `, ` 3 Power `, ` 5 Models `.
+    mouse(&mut h, MouseKind::Press, 45, 0);
     assert_eq!(h.state.view.screen, models_screen::ID);
     mouse(&mut h, MouseKind::Press, 20, 0);
     assert_eq!(h.state.view.screen, interventions::ID);
