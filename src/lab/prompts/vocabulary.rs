@@ -90,7 +90,11 @@ pub fn common(models: &[&Words], function_words: &FunctionWords) -> Common {
     let Some(base) = models.iter().find(|m| !m.ignore_case).or(models.first()) else {
         return Common::default();
     };
-    let shared = |w: &&String| !function_words.contains(w) && models.iter().all(|m| m.single(w).is_some());
+    // What a model without capitals reads as a function word is none of its answers either.
+    let shared = |w: &&String| {
+        let fits = |m: &&Words| m.single(w).is_some_and(|id| !function_words.contains(m.strings.text(id)));
+        !function_words.contains(w) && models.iter().all(fits)
+    };
     let mut words: Vec<String> = base.single.keys().filter(shared).cloned().collect();
     words.sort_unstable();
     let ids = models.iter().map(|m| words.iter().filter_map(|w| m.single(w)).collect()).collect();
