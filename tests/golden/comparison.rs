@@ -16,7 +16,8 @@ use probity::stats::sequential::{HALF, Prior, Sequential, interval, log_e};
 use serde_json::Value;
 
 crate::harness::tests! {
-    Needs::Reference("stats") => [mcnemar_tables, power_of_three_tests, recommended_sizes];
+    Needs::Reference("stats") => [mcnemar_tables, power_of_three_tests];
+    Needs::Larger("stats") => [recommended_sizes];
     Needs::Reference("stats/sequential") => [power_over_a_grid_and_required_n, sequential_tests, corrections_with_ties];
     Needs::Larger("mdl") => [online_description_length];
     Needs::Data("zhu_published") => [sizes_of_every_published_comparison];
