@@ -436,26 +436,8 @@ fn text_from_outside_cannot_steer_the_terminal() {
     h.event(evil_data(common::held(TICKET)));
     h.event(common::diagnosed(TICKET + 1));
     h.keys("2");
-    for keys in [
-        "j",
-        "!",
-        "esc m",
-        "esc i",
-        "esc :",
-        "esc ?",
-        "esc 5",
-        "end j j j",
-        "6",
-        "j j j j j j j j j j j j j j",
-        "pagedown",
-        "0 tab",
-        "2 z",
-        "tab",
-        "tab",
-        "tab",
-        "tab",
-        "g",
-    ] {
+    let keys = "j|!|esc m|esc i|esc :|esc ?|esc 5|end j j j|6|j j j j j j j j j j j j j j|pagedown|0 tab|2 z|tab|tab|tab|tab|g";
+    for keys in keys.split('|') {
         h.keys(keys);
         for cell in h.buffer().content() {
             assert!(!cell.symbol().contains(char::is_control), "{:?} after {keys}", cell.symbol());

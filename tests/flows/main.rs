@@ -401,10 +401,10 @@ fn the_mouse_clicks_models_tabs_labs_and_footer() {
     let setup = inside(compute(&h.state).unwrap().pane(setup::PANE).unwrap());
     mouse(&mut h, MouseKind::Press, setup.x + 10, setup.y + 1);
     assert_eq!(h.lab().spec.models.len(), 2);
-    // Name, ` 0 Home `, ` 2 Interventions `, ` 3 Power `, ` 5 Models `.
-    mouse(&mut h, MouseKind::Press, 45, 0);
+    // The tabs are named in the order of their keys.
+    mouse(&mut h, MouseKind::Press, 57, 0);
     assert_eq!(h.state.view.screen, models_screen::ID);
-    mouse(&mut h, MouseKind::Press, 20, 0);
+    mouse(&mut h, MouseKind::Press, 33, 0);
     assert_eq!(h.state.view.screen, interventions::ID);
     mouse(&mut h, MouseKind::Press, 3, 39);
     assert_eq!(h.state.popup_name(), Some("help"), "the footer begins with help");

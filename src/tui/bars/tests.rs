@@ -17,7 +17,7 @@ fn state(columns: u16) -> State {
 
 #[test]
 fn a_click_on_a_tab_meets_the_screen_whose_name_is_there() {
-    for columns in [120, 60, 40] {
+    for columns in [120, 80, 60] {
         let mut state = state(columns);
         for screen in SCREENS {
             state.show(screen.id());
@@ -137,11 +137,17 @@ fn each_end_of_a_run_is_told_from_the_others() {
 
 #[test]
 fn what_has_no_room_is_left_out_from_the_end() {
-    let mut state = running(60);
+    let mut state = running(120);
     event(&mut state, Event::Progress { generation: 1, progress: stage("a stage of a rather long name") });
-    let line = drawn(&state, progress);
-    assert!(line.contains("75 %") && !line.contains("all 25 %"), "{line}");
-    state.view.size.0 = 40;
+    let mut before = (true, true);
+    for columns in (40..=120).rev() {
+        state.view.size.0 = columns;
+        let line = drawn(&state, progress);
+        let now = (line.contains("75 %"), line.contains("all 25 %"));
+        assert!(now.0 || !now.1, "what stands last goes first: {line}");
+        assert!(before.0 || !now.0, "with less room there is no more: {line}");
+        before = now;
+    }
     let line = drawn(&state, progress);
     assert!(line.contains('…') && !line.contains("75 %"), "{line}");
 }

@@ -107,7 +107,7 @@ fn a_comparison_counts_what_deviates_and_names_what_was_not_compared() {
     told(&mut state, ModelAnswer::Checked(good.clone()));
     let lines = text(&dossier::lines(&state, 80));
     assert_eq!(lines[0], "1 quantities agree with the expected numbers");
-    assert!(lines[3].contains("pooler") && lines[3].contains("not checked"), "{lines:?}");
+    assert!(lines[3].contains("pooler") && lines[3].contains("not check"), "{lines:?}");
     let bad = [&good[..], &[row("hidden \u{1b}states", Some(3.0), FAIL)]].concat();
     told(&mut state, ModelAnswer::Checked(bad));
     for room in [30, 60, 120] {
