@@ -129,9 +129,11 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
 /// Where a refusal of the memory limit says that it is from.
 const MEMORY_LIMIT: &str = "memory limit";
 
-/// Refuses a memory limit that cannot be kept before anything is computed, with a figure that is enough for every model.
+/// Refuses a memory limit that cannot be kept before anything is computed, with a figure that is enough for every model. The run
+/// of a single model refuses at its beginning anyway, and what is forecast before it would only add to what it holds.
 fn fits(tasks: &[Task], options: &LocalOptions) -> Result<(), CliError> {
-    for task in tasks.iter().filter(|_| options.memory_limit.is_some()) {
+    let several = tasks.iter().map(|t| t.spec.models().len()).sum::<usize>() > 1;
+    for task in tasks.iter().filter(|_| options.memory_limit.is_some() && several) {
         let refused = match local::forecast(&task.spec, options.clone()) {
             Err(problem) if problem.r#where == MEMORY_LIMIT => problem,
             // What else may be wrong the run itself reports and records.

@@ -184,6 +184,7 @@ macro_rules! labs {
         /// The findings of all labs.
         #[derive(Debug, Clone, PartialEq, Serialize)]
         #[serde(untagged)]
+        #[allow(clippy::large_enum_variant, reason = "findings are few and live in lists of their own kind")]
         pub enum Kinds { $( $(#[$doc])* $Lab($module::Kind), )+ }
 
         impl Kinds {

@@ -58,7 +58,7 @@ pub fn required(discord: Discord, aim: Aim) -> Result<Required, PowerError> {
         return Err(PowerError::NoDifference);
     }
     let guess = approximate(discord, aim);
-    if !(guess < 0.9 * MOST as f64) {
+    if guess.is_nan() || guess >= 0.9 * MOST as f64 {
         return Err(PowerError::TooMany);
     }
     // Brackets the passage, then halves.

@@ -76,7 +76,9 @@ lab = "interventions"
 models = ["bert-tiny"]
 seed = 5
 [task]
-examples = 600
+examples = 2000
+[probe]
+replicates = 2
 [interval]
 level = 0.9
 resamples = 100
@@ -97,6 +99,7 @@ seed = 5
 examples = 2000
 [probe]
 oracles = ["linear"]
+replicates = 2
 [interval]
 level = 0.9
 resamples = 100

@@ -63,7 +63,12 @@ fn samples_with_filters_metrics_seeds_and_clusters() {
         (0..40)
             .flat_map(|i| {
                 ["strict", "loose"].map(|f| {
-                    row(i, f, f64::from(u8::from((i + shift) % 3 > 0)), (i * shift % 7) as f64 / 7.0)
+                    row(
+                        i,
+                        f,
+                        f64::from(u8::from(!(i + shift).is_multiple_of(3))),
+                        (i * shift % 7) as f64 / 7.0,
+                    )
                 })
             })
             .collect()

@@ -141,5 +141,6 @@ fn natural_sentences_run_on_the_built_in_model() {
     assert_eq!((&source["rows"], &source["format"]), (&4813.into(), &"agreement".into()));
     let lost: u64 = source["dropped"].as_array().unwrap().iter().map(|d| d["count"].as_u64().unwrap()).sum();
     assert_eq!(source["fit"].as_u64().unwrap() + lost, 4813);
-    assert_eq!(of_kind(&findings, "optimum").len(), 2);
+    let ends = of_kind(&findings, "optimum").len() + of_kind(&findings, "no_optimum").len();
+    assert_eq!(ends, 2, "an optimum of each method, or why there is none");
 }

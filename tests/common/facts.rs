@@ -238,9 +238,9 @@ fn overall() -> Vec<Finding> {
         let found = RankCurveFinding { prompts, consistency, mean_place: 0.6, draws: 300 };
         list.push(finding(ALL, 120, Kind::RankCurve(found)));
     }
-    for a in 0..4 {
-        for b in a + 1..4 {
-            list.push(finding(MODELS[a], 120, Kind::Ledger(ledger(MODELS[a], MODELS[b]))));
+    for (i, a) in MODELS.iter().enumerate() {
+        for b in &MODELS[i + 1..] {
+            list.push(finding(a, 120, Kind::Ledger(ledger(a, b))));
         }
     }
     list

@@ -168,13 +168,12 @@ impl Harness {
         let asked = self.effects.iter().rev().find_map(|e| match e {
             Effect::Send(Command::Ask {
                 ticket,
-                question: Question::Experiment { generation, question },
-            }) => match question {
-                lab::Question::Interventions(Asked::Point(point)) => {
-                    Some((*ticket, *generation, point.clone()))
-                }
-                _ => None,
-            },
+                question:
+                    Question::Experiment {
+                        generation,
+                        question: lab::Question::Interventions(Asked::Point(point)),
+                    },
+            }) => Some((*ticket, *generation, point.clone())),
             _ => None,
         });
         let (ticket, generation, request) = asked.expect("a point was asked for");

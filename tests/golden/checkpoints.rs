@@ -16,7 +16,7 @@ crate::harness::tests! {
 const ROUNDED: f64 = 2e-4;
 
 fn real_checkpoints_are_reproduced(root: &Path) {
-    let folders = subfolders(&root);
+    let folders = subfolders(root);
     assert!(!folders.is_empty());
     for dir in folders {
         let name = dir.file_name().unwrap().to_string_lossy().into_owned();

@@ -31,7 +31,7 @@ fn diagnose(path: &Path) -> Diagnosis {
 }
 
 fn every_folder_is_read_and_only_its_description_is_left_out(root: &Path) {
-    for path in subfolders(&root) {
+    for path in subfolders(root) {
         let d = diagnose(&path);
         say!("{}: {} rows, {} dropped, {} unreadable", path.display(), d.rows, d.dropped, d.unread.total());
         assert!(d.rows > 0 && d.left_out.iter().all(|(file, _)| file == "README.md"), "{:?}", d.left_out);
@@ -82,7 +82,7 @@ fn natural_agreement_becomes_examples_with_the_stated_numbers(root: &Path) {
 
 fn converted_rows_are_the_same_rows(root: &Path) {
     let mut rows = 0;
-    for path in subfolders(&root) {
+    for path in subfolders(root) {
         let set = Set::open(&path).unwrap();
         set.rows(&mut |_, row, line| {
             // A sample: every row of every file is parsed once already.

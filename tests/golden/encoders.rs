@@ -35,7 +35,7 @@ fn texts(dir: &Path) -> Vec<String> {
 
 fn sentence_vectors_are_those_of_the_reference(root: &Path) {
     let mut compared = 0;
-    for dir in subfolders(&root) {
+    for dir in subfolders(root) {
         let want = Tensors::load(&dir.join("expected.safetensors"));
         let Some(mean) = want.find("mean_pooled") else { continue };
         let model = load(&dir);
@@ -65,7 +65,7 @@ fn sentence_vectors_are_those_of_the_reference(root: &Path) {
 }
 
 fn the_published_minilm_gives_its_published_vectors(dir: &Path) {
-    let model = load(&dir);
+    let model = load(dir);
     let info = json(&dir.join("expected.json"));
     let mut report = Report::new("all-minilm-l6-v2");
     let cases = info["cases"].as_array().unwrap();

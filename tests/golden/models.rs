@@ -65,7 +65,7 @@ fn open(dir: &Path) -> Result<Case, ModelError> {
 }
 
 fn the_programs_own_check_passes_on_every_reference_model(root: &Path) {
-    let folders = subfolders(&root);
+    let folders = subfolders(root);
     assert!(!folders.is_empty());
     for dir in folders {
         super::common::check_passes(&dir);
@@ -74,7 +74,7 @@ fn the_programs_own_check_passes_on_every_reference_model(root: &Path) {
 
 fn every_reference_model_is_reproduced(root: &Path) {
     let mut reports = Vec::new();
-    for dir in subfolders(&root) {
+    for dir in subfolders(root) {
         let name = dir.file_name().unwrap().to_string_lossy().into_owned();
         match open(&dir) {
             Ok(case) => {
@@ -468,7 +468,7 @@ impl Case {
 }
 
 fn a_gradient_at_a_hidden_state_is_the_derivative_there(root: &Path) {
-    for dir in subfolders(&root) {
+    for dir in subfolders(root) {
         let Ok(case) = open(&dir) else { continue };
         if case.model.arch().head == Head::None {
             continue;

@@ -43,7 +43,7 @@ fn batch(want: &Tensors, decoder: Option<&Golden>, pad: u32) -> Batch {
 }
 
 fn families_run_by_their_logits_give_those_of_transformers(root: &Path) {
-    let folders = subfolders(&root);
+    let folders = subfolders(root);
     assert!(!folders.is_empty());
     let mut reports = Vec::new();
     for dir in folders {

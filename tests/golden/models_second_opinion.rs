@@ -103,7 +103,7 @@ fn open(dir: &Path, family: &str) -> candle_core::Result<Option<(Opinion, bool)>
 
 fn our_executors_and_candle_transformers_agree(root: &Path) {
     let mut reports = Vec::new();
-    for dir in subfolders(&root) {
+    for dir in subfolders(root) {
         let name = dir.file_name().unwrap().to_string_lossy().into_owned();
         let approximate = approximating(&dir);
         let folder = approximate.as_ref().map_or(dir.clone(), |copy| copy.path().to_owned());

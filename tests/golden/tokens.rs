@@ -25,7 +25,7 @@ fn from_column(line: &str, column: usize) -> &str {
 
 fn printed_tokens_are_the_references_in_straight_columns(root: &Path) {
     let mut wide = 0;
-    for dir in subfolders(&root) {
+    for dir in subfolders(root) {
         let info = json(&dir.join("expected.json"));
         // Another set need not spell texts out.
         let texts = info["texts"].as_array().map_or(&[][..], Vec::as_slice);

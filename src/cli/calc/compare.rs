@@ -93,10 +93,10 @@ pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let aim = Aim { target: number(&args.target)?, level: number(&args.alpha)?, test: Test::Exact };
     aim.check().map_err(|e| usage(&e))?;
     share("level", level).map_err(|e| usage(&e))?;
-    if !(margin > 0.0) {
+    if margin.is_nan() || margin <= 0.0 {
         return Err(CliError::Usage(format!("--margin is {margin}: it must be above 0")));
     }
-    let side = |first: &PathBuf, more: &[PathBuf]| [&[first.clone()], more].concat();
+    let side = |first: &PathBuf, more: &[PathBuf]| [std::slice::from_ref(first), more].concat();
     let (a, b) = (side(&args.a, &args.also_a), side(&args.b, &args.also_b));
     let wanted = Wanted { filter: args.filter.clone(), metric: args.metric.clone() };
     let files: Vec<PathBuf> = a.iter().chain(&b).cloned().collect();

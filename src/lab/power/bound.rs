@@ -97,7 +97,7 @@ pub struct Recommended {
 /// [`BoundError`].
 pub fn recommended(bound: Bound, gap: f64, parameters: u64, delta: f64) -> Result<Recommended, BoundError> {
     let gap = gap.abs();
-    if !(gap >= LEAST_GAP) {
+    if gap.is_nan() || gap < LEAST_GAP {
         return Err(BoundError::Gap(gap));
     }
     if gap > 1.0 {

@@ -40,13 +40,18 @@ pub enum TableError {
     },
 }
 
+/// A prompt with the score of each model.
+pub type PromptScores = (String, Vec<Option<f64>>);
+/// A model with the number of prompts and their spread.
+pub type ModelSpread = (String, usize, Preference);
+
 /// Scores by relation, prompt and model, in the order in which they come, in the unit of the table.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ScoreTable {
     /// The models.
     pub models: Vec<String>,
     /// The relations with their prompts; a score that is not there is none.
-    pub relations: Vec<(String, Vec<(String, Vec<Option<f64>>)>)>,
+    pub relations: Vec<(String, Vec<PromptScores>)>,
     /// Whether the scores are 0 to 1, and not per cent.
     pub fractions: bool,
 }
@@ -57,7 +62,7 @@ pub struct Report {
     /// By model: mean over relations of standard deviation, gap, worst and best; relations with a gap above 10 points.
     pub models: Vec<(String, Option<[f64; 4]>, usize)>,
     /// By relation and model: number of prompts, and their spread.
-    pub relations: Vec<(String, Vec<(String, usize, Preference)>)>,
+    pub relations: Vec<(String, Vec<ModelSpread>)>,
     /// Relations on which the order of the models changes with the prompt.
     pub unstable: usize,
 }

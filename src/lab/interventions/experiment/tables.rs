@@ -24,7 +24,7 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
         out.push(String::new());
         out.extend(describe(data));
         section(&mut out, "Probes", &PROBE_HEAD, probes(results, &data.model));
-        let level = results.optima.iter().find_map(|o| o.level);
+        let level = results.curves.iter().flat_map(|c| &c.points).find_map(|p| p.level);
         let head = level.map_or("Highest reliability".to_owned(), |l| {
             let level = (l * 1e4).round() / 1e2;
             format!("Highest reliability ({level} % intervals: sampling with training, then sampling only)")

@@ -20,12 +20,10 @@ fn finished() -> State {
 
 fn asked(effects: &[Effect]) -> Vec<Asked> {
     let of = |e: &Effect| match e {
-        Effect::Send(Command::Ask { question: Question::Experiment { question, .. }, .. }) => {
-            match question {
-                lab::Question::Prompts(asked) => Some(asked.clone()),
-                _ => None,
-            }
-        }
+        Effect::Send(Command::Ask {
+            question: Question::Experiment { question: lab::Question::Prompts(asked), .. },
+            ..
+        }) => Some(asked.clone()),
         _ => None,
     };
     effects.iter().filter_map(of).collect()
