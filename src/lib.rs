@@ -63,7 +63,7 @@
 //! # Where to add things
 //!
 //! - **A lab**: the two folders and two lines above, and `assets/specs/<lab>.toml`.
-//! - **A method of intervention**: a file in `lab/interventions/methods/` and a line in [`lab::interventions::registry`].
+//! - **A method of intervention**: a file in `lab/interventions/methods/` and a line in [`mod@lab::interventions::registry`].
 //!   It then appears in the picker, the command line, the sweep and the help.
 //! - **A family of models**: a file in `model/families/` that turns `config.json` into a [`model::Arch`] and names its
 //!   tensors, and a line in the registry there. Both executors run the description.

@@ -2,7 +2,7 @@
 //!
 //! hf-hub gives the layout of the cache, the addresses and the form of the hub's answers. Of its own remains here:
 //! offline resolution, because hf-hub has no offline switch and does not say which file is missing; the settings, because
-//! it reads only `HF_HOME` and `HF_ENDPOINT`; the transfer ([`fetch`], [`http`]), because it can be neither stopped nor
+//! it reads only `HF_HOME` and `HF_ENDPOINT`; the transfer (`fetch`, `http`), because it can be neither stopped nor
 //! timed nor checked there.
 
 mod fetch;

@@ -2,7 +2,7 @@
 //!
 //! candle's fused layer norm, softmax and rotary operations have no backward and do not complain: what lies before them
 //! gets no gradient, or a wrong one where a residual path goes around. So a pass that differentiates uses plain
-//! operations throughout ([`ops`]), a wanted gradient that does not arrive is an error, and tests compare gradients
+//! operations throughout (`ops`), a wanted gradient that does not arrive is an error, and tests compare gradients
 //! with finite differences.
 
 mod head;

@@ -3,7 +3,7 @@
 //! A family is offered where it agrees with Hugging Face transformers. Where the library departs from it, the departure
 //! is either made good from outside (weights scaled or padded on their way in, a setting passed on changed, a head
 //! written here), each with its reason beside it, or refused in words: a length beyond which they differ
-//! ([`Limit`](crate::model::offers::Limit)) or a setting that was compared with nothing.
+//! (`Limit`) or a setting that was compared with nothing.
 //!
 //! To add one: a file with a `SERVED`, and its line in [`SERVED`].
 

@@ -1,6 +1,6 @@
 //! The screen of the interventions lab: setup, curves, the plane of completeness and selectivity, an example, the probes.
 //!
-//! What it reads from the board is in [`measured`]; what it asks the engine is in [`ask_point`].
+//! What it reads from the board is in [`measured`]; what it asks the engine is in `ask_point`.
 
 pub mod catalog;
 mod copying;

@@ -2,7 +2,7 @@
 //!
 //! Two inner indices share a 32-bit word; one instruction multiplies sixteen columns of such pairs and adds them to
 //! f32 sums. Every number is one chain over pairs in the order of the inner axis, so a row's result does not depend on
-//! its neighbours. Where there is a tile unit, [`amx`](super::amx) does the same by it.
+//! its neighbours. Where there is a tile unit, `amx` does the same by it.
 #![allow(unsafe_code)]
 
 use std::fmt;
