@@ -106,8 +106,8 @@ fn rests_on(state: &State) -> Option<Line<'static>> {
     let trainings = match (b.replicates, b.provisional) {
         (0, _) => return None,
         (_, true) => "provisional recipe".to_owned(),
-        (1, _) => "1 training: no band of training yet".to_owned(),
-        (k, _) => format!("{k} trainings (in brackets: examples only)"),
+        (1, _) => "1 training".to_owned(),
+        (k, _) => format!("{k} trainings (in brackets: examples alone)"),
     };
     let mut text = format!(" {trainings}");
     let mut add = |name: &str, value: Option<f64>| {
@@ -115,7 +115,7 @@ fn rests_on(state: &State) -> Option<Line<'static>> {
             text.push_str(&format!("; {name} {}", score(value)));
         }
     };
-    add("S of a constant answer", b.s_floor);
+    add("constant answer's S", b.s_floor);
     add("Ze read after", b.ze_balanced_accuracy.map(|e| e.mean));
     add("S by class", b.s_by_class.map(|s| s.mean));
     add("C where S", b.c_on_s.map(|c| c.mean));
@@ -136,14 +136,10 @@ fn verdict(state: &State) -> Option<Line<'static>> {
     let v = &closest_rival(state)?.value;
     let turns = match v.turns_with.as_slice() {
         [] => String::new(),
-        list => format!("  ! turns with the {}", list.join(" and the ")),
+        list => format!("  ! turns with {}", list.join(", ")),
     };
-    let text = format!(
-        " at their best: P({} more reliable than {}) = {}{turns}",
-        v.a.title(),
-        v.b.title(),
-        score(v.p_greater)
-    );
+    let text =
+        format!(" P({} more reliable than {}) = {}{turns}", v.a.title(), v.b.title(), score(v.p_greater));
     let role = if v.turns_with.is_empty() { Role::Dim } else { Role::Warning };
     Some(Line::styled(printable(&text).into_owned(), state.theme().style(role)))
 }
