@@ -56,13 +56,14 @@ pub struct Baseline {
     s_floor: Option<f64>,
 }
 
-/// The base lines under the oracle at `o` for the first `n` test examples.
-pub fn baseline(bench: &Bench, goal: Goal, o: usize, n: usize) -> Baseline {
+/// The base lines under the oracle at `o` for the first `n` test examples, of the replicates that a point rests on: others that
+/// are trained already would put the line elsewhere than the curve at strength 0.
+pub fn baseline(bench: &Bench, goal: Goal, o: usize, n: usize, replicates: usize) -> Baseline {
     let other = bench.other(n);
     let (answer, classes) = (majority(&other), bench.labels.target_classes);
     let (mut c, mut s, mut count_c, mut count_s) = (0.0, 0.0, 0usize, 0usize);
     let judges = bench.panels.iter().filter(|p| !matches!(p.which, Which::Rival(_)));
-    for panel in judges {
+    for panel in judges.take(replicates) {
         let mut at = 0;
         for (chunk, sights) in bench.chunks.iter().zip(&panel.sights) {
             if at >= n {
@@ -115,7 +116,7 @@ pub fn kinds(
         let sweep =
             Judged { values: &[value], replicates: mine.len(), judged: &judged, other: &other, classes };
         let Some(all) = bands(&sweep, &resamples, bench.label.level()) else { continue };
-        let base = baseline(bench, named.method.goal(), o, n);
+        let base = baseline(bench, named.method.goal(), o, n, mine.len());
         list.push((reliability(bench, named, o, &all[0], &mine, base), n));
     }
     list.extend(behaviour(bench, named, value, behaved));

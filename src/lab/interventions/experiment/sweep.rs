@@ -215,7 +215,7 @@ impl Sweep {
             let judged = |k: usize, m: usize| self.seen[k].tallies[m][o].judged(&other);
             let sweep = self.judged(bench, &other, self.seen.len(), &judged);
             let Some(strengths) = bands(&sweep, &resamples, bench.label.level()) else { continue };
-            let base = baseline(bench, self.named.method.goal(), o, n);
+            let base = baseline(bench, self.named.method.goal(), o, n, self.seen.len());
             for body in self.points(bench, o, &strengths, base) {
                 host.find(bench.label.finding(n, false, host.elapsed(), body))?;
             }
@@ -297,7 +297,7 @@ impl Sweep {
         for o in 0..oracles {
             let kind = bench.panels[0].oracles[o].kind;
             let Some(all) = self.assess(bench, o, &self.seen) else { continue };
-            let base = baseline(bench, self.named.method.goal(), o, n);
+            let base = baseline(bench, self.named.method.goal(), o, n, self.seen.len());
             let points = self.points(bench, o, &all.strengths, base);
             for body in points {
                 host.find(bench.label.finding(n, true, host.elapsed(), body))?;
