@@ -173,13 +173,12 @@ pub struct Probe<R> {
 pub fn search<R: Role>(
     data: &TrainingData<R>,
     grid: &Grid,
-    purpose: impl Into<Purpose>,
+    purpose: &Purpose,
     pulse: &mut dyn Pulse,
     finished: &mut (dyn FnMut(&Trial) + Send),
 ) -> Result<Probe<R>, ProbeError> {
     grid.check()?;
-    let purpose = purpose.into();
-    let jobs: Vec<Job> = grid.recipes.iter().map(|r| Job::new(data, r, SEARCH_STEPS, &purpose)).collect();
+    let jobs: Vec<Job> = grid.recipes.iter().map(|r| Job::new(data, r, SEARCH_STEPS, purpose)).collect();
     let pulse = SharedPulse::new(pulse, jobs.iter().map(Job::most).sum());
     let finished = Mutex::new(finished);
     // The dearest first, so that no thread is left alone with one at the end.
@@ -358,8 +357,12 @@ mod tests {
         TrainingData::new(Split::new(n, 1).unwrap().oracle(), &x, &y, 2).unwrap()
     }
 
+    fn purpose() -> Purpose {
+        Purpose::new(5, "points", "mlp")
+    }
+
     fn run(grid: &Grid) -> Result<Probe<Oracle>, ProbeError> {
-        search(&data(), grid, 5, &mut NoPulse, &mut |_| {})
+        search(&data(), grid, &purpose(), &mut NoPulse, &mut |_| {})
     }
 
     #[test]
@@ -400,7 +403,7 @@ mod tests {
         search(
             &data(),
             &grid,
-            5,
+            &purpose(),
             &mut |d, t| {
                 last = (d, t);
                 Ok(())
@@ -412,8 +415,13 @@ mod tests {
         )
         .unwrap();
         assert_eq!((last, heard), ((steps - 1, 2 * SEARCH_STEPS), 2));
-        let stopped =
-            search(&data(), &grid, 5, &mut |d, _| if d < 7 { Ok(()) } else { Err(Cancelled) }, &mut |_| {});
+        let stopped = search(
+            &data(),
+            &grid,
+            &purpose(),
+            &mut |d, _| if d < 7 { Ok(()) } else { Err(Cancelled) },
+            &mut |_| {},
+        );
         assert_eq!(stopped, Err(ProbeError::Cancelled(Cancelled)));
     }
 

@@ -42,12 +42,6 @@ impl Recipe {
         Self { hidden: vec![64], learning_rate: 1e-3, batch: 64 }
     }
 
-    /// Most Adam steps of its training in a search, whatever the number `_n` of examples.
-    #[must_use]
-    pub fn steps(&self, _n: usize) -> usize {
-        SEARCH_STEPS
-    }
-
     /// Weights and biases of the network for embeddings of size `inputs`.
     #[must_use]
     pub fn parameters(&self, inputs: usize, classes: usize) -> usize {
@@ -387,7 +381,8 @@ mod tests {
             if left == 0 { Err(Cancelled) } else { Ok(()) }
         };
         let data = quadrants(1_000, 1);
-        let stopped = train(&data, &data, &recipe(&[8], 1e-3), 100, &Purpose::from(3), &mut beat);
+        let stopped =
+            train(&data, &data, &recipe(&[8], 1e-3), 100, &Purpose::new(3, "quadrant", "mlp"), &mut beat);
         assert_eq!(stopped, Err(Cancelled));
     }
 

@@ -21,13 +21,6 @@ pub struct Purpose {
     replicate: usize,
 }
 
-/// A seed alone: the property and the classifier are left open. Right only where a single thing is trained from it.
-impl From<u64> for Purpose {
-    fn from(seed: u64) -> Self {
-        Self { seed, ..Self::default() }
-    }
-}
-
 impl Purpose {
     /// Probes under `seed` (the seed of training, not of the data) that read `property`, made as `classifier` (`mlp`,
     /// `linear`, or the name of a method of intervention). Replicate 0, which is the search for a recipe.

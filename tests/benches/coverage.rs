@@ -264,7 +264,7 @@ fn training() {
     let data = TrainingData::<Oracle>::new(split.oracle(), &x, &y, 2).expect("labelled data");
     let begun = Instant::now();
     let purpose = Purpose::new(1, "bench", "mlp");
-    let probe = search(&data, &Grid::small(), purpose.clone(), &mut NoPulse, &mut |trial| {
+    let probe = search(&data, &Grid::small(), &purpose, &mut NoPulse, &mut |trial| {
         let best = trial.run.correct.iter().max().copied().unwrap_or(0);
         let at = begun.elapsed().as_secs_f64();
         println!(

@@ -15,9 +15,9 @@ use crate::lab::interventions::key::MethodKey;
 use crate::lab::interventions::oracle::OracleKind;
 use crate::lab::interventions::question::PointQuestion;
 use crate::lab::interventions::spec::{MethodSpec, Spec};
-use crate::lab::interventions::{self, Results};
+use crate::lab::interventions::{self, Kind, Results};
 use crate::lab::layer::LayerRef;
-use crate::lab::{Finding, LabId};
+use crate::lab::{Body, Finding, Kinds, LabId};
 use crate::model::exec::train::{AdamW, Trainer};
 use crate::model::{Device, Dtype, Tokenizer};
 
@@ -191,6 +191,29 @@ fn an_experiment_gives_every_point_with_its_interval_and_again_from_the_cache() 
         r.curves.iter().flat_map(|c| c.points.iter().map(|p| p.value.clone())).collect()
     };
     assert_eq!(values(&results), values(&again), "cached probes give the same numbers");
+}
+
+/// While replicates arrive, more are trained than have judged. The rule "C before" once was the mean over all of them, and the
+/// curve at strength 0 began beside it.
+#[test]
+fn the_base_line_rests_on_the_replicates_that_the_point_rests_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = fixture(dir.path());
+    let mut rig = Rig::new(Cache::none());
+    rig.send(run(1, plain(&model)));
+    assert_eq!(rig.finish(), Outcome::Done);
+    let mut rests = Vec::new();
+    for event in &rig.log {
+        let Event::Finding { finding, .. } = event else { continue };
+        let Body::Lab(Kinds::Interventions(Kind::Reliability(f))) = &finding.body else { continue };
+        if f.value == 0.0 {
+            let before = f.beside.c_before.unwrap();
+            assert!((f.completeness.mean - before).abs() < 1e-6, "{before}, and the curve begins at {f:?}");
+            rests.push((finding.n, f.beside.replicates));
+        }
+    }
+    let seen = |n: usize, replicates: usize| rests.contains(&(n, replicates));
+    assert!(seen(120, 1) && seen(120, 2), "one replicate, while the other is trained, then both: {rests:?}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What a run will need, before its long work begins: memory by arithmetic over counts, time by counted work.
 
-use std::collections::HashSet;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 
 use super::memory::Counts;
 use super::panel::{MOST_RIVALS, Seat, Which};
@@ -14,7 +15,7 @@ use crate::lab::hidden;
 use crate::lab::host::Host;
 use crate::lab::interventions::assess::assess;
 use crate::lab::interventions::bench::Court;
-use crate::lab::interventions::method::{FitData, Goal, Method};
+use crate::lab::interventions::method::{FitData, Fitted, Goal, Method};
 use crate::lab::interventions::options::Options;
 use crate::lab::interventions::oracle::{Oracle, OracleKind};
 use crate::lab::interventions::registry::find;
@@ -121,6 +122,11 @@ const ASSESS: &str = "assess";
 fn seconds(bench: &Bench, host: &mut dyn Host) -> Result<(f64, Option<[f64; 2]>), Fault> {
     let (work, training) = counted(bench, host);
     let slices = Slices::new(bench)?;
+    // The sweeps' slices apply what these fit: a fit takes longer than the few strengths that it is then applied at, and its
+    // time would be taken for theirs.
+    for method in 0..bench.spec.methods.len() {
+        host.rate(&named(bench, FIT, method), &mut || slices.fit(method))?;
+    }
     let fixed = work.seconds(host, &mut |kind| slices.work(kind))?;
     let step = training.seconds(host, &mut |kind| slices.work(kind))?;
     let [least, expected, most] = [PATIENCE, EXPECTED_STEPS, SEARCH_STEPS].map(|n| fixed + step * n as f64);
@@ -224,6 +230,8 @@ struct Slices<'a> {
     labelled: Labelled,
     mlp: Probe<Intervention>,
     oracles: Vec<Oracle>,
+    /// By method of the spec.
+    fits: RefCell<HashMap<usize, Box<dyn Fitted>>>,
 }
 
 impl<'a> Slices<'a> {
@@ -248,7 +256,7 @@ impl<'a> Slices<'a> {
             other: Probe::from_mlp(net(&kind.grid(bench.recipes()), bench.labels.other_classes)),
         };
         let oracles = bench.spec.probe.oracles.iter().map(&mut oracle).collect();
-        Ok(Self { bench, data, labelled, mlp, oracles })
+        Ok(Self { bench, data, labelled, mlp, oracles, fits: RefCell::default() })
     }
 
     /// Does a piece of the work of that name; the number of units that it did.
@@ -259,8 +267,7 @@ impl<'a> Slices<'a> {
             Some(ASSESS) => Ok(self.assess()),
             Some(kind) => {
                 let method = name.split(' ').nth(1).and_then(|i| i.parse::<usize>().ok());
-                let method = method.and_then(|i| resolve(&self.bench.spec.methods[i]));
-                method.map_or(Ok(1.0), |(m, options)| self.intervene(kind, m, &options))
+                method.map_or(Ok(1.0), |i| if kind == FIT { self.fit(i) } else { self.intervene(kind, i) })
             }
             None => Ok(1.0),
         }
@@ -277,18 +284,32 @@ impl<'a> Slices<'a> {
         let grids = self.bench.spec.probe.oracles.iter().map(|k| k.grid(self.bench.recipes()));
         let mut recipes = grids.chain([self.bench.recipes().clone()]).flat_map(|g| g.recipes);
         let Some(recipe) = recipes.find(|r| shape(self.bench, r) == name) else { return Ok(1.0) };
-        let purpose = Purpose::from(self.bench.seed);
+        let purpose = Purpose::new(self.bench.seed, "forecast", "");
         train(&self.labelled, &self.labelled, &recipe, STEPS, &purpose, &mut || Ok(()))?;
         Ok(STEPS as f64)
     }
 
-    fn intervene(&self, kind: &str, method: &'static dyn Method, options: &Options) -> Result<f64, Fault> {
-        let bench = self.bench;
-        let fit_data = FitData { data: &self.data, mlp: Some(&self.mlp), seed: bench.seed };
-        let fitted = method.fit(&fit_data, options, &mut NoPulse)?;
-        if kind == FIT {
-            return Ok(self.data.train().len() as f64);
+    /// Fits the method at `index` of the spec.
+    fn fit(&self, index: usize) -> Result<f64, Fault> {
+        if let Some((method, options)) = resolve(&self.bench.spec.methods[index]) {
+            let fit_data = FitData { data: &self.data, mlp: Some(&self.mlp), seed: self.bench.seed };
+            let fitted = method.fit(&fit_data, &options, &mut NoPulse)?;
+            self.fits.borrow_mut().insert(index, fitted);
         }
+        Ok(self.data.train().len() as f64)
+    }
+
+    /// Applies the method at `index` of the spec at two of its strengths.
+    fn intervene(&self, kind: &str, index: usize) -> Result<f64, Fault> {
+        let bench = self.bench;
+        if !self.fits.borrow().contains_key(&index) {
+            self.fit(index)?;
+        }
+        let fits = self.fits.borrow();
+        let (Some((method, _)), Some(fitted)) = (resolve(&bench.spec.methods[index]), fits.get(&index))
+        else {
+            return Ok(1.0);
+        };
         let chunk = &bench.chunks[0];
         let before = chunk.sights(&self.oracles);
         let court = Court {

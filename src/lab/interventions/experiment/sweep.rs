@@ -3,16 +3,19 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use super::panel::Which;
 use super::point;
 use super::points::{Baseline, Behaved, Named, baseline, behaviour, kinds, reliability};
 use super::prepare::{Bench, RIVAL_CHUNKS};
 use super::training::is_shared;
+use crate::base::SharedPulse;
 use crate::lab::fault::Fault;
 use crate::lab::host::Host;
 use crate::lab::interventions::assess::{Assessment, Strength, assess, bands};
 use crate::lab::interventions::banded::Banded;
-use crate::lab::interventions::bench::{Applied, Chunk, Court};
+use crate::lab::interventions::bench::{Applied, Chunk, Court, Outcome};
 use crate::lab::interventions::finding::{How, Kind, OptimumFinding, PaperFinding};
 use crate::lab::interventions::method::Method;
 use crate::lab::interventions::optimum::{Draws, Optimum};
@@ -176,22 +179,31 @@ impl Sweep {
         let which = self.seen.len() - 1;
         self.seen[which].tallies.resize(total, vec![Tally::default(); oracles.len()]);
         self.seen[which].behaved.resize(total, Behaved::default());
+        // Blocks in between take memory for every chunk that is on its way; without them chunks go side by side, as many as
+        // keep all threads busy and sliders quick.
+        let abreast = if everywhere { 8 * rayon::current_num_threads() } else { 1 };
         for i in 0..total {
-            for (c, applied) in &mut applied {
-                let conduct = model.has_head() && classes == 2 && !same && (*c == 0 || everywhere);
-                let court = Court {
-                    model: &model,
-                    oracles: &oracles,
-                    before: &sights[*c],
-                    prior: &prior,
-                    site,
-                    conduct,
+            for group in applied.chunks_mut(abreast) {
+                let value = self.values[i];
+                let shared = SharedPulse::new(host, group.len());
+                let judge = |(c, applied): &mut (usize, Applied<'_>)| {
+                    let court = Court {
+                        model: &model,
+                        oracles: &oracles,
+                        before: &sights[*c],
+                        prior: &prior,
+                        site,
+                        conduct: model.has_head() && classes == 2 && !same && (*c == 0 || everywhere),
+                    };
+                    applied.judge(value, court, &mut |_, _| shared.beat())
                 };
-                let outcome = applied.judge(self.values[i], court, host)?;
+                let outcomes: Vec<Outcome> = group.par_iter_mut().map(judge).collect::<Result<_, _>>()?;
                 let seen = &mut self.seen[which];
-                seen.tallies[i].iter_mut().zip(&outcome.scores).for_each(|(t, s)| t.extend(s));
-                if let Some(conduct) = &outcome.conduct {
-                    seen.behaved[i].extend(conduct);
+                for outcome in &outcomes {
+                    seen.tallies[i].iter_mut().zip(&outcome.scores).for_each(|(t, s)| t.extend(s));
+                    if let Some(conduct) = &outcome.conduct {
+                        seen.behaved[i].extend(conduct);
+                    }
                 }
                 point::serve(bench, host)?;
             }

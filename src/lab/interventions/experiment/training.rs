@@ -137,12 +137,12 @@ impl Bench {
             Seat::Oracle(_, role) => {
                 let data = self.oracle_data(host)?;
                 host.stage(stage, "step", 1.0);
-                Seated::Oracle(search(data.of(role), &grid, streams, host, &mut |_| {})?)
+                Seated::Oracle(search(data.of(role), &grid, &streams, host, &mut |_| {})?)
             }
             Seat::Attacked => {
                 let data = self.material(host)?;
                 host.stage(stage, "step", 1.0);
-                Seated::Attacked(search(&data, &grid, streams, host, &mut |_| {})?)
+                Seated::Attacked(search(&data, &grid, &streams, host, &mut |_| {})?)
             }
         })
     }

@@ -4,6 +4,7 @@ use crate::base::NoPulse;
 use crate::lab::interventions::method::FitData;
 use crate::probe::train::Recipe;
 use crate::probe::{Grid, Intervention, Matrix, Probe, Split, TrainingData};
+use crate::stats::Purpose;
 use crate::stats::rng::{stream, unit};
 
 pub(crate) struct Sample {
@@ -40,7 +41,8 @@ pub(crate) fn sample(classes: usize) -> Sample {
     let data = TrainingData::new(split.intervention(), &x, &some, classes).unwrap();
     let recipe = Recipe { hidden: vec![16], learning_rate: 1e-2, batch: 64 };
     let grid = Grid { name: "one".to_owned(), recipes: vec![recipe] };
-    let probe = crate::probe::grid::search(&data, &grid, 1, &mut NoPulse, &mut |_| {}).unwrap();
+    let purpose = Purpose::new(1, "class", "mlp");
+    let probe = crate::probe::grid::search(&data, &grid, &purpose, &mut NoPulse, &mut |_| {}).unwrap();
     let rows = split.test().rows();
     Sample {
         data,

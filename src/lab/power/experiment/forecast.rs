@@ -103,6 +103,6 @@ fn slice(side: &Side, sentences: &Sentences, drawn: &Drawn, kind: &str) -> Resul
         if beats > 1 { Err(crate::base::Cancelled) } else { Ok(()) }
     };
     // One epoch, then it is told to stop.
-    let _ = train(&data, &data, recipe, &Purpose::from(0), stop);
+    let _ = train(&data, &data, recipe, &Purpose::new(0, "forecast", ""), stop);
     Ok(rows.len() as f64)
 }

@@ -57,7 +57,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(chart, chart_area(inner));
     let below = Rect { y: chart_area(inner).bottom(), height: numbers(inner.height), ..inner };
     let room = below.width.into();
-    let lines = [readout(state, room), rests_on(state), verdict(state), behaviour(state)];
+    let lines = [readout(state, room), rests_on(state, room), verdict(state), behaviour(state)];
     for (row, line) in below.rows().zip(lines.into_iter().flatten()) {
         frame.render_widget(line, row);
     }
@@ -99,29 +99,35 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
     Some(Line::from(spans))
 }
 
-/// What the numbers at the marker rest on, and what stands beside them.
-fn rests_on(state: &State) -> Option<Line<'static>> {
+/// What the numbers at the marker rest on, and what stands beside them: as much of it as there is room for, a warning before
+/// all else.
+fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
     let p = &measured(state)?.point.value;
     let b = &p.beside;
     let trainings = match (b.replicates, b.provisional) {
         (0, _) => return None,
         (_, true) => "provisional recipe".to_owned(),
         (1, _) => "1 training".to_owned(),
-        (k, _) => format!("{k} trainings (in brackets: examples alone)"),
+        (k, _) => format!("{k} trainings"),
     };
-    let mut text = format!(" {trainings}");
-    let mut add = |name: &str, value: Option<f64>| {
-        if let Some(value) = value {
-            text.push_str(&format!("; {name} {}", score(value)));
-        }
-    };
-    add("constant answer's S", b.s_floor);
-    add("Ze read after", b.ze_balanced_accuracy.map(|e| e.mean));
-    add("S by class", b.s_by_class.map(|s| s.mean));
-    add("C where S", b.c_on_s.map(|c| c.mean));
     let ruined = b.eligible == Some(false);
+    let mut text = format!(" {trainings}");
     if ruined {
         text.push_str("  ! Ze is no longer read: no optimum here");
+    }
+    let brackets = (b.replicates > 1 && !b.provisional).then(|| " (in brackets: examples alone)".to_owned());
+    let beside = [
+        ("constant answer's S", b.s_floor),
+        ("Ze read after", b.ze_balanced_accuracy.map(|e| e.mean)),
+        ("S by class", b.s_by_class.map(|s| s.mean)),
+        ("C where S", b.c_on_s.map(|c| c.mean)),
+    ];
+    let beside = beside.into_iter().filter_map(|(name, v)| v.map(|v| format!("; {name} {}", score(v))));
+    for part in brackets.into_iter().chain(beside) {
+        if width(&text) + width(&part) > room {
+            break;
+        }
+        text.push_str(&part);
     }
     let role = if ruined { Role::Warning } else { Role::Dim };
     Some(Line::styled(text, state.theme().style(role)))
