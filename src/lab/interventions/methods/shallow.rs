@@ -110,8 +110,8 @@ struct Walker {
     /// Sums of the units, and whether each was on (1 or 0) when the gradient was made.
     sums: Vec<f32>,
     on: Vec<f32>,
-    /// Coordinates that moved, or units that turned.
-    list: Vec<usize>,
+    /// Coordinates or units, and what each is multiplied by: the terms of a sum.
+    list: Vec<(u32, f32)>,
 }
 
 impl Walker {
@@ -126,7 +126,7 @@ impl Walker {
             gradient: zeros(d),
             sums: zeros(m),
             on: zeros(m),
-            list: vec![0; d.max(m)],
+            list: Vec::with_capacity(d.max(m)),
         }
     }
 }
@@ -209,53 +209,77 @@ impl Walker {
     #[inline(always)]
     fn anew<S: Simd>(&mut self, s: S, net: &Shallow) {
         self.sums.copy_from_slice(&net.bias);
-        for (x, weights) in self.x.iter().zip(net.outward.chunks_exact(self.sums.len())) {
-            add(s, *x, weights, &mut self.sums);
-        }
+        self.list.clear();
+        self.list.extend((0..).zip(&self.x[..net.inputs]).map(|(i, x)| (i, *x)));
+        combine(s, &self.list, &net.outward, &mut self.sums);
         self.gradient.fill(0.0);
-        for (j, weights) in net.inward.chunks_exact(self.gradient.len()).enumerate() {
-            self.on[j] = f32::from(u8::from(self.sums[j] > 0.0));
-            if self.on[j] > 0.0 {
-                add(s, net.pull[j], weights, &mut self.gradient);
+        self.list.clear();
+        for (j, on) in self.on[..net.units].iter_mut().enumerate() {
+            *on = f32::from(u8::from(self.sums[j] > 0.0));
+            if *on > 0.0 {
+                self.list.push((j as u32, net.pull[j]));
             }
         }
+        combine(s, &self.list, &net.inward, &mut self.gradient);
     }
 
     /// Sums and gradient after the last step.
     #[inline(always)]
     fn follow<S: Simd>(&mut self, s: S, net: &Shallow) {
+        // Without branches: which coordinates move cannot be foretold.
+        self.list.resize(net.inputs, (0, 0.0));
         let mut count = 0;
         for (i, delta) in self.delta[..net.inputs].iter().enumerate() {
-            self.list[count] = i;
+            self.list[count] = (i as u32, *delta);
             count += usize::from(*delta != 0.0);
         }
-        let m = self.sums.len();
-        for i in &self.list[..count] {
-            add(s, self.delta[*i], &net.outward[i * m..(i + 1) * m], &mut self.sums);
+        self.list.truncate(count);
+        combine(s, &self.list, &net.outward, &mut self.sums);
+        self.list.clear();
+        for (j, on) in self.on[..net.units].iter_mut().enumerate() {
+            if (self.sums[j] > 0.0) != (*on > 0.0) {
+                let turned = 1.0 - 2.0 * *on;
+                self.list.push((j as u32, turned * net.pull[j]));
+                *on += turned;
+            }
         }
-        count = 0;
-        for (j, (sum, on)) in self.sums[..net.units].iter().zip(&self.on).enumerate() {
-            self.list[count] = j;
-            count += usize::from((*sum > 0.0) != (*on > 0.0));
-        }
-        let d = self.gradient.len();
-        for j in &self.list[..count] {
-            let turned = 1.0 - 2.0 * self.on[*j];
-            add(s, turned * net.pull[*j], &net.inward[j * d..(j + 1) * d], &mut self.gradient);
-            self.on[*j] += turned;
-        }
+        combine(s, &self.list, &net.inward, &mut self.gradient);
     }
 }
 
-/// `to += factor * from`, over whole vectors.
+/// Vectors of a sum that stay in registers while the terms pass by.
+const HELD: usize = 4;
+
+/// Adds to `to` the rows of `from` that the list names, each times its factor.
 #[inline(always)]
-fn add<S: Simd>(s: S, factor: f32, from: &[f32], to: &mut [f32]) {
-    let factor = s.splat(factor);
-    for (from, to) in from.chunks_exact(LANE).zip(to.chunks_exact_mut(LANE)) {
-        if let (Some(from), Some(to)) = (from.first_chunk::<LANE>(), to.first_chunk_mut::<LANE>()) {
-            let sum = s.fma(factor, s.load(from), s.load(to));
-            s.store(sum, to);
+fn combine<S: Simd>(s: S, list: &[(u32, f32)], from: &[f32], to: &mut [f32]) {
+    let width = to.len();
+    let mut at = 0;
+    while at + HELD * LANE <= width {
+        sum::<S, HELD>(s, list, from, to, at);
+        at += HELD * LANE;
+    }
+    while at < width {
+        sum::<S, 1>(s, list, from, to, at);
+        at += LANE;
+    }
+}
+
+/// The same for the `N` vectors from column `at`.
+#[inline(always)]
+fn sum<S: Simd, const N: usize>(s: S, list: &[(u32, f32)], from: &[f32], to: &mut [f32], at: usize) {
+    let width = to.len();
+    let mut held: [S::V; N] = std::array::from_fn(|k| s.get(to, at + k * LANE));
+    for (row, factor) in list {
+        let start = *row as usize * width + at;
+        let (terms, _) = from[start..start + N * LANE].as_chunks::<LANE>();
+        let factor = s.splat(*factor);
+        for k in 0..N {
+            held[k] = s.fma(factor, s.load(&terms[k]), held[k]);
         }
+    }
+    for (k, v) in held.into_iter().enumerate() {
+        s.put(v, to, at + k * LANE);
     }
 }
 
