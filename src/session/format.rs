@@ -380,7 +380,7 @@ mod tests {
         serde_json::to_string(&Header::new(
             "cpu",
             "2025-01-01T00:00:00Z".into(),
-            Some(interventions::Spec::agreement().into()),
+            Some(interventions::Spec::shipped().into()),
         ))
         .unwrap()
     }
