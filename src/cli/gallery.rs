@@ -200,6 +200,7 @@ const TELL_EVERY: usize = 50;
 /// Turns the progress of the gallery into the program's own.
 pub(super) struct Reporter {
     name: String,
+    /// The line of progress.
     pub meter: Meter,
     started: Instant,
     stage: Option<(Stage, Instant)>,

@@ -47,6 +47,7 @@ pub struct BuiltIn {
     pub id: &'static str,
     /// What it is.
     pub title: &'static str,
+    /// What writes it.
     pub(super) maker: Maker,
 }
 

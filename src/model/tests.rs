@@ -19,6 +19,7 @@ pub(super) fn folder(arch: &Arch) -> tempfile::TempDir {
     dir
 }
 
+/// A BERT of two blocks.
 pub(super) fn bert() -> Arch {
     let size = families::Size { vocab: 23, hidden: 8, layers: 2, heads: 2, max_positions: 10 };
     Arch::bert(size)

@@ -220,6 +220,7 @@ pub(crate) struct Pass<T> {
 }
 
 impl<T: Real> Pass<T> {
+    /// Room for the passes of this perceptron.
     pub(crate) fn new(mlp: &Mlp<T>) -> Self {
         let layers = mlp.layers.len();
         Self {

@@ -16,6 +16,7 @@ use crate::model::static_vectors::{Address, StaticVectors};
 use crate::model::tokenizer::{Split, Tokenizer, WordRules};
 use crate::model::weights::Checkpoint;
 
+/// The family.
 pub(super) const FAMILY: Family = Family {
     model_types: &["bilstm-max"],
     prefixes: &["enc_lstm.", "lstm.", "encoder."],

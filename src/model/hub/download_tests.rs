@@ -7,10 +7,12 @@ use std::time::Duration;
 use super::server::{Reply, Repo, Request, Server};
 use super::*;
 
+/// 200 kB that stand for weights.
 pub(super) fn weights_bytes() -> Vec<u8> {
     (0..200_000u32).map(|i| (i.wrapping_mul(i) >> 3) as u8).collect()
 }
 
+/// A model with what is wanted of it and what is not.
 pub(super) fn repo() -> Repo {
     Repo::new(&[
         ("config.json", b"{}"),
@@ -34,10 +36,12 @@ pub(super) fn settings(dir: &Path, base: &str) -> Settings {
     Settings { cache: dir.to_owned(), offline: false, endpoint, token: None, patience }
 }
 
+/// Pulls the model.
 pub(super) fn get(s: &Settings) -> Result<PathBuf> {
     pull("org/m", "main", s, &mut |_| Ok(()))
 }
 
+/// Why it cannot be pulled, as the user reads it.
 pub(super) fn why(s: &Settings) -> String {
     let said = get(s).unwrap_err().to_string();
     assert!(said.starts_with("hub org/m: ") && !said.chars().any(char::is_control), "{said:?}");
@@ -62,6 +66,7 @@ pub(super) fn to_weights(request: &Request) -> bool {
     request.method == "GET" && request.path.ends_with("model.safetensors")
 }
 
+/// The file that weights arrive in.
 pub(super) fn incomplete(dir: &Path) -> PathBuf {
     dir.join(format!("models--org--m/blobs/{}.incomplete", repo().etag("model.safetensors")))
 }

@@ -210,6 +210,7 @@ impl Directions {
 
 /// Directions swept by the number of rounds taken out.
 pub(crate) struct Sweep {
+    /// What the rounds found, in their order.
     pub(crate) directions: Directions,
 }
 

@@ -16,6 +16,7 @@ use crate::model::arch::{Activation, Arch, Head};
 use crate::model::error::Result;
 use crate::model::offers::Limit;
 
+/// The family and its network.
 pub(super) const SERVED: Served = Served {
     family: Family { model_types: &["deberta-v2"], prefixes: &[], names: &[], describe, config: None },
     open,

@@ -12,6 +12,7 @@ use crate::model::arch::{Arch, Head};
 use crate::model::error::Result;
 use crate::model::offers::Limit;
 
+/// The family and its network.
 pub(super) const SERVED: Served = Served {
     family: Family { model_types: &["mamba"], prefixes: &[], names: &[], describe, config: None },
     open,

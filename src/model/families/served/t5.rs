@@ -16,6 +16,7 @@ use crate::model::arch::{Arch, Decoder, Head};
 use crate::model::error::Result;
 use crate::model::offers::Limit;
 
+/// The family and its network.
 pub(super) const SERVED: Served = Served {
     family: Family { model_types: &["t5"], prefixes: &[], names: &[], describe, config: None },
     open,
