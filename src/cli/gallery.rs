@@ -34,7 +34,7 @@ enum GalleryCommand {
     List,
     /// Train a model from a seed and write it as a Hugging Face folder with a card.
     Train(TrainArgs),
-    /// Continue training a model on mixtures with more or less of the facts, and query them after each mixture.
+    /// Continue training a model on mixtures with more or fewer of the facts, and query them after each mixture.
     Mix(super::mix::MixArgs),
     /// Show what a model was made from and what it can do.
     Card {

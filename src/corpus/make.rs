@@ -1,4 +1,4 @@
-//! The built-in sets as lines of a file, for use outside of this program: SentEval's tables, the rationale benchmark's and
+//! The built-in sets as lines of a file, for use outside this program: SentEval's tables, the rationale benchmark's and
 //! LAMA's JSON lines, and our own plain rows. The readers of [`super::readers`] read all of it back.
 
 use std::collections::HashSet;

@@ -296,7 +296,7 @@ impl Overview {
         out
     }
 
-    /// The first rows, one a line.
+    /// The first rows, one per line.
     #[must_use]
     pub fn row_lines(&self) -> Vec<String> {
         let line = |f: &First| match self.files.get(f.file) {

@@ -66,7 +66,7 @@ impl Provenance {
         self.dropped.iter().map(|d| d.count).sum()
     }
 
-    /// A sentence with all counts. The path is as it was given: whoever shows it makes it printable.
+    /// A sentence with all counts. The path is as it was given: what shows it makes it printable.
     #[must_use]
     pub fn summary(&self) -> String {
         let reasons: Vec<String> = self

@@ -225,7 +225,7 @@ impl Spec {
         let fail = |source| SpecError::Read { path: path.to_owned(), source };
         let size = std::fs::metadata(path).map_err(fail)?.len();
         if size > MAX_SPEC_BYTES {
-            let source = std::io::Error::other(format!("{size} bytes is no spec (at most 1 MiB)"));
+            let source = std::io::Error::other(format!("{size} bytes is not a spec (at most 1 MiB)"));
             return Err(fail(source));
         }
         let text = std::fs::read_to_string(path).map_err(fail)?;

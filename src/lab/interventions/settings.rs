@@ -1,4 +1,4 @@
-//! The fields of a spec of this lab as settings: one row a parameter, and one for each option of a method.
+//! The fields of a spec of this lab as settings: one row per parameter, and one for each option of a method.
 
 use super::options::{Setting as MethodOption, SettingKind};
 use super::oracle::OracleKind;

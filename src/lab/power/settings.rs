@@ -1,4 +1,4 @@
-//! The fields of a spec of this lab as settings: one row a parameter, those of the two sides by one function.
+//! The fields of a spec of this lab as settings: one row per parameter, those of the two sides by one function.
 
 use super::bound::Bound;
 use super::spec::{GRIDS, SIZES, SideSpec, Spec};

@@ -100,7 +100,7 @@ impl Default for SideSpec {
 }
 
 impl SideSpec {
-    /// Widths of the hidden layers; none for what is no classifier.
+    /// Widths of the hidden layers; none for what is not a classifier.
     #[must_use]
     pub fn hidden(&self) -> Option<Vec<usize>> {
         if self.classifier == "logistic" {

@@ -1,4 +1,4 @@
-//! The fields of a spec of this lab as settings: one row a parameter.
+//! The fields of a spec of this lab as settings: one row per parameter.
 
 use super::candidates::Candidates;
 use super::consistency::Scoring;

@@ -213,7 +213,7 @@ fn no_network_is_said_with_what_to_do() {
     assert!(said.contains("connection refused") && said.contains("HF_HUB_OFFLINE=1"), "{said}");
     for bad in ["ftp://x", "nonsense", "http://", "\u{1b}[2J"] {
         let said = why(&settings(dir.path(), bad));
-        assert!(said.contains("HF_ENDPOINT is no http address"), "{said}");
+        assert!(said.contains("HF_ENDPOINT is not an http address"), "{said}");
     }
     let token = Some("a\r\nX: y".to_owned());
     let said = why(&Settings { token, ..settings(dir.path(), "http://127.0.0.1:1") });

@@ -75,7 +75,7 @@ pub(super) struct Stack {
     pub positions: Option<Tensor>,
     /// The norm of the embeddings.
     pub norm: Option<NormWeights>,
-    /// One block a layer.
+    /// One block per layer.
     pub blocks: Vec<Block>,
 }
 

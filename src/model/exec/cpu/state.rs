@@ -1,4 +1,4 @@
-//! The memory of one group of sentences on its way through a model. It is kept and grows only.
+//! The memory of one group of sentences on its way through a model. It is kept and only grows.
 
 use super::kernels::attention::Span;
 use super::kernels::buffer::Buffer;
@@ -88,9 +88,9 @@ pub(super) struct HeadState {
     pub norm: KeptNorm,
     /// Logits of a few rows at a time, `[rows, V]`.
     pub logits: Buffer,
-    /// Gradients of the states, one row a site.
+    /// Gradients of the states, one row per site.
     pub d: Buffer,
-    /// Values of the scalars that gradients are of, one a site.
+    /// Values of the scalars that gradients are of, one per site.
     pub values: Buffer,
     /// (row of the states, row of the answer)
     pub sites: Vec<(usize, usize)>,
@@ -103,7 +103,7 @@ pub(super) struct HeadState {
 /// Attention of these sentences to others.
 #[derive(Default)]
 pub(super) struct CrossSpans {
-    /// One a sentence: its rows, and the keys that they see.
+    /// One per sentence: its rows, and the keys that they see.
     pub spans: Vec<Span>,
     /// Floats of all probabilities.
     pub kept: usize,

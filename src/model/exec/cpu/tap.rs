@@ -260,7 +260,7 @@ pub(super) struct Patterns<'a> {
     pub rows: &'a Rows,
     /// Whether they are the selected ones.
     pub selected: bool,
-    /// One a sentence: its rows, and the keys that they see.
+    /// One per sentence: its rows, and the keys that they see.
     pub spans: &'a [Span],
 }
 

@@ -3,14 +3,15 @@
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
 use super::{DOSSIERS, known, stopping};
 use crate::base::numbers::seconds;
-use crate::base::text::{pad, printable, wrapped};
+use crate::base::text::{printable, wrapped};
 use crate::engine::board::DataDossier;
 use crate::engine::data::{DataDiagnosis, DataInspection, DataQuestion};
 use crate::lab::setting::Value;
+use crate::tui::panes::dossiers::pair;
 use crate::tui::screens::SCREENS;
 use crate::tui::setup;
 use crate::tui::state::State;
@@ -114,14 +115,7 @@ impl Page {
             _ => false,
         };
         let role = if lost { Role::Warning } else { Role::Text };
-        let columns = KEY.min(self.room / 2);
-        for (i, part) in wrapped(value, self.room.saturating_sub(columns)).into_iter().enumerate() {
-            let key = if i == 0 { pad(&printable(key), columns) } else { " ".repeat(columns) };
-            self.lines.push(Line::from(vec![
-                Span::styled(key, theme.style(Role::Dim)),
-                Span::styled(part, theme.style(role)),
-            ]));
-        }
+        self.lines.extend(pair(state, key, value, KEY.min(self.room / 2), self.room, role));
     }
 
     fn diagnosis(&mut self, state: &State, found: &DataDiagnosis) {
