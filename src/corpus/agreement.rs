@@ -20,7 +20,7 @@ const TASK: &str = "agreement";
 pub struct LeftOut {
     /// How many.
     pub count: u64,
-    /// Line of the first, from 1; 0 where nobody said it.
+    /// Line of the first, from 1; 0 where it is not known.
     pub first_line: u64,
 }
 

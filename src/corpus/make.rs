@@ -105,8 +105,8 @@ impl From<TemplateError> for MakeError {
     }
 }
 
-/// Examples of a set that can be drawn in any size, where nobody says how many: SentEval's shares make of them 10,000 to
-/// train on, 1,000 to validate and 1,000 to test.
+/// Usual number of examples of a set that can be drawn in any size: SentEval's shares turn it into 10,000 to train on, 1,000
+/// to validate and 1,000 to test.
 pub const USUAL: usize = 12_000;
 
 /// The lines of a set. `n` counts sentences; facts, in equal numbers from all relations; and originals of the rationale

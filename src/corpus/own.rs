@@ -241,7 +241,7 @@ fn drawn(set: ExampleSet, most: usize, seed: u64) -> Result<ExampleSet, Conversi
     Ok(ExampleSet::of(set.task, seed, Frequencies::from_cells(counts)?, examples))
 }
 
-/// Rows that could not be read and rows that are no agreement sentences, in one list.
+/// Rows that could not be read and rows that are not agreement sentences, in one list.
 fn dropped(report: &Report, conversion: &Conversion) -> Vec<Dropped> {
     let title = |kind: DropKind, example: &str| format!("{}: {example}", kind.title());
     let unread = report.dropped.iter().map(|(kind, d)| Dropped {

@@ -79,7 +79,7 @@ impl Frequencies {
     /// Shares proportional to `cells`.
     ///
     /// # Errors
-    /// [`FrequencyError::Cells`] where they are no frequencies.
+    /// [`FrequencyError::Cells`] where they are not frequencies.
     pub fn from_cells(cells: [[f64; 3]; 2]) -> Result<Self, FrequencyError> {
         let fine = cells
             .iter()
