@@ -122,7 +122,7 @@ pub fn of(
             let hint = "set it to natural".to_owned();
             return Err(Problem { what, r#where: "task.phi".into(), hint }.into());
         }
-        let (set, source) = own::examples(task, &file, named, (spec.examples, seed), host)?;
+        let (set, source) = own::examples(task, &file, named, spec.examples, seed, host)?;
         return Ok((set, Some(source)));
     }
     let frequencies = match spec.phi {

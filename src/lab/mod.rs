@@ -33,7 +33,7 @@ pub use fault::Fault;
 pub use finding::{Body, Common, Finding, SummaryFinding};
 pub use host::{EngineInfo, Host, Notice, NoticeLevel, Share, Waiting};
 pub use results::{LabResults, Tagged};
-pub use spec::{Fields, LabSpec, SpecError};
+pub use spec::{LabSpec, SpecError, SpecFields};
 pub use store::Store;
 
 /// An instrument of the program: science that can be asked for by a spec.
@@ -169,7 +169,7 @@ macro_rules! labs {
             }
         } )+
 
-        $( impl Fields for $module::Spec {
+        $( impl SpecFields for $module::Spec {
             fn models(&self) -> &[String] {
                 &self.models
             }

@@ -18,7 +18,7 @@ use crate::model::ModelSource;
 use crate::model::builtin::BUILTINS;
 
 /// The fields that the specs of all labs have. `labs!` writes the methods.
-pub trait Fields {
+pub trait SpecFields {
     /// Names of the models, in the order in which they run.
     fn models(&self) -> &[String];
     /// The seed from which the random streams of the run are derived.
@@ -34,7 +34,7 @@ pub trait Fields {
 }
 
 /// What the specs of all labs have in common.
-pub trait LabSpec: Fields {
+pub trait LabSpec: SpecFields {
     /// What the experiment is about in a word, for names of sessions.
     fn subject(&self) -> &str;
     /// Takes on the procedure of this program, where the spec was written for an earlier one. Labs with a single procedure have

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use super::{Kind, Known, Range, Setting, SettingError, Value};
 use crate::base::numbers::score;
 use crate::base::text::last_part;
-use crate::lab::spec::Fields;
+use crate::lab::spec::SpecFields;
 
 /// Largest seed that can be typed: beyond it a float no longer holds every integer.
 const MAX_SEED: f64 = 9_007_199_254_740_992.0;
@@ -181,7 +181,7 @@ fn slider(stops: &[usize], range: &RangeInclusive<usize>, unset: Option<&'static
 
 /// The models of a run; they stand in the order in which they were picked.
 #[must_use]
-pub fn models<S: Fields + 'static>(help: &'static str) -> Setting<S> {
+pub fn models<S: SpecFields + 'static>(help: &'static str) -> Setting<S> {
     Setting::new(
         "models",
         "Models",
@@ -207,7 +207,7 @@ pub fn models<S: Fields + 'static>(help: &'static str) -> Setting<S> {
 
 /// The level of the intervals.
 #[must_use]
-pub fn level<S: Fields + 'static>() -> Setting<S> {
+pub fn level<S: SpecFields + 'static>() -> Setting<S> {
     row("interval.level", "Level", "Level of the intervals.")
         .number(&[0.8, 0.9, 0.95, 0.99], Range::real(0.5, 0.9999), S::level, S::set_level)
         .shown(|spec, _| score(spec.level()))
@@ -215,6 +215,6 @@ pub fn level<S: Fields + 'static>() -> Setting<S> {
 
 /// The seed of the run.
 #[must_use]
-pub fn seed<S: Fields + 'static>(help: &'static str) -> Setting<S> {
+pub fn seed<S: SpecFields + 'static>(help: &'static str) -> Setting<S> {
     row("seed", "Seed", help).seed(S::seed, S::set_seed)
 }
