@@ -195,6 +195,12 @@ impl Spec {
         }
         Ok(())
     }
+}
+
+impl LabSpec for Spec {
+    fn subject(&self) -> &str {
+        &self.task.name
+    }
 
     fn reach(&self, origin: &str) -> Result<(), SpecError> {
         let refuse = Refuse::new(origin);

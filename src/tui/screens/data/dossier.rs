@@ -99,10 +99,10 @@ impl Page {
     /// Adds a line of a report. A key and its value have separate columns.
     fn report(&mut self, state: &State, text: &str) {
         let theme = state.theme();
-        let pair = text.split_at_checked(KEY).filter(|(key, value)| {
+        let entry = text.split_at_checked(KEY).filter(|(key, value)| {
             key.starts_with("  ") && !key.starts_with("   ") && key.ends_with(' ') && !value.starts_with(' ')
         });
-        let Some((key, value)) = pair else {
+        let Some((key, value)) = entry else {
             let role = if text.starts_with(' ') { Role::Text } else { Role::Title };
             return self.put(text, theme.style(role));
         };
