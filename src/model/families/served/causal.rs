@@ -7,14 +7,10 @@ use serde::Deserialize;
 
 use super::super::rotary;
 use super::stored::{Change, Rules};
-use super::{ConfigFile, Family, LogitsNet, Served, Sizes, Stored, Texts, activation, columns, count};
+use super::{ConfigFile, LogitsNet, Served, Sizes, Stored, Texts, activation, columns, count, family};
 use crate::model::arch::{Arch, Head, Positions};
 use crate::model::error::Result;
 use crate::model::offers::Limit;
-
-const fn family(model_types: &'static [&'static str], describe: fn(&ConfigFile) -> Result<Arch>) -> Family {
-    Family { model_types, prefixes: &[], names: &[], describe, config: None }
-}
 
 /// Mistral.
 pub(super) const MISTRAL: Served =
