@@ -118,7 +118,7 @@ fn a_sharded_folder_is_the_same_model() {
         json!({"weight_map": {"a": "../../x.safetensors"}}).to_string(),
     )
     .unwrap();
-    assert!(refusal(dir.path()).contains("no plain .safetensors file name"));
+    assert!(refusal(dir.path()).contains("not a plain .safetensors file name"));
 }
 
 #[test]

@@ -8,9 +8,9 @@ use super::bound::{Bound, DELTA};
 use super::compare::Terms;
 use crate::base::text::{last_part, shortened};
 use crate::corpus::probing::PROBING;
+use crate::lab::LabId;
 use crate::lab::layer::LayerRef;
 use crate::lab::spec::{LabSpec, Refuse, SpecError};
-use crate::lab::{self, LabId};
 use crate::model::PoolOver;
 use crate::stats::mcnemar::Test;
 use crate::stats::required::Aim;
@@ -364,6 +364,7 @@ pub const POWER_TOML: &str = include_str!("../../../assets/specs/power.toml");
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lab;
 
     fn parse(text: &str) -> Result<Spec, String> {
         match lab::Spec::parse(text, "x").map_err(|e| e.to_string())? {

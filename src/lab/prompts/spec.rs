@@ -11,9 +11,9 @@ use super::consistency::{Draws, Scoring};
 use super::places::Ties;
 use crate::base::suggest::is_unknown;
 use crate::corpus::facts::{OBJECT, SUBJECT, relations};
+use crate::lab::LabId;
 use crate::lab::interval::IntervalSpec;
 use crate::lab::spec::{LabSpec, Refuse, SpecError};
-use crate::lab::{self, LabId};
 
 /// What to compute, completely: the same spec with the same program gives the same findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

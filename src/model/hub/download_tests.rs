@@ -312,7 +312,9 @@ fn redirects_on_the_same_host_are_followed_but_not_for_ever() {
     });
     let dir = tempfile::tempdir().unwrap();
     assert!(get(&settings(dir.path(), &server.base)).is_ok());
-    for (to, said) in [("/x", "redirects"), ("ftp://x/", "no http address"), ("::", "no http address")] {
+    for (to, said) in
+        [("/x", "redirects"), ("ftp://x/", "not an http address"), ("::", "not an http address")]
+    {
         let server = Server::start(move |_| Reply::status(302).with("Location", to));
         let text = why(&settings(tempfile::tempdir().unwrap().path(), &server.base));
         assert!(text.contains(said), "{text}");
