@@ -59,6 +59,8 @@
 //! its procedure), a folder in `tui/screens/`, and a line in each registry: `labs!` in [`lab`], the screens in [`tui`]. The macro
 //! makes the types that have a case a lab ([`lab::Spec`], [`lab::Kinds`], [`lab::Question`], [`lab::Results`]); the traits
 //! [`lab::Lab`] and [`lab::Experiment`] are what the rest of the program speaks to; [`lab::Host`] is what an experiment speaks to.
+//! What the specs of all labs share is in [`lab::spec`] and [`lab::interval`], and the shapes of their settings in
+//! [`lab::setting::rows`], so that a lab writes only what is its own.
 //!
 //! # Where to add things
 //!

@@ -20,3 +20,4 @@ mod readme;
 #[path = "replay/main.rs"]
 mod replay;
 mod screens;
+mod sources;

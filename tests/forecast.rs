@@ -131,7 +131,7 @@ fn a_limit_that_cannot_be_kept_says_what_would_fit() {
     assert!(kept.status.success(), "{}", String::from_utf8_lossy(&kept.stderr));
     let output = probity(dir.path(), &[&path, "--memory-limit", "much"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("no size"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("not a size"));
 }
 
 #[test]

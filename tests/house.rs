@@ -1,23 +1,6 @@
 //! The measure of the house: no room but its own knows a lab by name, and functions stay short enough to read.
 
-use std::path::{Path, PathBuf};
-
-fn sources(folder: &str) -> Vec<(PathBuf, String)> {
-    let mut found = Vec::new();
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).expect("a folder") {
-            let path = entry.expect("readable").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "rs") {
-                let text = std::fs::read_to_string(&path).expect("utf-8");
-                found.push((path, text));
-            }
-        }
-    }
-    found
-}
+use super::sources::sources;
 
 /// Lines of code, without comments and without the tests at the end of a file.
 fn code(text: &str) -> impl Iterator<Item = &str> {

@@ -1,6 +1,8 @@
 //! The order of the rooms: science knows neither the terminal nor the runtime, and nobody knows those below.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use super::sources::sources;
 
 /// Rooms from the top down; each may use those before it. Rooms in one entry may use each other.
 const ROOMS: [&[&str]; 11] = [
@@ -19,21 +21,9 @@ const ROOMS: [&[&str]; 11] = [
 /// Rooms of science.
 const SCIENCE: [&str; 8] = ["base", "stats", "corpus", "model", "probe", "gallery", "figure", "lab"];
 
-fn sources(room: &str) -> Vec<(PathBuf, String)> {
-    let mut found = Vec::new();
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(room)];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).expect("a room is a folder") {
-            let path = entry.expect("readable").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "rs") {
-                let text = std::fs::read_to_string(&path).expect("utf-8");
-                found.push((path, text));
-            }
-        }
-    }
-    found
+/// The files of a room.
+fn files(room: &str) -> Vec<(PathBuf, String)> {
+    sources(&format!("src/{room}"))
 }
 
 /// Lines of code, without comments.
@@ -44,7 +34,7 @@ fn code(text: &str) -> impl Iterator<Item = (usize, &str)> {
 #[test]
 fn science_knows_neither_terminal_nor_runtime() {
     for room in SCIENCE {
-        for (path, text) in sources(room) {
+        for (path, text) in files(room) {
             for (number, line) in code(&text) {
                 for word in ["ratatui", "crossterm", "tokio::"] {
                     assert!(!line.contains(word), "{}:{number} uses {word}", path.display());
@@ -59,7 +49,7 @@ fn nobody_uses_a_room_below() {
     let mut seen = 0;
     for (k, rooms) in ROOMS.iter().enumerate() {
         for room in *rooms {
-            for (path, text) in sources(room) {
+            for (path, text) in files(room) {
                 seen += 1;
                 for (number, line) in code(&text) {
                     for below in ROOMS[k + 1..].iter().flat_map(|r| r.iter()) {
@@ -75,11 +65,9 @@ fn nobody_uses_a_room_below() {
 
 #[test]
 fn every_file_says_what_it_is_for_and_stays_readable() {
-    for room in ROOMS.iter().flat_map(|r| r.iter()).chain(&["../tests"]) {
-        for (path, text) in sources(room) {
-            assert!(text.starts_with("//!"), "{} does not begin with its purpose", path.display());
-            let lines = text.lines().count();
-            assert!(lines <= 500, "{} has {lines} lines", path.display());
-        }
+    for (path, text) in sources("src").into_iter().chain(sources("tests")) {
+        assert!(text.starts_with("//!"), "{} does not begin with its purpose", path.display());
+        let lines = text.lines().count();
+        assert!(lines <= 500, "{} has {lines} lines", path.display());
     }
 }

@@ -16,7 +16,7 @@ const STALE: Duration = Duration::from_secs(3600);
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// Something exists there and may not be replaced.
-    #[error("{} is there already; --force replaces it", .0.display())]
+    #[error("{} already exists; --force replaces it", .0.display())]
     There(PathBuf),
     /// What exists there is not a file: a folder, a device, a pipe.
     #[error("{} is {what}; name a file", path.display())]

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NumberError {
     /// Not a finite number in any of the accepted forms.
-    #[error("`{0}` is no number; write for example .05, 1e-8, 42/320 or 13.1%")]
+    #[error("`{0}` is not a number; write for example .05, 1e-8, 42/320 or 13.1%")]
     Form(String),
     /// A number outside 0 to 1 where a probability is required.
     #[error("`{0}` is {1}; a probability is from 0 to 1")]

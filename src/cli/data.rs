@@ -243,10 +243,10 @@ fn convert(args: &ConvertArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let doctor =
         if args.clean { Some(Doctor::new(&source.set, vocabularies(&args.model)?, 0)) } else { None };
     let converted = match to.zip(args.out.as_deref()) {
-        None => stream(&source, doctor, args.limit, (out, STDOUT))?,
+        None => stream(&source, doctor, args.limit, out, STDOUT)?,
         Some((mut to, path)) => {
             let name = path.display().to_string();
-            let converted = stream(&source, doctor, args.limit, (to.file(), &name))?;
+            let converted = stream(&source, doctor, args.limit, to.file(), &name)?;
             to.place()?;
             converted
         }
@@ -277,7 +277,8 @@ fn stream(
     source: &Source,
     mut doctor: Option<Doctor<'_>>,
     limit: Option<u64>,
-    (out, place): (&mut dyn Write, &str),
+    out: &mut dyn Write,
+    place: &str,
 ) -> Result<Converted, CliError> {
     let mut out = BufWriter::new(out);
     let (mut written, mut unfit) = (0, 0);

@@ -89,7 +89,7 @@ fn models() -> Check {
 fn terminal() -> Check {
     let what = "terminal";
     if !std::io::stdout().is_terminal() {
-        let text = "standard output is no terminal; run, replay --headless and export work".to_owned();
+        let text = "standard output is not a terminal; run, replay --headless and export work".to_owned();
         return Check { mark: Mark::Note, what, text };
     }
     let kind = std::env::var("TERM").unwrap_or_default();

@@ -19,7 +19,7 @@ fn run(
     let (sender, mut interrupts) = channel(2);
     interrupt(&sender);
     let mut json = Vec::new();
-    let spec = Spec::from(interventions::Spec::agreement());
+    let spec = Spec::from(interventions::Spec::shipped());
     let header = Header::new("cpu", String::new(), Some(spec.clone()));
     let mut sinks = Sinks {
         board: Board::default(),
@@ -151,7 +151,7 @@ fn an_engine_that_dies_ends_the_run_with_an_error() {
         file: None,
         meter: Meter::Quiet,
     };
-    let spec = Spec::from(interventions::Spec::agreement());
+    let spec = Spec::from(interventions::Spec::shipped());
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let end =
         runtime.block_on(drive(&mut engine, &mut events, &mut interrupts, (1, &spec), &mut sinks)).unwrap();

@@ -35,7 +35,7 @@ pub struct ExportArgs {
     /// Oracle that judges: `mlp` or `linear` [default: the first].
     #[arg(long)]
     pub oracle: Option<String>,
-    /// Strength at which to draw a rule.
+    /// Strength at which to draw a vertical line.
     #[arg(long, value_parser = |t: &str| number(t).map_err(|e| e.to_string()))]
     pub marker: Option<f64>,
     /// Replace the file if it already exists.

@@ -34,7 +34,7 @@ enum GalleryCommand {
     List,
     /// Train a model from a seed and write it as a Hugging Face folder with a card.
     Train(TrainArgs),
-    /// Continue training a model on mixtures with more or less of the facts, and query them after each mixture.
+    /// Continue training a model on mixtures with more or fewer of the facts, and query them after each mixture.
     Mix(super::mix::MixArgs),
     /// Show what a model was made from and what it can do.
     Card {
@@ -200,6 +200,7 @@ const TELL_EVERY: usize = 50;
 /// Turns the progress of the gallery into the program's own.
 pub(super) struct Reporter {
     name: String,
+    /// The line of progress.
     pub meter: Meter,
     started: Instant,
     stage: Option<(Stage, Instant)>,

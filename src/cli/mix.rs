@@ -22,7 +22,7 @@ use crate::model::ModelSource;
   probity gallery mix --model bert-mini --gamma 0,50,100 --out mixtures.jsonl
   probity gallery mix --model gpt2-mini --gamma 0 --shuffled --weights corrupted
 
-With --out a run that was stopped goes on where it was: mixtures that are in the file are not trained again.")]
+With --out a run that was stopped continues where it was: mixtures that are in the file are not trained again.")]
 pub struct MixArgs {
     /// Built-in name, folder in Hugging Face layout, or hub id.
     #[arg(long)]

@@ -102,7 +102,7 @@ pub fn models(command: &ModelsCommand, out: &mut dyn Write) -> Result<(), CliErr
     match command {
         ModelsCommand::List => list(out),
         ModelsCommand::Show { model, device, dtype, vocabulary } => {
-            show(model, (device, dtype), vocabulary.as_deref(), out)
+            show(model, device, dtype, vocabulary.as_deref(), out)
         }
         ModelsCommand::Cache { what } => cache(what.as_ref().unwrap_or(&CacheCommand::Show), out),
         ModelsCommand::Check { dir, device, json } => check::check(dir, device, *json, out),
@@ -185,7 +185,8 @@ fn cache(what: &CacheCommand, out: &mut dyn Write) -> Result<(), CliError> {
 
 fn show(
     name: &str,
-    (device, dtype): (&str, &str),
+    device: &str,
+    dtype: &str,
     vocabulary: Option<&Path>,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {

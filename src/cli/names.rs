@@ -80,7 +80,7 @@ mod tests {
     use crate::lab::interventions;
 
     fn message(change: impl FnOnce(&mut interventions::Spec)) -> String {
-        let mut spec = interventions::Spec::agreement();
+        let mut spec = interventions::Spec::shipped();
         // The folder that is always there.
         spec.models = vec![".".into()];
         change(&mut spec);

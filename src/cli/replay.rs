@@ -43,7 +43,7 @@ fn speed(text: &str) -> Result<f64, String> {
     if value > 0.0 {
         Ok(value)
     } else {
-        Err(format!("{value} is no speed; it is above 0, for example 2 or 0.5"))
+        Err(format!("{value} is not a speed; it is above 0, for example 2 or 0.5"))
     }
 }
 

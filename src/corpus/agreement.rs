@@ -20,7 +20,7 @@ const TASK: &str = "agreement";
 pub struct LeftOut {
     /// How many.
     pub count: u64,
-    /// Line of the first, from 1; 0 where nobody said it.
+    /// Line of the first, from 1; 0 where it is not known.
     pub first_line: u64,
 }
 
@@ -152,7 +152,7 @@ fn example(sentence: &Sentence<'_>) -> Result<Example, &'static str> {
     let label = |name: &str| sentence.labels.as_ref().and_then(|l| l.get(name));
     let zc = label("subject_number").ok_or("no label `subject_number`")?;
     let zc = number(zc).ok_or("`subject_number` is neither Sg nor Pl")?;
-    // A label that is there and is no number would be lost as a missing one.
+    // A label that is there and is not a number would be lost as a missing one.
     let ze = match label("attractor_number") {
         Some(label) => Some(number(label).ok_or("`attractor_number` is neither Sg nor Pl")?),
         None => None,

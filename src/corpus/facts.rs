@@ -1,6 +1,6 @@
 //! Facts about the world: relations with their prompts, and subjects with their names and objects, embedded in the program.
 //!
-//! `assets/facts/relations.toml` has one `[[relation]]` per relation, `assets/facts/<id>.jsonl` its facts, one a line:
+//! `assets/facts/relations.toml` has one `[[relation]]` per relation, `assets/facts/<id>.jsonl` its facts, one per line:
 //! `{"subject": "France", "aliases": ["the French Republic"], "object": "Paris"}`. [`problems`] says what is wrong with them.
 
 use std::collections::{HashMap, HashSet};

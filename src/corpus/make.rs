@@ -1,4 +1,4 @@
-//! The built-in sets as lines of a file, for use outside of this program: SentEval's tables, the rationale benchmark's and
+//! The built-in sets as lines of a file, for use outside this program: SentEval's tables, the rationale benchmark's and
 //! LAMA's JSON lines, and our own plain rows. The readers of [`super::readers`] read all of it back.
 
 use std::collections::HashSet;
@@ -105,8 +105,8 @@ impl From<TemplateError> for MakeError {
     }
 }
 
-/// Examples of a set that can be drawn in any size, where nobody says how many: SentEval's shares make of them 10,000 to
-/// train on, 1,000 to validate and 1,000 to test.
+/// Usual number of examples of a set that can be drawn in any size: SentEval's shares turn it into 10,000 to train on, 1,000
+/// to validate and 1,000 to test.
 pub const USUAL: usize = 12_000;
 
 /// The lines of a set. `n` counts sentences; facts, in equal numbers from all relations; and originals of the rationale

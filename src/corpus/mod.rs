@@ -1,10 +1,10 @@
 //! Data sets: the built-in micro-world and the probing tasks made from it.
 //!
-//! `micro` writes annotated English sentences, `facts` holds what is true of the world; `task` turns sentences into probing tasks. A new construction is one file under
-//! `micro/` and one line in the registry of `task`. `readers` reads the data sets that analysts have on disk, `doctor` says
-//! what of them is fit for probing, `sample` draws stratified subsamples, and `agreement` makes examples of their sentences. `sets` finds the
-//! built-in sets by name and others by path, `make` writes the built-in ones to files, `own` makes a task's examples of a file, and
-//! `overview` counts what sets hold.
+//! `micro` writes annotated English sentences, `facts` holds what is true of the world, and `task` turns sentences into probing
+//! tasks. A new construction is one file under `micro/` and one line in the registry of `task`. `readers` reads the data sets
+//! that analysts have on disk, `doctor` says which of their rows are fit for probing, `sample` draws stratified subsamples, and
+//! `agreement` turns agreement sentences into examples. `sets` finds the built-in sets by name and others by path, `make`
+//! writes the built-in ones to files, `own` makes a task's examples from a file, and `overview` counts what sets hold.
 
 pub mod agreement;
 pub mod doctor;

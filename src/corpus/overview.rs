@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::readers::{Drops, Report, Row, plain};
 use super::sets::{Read, SetError, Source};
 
-/// Distinct names beyond which further ones are counted together.
+/// Most distinct names; further ones are counted together.
 const MAX_NAMES: usize = 1_000;
 /// Names that a line of text lists.
 const LISTED: usize = 40;
@@ -296,7 +296,7 @@ impl Overview {
         out
     }
 
-    /// The first rows, one a line.
+    /// The first rows, one per line.
     #[must_use]
     pub fn row_lines(&self) -> Vec<String> {
         let line = |f: &First| match self.files.get(f.file) {

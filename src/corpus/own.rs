@@ -66,7 +66,7 @@ impl Provenance {
         self.dropped.iter().map(|d| d.count).sum()
     }
 
-    /// A sentence with all counts. The path is as it was given: whoever shows it makes it printable.
+    /// A sentence with all counts. The path is as it was given: what shows it makes it printable.
     #[must_use]
     pub fn summary(&self) -> String {
         let reasons: Vec<String> = self
@@ -184,7 +184,8 @@ pub fn examples(
     task: &'static Task,
     file: &Path,
     named: &str,
-    (most, seed): (usize, u64),
+    most: usize,
+    seed: u64,
     pulse: &mut dyn Pulse,
 ) -> Result<(ExampleSet, Provenance), OwnError> {
     if file.is_dir() {
@@ -241,7 +242,7 @@ fn drawn(set: ExampleSet, most: usize, seed: u64) -> Result<ExampleSet, Conversi
     Ok(ExampleSet::of(set.task, seed, Frequencies::from_cells(counts)?, examples))
 }
 
-/// Rows that could not be read and rows that are no agreement sentences, in one list.
+/// Rows that could not be read and rows that are not agreement sentences, in one list.
 fn dropped(report: &Report, conversion: &Conversion) -> Vec<Dropped> {
     let title = |kind: DropKind, example: &str| format!("{}: {example}", kind.title());
     let unread = report.dropped.iter().map(|(kind, d)| Dropped {
@@ -294,7 +295,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("rows.jsonl");
         std::fs::write(&file, text).unwrap();
-        examples(task(), &file, "rows.jsonl", (most, 3), &mut NoPulse)
+        examples(task(), &file, "rows.jsonl", most, 3, &mut NoPulse)
     }
 
     #[test]
@@ -350,7 +351,7 @@ mod tests {
         assert!(error.contains("none of 1 rows") && error.contains("no [MASK]"), "{error}");
         assert!(told("").contains("it is empty"));
         let folder = tempfile::tempdir().unwrap();
-        let of = |path: &Path| examples(task(), path, "x", (1_000, 0), &mut NoPulse).unwrap_err().to_string();
+        let of = |path: &Path| examples(task(), path, "x", 1_000, 0, &mut NoPulse).unwrap_err().to_string();
         assert!(of(folder.path()).contains("name one of its files"));
         assert!(of(&folder.path().join("none")).contains("cannot open"));
     }
@@ -361,7 +362,7 @@ mod tests {
         let file = folder.path().join("rows.jsonl");
         std::fs::write(&file, balanced(300).join("\n")).unwrap();
         let mut stop = |_: usize, _: usize| Err(Cancelled);
-        let end = examples(task(), &file, "rows.jsonl", (1_000, 0), &mut stop);
+        let end = examples(task(), &file, "rows.jsonl", 1_000, 0, &mut stop);
         assert!(matches!(end, Err(OwnError::Cancelled(_))), "{end:?}");
     }
 }

@@ -14,7 +14,7 @@ use crate::stats::rng::stream;
 /// How the rows of a sample are shared out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Allocation {
-    /// As many of each stratum; strata with fewer rows give all they have.
+    /// Equally many of each stratum; strata with fewer rows give all they have.
     Balanced,
     /// In proportion to the strata's sizes, by largest remainder.
     Proportional,

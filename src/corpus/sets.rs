@@ -47,6 +47,7 @@ pub struct BuiltIn {
     pub id: &'static str,
     /// What it is.
     pub title: &'static str,
+    /// What writes it.
     pub(super) maker: Maker,
 }
 
@@ -74,7 +75,7 @@ pub fn built_in() -> impl Iterator<Item = BuiltIn> {
     tasks.chain([facts]).chain(probing).chain(rationales)
 }
 
-/// Why a set cannot be had.
+/// Why a set is not available.
 #[derive(Debug, Error)]
 pub enum SetError {
     /// A file or folder.

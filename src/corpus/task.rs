@@ -101,7 +101,7 @@ pub struct ExampleSet {
     pub hash: String,
 }
 
-/// Why examples cannot be had.
+/// Why examples are not available.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum TaskError {
     /// The name is in no registry line.

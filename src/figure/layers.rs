@@ -239,7 +239,7 @@ pub enum Shades {
 pub struct Cell {
     /// Its value; none (or a value that is not finite) is drawn as missing, hatched on blank.
     pub value: Option<f64>,
-    /// Whether the value deserves doubt: hatched over its colour.
+    /// Whether the value is in doubt: its colour is then hatched.
     pub doubtful: bool,
 }
 

@@ -40,7 +40,7 @@ const BARS: &[Bar] = &[
     bar("arithmetic_held", "arithmetic, held-out sums", Limit::Below("agreement_none")),
 ];
 
-/// A bar and what a card has to say to it.
+/// A bar, and how a card measures up to it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     /// Identifier of the score.
@@ -54,7 +54,7 @@ pub struct Verdict {
     pub met: bool,
 }
 
-/// Whether this model is held to the bars: they are for the minis.
+/// Whether this model is held to the bars, which are for the minis.
 #[must_use]
 pub fn apply_to(card: &Card) -> bool {
     card.name.ends_with("-mini")

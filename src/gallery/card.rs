@@ -90,7 +90,7 @@ pub struct CorpusCard {
 pub struct TrainingCard {
     /// Optimiser steps.
     pub steps: usize,
-    /// Sentences a step.
+    /// Sentences per step.
     pub batch: usize,
     /// Peak learning rate.
     pub rate: f64,
@@ -98,7 +98,7 @@ pub struct TrainingCard {
     pub warm_up: f64,
     /// Wall-clock seconds, without scoring.
     pub seconds: f64,
-    /// Processor threads that were there.
+    /// Processor threads available.
     pub threads: usize,
     /// Step and mean cross entropy in nats over the steps since the point before.
     pub loss: Vec<(usize, f64)>,

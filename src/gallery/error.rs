@@ -13,7 +13,7 @@ pub enum GalleryError {
     /// Neither a built-in model nor a folder with a card.
     #[error("{}: no card.json; name a built-in model, or a folder that `probity gallery train` wrote", .0.display())]
     NoCard(PathBuf),
-    /// The folder to be written is there already.
+    /// The folder to be written already exists.
     #[error("{} exists already; remove it or choose another folder with --out", .0.display())]
     Exists(PathBuf),
     /// A file could not be written.
@@ -24,7 +24,7 @@ pub enum GalleryError {
         /// What the system said.
         source: std::io::Error,
     },
-    /// A file of outcomes cannot be gone on with.
+    /// A file of outcomes cannot be continued.
     #[error("{}: {what}; choose another file with --out", path.display())]
     Resume {
         /// The file.
@@ -38,7 +38,7 @@ pub enum GalleryError {
     /// A score could not be measured.
     #[error("scoring: {0}")]
     Score(String),
-    /// A card that ships is no card.
+    /// A shipped card cannot be read.
     #[error("the card of {name}: {what}")]
     Card {
         /// Name of the model.

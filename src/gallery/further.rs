@@ -1,8 +1,8 @@
-//! Further pretraining: a model goes on training on more or less of the facts (Cao et al. 2022, section 5: sample disparity), or
+//! Further pretraining: a model continues training on more or fewer of the facts (Cao et al. 2022, section 5: sample disparity), or
 //! on shuffled words (the corruption of the data-requirement paper), and is asked for the facts after each mixture.
 //!
-//! Every mixture starts from the same weights. What has been measured stands in a file, one line a mixture, so that a run that
-//! was stopped goes on where it was.
+//! Every mixture starts from the same weights. What has been measured stands in a file, one line per mixture, so that a run that
+//! was stopped continues where it was.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ use crate::model::{Tokenizer, weights};
 use crate::stats::intervals::wilson;
 use crate::stats::rng::{shuffle, stream, unit};
 
-/// What a model goes on reading.
+/// What a model reads next.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Diet {
@@ -51,7 +51,7 @@ pub struct Settings {
     pub epochs: usize,
     /// Steps on shuffled words.
     pub shuffled_steps: usize,
-    /// Sentences a step.
+    /// Sentences per step.
     pub batch: usize,
     /// Peak learning rate of AdamW; it rises over 6 % of the steps and falls linearly to 0.
     pub rate: f64,
@@ -374,7 +374,7 @@ fn read(path: &Path, header: &Header) -> Result<Vec<Outcome>> {
     let first: Header = lines
         .next()
         .and_then(|l| serde_json::from_str(l).ok())
-        .ok_or_else(|| wrong("this is no file of this command"))?;
+        .ok_or_else(|| wrong("this file was not written by this command"))?;
     if first != *header {
         return Err(wrong("it belongs to another model or other settings"));
     }

@@ -1,4 +1,4 @@
-//! Fisher's linear discriminant: the check, independent of the probes that users train, that a number is there to be found.
+//! Fisher's linear discriminant: a check, independent of the probes that users train, that a number is there to be found.
 
 /// A direction and a threshold between two classes.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,10 +1,11 @@
 //! The built-in gallery: how its models are made, from a seed, and what they can do.
 //!
 //! `recipe` has one line per model, `mixture` says what each family reads. `train` writes the text (`text`), learns a tokenizer,
-//! trains, measures (`score`, `recall`, by way of `ask`) and leaves a Hugging Face folder with a [`Card`]; `bars` says what the
-//! numbers on it must be. `further` goes on training any model on more or less of the facts. The folders that ship lie under `assets/models` and are embedded by [`crate::model::builtin`].
+//! trains, measures (`score` and `recall`, by way of `ask`) and leaves a Hugging Face folder with a [`Card`]; `bars` says what the
+//! numbers on it must be. `further` continues training any model on more or fewer of the facts. The folders that ship lie under
+//! `assets/models` and are embedded by [`crate::model::builtin`].
 //!
-//! Everything random comes from the seed. On one machine with one number of threads the same seed gives the same files, but
+//! Everything random comes from the seed. On one machine with one number of threads the same seed gives the same files, except
 //! for the seconds on the card; elsewhere sums may be added in another order, and weights then differ in their last bits.
 
 pub mod ask;

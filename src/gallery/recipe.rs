@@ -81,7 +81,7 @@ pub struct Recipe {
     pub facts: f64,
 }
 
-/// Sentences a step.
+/// Sentences per step.
 pub const BATCH: usize = 96;
 
 /// Share of the steps over which the learning rate rises from 0; it then falls linearly to 0.

@@ -86,18 +86,12 @@ impl TaskSpec {
             let known: Vec<&str> = task.properties.iter().map(|p| p.id).collect();
             return refuse.because("task.target", is_unknown(&self.target, &known));
         }
-        let n = self.examples;
-        if !(FEWEST_EXAMPLES..=MAX_EXAMPLES).contains(&n) {
-            let problem = format!("is {n}: allowed are {FEWEST_EXAMPLES} to {MAX_EXAMPLES}");
-            return refuse.because("task.examples", problem);
-        }
-        if let Some(phi) = self.phi.filter(|phi| !(-0.95..=0.95).contains(phi)) {
-            return refuse.because("task.phi", format!("is {phi}: allowed are -0.95 to 0.95"));
+        refuse.outside("task.examples", self.examples, FEWEST_EXAMPLES..=MAX_EXAMPLES)?;
+        if let Some(phi) = self.phi {
+            refuse.outside("task.phi", phi, -0.95..=0.95)?;
         }
         let Some(data) = &self.data else { return Ok(()) };
-        if data.trim().is_empty() {
-            return refuse.because("task.data", "is empty: name a file, or leave the key out".into());
-        }
+        refuse.no_file("task.data", data)?;
         if self.phi.is_some() {
             let problem = "cannot be set where `task.data` names a file: its rows decide".to_owned();
             return refuse.because("task.phi", problem);
@@ -128,7 +122,7 @@ pub fn of(
             let hint = "set it to natural".to_owned();
             return Err(Problem { what, r#where: "task.phi".into(), hint }.into());
         }
-        let (set, source) = own::examples(task, &file, named, (spec.examples, seed), host)?;
+        let (set, source) = own::examples(task, &file, named, spec.examples, seed, host)?;
         return Ok((set, Some(source)));
     }
     let frequencies = match spec.phi {

@@ -1,6 +1,6 @@
 //! The family of comparisons: everything that was tested and shown in a session, corrected for its number.
 //!
-//! A p-value means what it says for one test that was planned. Whoever looks at twenty comparisons and reports the best has
+//! A p-value means what it says for one test that was planned. Anyone who looks at twenty comparisons and reports the best has
 //! made twenty; the corrections here are over all of them.
 
 use serde::{Deserialize, Serialize};

@@ -13,7 +13,7 @@ use super::store::Store;
 use crate::base::{Cancelled, Problem, Pulse};
 use crate::model::Model;
 
-/// Something worth saying that is no result.
+/// Something worth saying that is not a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
     /// How grave.
@@ -90,7 +90,7 @@ pub trait Host: Pulse {
     /// # Errors
     /// [`Cancelled`] where nobody listens any more.
     fn find(&mut self, finding: Finding) -> Result<(), Cancelled>;
-    /// Says something that is no result.
+    /// Says something that is not a result.
     ///
     /// # Errors
     /// [`Cancelled`] where nobody listens any more.

@@ -14,8 +14,20 @@ pub enum LayerRef {
     At(usize),
 }
 
+impl std::fmt::Display for LayerRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LayerRef::Last => f.write_str("last"),
+            LayerRef::At(l) => write!(f, "{l}"),
+        }
+    }
+}
+
 impl LayerRef {
     /// The layer's number in a model with `layers` blocks.
+    ///
+    /// # Errors
+    /// A sentence that says why there is no such layer.
     pub fn resolve(self, layers: usize) -> Result<usize, String> {
         match self {
             _ if layers == 0 => {

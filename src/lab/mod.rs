@@ -11,6 +11,7 @@ pub mod fault;
 pub mod finding;
 pub mod hidden;
 pub mod host;
+pub mod interval;
 pub mod interventions;
 pub mod layer;
 pub mod plan;
@@ -32,7 +33,7 @@ pub use fault::Fault;
 pub use finding::{Body, Common, Finding, SummaryFinding};
 pub use host::{EngineInfo, Host, Notice, NoticeLevel, Share, Waiting};
 pub use results::{LabResults, Tagged};
-pub use spec::{LabSpec, SpecError};
+pub use spec::{LabSpec, SpecError, SpecFields};
 pub use store::Store;
 
 /// An instrument of the program: science that can be asked for by a spec.
@@ -108,8 +109,8 @@ pub trait Experiment: Send {
     fn examined(&self) -> usize;
 }
 
-/// Makes the types that have one case a lab. A lab's module holds `Spec`, `Kind` (its findings), `Question`, `Results` and
-/// `LAB`.
+/// Makes the types that have one case a lab, and what each lab's own types have in common. A lab's module holds `Spec` (with
+/// the fields `models`, `seed` and `interval.level`), `Kind` (its findings) with `KINDS`, `Question`, `Results` and `LAB`.
 macro_rules! labs {
     ($( $(#[$doc:meta])* $Lab:ident = $module:ident; )+) => {
         /// The instruments of the program.
@@ -168,6 +169,54 @@ macro_rules! labs {
             }
         } )+
 
+        $( impl SpecFields for $module::Spec {
+            fn models(&self) -> &[String] {
+                &self.models
+            }
+
+            fn seed(&self) -> u64 {
+                self.seed
+            }
+
+            fn level(&self) -> f64 {
+                self.interval.level
+            }
+
+            fn set_models(&mut self, models: Vec<String>) {
+                self.models = models;
+            }
+
+            fn set_seed(&mut self, seed: u64) {
+                self.seed = seed;
+            }
+
+            fn set_level(&mut self, level: f64) {
+                self.interval.level = level;
+            }
+        }
+
+        impl $module::Spec {
+            /// The default experiment of the lab, as it is shipped.
+            #[must_use]
+            pub fn shipped() -> Self {
+                match Spec::shipped(LabId::$Lab) {
+                    Spec::$Lab(spec) => *spec,
+                    #[allow(unreachable_patterns, reason = "with one lab there is no other case")]
+                    other => unreachable!("a lab's shipped spec is for that lab: {other:?}"),
+                }
+            }
+
+            /// This lab's spec, if that is what it is.
+            #[must_use]
+            pub fn within(any: &Spec) -> Option<&Self> {
+                match any {
+                    Spec::$Lab(spec) => Some(spec),
+                    #[allow(unreachable_patterns, reason = "with one lab there is no other case")]
+                    _ => None,
+                }
+            }
+        } )+
+
         impl Body {
             /// Reads the JSON of a finding of this lab.
             pub(crate) fn of_json(lab: LabId, value: Value) -> Result<Self, serde_json::Error> {
@@ -217,6 +266,20 @@ macro_rules! labs {
         $( impl From<$module::Question> for Question {
             fn from(question: $module::Question) -> Self {
                 Question::$Lab(question)
+            }
+        }
+
+        impl $module::Question {
+            /// This lab's question, if that is what it is.
+            ///
+            /// # Errors
+            /// [`Fault::Failed`] for a question to another lab.
+            pub fn within(any: &Question) -> Result<&Self, Fault> {
+                match any {
+                    Question::$Lab(question) => Ok(question),
+                    #[allow(unreachable_patterns, reason = "with one lab there is no other case")]
+                    _ => Err(fault::problem(&"this question is for another lab", "question", "").into()),
+                }
             }
         } )+
 

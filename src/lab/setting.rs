@@ -3,6 +3,8 @@
 //! A lab lists its fields as [`Setting`]s over its own spec; the one setup pane draws them, steps them and takes typed values.
 //! So a parameter of a spec is one row of that list, and no screen has code for it.
 
+pub mod rows;
+
 use crate::base::numbers::{number, short};
 
 /// What a setting knows beside the spec: what the spec's names stand for on this machine.
@@ -28,6 +30,15 @@ impl Known {
         let known = self.models.iter().filter(|m| models.contains(&m.name));
         known.map(|m| m.layers).min().filter(|l| *l > 0)
     }
+
+    /// Names of the models that can be picked: those known, then others that the spec names.
+    #[must_use]
+    pub fn names(&self, of_spec: &[String]) -> Vec<String> {
+        let mut names: Vec<String> = self.models.iter().map(|m| m.name.clone()).collect();
+        let more: Vec<String> = of_spec.iter().filter(|m| !names.contains(m)).cloned().collect();
+        names.extend(more);
+        names
+    }
 }
 
 /// The value of a setting.
@@ -43,6 +54,32 @@ pub enum Value {
     Marks(Vec<bool>),
     /// A text or a path.
     Text(String),
+}
+
+impl Value {
+    /// The number, if it is one.
+    #[must_use]
+    pub fn number(&self) -> Option<f64> {
+        if let Value::Number(x) = self { Some(*x) } else { None }
+    }
+
+    /// The number as a count, if it is one.
+    #[must_use]
+    pub fn whole(&self) -> Option<usize> {
+        self.number().map(|x| x as usize)
+    }
+
+    /// The index of the name that was chosen, if one was.
+    #[must_use]
+    pub fn choice(&self) -> Option<usize> {
+        if let Value::Choice(i) = self { *i } else { None }
+    }
+
+    /// The text or path, if it is one.
+    #[must_use]
+    pub fn text(self) -> Option<String> {
+        if let Value::Text(text) = self { Some(text) } else { None }
+    }
 }
 
 /// What numbers a setting takes.

@@ -1,6 +1,8 @@
 //! The spec: everything that says what to compute, in TOML and JSON. Which lab it is for is read first; the lab's own type
 //! reads the rest, so that an error keeps its line.
 
+use std::fmt::Display;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer};
@@ -8,28 +10,36 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+use super::fault::{Fault, problem};
 use super::{LabId, Spec};
 use crate::base::files::hex;
 use crate::base::suggest;
 use crate::model::ModelSource;
 use crate::model::builtin::BUILTINS;
 
-/// What the specs of all labs have in common.
-pub trait LabSpec {
+/// The fields that the specs of all labs have. `labs!` writes the methods.
+pub trait SpecFields {
     /// Names of the models, in the order in which they run.
     fn models(&self) -> &[String];
     /// The seed from which the random streams of the run are derived.
     fn seed(&self) -> u64;
     /// Level of the intervals.
     fn level(&self) -> f64;
-    /// What the experiment is about in a word, for names of sessions.
-    fn subject(&self) -> &str;
     /// Runs these models.
     fn set_models(&mut self, models: Vec<String>);
     /// Takes another seed.
     fn set_seed(&mut self, seed: u64);
-    /// Takes on the procedure of this program, where the spec was written for an earlier one.
-    fn renew(&mut self);
+    /// Takes another level of the intervals.
+    fn set_level(&mut self, level: f64);
+}
+
+/// What the specs of all labs have in common.
+pub trait LabSpec: SpecFields {
+    /// What the experiment is about in a word, for names of sessions.
+    fn subject(&self) -> &str;
+    /// Takes on the procedure of this program, where the spec was written for an earlier one. Labs with a single procedure have
+    /// nothing to do.
+    fn renew(&mut self) {}
     /// Notes the folder that relative paths start from; no part of what is asked.
     fn lies_in(&mut self, folder: PathBuf);
     /// Checks every value and every name. This is the only check: the command line, the screen and the engine call it.
@@ -75,6 +85,17 @@ pub enum SpecError {
     },
 }
 
+/// A lab's own spec, checked: what [`super::Lab::open`] opens.
+///
+/// # Errors
+/// [`Fault::Failed`] for the spec of another lab, and for one that does not pass [`LabSpec::check`].
+pub fn checked<S: LabSpec>(own: Option<&S>) -> Result<&S, Fault> {
+    let hint = "correct `lab` in the spec";
+    let spec = own.ok_or_else(|| problem(&"this spec is for another lab", "lab", hint))?;
+    spec.check("spec").map_err(|e| problem(&e, "spec", "correct the setup"))?;
+    Ok(spec)
+}
+
 /// Refuses values of a spec, with the place that the spec is from.
 #[derive(Debug, Clone, Copy)]
 pub struct Refuse<'a> {
@@ -94,6 +115,54 @@ impl<'a> Refuse<'a> {
     /// Always.
     pub fn because(&self, key: &str, problem: String) -> Result<(), SpecError> {
         Err(SpecError::Value { origin: self.origin.to_owned(), key: key.to_owned(), problem })
+    }
+
+    /// Refuses a number outside its range.
+    ///
+    /// # Errors
+    /// [`SpecError::Value`].
+    pub fn outside<T>(&self, key: &str, value: T, allowed: RangeInclusive<T>) -> Result<(), SpecError>
+    where
+        T: PartialOrd + Display,
+    {
+        if allowed.contains(&value) {
+            return Ok(());
+        }
+        self.because(key, format!("is {value}: allowed are {} to {}", allowed.start(), allowed.end()))
+    }
+
+    /// Refuses a name that is not among the known ones, and suggests the nearest.
+    ///
+    /// # Errors
+    /// [`SpecError::Value`].
+    pub fn unknown(&self, key: &str, name: &str, known: &[&str]) -> Result<(), SpecError> {
+        match known.contains(&name) {
+            true => Ok(()),
+            false => self.because(key, suggest::is_unknown(name, known)),
+        }
+    }
+
+    /// Refuses the empty name of a file.
+    ///
+    /// # Errors
+    /// [`SpecError::Value`].
+    pub fn no_file(&self, key: &str, name: &str) -> Result<(), SpecError> {
+        match name.trim().is_empty() {
+            true => self.because(key, "is empty: name a file, or leave the key out".into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses a run of no models, or of one model twice.
+    ///
+    /// # Errors
+    /// [`SpecError::Value`].
+    pub fn no_models(&self, list: &[String]) -> Result<(), SpecError> {
+        if list.is_empty() {
+            let problem = "is empty: name at least one model, for example [\"bert-mini\"]";
+            return self.because("models", problem.into());
+        }
+        self.twice("models", list)
     }
 
     /// Refuses a model that cannot be: a folder must exist, and a word that is nearly a built-in name is taken for a slip
@@ -126,7 +195,7 @@ impl<'a> Refuse<'a> {
     ///
     /// # Errors
     /// [`SpecError::Value`].
-    pub fn twice<T: PartialEq + std::fmt::Display>(&self, key: &str, list: &[T]) -> Result<(), SpecError> {
+    pub fn twice<T: PartialEq + Display>(&self, key: &str, list: &[T]) -> Result<(), SpecError> {
         match list.iter().enumerate().find(|(i, item)| list[..*i].contains(item)) {
             Some((_, item)) => {
                 let shown = crate::base::text::shortened(&item.to_string(), 80);
@@ -156,7 +225,7 @@ impl Spec {
         let fail = |source| SpecError::Read { path: path.to_owned(), source };
         let size = std::fs::metadata(path).map_err(fail)?.len();
         if size > MAX_SPEC_BYTES {
-            let source = std::io::Error::other(format!("{size} bytes is no spec (at most 1 MiB)"));
+            let source = std::io::Error::other(format!("{size} bytes is not a spec (at most 1 MiB)"));
             return Err(fail(source));
         }
         let text = std::fs::read_to_string(path).map_err(fail)?;

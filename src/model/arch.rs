@@ -69,7 +69,7 @@ pub enum Network {
     Table,
     /// Bidirectional LSTMs (InferSent): D = 2 H, both directions side by side. E may differ from D.
     BiLstm,
-    /// Run by candle-transformers: nothing but logits can be had. See [`families::served`](super::families::served).
+    /// Run by candle-transformers: nothing but logits is available. See [`families::served`](super::families::served).
     LogitsOnly(LogitsOnly),
 }
 

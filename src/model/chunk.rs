@@ -3,7 +3,7 @@
 /// Tokens (padding included) that one forward pass holds unless a limit says otherwise.
 pub const TOKENS_PER_BATCH: usize = 4096;
 
-/// Cuts sentences into batches of like length; each batch lists places in `lengths` and holds at most `tokens` tokens,
+/// Cuts sentences into batches of similar length; each batch lists places in `lengths` and holds at most `tokens` tokens,
 /// padding included, or a single sentence.
 #[must_use]
 pub fn chunks(lengths: &[usize], tokens: usize) -> Vec<Vec<usize>> {

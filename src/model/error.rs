@@ -77,7 +77,7 @@ pub enum ModelError {
         /// The model's vocabulary size.
         vocab: usize,
     },
-    /// The question needs a tokenizer and the model came without.
+    /// The question needs a tokenizer and the model has none.
     #[error("{model}: no tokenizer; add tokenizer.json (or vocab.txt, or vocab.json and merges.txt)")]
     NoTokenizer {
         /// The model's name.
@@ -91,7 +91,7 @@ pub enum ModelError {
         /// `masked-LM` or `causal-LM`.
         kind: &'static str,
     },
-    /// Something was asked of a model of a kind that has no such thing to give.
+    /// A model was asked for something that its kind cannot give.
     #[error(
         "{model}: no {what}: {serves}; take a model that offers them (`probity models` lists what each serves)"
     )]
@@ -166,7 +166,7 @@ pub enum ModelError {
         /// What happened, and what to do.
         what: String,
     },
-    /// A file of expected values cannot be compared with.
+    /// A file of expected values cannot be used for a comparison.
     #[error("{file}: '{key}': {what}")]
     Expected {
         /// The file.

@@ -127,7 +127,7 @@ impl fmt::Display for HookPoint {
 /// A name that is not a hook point.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "'{0}' is no hook point; known: hook_embed, blocks.N.{{hook_resid_pre, attn.hook_pattern, hook_attn_out, \
+    "'{0}' is not a hook point; known: hook_embed, blocks.N.{{hook_resid_pre, attn.hook_pattern, hook_attn_out, \
      hook_resid_mid, hook_mlp_out, hook_resid_post}}, decoder.N.{{hook_resid_pre, attn.hook_pattern, \
      cross_attn.hook_pattern, hook_resid_post}}, ln_final.hook_normalized"
 )]

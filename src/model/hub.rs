@@ -1,6 +1,6 @@
 //! Hub ids through the standard cache: what is complete there is used without the network.
 //!
-//! hf-hub gives the layout of the cache, the addresses and the form of the hub's answers. Of its own remains here:
+//! hf-hub gives the layout of the cache, the addresses and the form of the hub's answers. What it lacks is here:
 //! offline resolution, because hf-hub has no offline switch and does not say which file is missing; the settings, because
 //! it reads only `HF_HOME` and `HF_ENDPOINT`; the transfer (`fetch`, `http`), because it can be neither stopped nor
 //! timed nor checked there.
@@ -76,7 +76,7 @@ pub struct Transfer<'a> {
     pub total: Option<u64>,
 }
 
-/// Told of every piece that arrives; `Err` stops the download, and what has arrived is kept.
+/// Called for every piece that arrives; `Err` stops the download, and what has arrived is kept.
 pub type OnTransfer<'a> = dyn FnMut(&Transfer<'_>) -> std::result::Result<(), Cancelled> + 'a;
 
 /// A complete model in the cache.
@@ -175,7 +175,7 @@ pub fn resolve(id: &str, revision: &str, settings: &Settings, on: &mut OnTransfe
     fetch::fetch(id, revision, settings, on)
 }
 
-/// Asks the hub for what a revision is now, and fetches what the cache lacks of it.
+/// Asks the hub what a revision is now, and fetches what the cache lacks of it.
 ///
 /// # Errors
 /// As [`resolve`].

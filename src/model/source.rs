@@ -11,6 +11,15 @@ use super::hub::{self, OnTransfer, Settings};
 use super::static_vectors::Address;
 use super::untrained;
 use super::weights::{self, Checkpoint};
+use crate::base::text::last_part;
+
+/// A model's name in print: of a folder, its last part.
+#[must_use]
+pub fn in_print(name: &str) -> &str {
+    let is_path = name.starts_with(['/', '.', '~']) || name.starts_with("dir:") || name.contains('\\');
+    let last = last_part(name);
+    if is_path && !last.is_empty() { last } else { name }
+}
 
 /// A model's address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -293,4 +302,23 @@ pub(super) fn regular(path: &Path) -> Result<Option<u64>> {
 pub(super) fn plain_text(path: &Path) -> Option<String> {
     regular(path).ok().flatten().filter(|&size| size <= LARGEST_TEXT)?;
     std::fs::read_to_string(path).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_print;
+
+    #[test]
+    fn folders_have_short_names_in_print() {
+        for (model, short) in [
+            ("bert-mini", "bert-mini"),
+            ("/home/x/my-bert/", "my-bert"),
+            ("./a/b", "b"),
+            ("org/name", "org/name"),
+            ("/", "/"),
+            ("C:\\models\\bert", "bert"),
+        ] {
+            assert_eq!(in_print(model), short);
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Word vectors from text files as GloVe and word2vec write them: one word and its numbers a line.
+//! Word vectors from text files as GloVe and word2vec write them: one word and its numbers per line.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -210,7 +210,7 @@ struct Line<'a> {
 
 impl Line<'_> {
     fn wrong<T>(&self, what: impl fmt::Display) -> Result<T> {
-        let hint = "one word and its numbers a line, separated by blanks, are expected";
+        let hint = "one word and its numbers per line, separated by blanks, are expected";
         Err(ModelError::Weights {
             file: self.label.to_owned(),
             what: format!("line {}: {what}; {hint}", self.line),
@@ -268,7 +268,7 @@ fn read_lines(path: &Path, label: &str, wanted: Option<&HashSet<String>>) -> Res
     }
     let wrong = |what: String| Err(ModelError::Weights { file: label.to_owned(), what });
     let Some(d) = width.filter(|_| lines > 0) else {
-        return wrong("the file is empty; one word and its numbers a line are expected".into());
+        return wrong("the file is empty; one word and its numbers per line are expected".into());
     };
     if let Some(n) = header.filter(|n| *n != lines) {
         return wrong(format!(
@@ -333,14 +333,16 @@ fn numbers<'a>(text: &'a str, d: usize, values: &mut Vec<f32>, place: &Line<'_>)
         };
         match piece.parse::<f32>() {
             Ok(v) if v.is_finite() => values.push(v),
-            Ok(_) => return place.wrong(format_args!("'{}' is no finite number", shown(piece))),
+            Ok(_) => return place.wrong(format_args!("'{}' is not a finite number", shown(piece))),
             Err(_) if values.len() + 1 < d && text.split(BLANKS).count() <= d => {
                 return place.wrong(format_args!(
                     "{} pieces, a word and {d} numbers are expected",
                     text.split(BLANKS).count()
                 ));
             }
-            Err(_) => return place.wrong(format_args!("'{}' is no number ({d} are expected)", shown(piece))),
+            Err(_) => {
+                return place.wrong(format_args!("'{}' is not a number ({d} are expected)", shown(piece)));
+            }
         }
         rest = before;
     }

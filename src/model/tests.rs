@@ -19,6 +19,7 @@ pub(super) fn folder(arch: &Arch) -> tempfile::TempDir {
     dir
 }
 
+/// A BERT of two blocks.
 pub(super) fn bert() -> Arch {
     let size = families::Size { vocab: 23, hidden: 8, layers: 2, heads: 2, max_positions: 10 };
     Arch::bert(size)
@@ -117,7 +118,7 @@ fn a_sharded_folder_is_the_same_model() {
         json!({"weight_map": {"a": "../../x.safetensors"}}).to_string(),
     )
     .unwrap();
-    assert!(refusal(dir.path()).contains("no plain .safetensors file name"));
+    assert!(refusal(dir.path()).contains("not a plain .safetensors file name"));
 }
 
 #[test]

@@ -144,7 +144,7 @@ pub fn shards(label: &str, index: &str) -> Result<Vec<String>> {
         let plain = f.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
         if !plain || f.starts_with('.') || !f.ends_with(".safetensors") {
             return Err(wrong(format!(
-                "shard '{}' is no plain .safetensors file name; shards lie beside their index",
+                "shard '{}' is not a plain .safetensors file name; shards lie beside their index",
                 printable(f)
             )));
         }
@@ -248,7 +248,7 @@ impl Shard {
 
 /// The header's tensors by name; `__metadata__` is skipped.
 fn header_entries(text: &[u8]) -> std::result::Result<BTreeMap<String, TensorInfo>, String> {
-    let text = std::str::from_utf8(text).map_err(|_| "its header is no UTF-8 text".to_string())?;
+    let text = std::str::from_utf8(text).map_err(|_| "its header is not UTF-8 text".to_string())?;
     let entries: BTreeMap<String, serde_json::Value> =
         serde_json::from_str(text).map_err(|e| format!("its header is no JSON object: {e}"))?;
     let mut tensors = BTreeMap::new();

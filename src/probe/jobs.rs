@@ -52,6 +52,7 @@ impl<'a> Job<'a> {
         self.recipe.parameters(self.data.x().cols(), self.data.classes())
     }
 
+    /// Trains it. `None` if no validation came before the weights or the loss stopped being numbers.
     pub(super) fn run(
         &self,
         beat: &mut dyn FnMut() -> Result<(), Cancelled>,

@@ -14,8 +14,11 @@ pub(crate) trait Objective {
 /// Where a minimisation ended.
 #[derive(Debug)]
 pub(crate) struct End {
+    /// The point.
     pub(crate) point: Vec<f64>,
+    /// The value there.
     pub(crate) value: f64,
+    /// Steps that were taken.
     pub(crate) iterations: usize,
     /// Whether the tolerance was reached, or no further descent could be told from rounding.
     pub(crate) converged: bool,

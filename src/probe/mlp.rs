@@ -183,7 +183,7 @@ impl<T: Real> Mlp<T> {
     /// `1 - exp(-loss)` it is the gradient.
     ///
     /// # Panics
-    /// If the shapes do not fit or a target is no class.
+    /// If the shapes do not fit or a target is not a class.
     #[must_use]
     pub fn input_direction(&self, x: &Dense<T>, targets: &[usize]) -> (Dense<T>, Vec<T>) {
         assert_eq!(x.cols(), self.inputs(), "embeddings of another size than the probe's");
@@ -220,6 +220,7 @@ pub(crate) struct Pass<T> {
 }
 
 impl<T: Real> Pass<T> {
+    /// Room for the passes of this perceptron.
     pub(crate) fn new(mlp: &Mlp<T>) -> Self {
         let layers = mlp.layers.len();
         Self {

@@ -233,6 +233,7 @@ const BETA2: f64 = 0.999;
 const EPSILON: f32 = 1e-8;
 
 impl Trainer {
+    /// Adam before its first step.
     pub(super) fn new(mlp: &Mlp, learning_rate: f64) -> Self {
         let zeros = |n| (vec![0.0; n], vec![0.0; n]);
         Self {

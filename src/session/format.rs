@@ -180,7 +180,7 @@ impl Session {
         let mut buffer = Vec::new();
         let header = match next_line(&mut source, &mut buffer).map_err(fail)? {
             Line::End => return Err(bad("the file is empty; a session begins with a header line".into())),
-            Line::TooLong => return Err(bad("this is no session: its first line is too long".into())),
+            Line::TooLong => return Err(bad("this is not a session: its first line is too long".into())),
             Line::Whole | Line::Cut => parse_header(&buffer).map_err(bad)?,
         };
         let newer = version(&header.version) > version(env!("CARGO_PKG_VERSION"));
@@ -318,9 +318,9 @@ fn next_line(source: &mut impl BufRead, buffer: &mut Vec<u8>) -> std::io::Result
 
 fn parse_header(line: &[u8]) -> Result<Header, String> {
     let value: Value = serde_json::from_slice(line)
-        .map_err(|_| "this is no session: the first line is not a JSON header".to_owned())?;
+        .map_err(|_| "this is not a session: the first line is not a JSON header".to_owned())?;
     let format = value.get("probity_session").and_then(Value::as_u64).ok_or_else(|| {
-        "this is no session: the first line has no `probity_session` with the format version".to_owned()
+        "this is not a session: the first line has no `probity_session` with the format version".to_owned()
     })?;
     if format > u64::from(FORMAT) {
         return Err(format!(
@@ -380,7 +380,7 @@ mod tests {
         serde_json::to_string(&Header::new(
             "cpu",
             "2025-01-01T00:00:00Z".into(),
-            Some(interventions::Spec::agreement().into()),
+            Some(interventions::Spec::shipped().into()),
         ))
         .unwrap()
     }

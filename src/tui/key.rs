@@ -18,7 +18,7 @@ pub struct Key {
 /// A text that does not name a key.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error(
-    "`{0}` is no key: write a character, or ctrl-, alt-, shift- before one, or a name such as enter, esc, tab, left"
+    "`{0}` is not a key: write a character, or ctrl-, alt-, shift- before one, or a name such as enter, esc, tab, left"
 )]
 pub struct KeyError(pub String);
 

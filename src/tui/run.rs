@@ -99,7 +99,7 @@ pub enum TuiError {
     /// The terminal could not be read or written.
     #[error("the terminal cannot be used: {0}. Without a terminal, run `probity run SPEC.toml`.")]
     Terminal(#[from] io::Error),
-    /// The output is no terminal.
+    /// The output is not a terminal.
     #[error("{0}. Without a terminal, run `probity run SPEC.toml`.")]
     NoTerminal(&'static str),
 }

@@ -44,7 +44,7 @@ fn experiment(name: &str, folder: &Path, sliders: bool) {
     let begun = Instant::now();
     let mut engine = LocalEngine::start(options).expect("a thread");
     let mut events = engine.take_events().expect("events");
-    let spec = Spec::agreement();
+    let spec = Spec::shipped();
     engine.send(Command::Run { job: 1, generation: 1, spec: Box::new(spec.into()) }).expect("an engine");
     let (mut first, mut asked, mut busy) = (None, None, Vec::new());
     let mut ticket = 0;

@@ -30,7 +30,7 @@ fn main() {
     let models = if named.is_empty() { vec!["bert-mini".to_owned()] } else { named };
     for model in models {
         let spec = |data: u64, training: u64| {
-            let mut spec = Spec { models: vec![model.clone()], seed: data, ..Spec::agreement() };
+            let mut spec = Spec { models: vec![model.clone()], seed: data, ..Spec::shipped() };
             spec.probe.seed = Some(training);
             spec
         };

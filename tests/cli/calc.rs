@@ -97,7 +97,7 @@ fn decorrelate() {
     let probity = Probity::new();
     for (table, word) in [
         ("1,2,3", "four make a table"),
-        ("1,-2,3,4", "no count"),
+        ("1,-2,3,4", "not a count"),
         ("1,2;3", "rectangular"),
         ("0,0,1,2", "at least 2"),
     ] {

@@ -67,7 +67,7 @@ fn sessions_that_are_none_exit_2() {
     let probity = Probity::new();
     refused(&probity.run(&["replay", "nothing-here", "--headless"]), 2, &["nothing-here", "no such session"]);
     let path = probity.file("x.probity.jsonl", "hello\u{1b}[2J\n");
-    refused(&probity.run(&["replay", &path, "--headless"]), 2, &["x.probity.jsonl, line 1", "no session"]);
+    refused(&probity.run(&["replay", &path, "--headless"]), 2, &["x.probity.jsonl, line 1", "not a session"]);
     refused(&probity.run(&["replay", "/", "--headless"]), 2, &["no such session"]);
     refused(&probity.run(&["export", &path, "--figure", "pareto", "-o", "x.png"]), 2, &["line 1"]);
     refused(&probity.run(&["replay", &path, "--headless", "--speed", "0"]), 2, &["speed"]);

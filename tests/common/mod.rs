@@ -78,7 +78,7 @@ impl Harness {
         harness.act(Action::Start);
         harness.event(ready());
         harness.event(models());
-        harness.event(Event::Started { job: 1, generation: 1, spec_hash: Spec::agreement().hash() });
+        harness.event(Event::Started { job: 1, generation: 1, spec_hash: Spec::shipped().hash() });
         harness
     }
 

@@ -136,7 +136,7 @@ fn session() -> &'static [u8] {
     BYTES.get_or_init(|| {
         let harness = Harness::finished(80, 24);
         let header =
-            Header::new("cpu", "2025-01-01T00:00:00Z".into(), Some(interventions::Spec::agreement().into()));
+            Header::new("cpu", "2025-01-01T00:00:00Z".into(), Some(interventions::Spec::shipped().into()));
         let mut out = serde_json::to_string(&header).unwrap() + "\n";
         let count = harness.record.len();
         for (k, record) in harness.record.iter().enumerate() {
@@ -170,7 +170,7 @@ fn open(bytes: &[u8]) {
     let replay = Some(ReplayState::new("fuzz".to_owned(), session.duration(), 1.0));
     let spec = match session.header.spec.clone() {
         Some(spec) => spec,
-        None => interventions::Spec::agreement().into(),
+        None => interventions::Spec::shipped().into(),
     };
     let mut harness = Harness::of(Start { size: (80, 24), replay, spec, ..start() });
     for entry in session.entries {

@@ -60,7 +60,7 @@ struct Screen {
 fn recording() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let header =
-        Header::new("cpu", "2025-01-01T00:00:00Z".into(), Some(interventions::Spec::agreement().into()));
+        Header::new("cpu", "2025-01-01T00:00:00Z".into(), Some(interventions::Spec::shipped().into()));
     let mut recorder = Recorder::create(&folder.path().join("sessions"), "s", &header).unwrap();
     recorder.note(0.0, "nothing was run").unwrap();
     recorder.finish().unwrap();

@@ -107,7 +107,7 @@ fn killed(headless: bool, rng: &mut ChaCha8Rng) -> Option<f64> {
         if headless { screen.folder.path().join("out/session.probity.jsonl") } else { screen.session() };
     let losses = Session::read(&path).unwrap().losses;
     assert!(losses.damaged == 0 && losses.unknown == 0, "{losses:?}");
-    assert!(!screen.folder.path().join("out/findings.jsonl").exists(), "half a run is no result");
+    assert!(!screen.folder.path().join("out/findings.jsonl").exists(), "half a run is not a result");
     None
 }
 

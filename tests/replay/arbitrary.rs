@@ -242,7 +242,7 @@ fn spec() -> BoxedStrategy<Spec> {
         0..4usize,
     )
         .prop_map(|(seed, models, methods, phi, layer)| {
-            let mut spec = Spec { seed, models, ..Spec::agreement() };
+            let mut spec = Spec { seed, models, ..Spec::shipped() };
             spec.task.phi = phi;
             spec.site.layer = if layer == 0 { LayerRef::Last } else { LayerRef::At(layer) };
             let method = |(name, values, option)| MethodSpec {

@@ -25,7 +25,7 @@ use proptest::prelude::*;
 
 /// Records what happens while it folds, as the live program does. Gives the folded board and the file.
 fn record(ops: &[(f64, Op)], folder: &Path) -> (Board, std::path::PathBuf) {
-    let header = Header::new("cpu", "2025-01-01T00:00:00Z".into(), Some(Spec::agreement().into()));
+    let header = Header::new("cpu", "2025-01-01T00:00:00Z".into(), Some(Spec::shipped().into()));
     let mut recorder = Recorder::create(folder, "s", &header).unwrap();
     let mut board = Board::default();
     let mut t = 0.0;

@@ -53,13 +53,13 @@ pub struct CompareArgs {
     /// Compare this metric only.
     #[arg(long, value_name = "NAME")]
     metric: Option<String>,
-    /// Differences within this are as good as none.
+    /// Differences within this margin count as none.
     #[arg(long, default_value = ".02", allow_hyphen_values = true)]
     margin: String,
     /// Level of the intervals.
     #[arg(long, default_value = ".95", allow_hyphen_values = true)]
     level: String,
-    /// Level of the test whose power is told.
+    /// Level of the test whose power is reported.
     #[arg(long, default_value = ".05", allow_hyphen_values = true)]
     alpha: String,
     /// Wanted power.

@@ -37,7 +37,7 @@ struct Answer {
 /// Prints what is kept.
 ///
 /// # Errors
-/// [`CliError::Usage`] for what is no table, or has no uncorrelated part.
+/// [`CliError::Usage`] for what is not a table, or has no uncorrelated part.
 pub fn answer(args: &DecorrelateArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let table = table(&args.table)?;
     let kept = decorrelate_counts(&table).map_err(|e| CliError::Usage(e.to_string()))?;
@@ -58,7 +58,10 @@ pub fn answer(args: &DecorrelateArgs, out: &mut dyn Write) -> Result<(), CliErro
 fn table(text: &str) -> Result<Vec<Vec<u64>>, CliError> {
     let count = |cell: &str| {
         cell.trim().parse::<u64>().map_err(|_| {
-            CliError::Usage(format!("`{}` is no count; counts are whole numbers from 0", shortened(cell, 40)))
+            CliError::Usage(format!(
+                "`{}` is not a count; counts are whole numbers from 0",
+                shortened(cell, 40)
+            ))
         })
     };
     let row = |r: &str| r.split(',').map(count).collect::<Result<Vec<_>, _>>();

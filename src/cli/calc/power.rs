@@ -65,7 +65,7 @@ struct Needed {
 /// Prints the power or the n.
 ///
 /// # Errors
-/// [`CliError::Usage`] for what is no question.
+/// [`CliError::Usage`] for what is not a question.
 pub fn answer(args: &PowerArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let usage = |e: PowerError| CliError::Usage(e.to_string());
     let (test, name) = match args.test.as_str() {

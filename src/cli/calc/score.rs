@@ -93,7 +93,9 @@ pub fn score(args: &ScoreArgs, out: &mut dyn Write) -> Result<(), CliError> {
             let class = k.parse().ok().filter(|k: &usize| *k < after.len());
             let class = class.ok_or_else(|| {
                 let last = after.len() - 1;
-                CliError::Usage(format!("--target `{k}` is no class; classes are 0 to {last}, or `uniform`"))
+                CliError::Usage(format!(
+                    "--target `{k}` is not a class; classes are 0 to {last}, or `uniform`"
+                ))
             })?;
             Some(score::counterfactual_completeness(&q, &[class])[0])
         }

@@ -7,11 +7,11 @@ use serde::Serialize;
 use super::{Doctor, Finding};
 use crate::corpus::readers::{Drops, RelationKind, Report, Set};
 
-/// A label's largest share is called skewed from this multiple of the even share on.
+/// From this multiple of the even share on, a property's largest label counts as skewed.
 const SKEW: f64 = 1.25;
-/// Objects of a relation whose frequencies are told apart.
+/// Most objects of a relation whose frequencies are counted.
 const MAX_OBJECTS: usize = 10_000;
-/// Relations, labels and words that the text lists.
+/// Most relations, labels and words that the text lists.
 const LISTED: usize = 8;
 
 /// Number of tokens of a word.
@@ -266,7 +266,7 @@ impl Diagnosis {
         out
     }
 
-    /// The rows that are dropped, one a line; the first ones.
+    /// The rows that are dropped, one per line; the first ones.
     #[must_use]
     pub fn row_lines(&self) -> Vec<String> {
         let titles = |e: &Example| {

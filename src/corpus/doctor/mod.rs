@@ -1,4 +1,4 @@
-//! The data doctor: what of a data set is fit for probing, what is dropped and why, and what else deserves a look.
+//! The data doctor: which rows of a data set are fit for probing, which are dropped and why, and what else deserves a look.
 //!
 //! Rows are examined one after the other. What is kept of them are 64-bit hashes (for duplicates and for what each subject
 //! has been said to have), counts, and the first few rows of each finding, so that sets of millions of rows fit.
@@ -19,7 +19,7 @@ use serde::Serialize;
 use self::memory::{Memory, hash};
 use super::readers::{Fact, Pair, Prompt, Rationale, Row, Sentence, Set};
 
-/// Something about a row that deserves a word.
+/// Something worth saying about a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Finding {
@@ -89,17 +89,17 @@ impl Finding {
     }
 }
 
-/// Distinct labels of a property beyond which it is no property.
+/// With more distinct labels than this, a property is not counted as one.
 const MAX_LABELS: usize = 1_000;
-/// Relations and properties that are told apart.
+/// Most relations and properties that are kept apart.
 const MAX_NAMES: usize = 10_000;
-/// Distinct words whose tokens are remembered.
+/// Most distinct words whose tokens are remembered.
 const MAX_WORDS: usize = 1_000_000;
-/// Bytes of a word, name or label beyond which it is none: it is not read into tokens, and is remembered by its beginning.
+/// Longest word, name or label in bytes; a longer one is not split into tokens and is remembered by its beginning.
 const MAX_NAME: usize = 1_000;
-/// Bytes of a subject beyond which objects are not looked for in it.
+/// Longest subject in bytes in which objects are looked for.
 const MAX_SUBJECT: usize = 10_000;
-/// Bytes of what is said about a row.
+/// Longest remark about a row, in bytes.
 const MAX_SAID: usize = 1_000;
 
 /// Examines rows.

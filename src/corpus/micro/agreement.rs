@@ -58,16 +58,21 @@ impl Sentence {
 
 /// How often optional parts are written. One set for training and probing.
 mod share {
+    /// Of all sentences, those with a phrase before the subject.
     pub const FRONTED: f64 = 0.20;
     /// Of the fronted phrases, a place with a noun (`in the garden ,`).
     pub const FRONTED_PLACE: f64 = 0.35;
+    /// Of the determiners, `the`; the others are possessives.
     pub const THE: f64 = 0.55;
+    /// Of the subjects, those with an adjective.
     pub const SUBJECT_ADJECTIVE: f64 = 0.35;
+    /// Of the other nouns, those with an adjective.
     pub const OTHER_ADJECTIVE: f64 = 0.15;
     /// Of the sentences without attractor.
     pub const RELATIVE_CLAUSE: f64 = 0.15;
     /// Of the relative clauses, those whose own subject is another noun (`that the man bought`).
     pub const OBJECT_RELATIVE: f64 = 0.5;
+    /// Of the relative clauses, those with an adverb at their end.
     pub const CLAUSE_ADVERB: f64 = 0.4;
     /// Of the sentences with attractor, a second noun before it (`the key to the door of the house`).
     pub const NESTED: f64 = 0.15;
@@ -77,6 +82,7 @@ mod share {
     pub const OBJECT_PHRASE: f64 = 0.3;
     /// Of the intransitive verbs.
     pub const VERB_PHRASE: f64 = 0.6;
+    /// Of all sentences, those with a phrase before the full stop.
     pub const FINAL: f64 = 0.25;
     /// Of the nouns whose number is free: plural.
     pub const FREE_PLURAL: f64 = 0.5;

@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::Number;
 use crate::stats::rng::unit;
 
-/// Why frequencies cannot be had.
+/// Why there are no such frequencies.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum FrequencyError {
     /// No table with these margins has this correlation.
@@ -25,7 +25,7 @@ pub enum FrequencyError {
     },
     /// A share is negative, infinite or not a number, or a number of the subject never occurs.
     #[error(
-        "the shares {0:?} are no frequencies: each must be finite and at least 0, with a positive sum in each row"
+        "the shares {0:?} are not frequencies: each must be finite and at least 0, with a positive sum in each row"
     )]
     Cells([[f64; 3]; 2]),
 }
@@ -79,7 +79,7 @@ impl Frequencies {
     /// Shares proportional to `cells`.
     ///
     /// # Errors
-    /// [`FrequencyError::Cells`] where they are no frequencies.
+    /// [`FrequencyError::Cells`] where they are not frequencies.
     pub fn from_cells(cells: [[f64; 3]; 2]) -> Result<Self, FrequencyError> {
         let fine = cells
             .iter()

@@ -45,27 +45,34 @@ impl Annotated {
 
 /// A sentence in the making.
 pub(super) struct Draft<'a, R: RngCore> {
+    /// The stream that it draws from.
     pub rng: &'a mut R,
+    /// The words so far.
     pub tokens: Vec<&'static str>,
 }
 
 impl<'a, R: RngCore> Draft<'a, R> {
+    /// An empty sentence.
     pub fn new(rng: &'a mut R) -> Self {
         Self { rng, tokens: Vec::new() }
     }
 
+    /// True with probability `share`.
     pub fn flip(&mut self, share: f64) -> bool {
         unit(self.rng) < share
     }
 
+    /// A number below `len`, each equally likely.
     pub fn index(&mut self, len: usize) -> usize {
         below(self.rng, len as u32) as usize
     }
 
+    /// An entry of a list, each equally likely.
     pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.index(list.len())]
     }
 
+    /// Singular or plural, equally likely.
     pub fn number(&mut self) -> Number {
         if self.flip(0.5) { Number::Pl } else { Number::Sg }
     }
@@ -81,6 +88,7 @@ impl<'a, R: RngCore> Draft<'a, R> {
         self.tokens.len() - 1
     }
 
+    /// A noun of one of these kinds, each equally likely.
     pub fn noun(&mut self, kinds: Kinds) -> &'static Noun {
         loop {
             let noun = &lexicon::NOUNS[self.index(lexicon::NOUNS.len())];

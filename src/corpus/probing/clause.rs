@@ -33,7 +33,7 @@ pub struct Clause {
     pub noun: &'static Noun,
 }
 
-/// A clause that fulfils the wish.
+/// A clause that meets the wish.
 pub fn clause(rng: &mut ChaCha8Rng, wish: Wish) -> Clause {
     let mut text = Text { rng, tokens: Vec::new(), depth: 0 };
     if wish.extras && text.flip(0.25) {

@@ -35,7 +35,7 @@ pub struct ProbingTask {
 #[rustfmt::skip]
 pub const PROBING: &[ProbingTask] = &[
     ProbingTask { id: "past_present", title: "tense of the main verb", labels: &["PRES", "PAST"], write: tasks::past_present },
-    ProbingTask { id: "bigram_shift", title: "two neighboring words swapped", labels: &["O", "I"], write: tasks::bigram_shift },
+    ProbingTask { id: "bigram_shift", title: "two neighbouring words swapped", labels: &["O", "I"], write: tasks::bigram_shift },
     ProbingTask { id: "coordination_inversion", title: "order of two coordinate clauses inverted", labels: &["O", "I"], write: tasks::coordination_inversion },
     ProbingTask { id: "sentence_length", title: "number of tokens, in six bins", labels: &["0", "1", "2", "3", "4", "5"], write: tasks::sentence_length },
     ProbingTask { id: "subj_number", title: "number of the subject", labels: &["NN", "NNS"], write: tasks::subject_number },
@@ -66,7 +66,7 @@ pub struct LabelledSet {
     pub hash: String,
 }
 
-/// Why sentences cannot be had.
+/// Why sentences are not available.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ProbingError {
     /// The name is in no registry line.

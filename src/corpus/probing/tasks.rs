@@ -55,7 +55,7 @@ pub fn object_number(rng: &mut ChaCha8Rng, label: usize) -> Option<Vec<String>> 
     one(rng, wish)
 }
 
-/// As written, or with two neighboring words swapped.
+/// As written, or with two neighbouring words swapped.
 pub fn bigram_shift(rng: &mut ChaCha8Rng, label: usize) -> Option<Vec<String>> {
     let wish = any(rng);
     let mut tokens = one(rng, wish)?;
@@ -85,7 +85,7 @@ fn pronoun(noun: &Noun, number: Number) -> Option<&'static str> {
     }
 }
 
-/// Two clauses about one subject, which the second one calls by a pronoun; or the second one first.
+/// Two clauses about one subject, whom the second names by a pronoun; or the second one first.
 pub fn coordination_inversion(rng: &mut ChaCha8Rng, label: usize) -> Option<Vec<String>> {
     let wish = Wish { extras: false, nesting: below(rng, 2) as usize, ..any(rng) };
     let first = clause(rng, wish);

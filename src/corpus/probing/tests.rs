@@ -38,7 +38,7 @@ fn lengths_lie_in_their_bins() {
     }
 }
 
-/// Sorted, a shifted sentence has the words of a sentence; two neighbors swapped back make one.
+/// Sorted, a shifted sentence has the words of a sentence; two neighbours swapped back make one.
 #[test]
 fn labels_are_written_into_the_sentences() {
     let examples = |id: &str| ProbingTask::named(id).unwrap().examples(400, 5).unwrap().examples;

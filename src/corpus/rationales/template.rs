@@ -100,7 +100,7 @@ impl Template {
         let mut seen = HashSet::new();
         let mut groups = Vec::new();
         for i in 0..wanted {
-            // Without free slots a row has one instance only, and the tries run out: that is no error.
+            // Without free slots a row has one instance only, and the tries run out, which is not an error.
             for _ in 0..TRIES {
                 let Some(filling) = self.fill(language, i % rows, rng).map_err(wrong)? else { continue };
                 let group = self.group(language, &filling).map_err(wrong)?;

@@ -123,5 +123,5 @@ fn value(text: &str) -> Result<Option<f64>, String> {
         Some((a, b)) => plain(a).zip(plain(b)).map(|(a, b)| a / b),
         None => plain(text),
     };
-    value.filter(|v| v.is_finite()).map(Some).ok_or_else(|| format!("`{text}` is no number"))
+    value.filter(|v| v.is_finite()).map(Some).ok_or_else(|| format!("`{text}` is not a number"))
 }

@@ -233,6 +233,6 @@ fn vector(name: &str, value: &serde_json::Value, tokens: usize) -> Result<Vec<f6
             let what = format!("`saliency_{name}` has {} values for {tokens} tokens", list.len());
             Err(Unread::new(DropKind::Value, what))
         }
-        None => Err(Unread::new(DropKind::Value, format!("`saliency_{name}` is no list of numbers"))),
+        None => Err(Unread::new(DropKind::Value, format!("`saliency_{name}` is not a list of numbers"))),
     }
 }

@@ -13,9 +13,9 @@ const LINES: usize = 20;
 /// How a format's file falls into pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// One row a line.
+    /// One row per line.
     Lines,
-    /// One JSON object a line, or a JSON array of objects, or objects over several lines.
+    /// One JSON object per line, or a JSON array of objects, or objects over several lines.
     Json,
     /// The whole file is one JSON document.
     Document,

@@ -1,4 +1,4 @@
-//! LPAQA: prompts, one a line with `[X]` and `[Y]` (`manual_paraphrase/P19.txt`), or as JSON lines with `template` and
+//! LPAQA: prompts, one per line with `[X]` and `[Y]` (`manual_paraphrase/P19.txt`), or as JSON lines with `template` and
 //! `weight` (`mine/P19.jsonl`, `paraphrase/P19.jsonl`). The relation is in the file's name only.
 
 use serde::Deserialize;
@@ -19,10 +19,10 @@ pub const WEIGHTED: Format = Format {
     parser: |_, context| stateless(context, weighted),
 };
 
-/// One prompt a line.
+/// One prompt per line.
 pub const LINES: Format = Format {
     id: "lpaqa",
-    title: "LPAQA prompts, one a line",
+    title: "LPAQA prompts, one per line",
     columns: &["a prompt with [X] and [Y]"],
     framing: Framing::Lines,
     recognise: |head| {

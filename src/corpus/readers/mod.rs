@@ -11,7 +11,7 @@
 //!   that are not UTF-8, NUL bytes, foreign lines, a tab in a text, unknown labels, indices outside the sentence.
 //! - Broken framing is a [`ReadError`] that names file, line and what was expected: half a gzip, a line over 16 MiB, UTF-16, a
 //!   JSON array that does not end; so is a file of which no row could be read.
-//! - Control characters and escape sequences in texts are kept, because they are data; whoever shows them makes them printable.
+//! - Control characters and escape sequences in texts are kept, because they are data; what shows them makes them printable.
 
 mod agreement;
 mod bear;
@@ -55,7 +55,7 @@ use std::path::Path;
 /// The format of a file, recognised by its content.
 ///
 /// # Errors
-/// [`ReadError`] where it cannot be opened, is no text, is empty, or of no known format.
+/// [`ReadError`] where it cannot be opened, is not text, is empty, or of no known format.
 pub fn sniff(path: &Path) -> Result<&'static Format, ReadError> {
     Ok(Reading::open(path)?.format())
 }

@@ -32,6 +32,7 @@ pub const FACTS: Format = Format {
     parser: |_, context| stateless(context, lama::fact),
 };
 
+/// The keys of a line with a pattern.
 #[derive(Deserialize)]
 pub(super) struct PatternKeys<'a> {
     #[serde(borrow)]

@@ -1,6 +1,6 @@
 //! Our own JSON lines: what `probity data convert` writes, and what is easiest to write by hand.
 //!
-//! One object a line. What a row is follows from its keys:
+//! One object per line. What a row is follows from its keys:
 //!
 //! | row | keys (those in parentheses may be left out) |
 //! | --- | --- |

@@ -41,12 +41,12 @@ impl Reading {
     /// Opens a file and recognises its format by its content.
     ///
     /// # Errors
-    /// [`ReadError`] where it cannot be opened, is no text, is empty, or of no known format.
+    /// [`ReadError`] where it cannot be opened, is not text, is empty, or of no known format.
     pub fn open(path: &Path) -> Result<Self, ReadError> {
         Self::of(source::open(path)?)
     }
 
-    /// The same with somebody who looks on and can end the reading.
+    /// The same with an observer, which can end the reading.
     ///
     /// # Errors
     /// As [`Reading::open`], and where `watch` ends it.
@@ -154,7 +154,7 @@ impl Reading {
     }
 }
 
-/// No row is an error: whoever reads on would have nothing, and the reason is known here.
+/// A file without any row is an error, reported here because here the reason is known.
 fn none_at_all(file: &Path, format: &Format, report: &Report) -> Result<(), ReadError> {
     if report.rows > 0 {
         return Ok(());
@@ -247,7 +247,7 @@ fn unknown(head: &Head<'_>, begin: &str) -> String {
     format!("text that begins with `{first}`")
 }
 
-/// Whether a tenth of the beginning is nothing that a text holds.
+/// Whether a tenth of the beginning is what no text holds.
 fn is_binary(begin: &str) -> bool {
     let head = || begin.chars().take(4_096);
     let strange = |c: &char| *c == char::REPLACEMENT_CHARACTER || c.is_control() && !c.is_whitespace();

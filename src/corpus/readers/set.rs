@@ -72,7 +72,7 @@ impl Set {
         Self::open_watched(path, &unwatched())
     }
 
-    /// The same with somebody who looks on and can end the reading.
+    /// The same with an observer, which can end the reading.
     ///
     /// # Errors
     /// As [`Set::open`], and where `watch` ends it.
@@ -185,7 +185,7 @@ impl Set {
         self.rows_watched(&unwatched(), sink)
     }
 
-    /// The same with somebody who looks on and can end the reading, also between rows that are dropped.
+    /// The same with an observer, which can end the reading, also between rows that are dropped.
     ///
     /// # Errors
     /// As [`Set::rows`], and where `watch` ends it.
@@ -208,7 +208,7 @@ impl Set {
     }
 }
 
-/// Nobody looks on.
+/// No observer.
 fn unwatched() -> Watch {
     Rc::new(|_| ControlFlow::Continue(()))
 }

@@ -1,7 +1,7 @@
 //! Bytes of a file as lines or JSON values, in bounded memory whatever the file's size.
 //!
 //! `.gz` is read as is, known by its content. A byte order mark and carriage returns before line ends are removed.
-//! Escape sequences and other control characters are kept: they are part of the data, and whoever shows them makes them
+//! Escape sequences and other control characters are kept: they are part of the data, and what shows them makes them
 //! printable. What breaks the framing is an error: UTF-16, other compressions, half a gzip, a line over 16 MiB.
 
 use std::fs::File;
@@ -39,11 +39,11 @@ pub struct Frames {
 /// What a piece is, and the line (from 1) that it begins on.
 pub type Piece = (u64, Range<usize>);
 
-/// Looks on while files are read: it is told how many bytes came from the disk, and can end the reading, which is then an
-/// error. Whoever ended it knows better what to say than the error does.
+/// Observes the reading of files: it is told how many bytes came from the disk, and can end the reading, which is then an
+/// error. What to tell the user is then up to whoever ended it.
 pub type Watch = Rc<dyn Fn(u64) -> ControlFlow<()>>;
 
-/// A file with somebody who looks on.
+/// A file with an observer.
 struct Watched {
     file: File,
     watch: Watch,
@@ -62,12 +62,12 @@ impl Read for Watched {
 /// Opens a regular file; pipes and devices could block for ever and are refused.
 ///
 /// # Errors
-/// [`ReadError`] where it cannot be opened or its beginning says that it is no text.
+/// [`ReadError`] where it cannot be opened or its beginning says that it is not text.
 pub fn open(path: &Path) -> Result<Frames, ReadError> {
     Frames::new(Box::new(regular(path)?), path)
 }
 
-/// The same with somebody who looks on.
+/// The same with an observer.
 ///
 /// # Errors
 /// As [`open`], and where `watch` ends the reading.
@@ -79,7 +79,7 @@ pub fn open_watched(path: &Path, watch: &Watch) -> Result<Frames, ReadError> {
 fn regular(path: &Path) -> Result<File, ReadError> {
     let file = || -> std::io::Result<File> {
         if !std::fs::metadata(path)?.is_file() {
-            return Err(std::io::Error::other("it is no regular file"));
+            return Err(std::io::Error::other("it is not a regular file"));
         }
         File::open(path)
     };
@@ -90,7 +90,7 @@ impl Frames {
     /// Frames of a stream, which `file` names in errors.
     ///
     /// # Errors
-    /// [`ReadError`] where reading fails or the beginning says that it is no text.
+    /// [`ReadError`] where reading fails or the beginning says that it is not text.
     pub fn new(source: Box<dyn Read>, file: &Path) -> Result<Self, ReadError> {
         let mut frames = Self::over(source, file);
         frames.fill(2)?;
@@ -198,7 +198,7 @@ impl Frames {
         ReadError::line(&self.file, self.line + 1, what, "a whole file; fetch it again")
     }
 
-    /// Refuses what is no UTF-8 text by its first bytes.
+    /// Refuses, by its first bytes, what is not UTF-8 text.
     fn check(&self) -> Result<(), ReadError> {
         let head = self.window();
         let found = match head {
@@ -260,7 +260,7 @@ impl Frames {
             return Ok(());
         }
         let what = format!("a line or value of more than {} MiB", MAX_LINE >> 20);
-        Err(ReadError::line(&self.file, line, what, "one row a line, or a JSON array of rows"))
+        Err(ReadError::line(&self.file, line, what, "one row per line, or a JSON array of rows"))
     }
 
     /// The next object of a top-level JSON array, or of JSON objects one after the other, over however many lines.

@@ -212,7 +212,7 @@ fn lgd_verbs_become_masks_with_both_forms_and_numbers() {
         [
             "the keys to the cabinet [MASK] here . | is/are Pl Sg",
             "the dog [MASK] . | barks/bark Sg -",
-            // The noun in a relative clause is no prepositional object.
+            // The noun in a relative clause is not a prepositional object.
             "the dogs that the boy saw [MASK] . | barks/bark Pl -",
         ]
     );

@@ -174,7 +174,7 @@ impl<'de> Deserialize<'de> for Key<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match Scalar::deserialize(deserializer)? {
             Scalar::Text(text) => Ok(Key(text)),
-            _ => Err(de::Error::custom("a key that is no text")),
+            _ => Err(de::Error::custom("a key that is not text")),
         }
     }
 }

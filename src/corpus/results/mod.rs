@@ -76,7 +76,7 @@ enum Shape {
 /// Reads a file.
 ///
 /// # Errors
-/// [`ReadError`], with the line where there is one: a row without an identifier or value, a value that is no number, an
+/// [`ReadError`], with the line where there is one: a row without an identifier or value, a value that is not a number, an
 /// identifier that comes twice, several filters of which none is asked for.
 pub fn read(path: &Path, wanted: &Wanted) -> Result<Results, ReadError> {
     let mut frames = open(path)?;
@@ -103,7 +103,7 @@ fn json_rows(frames: &mut Frames, array: bool, gather: &mut Gather<'_>) -> Resul
             let text = text.split(" at line ").next().unwrap_or_default().to_owned();
             let nan = ["NaN", "Infinity"].iter().any(|w| contains(bytes, w.as_bytes()));
             let what = if nan { format!("{text}; NaN and Infinity are no values") } else { text };
-            ReadError::line(gather.file, number, what, "one JSON object a line")
+            ReadError::line(gather.file, number, what, "one JSON object per line")
         })?;
         gather.take(&line, number)?;
     }
@@ -255,7 +255,7 @@ impl<'a> Gather<'a> {
         let Some(shape) = &self.shape else { return Ok(()) };
         let at = |name: &str| match line.value(name) {
             Some(v) if v.is_finite() => Ok(v),
-            Some(_) => self.refuse(number, format!("`{name}` is no finite number"), "a number"),
+            Some(_) => self.refuse(number, format!("`{name}` is not a finite number"), "a number"),
             None => {
                 let shown = crate::base::text::shortened(name, 60);
                 self.refuse(number, format!("`{shown}` is not there or no number"), "a number in every row")

@@ -85,7 +85,7 @@ fn what_cannot_be_used_is_refused_with_its_line() {
             "{\"id\": 1, \"correct\": 1}\n{\"id\": 2, \"correct\": 1, \"cluster\": 1}\n",
             &["line 2", "cluster"],
         ),
-        ("id,correct\n1,nan\n", &["line 2", "no finite number"]),
+        ("id,correct\n1,nan\n", &["line 2", "not a finite number"]),
         ("id,correct\n1,1,1\n", &["line 2", "3 fields"]),
         ("id,correct\n\"1,1\n", &["line 2", "quoted field"]),
         ("name,correct\n1,1\n", &["header without `id`"]),

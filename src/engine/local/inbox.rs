@@ -190,7 +190,7 @@ mod tests {
     use crate::lab::interventions;
 
     fn run(job: JobId) -> Command {
-        let spec = Box::new(interventions::Spec::agreement().into());
+        let spec = Box::new(interventions::Spec::shipped().into());
         Command::Run { job, generation: job, spec }
     }
 

@@ -44,7 +44,7 @@ pub fn fixture(dir: &Path) -> String {
 }
 
 fn small(model: &str) -> Spec {
-    let mut spec = Spec::agreement();
+    let mut spec = Spec::shipped();
     spec.models = vec![model.to_owned()];
     spec.task.examples = 600;
     spec.interval.resamples = 200;

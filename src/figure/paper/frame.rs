@@ -15,11 +15,17 @@ const GAP: f64 = 8.0;
 
 /// Where the data are drawn.
 pub struct Frame {
+    /// Left edge, in units of the page.
     pub left: f64,
+    /// Right edge.
     pub right: f64,
+    /// Upper edge; the page grows downwards.
     pub top: f64,
+    /// Lower edge.
     pub bottom: f64,
+    /// The horizontal axis, fitted to the width.
     pub x: Fitted,
+    /// The vertical axis, fitted to the height.
     pub y: Fitted,
     /// Whether the labels of the horizontal axis are upright.
     upright: bool,

@@ -12,6 +12,7 @@ use crate::figure::layers::{Count, Datum, Guide, Line, Points, Rule, Spot, group
 use crate::figure::role::{BLACK, MARKERS};
 use crate::figure::{Axis, Dash, Figure, Layer, Marker, Provenance, Role, Scale};
 use crate::lab::{EngineInfo, Tagged};
+use crate::model::source::in_print;
 
 /// Reliabilities whose lines of equal value are drawn into the plane.
 const LEVELS: [f64; 4] = [0.2, 0.4, 0.6, 0.8];
@@ -19,13 +20,6 @@ const LEVELS: [f64; 4] = [0.2, 0.4, 0.6, 0.8];
 /// Name of a method in print; its identifier where the registry does not have it (a newer program's session).
 pub fn title(method: &str) -> String {
     find(method).map_or(method, |m| m.title()).to_owned()
-}
-
-/// A model's name in print: of a folder, its last part.
-pub fn model_title(model: &str) -> &str {
-    let is_path = model.starts_with(['/', '.', '~']) || model.starts_with("dir:") || model.contains('\\');
-    let last = model.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next();
-    last.filter(|name| is_path && !name.is_empty()).unwrap_or(model)
 }
 
 /// The look of a method: its hue and its marker, from the table beside the registry of methods.
@@ -52,7 +46,7 @@ pub fn curves(
     if let Some(sd) = deviation(results, model).filter(|_| first.parameter == "epsilon") {
         label = format!("ε (radius of the L∞ ball, absolute; a feature's standard deviation is {sd:.3})");
     }
-    let short = model_title(model);
+    let short = in_print(model);
     let mut layers = Vec::new();
     for curve in &drawn {
         let name = if drawn.len() > 1 { format!("{} ", curve.key.method.title()) } else { String::new() };
@@ -136,7 +130,7 @@ pub fn pareto(
         let role = Role::points(BLACK, Marker::Star);
         layers.push(Layer::Points(Points { label: "highest reliability".into(), role, points: best }));
     }
-    let short = model_title(model);
+    let short = in_print(model);
     let axis = |label: &str| Axis::linear(label).from_to(0.0, 1.0);
     Some(Figure {
         name: format!("pareto-{short}-{oracle}"),
@@ -387,20 +381,6 @@ mod tests {
         assert!(
             points.iter().all(|(c, s)| (0.0..=1.0 + 1e-12).contains(c) && (0.0..=1.0 + 1e-12).contains(s))
         );
-    }
-
-    #[test]
-    fn folders_have_short_names_in_print() {
-        for (model, short) in [
-            ("bert-mini", "bert-mini"),
-            ("/home/x/my-bert/", "my-bert"),
-            ("./a/b", "b"),
-            ("org/name", "org/name"),
-            ("/", "/"),
-            ("C:\\models\\bert", "bert"),
-        ] {
-            assert_eq!(model_title(model), short);
-        }
     }
 
     #[test]

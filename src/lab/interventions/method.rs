@@ -85,7 +85,7 @@ pub enum InterventionError {
         /// Size fitted on.
         wanted: usize,
     },
-    /// A target that is no class.
+    /// A target that is not a class.
     #[error("target {target} of row {row} is outside 0..{classes}")]
     Target {
         /// The row.

@@ -113,6 +113,7 @@ pub struct Draws {
 }
 
 impl Paper {
+    /// The strength of the highest reliability; none where it is defined nowhere.
     pub(super) fn of(strengths: &[Strength]) -> Option<Self> {
         let at = |s: &Strength| s.reliability.map(|r| r.narrow.mean);
         let index = best(strengths.iter().map(at))?;
@@ -150,6 +151,7 @@ pub(super) struct Chosen {
 }
 
 impl<'a> Halved<'a> {
+    /// A choice among the strengths of `table` for intervals of this level.
     pub(super) fn new(table: &'a Table, halves: &'a Halves, level: f64) -> Self {
         Self { table, halves, z: normal_quantile(0.5 + 0.5 * level) }
     }

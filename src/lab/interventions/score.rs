@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 /// the oracle gives to the target.
 ///
 /// # Panics
-/// If there is not one target per row or a target is no class.
+/// If there is not one target per row or a target is not a class.
 #[must_use]
 pub fn counterfactual_completeness(after: &Dense<f64>, targets: &[usize]) -> Vec<f64> {
     assert_eq!(after.rows(), targets.len(), "not one target per example");
@@ -79,7 +79,7 @@ pub fn right(after: &Dense<f64>, labels: &[Option<usize>]) -> Vec<Option<f64>> {
 /// The oracle's answers by true value: `counts[true][answered]` over the examples that have a value.
 ///
 /// # Panics
-/// If there is not one label per row or a label is no class.
+/// If there is not one label per row or a label is not a class.
 #[must_use]
 pub fn confusion(after: &Dense<f64>, labels: &[Option<usize>]) -> Vec<Vec<usize>> {
     assert_eq!(after.rows(), labels.len(), "not one label per example");
@@ -96,7 +96,7 @@ pub fn confusion(after: &Dense<f64>, labels: &[Option<usize>]) -> Vec<Vec<usize>
 /// every example. With the majority value it is what an intervention gets that leaves nothing to read.
 ///
 /// # Panics
-/// If `value` is no class.
+/// If `value` is not a class.
 #[must_use]
 pub fn selectivity_floor(before: &Dense<f64>, value: usize) -> Vec<f64> {
     assert!(value < before.cols(), "no such value");

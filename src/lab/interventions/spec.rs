@@ -11,6 +11,7 @@ use super::oracle::OracleKind;
 use super::registry::{find, registry};
 use crate::base::suggest::is_unknown;
 use crate::lab::examples::TaskSpec;
+use crate::lab::interval::IntervalSpec;
 use crate::lab::layer::LayerRef;
 use crate::lab::spec::{LabSpec, Refuse, SpecError};
 use crate::lab::{self, LabId};
@@ -100,22 +101,6 @@ impl ProbeSpec {
     }
 }
 
-/// How uncertainty is stated.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct IntervalSpec {
-    /// Level of the intervals.
-    pub level: f64,
-    /// Bootstrap resamples.
-    pub resamples: usize,
-}
-
-impl Default for IntervalSpec {
-    fn default() -> Self {
-        Self { level: 0.95, resamples: 1000 }
-    }
-}
-
 /// One intervention and its hyperparameters.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -153,15 +138,6 @@ pub const PROCEDURE: u32 = 2;
 pub const GRIDS: [&str; 2] = ["small", "paper"];
 
 impl Spec {
-    /// The default experiment of the lab, the shipped `assets/specs/agreement.toml`.
-    #[must_use]
-    pub fn agreement() -> Self {
-        match lab::Spec::parse(AGREEMENT_TOML, "assets/specs/agreement.toml") {
-            Ok(lab::Spec::Interventions(spec)) => *spec,
-            other => unreachable!("the shipped spec is checked by a test: {other:?}"),
-        }
-    }
-
     /// The hash of the spec; see [`lab::Spec::hash`].
     #[must_use]
     pub fn hash(&self) -> String {
@@ -219,51 +195,11 @@ impl Spec {
         }
         Ok(())
     }
-
-    fn check_interval(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
-        let IntervalSpec { level, resamples } = self.interval;
-        if !(0.5..1.0).contains(&level) {
-            return refuse.because("interval.level", format!("is {level}: allowed are 0.5 to below 1"));
-        }
-        if !(100..=100_000).contains(&resamples) {
-            return refuse
-                .because("interval.resamples", format!("is {resamples}: allowed are 100 to 100000"));
-        }
-        // An end of an interval is a quantile of the resamples; with fewer than two beyond it, it is their extreme.
-        let needed = (4.0 / (1.0 - level) * (1.0 - 1e-9)).ceil();
-        if (resamples as f64) < needed {
-            return refuse.because(
-                "interval.resamples",
-                format!("is {resamples}: a level of {level} needs at least {needed}"),
-            );
-        }
-        Ok(())
-    }
 }
 
 impl LabSpec for Spec {
-    fn models(&self) -> &[String] {
-        &self.models
-    }
-
-    fn seed(&self) -> u64 {
-        self.seed
-    }
-
-    fn level(&self) -> f64 {
-        self.interval.level
-    }
-
     fn subject(&self) -> &str {
         &self.task.name
-    }
-
-    fn set_models(&mut self, models: Vec<String>) {
-        self.models = models;
-    }
-
-    fn set_seed(&mut self, seed: u64) {
-        self.seed = seed;
     }
 
     fn reach(&self, origin: &str) -> Result<(), SpecError> {
@@ -297,23 +233,17 @@ impl LabSpec for Spec {
                 format!("is {found}: allowed are 1 to {MOST_REPLICATES}, and {REPLICATES} is usual");
             return refuse.because("probe.replicates", allowed);
         }
-        if self.models.is_empty() {
-            return refuse
-                .because("models", "is empty: name at least one model, for example [\"bert-mini\"]".into());
-        }
-        refuse.twice("models", &self.models)?;
+        refuse.no_models(&self.models)?;
         if self.methods.is_empty() {
             return refuse.because("method", "is missing: add at least one [[method]] with a name".into());
         }
         self.task.check(&refuse)?;
-        if !GRIDS.contains(&self.probe.grid.as_str()) {
-            return refuse.because("probe.grid", is_unknown(&self.probe.grid, &GRIDS));
-        }
+        refuse.unknown("probe.grid", &self.probe.grid, &GRIDS)?;
         if self.probe.oracles.is_empty() {
             return refuse.because("probe.oracles", "is empty: known are mlp, linear".into());
         }
         refuse.twice("probe.oracles", &self.probe.oracles)?;
-        self.check_interval(&refuse)?;
+        self.interval.check(&refuse)?;
         self.check_methods(&refuse)
     }
 }

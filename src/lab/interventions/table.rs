@@ -37,8 +37,11 @@ pub struct Sweep<'a> {
 /// The statistics that are followed at every strength.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Statistic {
+    /// Mean completeness over all examples.
     Completeness,
+    /// Mean selectivity over the examples that have it.
     Selectivity,
+    /// Harmonic mean of the two.
     Reliability,
     /// Completeness over the examples that selectivity is measured on.
     CompletenessWhereSelective,
@@ -47,6 +50,7 @@ pub(super) enum Statistic {
 }
 
 impl Statistic {
+    /// All of them; a statistic is known by its place here.
     pub(super) const ALL: [Self; 5] = [
         Self::Completeness,
         Self::Selectivity,
@@ -59,20 +63,27 @@ impl Statistic {
 /// Values of a column less their mean, and what is known of them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Centre {
+    /// The mean that was taken off.
     pub(super) mean: f64,
+    /// Whether all values are the same.
     pub(super) constant: bool,
 }
 
 /// The columns.
 pub(super) struct Table {
+    /// Replicates of the sweep.
     pub(super) replicates: usize,
+    /// Strengths of the sweep.
     pub(super) strengths: usize,
+    /// Values of the other property.
     pub(super) classes: usize,
     /// Examples, and those with a value of the other property.
     pub(super) examples: usize,
+    /// Examples with a value of the other property.
     pub(super) defined: usize,
     /// Of completeness and of selectivity, by replicate and strength.
     pub(super) centres: Vec<[Centre; 2]>,
+    /// `examples x width`: ones, the other property as indicators, then centred scores; see [`Self::at`] and [`Self::rights`].
     pub(super) columns: Matrix,
 }
 
@@ -144,6 +155,7 @@ impl Table {
         self.at(self.replicates, 0) + m * self.classes
     }
 
+    /// Number of columns.
     pub(super) fn width(&self) -> usize {
         self.rights(self.strengths)
     }

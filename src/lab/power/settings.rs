@@ -1,14 +1,14 @@
-//! The fields of a spec of this lab as settings: one row a parameter, those of the two sides by one function.
+//! The fields of a spec of this lab as settings: one row per parameter, those of the two sides by one function.
 
 use super::bound::Bound;
-use super::spec::{GRIDS, SideSpec, Spec};
+use super::spec::{GRIDS, SIZES, SideSpec, Spec};
+use crate::base::text::shortened;
 use crate::corpus::probing::PROBING;
 use crate::lab::layer::LayerRef;
-use crate::lab::setting::{Kind, Known, Range, Setting, SettingError, Value};
+use crate::lab::setting::rows::{level, row, seed};
+use crate::lab::setting::{Kind, Known, Range, Setting, Value};
 use crate::model::PoolOver;
 
-/// Largest seed that can be typed: beyond it a float no longer holds every integer.
-const MAX_SEED: f64 = 9_007_199_254_740_992.0;
 /// Classifiers that can be picked; others can be written into a spec.
 const CLASSIFIERS: [&str; 4] = ["logistic", "mlp:20", "mlp:64", "mlp:256"];
 /// Poolings that can be picked; none is the model's own.
@@ -35,20 +35,9 @@ pub fn settings() -> Vec<Setting<Spec>> {
             results(first),
         ]);
     }
-    all.extend([filter(), metric(), grid(), seeds(), alpha(), target(), margin(), bound(), level(), seed()]);
+    all.extend([filter(), metric(), grid(), seeds(), alpha(), target(), margin(), bound(), level()]);
+    all.push(seed("The seed from which every random stream of the run is derived."));
     all
-}
-
-fn number(value: &Value) -> Option<f64> {
-    if let Value::Number(x) = value { Some(*x) } else { None }
-}
-
-fn choice(value: &Value) -> Option<usize> {
-    if let Value::Choice(i) = value { *i } else { None }
-}
-
-fn text(value: Value) -> Option<String> {
-    if let Value::Text(t) = value { Some(t) } else { None }
 }
 
 fn side_mut(spec: &mut Spec, first: bool) -> &mut SideSpec {
@@ -64,72 +53,47 @@ fn label(first: bool, word: &str) -> String {
 }
 
 fn task() -> Setting<Spec> {
-    Setting::new(
-        "task.name",
-        "Task",
-        "The property of sentences that probes are asked for.",
-        |_, _| Kind::Choice(PROBING.iter().map(|t| t.id.replace('_', " ")).collect()),
-        |spec: &Spec, _| Value::Choice(PROBING.iter().position(|t| t.id == spec.task.name)),
-        |spec, _, value| {
-            if let Some(task) = choice(&value).and_then(|i| PROBING.get(i)) {
-                spec.task.name = task.id.into();
-            }
-            Ok(())
-        },
+    row("task.name", "Task", "The property of sentences that probes are asked for.").one_of(
+        PROBING,
+        |task| task.id.replace('_', " "),
+        |s: &Spec, task| s.task.name == task.id,
+        |s, task| s.task.name = task.id.into(),
     )
 }
 
 fn data() -> Setting<Spec> {
-    Setting::new(
-        "task.data",
-        "Data",
-        "A file of labelled sentences in place of generated ones.",
-        |_, _| Kind::File("built in"),
-        |spec: &Spec, _| spec.task.data.clone().map_or(Value::Unset, Value::Text),
-        |spec, _, value| {
-            spec.task.data = text(value);
+    row("task.data", "Data", "A file of labelled sentences in place of generated ones.").file(
+        "built in",
+        |s: &Spec| s.task.data.clone(),
+        |s, path| {
+            s.task.data = path;
             // What is typed is relative to where the program runs.
-            spec.task.base = std::path::PathBuf::new();
-            Ok(())
+            s.task.base = std::path::PathBuf::new();
         },
     )
-    .shown(|spec, _| file_name(spec.task.data.as_deref().unwrap_or("built in")))
-}
-
-/// Of a path the name of the file says most, and there is little room.
-fn file_name(path: &str) -> String {
-    path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned()
 }
 
 /// The largest size; the others are its quarters.
 fn sizes() -> Setting<Spec> {
-    let stops = [64, 256, 1_024, 4_096, 16_384];
-    Setting::new(
-        "task.sizes",
-        "Pilot",
-        "Training sentences of each class in the largest step; earlier steps have a quarter of the next.",
-        move |_, _| Kind::Slider {
-            stops: stops.map(f64::from).to_vec(),
-            range: Range::whole(super::spec::SIZES.0 as f64, super::spec::SIZES.1 as f64),
-            unset: None,
-        },
-        |spec: &Spec, _| Value::Number(spec.task.sizes.last().copied().unwrap_or(64) as f64),
-        |spec, _, value| {
-            let mut size = number(&value).unwrap_or(64.0) as usize;
-            let mut sizes = vec![size];
-            while size / 4 >= 64 {
-                size /= 4;
-                sizes.insert(0, size);
-            }
-            spec.task.sizes = sizes;
-            Ok(())
+    let help =
+        "Training sentences of each class in the largest step; earlier steps have a quarter of the next.";
+    row("task.sizes", "Pilot", help).count(
+        &[64, 256, 1_024, 4_096, 16_384],
+        SIZES.0..=SIZES.1,
+        |s: &Spec| s.task.sizes.last().copied().unwrap_or(64),
+        |s, largest| {
+            let quarter = |size: &usize| Some(size / 4).filter(|size| *size >= 64);
+            s.task.sizes = std::iter::successors(Some(largest), quarter).collect();
+            s.task.sizes.reverse();
         },
     )
 }
 
 fn encoders(spec: &Spec, known: &Known) -> Vec<String> {
+    let twins = known.models.iter().filter(|m| m.layers > 0).map(|m| format!("untrained:{}", m.name));
+    let twins: Vec<String> = twins.collect();
     let mut names: Vec<String> = known.models.iter().map(|m| m.name.clone()).collect();
-    names.extend(known.models.iter().filter(|m| m.layers > 0).map(|m| format!("untrained:{}", m.name)));
+    names.extend(twins);
     let more: Vec<String> = spec.models.iter().filter(|m| !names.contains(m)).cloned().collect();
     names.extend(more);
     names
@@ -146,7 +110,7 @@ fn encoder(first: bool) -> Setting<Spec> {
         },
         move |spec, known, value| {
             let names = encoders(spec, known);
-            let Some(name) = choice(&value).and_then(|i| names.get(i)) else { return Ok(()) };
+            let Some(name) = value.choice().and_then(|i| names.get(i)) else { return Ok(()) };
             let mut both = [spec.encoder(true).to_owned(), spec.encoder(false).to_owned()];
             both[usize::from(!first)] = name.clone();
             spec.models = both.to_vec();
@@ -156,7 +120,7 @@ fn encoder(first: bool) -> Setting<Spec> {
     )
     .shown(move |spec, _| match spec.encoder(first) {
         "" => "results".into(),
-        name => crate::base::text::shortened(name, 40),
+        name => shortened(name, 40),
     })
 }
 
@@ -180,227 +144,135 @@ fn layer(first: bool) -> Setting<Spec> {
         },
         move |spec, known, value| {
             let most = layers(spec, known);
-            let layer = number(&value).unwrap_or_default() as usize;
+            let layer = value.number().unwrap_or_default() as usize;
             side_mut(spec, first).layer = if layer == most { LayerRef::Last } else { LayerRef::At(layer) };
             Ok(())
         },
     )
-    .shown(move |spec, _| match spec.side(first).layer {
-        LayerRef::Last => "last".into(),
-        LayerRef::At(l) => l.to_string(),
-    })
+    .shown(move |spec, _| spec.side(first).layer.to_string())
 }
 
 fn pooling(first: bool) -> Setting<Spec> {
-    let word = |p: &Option<PoolOver>| p.map_or("own".to_owned(), |p| p.to_string());
-    Setting::new(
-        key(first, "pooling"),
-        label(first, "pooling"),
-        "How token vectors become one; the model's own way is the mean for most.",
-        move |_, _| Kind::Choice(POOLINGS.iter().map(word).collect()),
-        move |spec: &Spec, _| Value::Choice(POOLINGS.iter().position(|p| *p == spec.side(first).pooling)),
-        move |spec, _, value| {
-            if let Some(pooling) = choice(&value).and_then(|i| POOLINGS.get(i)) {
-                side_mut(spec, first).pooling = *pooling;
-            }
-            Ok(())
-        },
+    let help = "How token vectors become one; the model's own way is the mean for most.";
+    row(key(first, "pooling"), label(first, "pooling"), help).one_of(
+        &POOLINGS,
+        |p| p.map_or("own".to_owned(), |p| p.to_string()),
+        move |s: &Spec, p| s.side(first).pooling == *p,
+        move |s, p| side_mut(s, first).pooling = *p,
     )
 }
 
 fn classifier(first: bool) -> Setting<Spec> {
-    Setting::new(
-        key(first, "classifier"),
-        label(first, "probe"),
-        "What is trained on the vectors: logistic regression, or a perceptron with one hidden layer.",
-        |_, _| Kind::Choice(CLASSIFIERS.map(String::from).to_vec()),
-        move |spec: &Spec, _| {
-            Value::Choice(CLASSIFIERS.iter().position(|c| *c == spec.side(first).classifier))
-        },
-        move |spec, _, value| {
-            if let Some(name) = choice(&value).and_then(|i| CLASSIFIERS.get(i)) {
-                side_mut(spec, first).classifier = (*name).into();
-            }
-            Ok(())
-        },
-    )
-    .shown(move |spec, _| spec.side(first).classifier.clone())
+    let help = "What is trained on the vectors: logistic regression, or a perceptron with one hidden layer.";
+    row(key(first, "classifier"), label(first, "probe"), help)
+        .one_of(
+            &CLASSIFIERS,
+            |c| (*c).to_owned(),
+            move |s: &Spec, c| s.side(first).classifier == *c,
+            move |s, c| side_mut(s, first).classifier = (*c).to_owned(),
+        )
+        .shown(move |s, _| s.side(first).classifier.clone())
 }
 
 fn noise(first: bool) -> Setting<Spec> {
-    Setting::new(
-        key(first, "noise"),
-        label(first, "noise σ"),
-        "Standard deviation of Gaussian noise on every vector (Zhu et al., Figure 3).",
-        |_, _| Kind::Slider {
-            stops: vec![0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0],
-            range: Range::real(0.0, 1e6),
-            unset: None,
-        },
-        move |spec: &Spec, _| Value::Number(spec.side(first).noise),
-        move |spec, _, value| {
-            side_mut(spec, first).noise = number(&value).unwrap_or_default();
-            Ok(())
-        },
+    let help = "Standard deviation of Gaussian noise on every vector (Zhu et al., Figure 3).";
+    row(key(first, "noise"), label(first, "noise σ"), help).number(
+        &[0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0],
+        Range::real(0.0, 1e6),
+        move |s: &Spec| s.side(first).noise,
+        move |s, noise| side_mut(s, first).noise = noise,
     )
 }
 
 fn results(first: bool) -> Setting<Spec> {
-    Setting::new(
-        key(first, "results"),
-        label(first, "results"),
-        "A file of results in place of a probe: lm-evaluation-harness samples, BEAR, JSON lines or CSV. Both sides need one.",
-        |_, _| Kind::File("none"),
-        move |spec: &Spec, _| spec.side(first).results.first().cloned().map_or(Value::Unset, Value::Text),
-        move |spec, _, value| {
-            side_mut(spec, first).results = text(value).into_iter().collect();
-            spec.task.base = std::path::PathBuf::new();
-            if spec.a.results.is_empty() && spec.b.results.is_empty() {
-                if spec.models.is_empty() {
-                    spec.models = Spec::shipped().models;
-                }
-            } else {
-                spec.models = Vec::new();
+    let help = "A file of results in place of a probe: lm-evaluation-harness samples, BEAR, JSON lines or CSV. Both sides need one.";
+    row(key(first, "results"), label(first, "results"), help).file(
+        "none",
+        move |s: &Spec| s.side(first).results.first().cloned(),
+        move |s, path| {
+            side_mut(s, first).results = path.into_iter().collect();
+            s.task.base = std::path::PathBuf::new();
+            if !s.a.results.is_empty() || !s.b.results.is_empty() {
+                s.models = Vec::new();
+            } else if s.models.is_empty() {
+                s.models = Spec::shipped().models;
             }
-            Ok(())
         },
     )
-    .shown(move |spec, _| file_name(spec.side(first).results.first().map_or("none", String::as_str)))
 }
 
 fn filter() -> Setting<Spec> {
-    Setting::new(
-        "test.filter",
-        "Filter",
-        "Of results from files: the filter of lm-evaluation-harness, where a file has several.",
-        |_, _| Kind::Text("any"),
-        |spec: &Spec, _| spec.test.filter.clone().map_or(Value::Unset, Value::Text),
-        |spec, _, value| {
-            spec.test.filter = text(value);
-            Ok(())
-        },
+    let help = "Of results from files: the filter of lm-evaluation-harness, where a file has several.";
+    row("test.filter", "Filter", help).text(
+        "any",
+        |s: &Spec| s.test.filter.clone(),
+        |s, filter| s.test.filter = filter,
     )
 }
 
 fn metric() -> Setting<Spec> {
-    Setting::new(
-        "test.metric",
-        "Metric",
-        "Of results from files: the metric; the first one unless it is named.",
-        |_, _| Kind::Text("first"),
-        |spec: &Spec, _| spec.test.metric.clone().map_or(Value::Unset, Value::Text),
-        |spec, _, value| {
-            spec.test.metric = text(value);
-            Ok(())
-        },
+    let help = "Of results from files: the metric; the first one unless it is named.";
+    row("test.metric", "Metric", help).text(
+        "first",
+        |s: &Spec| s.test.metric.clone(),
+        |s, metric| s.test.metric = metric,
     )
 }
 
 fn grid() -> Setting<Spec> {
-    Setting::new(
-        "training.grid",
-        "Grid",
-        "Settings of training: the paper's 20 (five learning rates, four batches), or 4 of them.",
-        |_, _| Kind::Choice(GRIDS.map(String::from).to_vec()),
-        |spec: &Spec, _| Value::Choice(GRIDS.iter().position(|g| *g == spec.training.grid)),
-        |spec, _, value| {
-            if let Some(grid) = choice(&value).and_then(|i| GRIDS.get(i)) {
-                spec.training.grid = (*grid).into();
-            }
-            Ok(())
-        },
+    let help = "Settings of training: the paper's 20 (five learning rates, four batches), or 4 of them.";
+    row("training.grid", "Grid", help).one_of(
+        &GRIDS,
+        |g| (*g).to_owned(),
+        |s: &Spec, g| s.training.grid == *g,
+        |s, g| s.training.grid = (*g).to_owned(),
     )
 }
 
 fn seeds() -> Setting<Spec> {
-    Setting::new(
-        "training.seeds",
-        "Seeds",
-        "Trainings of each side with seeds of their own; the paper has five.",
-        |_, _| Kind::Slider {
-            stops: vec![1.0, 3.0, 5.0, 7.0, 9.0],
-            range: Range::whole(1.0, 50.0),
-            unset: None,
-        },
-        |spec: &Spec, _| Value::Number(spec.training.seeds as f64),
-        |spec, _, value| {
-            spec.training.seeds = number(&value).unwrap_or(1.0) as usize;
-            Ok(())
-        },
-    )
-}
-
-/// A number of the test that questions can change while results stay.
-fn share(
-    (key, label, help): (&'static str, &'static str, &'static str),
-    stops: &'static [f64],
-    (lo, hi): (f64, f64),
-    field: fn(&mut Spec) -> &mut f64,
-) -> Setting<Spec> {
-    Setting::new(
-        key,
-        label,
-        help,
-        move |_, _| Kind::Slider { stops: stops.to_vec(), range: Range::real(lo, hi), unset: None },
-        move |spec: &Spec, _| Value::Number(*field(&mut spec.clone())),
-        move |spec, _, value| match number(&value) {
-            Some(x) => {
-                *field(spec) = x;
-                Ok(())
-            }
-            None => Err(SettingError::NoNumber),
-        },
+    let help = "Trainings of each side with seeds of their own; the paper has five.";
+    row("training.seeds", "Seeds", help).count(
+        &[1, 3, 5, 7, 9],
+        1..=50,
+        |s: &Spec| s.training.seeds,
+        |s, n| s.training.seeds = n,
     )
 }
 
 fn alpha() -> Setting<Spec> {
-    let words = ("test.alpha", "α", "Level of the test, two-sided.");
-    share(words, &[0.001, 0.005, 0.01, 0.05, 0.1], (1e-6, 0.5), |s| &mut s.test.alpha)
-}
-
-fn target() -> Setting<Spec> {
-    let words = ("test.target", "power", "The power that is wanted; .8 in Card et al. and Zhu et al.");
-    share(words, &[0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99], (0.05, 0.999), |s| &mut s.test.target)
-}
-
-fn margin() -> Setting<Spec> {
-    let words = ("test.margin", "margin", "Differences within this are as good as none (equivalence).");
-    share(words, &[0.005, 0.01, 0.02, 0.03, 0.05, 0.1], (1e-6, 1.0), |s| &mut s.test.margin)
-}
-
-fn level() -> Setting<Spec> {
-    let words = ("interval.level", "Level", "Level of the intervals.");
-    share(words, &[0.8, 0.9, 0.95, 0.99], (0.5, 0.9999), |s| &mut s.interval.level)
-}
-
-fn bound() -> Setting<Spec> {
-    const BOUNDS: [Bound; 2] = [Bound::Published, Bound::Textbook];
-    Setting::new(
-        "test.bound",
-        "Bound",
-        "The bound that recommends training examples: as the paper's tables are made, or as textbooks have it.",
-        |_, _| Kind::Choice(BOUNDS.map(|b| b.name().to_owned()).to_vec()),
-        |spec: &Spec, _| Value::Choice(BOUNDS.iter().position(|b| *b == spec.test.bound)),
-        |spec, _, value| {
-            if let Some(bound) = choice(&value).and_then(|i| BOUNDS.get(i)) {
-                spec.test.bound = *bound;
-            }
-            Ok(())
-        },
+    row("test.alpha", "α", "Level of the test, two-sided.").number(
+        &[0.001, 0.005, 0.01, 0.05, 0.1],
+        Range::real(1e-6, 0.5),
+        |s: &Spec| s.test.alpha,
+        |s, x| s.test.alpha = x,
     )
 }
 
-fn seed() -> Setting<Spec> {
-    Setting::new(
-        "seed",
-        "Seed",
-        "The seed from which every random stream of the run is derived.",
-        |_, _| Kind::Integer(Range::whole(0.0, MAX_SEED)),
-        |spec: &Spec, _| Value::Number(spec.seed as f64),
-        |spec, _, value| {
-            spec.seed = number(&value).unwrap_or_default() as u64;
-            Ok(())
-        },
+fn target() -> Setting<Spec> {
+    row("test.target", "power", "The power that is wanted; .8 in Card et al. and Zhu et al.").number(
+        &[0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99],
+        Range::real(0.05, 0.999),
+        |s: &Spec| s.test.target,
+        |s, x| s.test.target = x,
+    )
+}
+
+fn margin() -> Setting<Spec> {
+    row("test.margin", "margin", "Differences within this are as good as none (equivalence).").number(
+        &[0.005, 0.01, 0.02, 0.03, 0.05, 0.1],
+        Range::real(1e-6, 1.0),
+        |s: &Spec| s.test.margin,
+        |s, x| s.test.margin = x,
+    )
+}
+
+fn bound() -> Setting<Spec> {
+    let help = "The bound that recommends training examples: as the paper's tables are made, or as textbooks have it.";
+    row("test.bound", "Bound", help).one_of(
+        &[Bound::Published, Bound::Textbook],
+        |b| b.name().to_owned(),
+        |s: &Spec, b| s.test.bound == *b,
+        |s, b| s.test.bound = *b,
     )
 }
 

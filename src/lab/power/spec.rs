@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::bound::{Bound, DELTA};
 use super::compare::Terms;
-use crate::base::suggest::is_unknown;
+use crate::base::text::{last_part, shortened};
 use crate::corpus::probing::PROBING;
+use crate::lab::LabId;
 use crate::lab::layer::LayerRef;
 use crate::lab::spec::{LabSpec, Refuse, SpecError};
-use crate::lab::{self, LabId};
 use crate::model::PoolOver;
 use crate::stats::mcnemar::Test;
 use crate::stats::required::Aim;
@@ -100,7 +100,7 @@ impl Default for SideSpec {
 }
 
 impl SideSpec {
-    /// Widths of the hidden layers; none for what is no classifier.
+    /// Widths of the hidden layers; none for what is not a classifier.
     #[must_use]
     pub fn hidden(&self) -> Option<Vec<usize>> {
         if self.classifier == "logistic" {
@@ -186,15 +186,6 @@ pub const GRIDS: [&str; 2] = ["paper", "small"];
 pub const SIZES: (usize, usize) = (8, 200_000);
 
 impl Spec {
-    /// The default experiment of the lab, the shipped `assets/specs/power.toml`.
-    #[must_use]
-    pub fn shipped() -> Self {
-        match lab::Spec::shipped(LabId::Power) {
-            lab::Spec::Power(spec) => *spec,
-            other => unreachable!("the shipped spec is checked by a test: {other:?}"),
-        }
-    }
-
     /// Whether the results of both sides come from files.
     #[must_use]
     pub fn of_files(&self) -> bool {
@@ -219,17 +210,13 @@ impl Spec {
     pub fn name(&self, first: bool) -> String {
         let (mine, other) = (self.side(first), self.side(!first));
         if self.of_files() {
-            let stem = |s: &SideSpec| {
-                let path = s.results.first().map_or("", String::as_str);
-                path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned()
-            };
+            let stem = |s: &SideSpec| last_part(s.results.first().map_or("", String::as_str)).to_owned();
             let name = stem(mine);
             let name = if name == stem(other) { mine.results[0].clone() } else { name };
-            return crate::base::text::shortened(&name, 60);
+            return shortened(&name, 60);
         }
         let encoder = self.encoder(first);
-        let short = encoder.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(encoder);
-        let mut name = crate::base::text::shortened(short, 40);
+        let mut name = shortened(last_part(encoder), 40);
         if mine.layer != other.layer || mine.pooling != other.pooling {
             name += &match mine.layer {
                 LayerRef::Last => ", last layer".to_owned(),
@@ -272,18 +259,13 @@ impl Spec {
     fn check_sides(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         for (name, side) in [("a", &self.a), ("b", &self.b)] {
             if side.hidden().is_none() {
-                let shown = crate::base::text::shortened(&side.classifier, 40);
+                let shown = shortened(&side.classifier, 40);
                 return refuse.because(
                     &format!("{name}.classifier"),
                     format!("is `{shown}`: known are logistic, and mlp:H with 1 to 4096 hidden units"),
                 );
             }
-            if !(0.0..=1e6).contains(&side.noise) {
-                return refuse.because(
-                    &format!("{name}.noise"),
-                    format!("is {}: allowed are 0 to 1000000", side.noise),
-                );
-            }
+            refuse.outside(&format!("{name}.noise"), side.noise, 0.0..=1e6)?;
             if side.results.iter().any(|r| r.trim().is_empty()) {
                 return refuse
                     .because(&format!("{name}.results"), "names no file: leave the empty name out".into());
@@ -300,11 +282,9 @@ impl Spec {
 
     fn check_task(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let known: Vec<&str> = PROBING.iter().map(|t| t.id).collect();
-        if self.task.data.is_none() && !known.contains(&self.task.name.as_str()) {
-            return refuse.because("task.name", is_unknown(&self.task.name, &known));
-        }
-        if self.task.data.as_ref().is_some_and(|d| d.trim().is_empty()) {
-            return refuse.because("task.data", "is empty: name a file, or leave the key out".into());
+        match &self.task.data {
+            None => refuse.unknown("task.name", &self.task.name, &known)?,
+            Some(data) => refuse.no_file("task.data", data)?,
         }
         let sizes = &self.task.sizes;
         if sizes.is_empty() || sizes.len() > 12 {
@@ -322,55 +302,21 @@ impl Spec {
     }
 
     fn check_numbers(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
-        if !GRIDS.contains(&self.training.grid.as_str()) {
-            return refuse.because("training.grid", is_unknown(&self.training.grid, &GRIDS));
-        }
-        if !(1..=50).contains(&self.training.seeds) {
-            return refuse
-                .because("training.seeds", format!("is {}: allowed are 1 to 50", self.training.seeds));
-        }
+        refuse.unknown("training.grid", &self.training.grid, &GRIDS)?;
+        refuse.outside("training.seeds", self.training.seeds, 1..=50)?;
         let t = &self.test;
-        for (key, value, (lo, hi)) in [
-            ("test.alpha", t.alpha, (1e-6, 0.5)),
-            ("test.target", t.target, (0.05, 0.999)),
-            ("test.margin", t.margin, (1e-6, 1.0)),
-            ("test.delta", t.delta, (1e-300, 0.5)),
-            ("interval.level", self.interval.level, (0.5, 0.9999)),
-        ] {
-            if !(lo..=hi).contains(&value) {
-                return refuse.because(key, format!("is {value}: allowed are {lo} to {hi}"));
-            }
-        }
-        Ok(())
+        refuse.outside("test.alpha", t.alpha, 1e-6..=0.5)?;
+        refuse.outside("test.target", t.target, 0.05..=0.999)?;
+        refuse.outside("test.margin", t.margin, 1e-6..=1.0)?;
+        refuse.outside("test.delta", t.delta, 1e-300..=0.5)?;
+        refuse.outside("interval.level", self.interval.level, 0.5..=0.9999)
     }
 }
 
 impl LabSpec for Spec {
-    fn models(&self) -> &[String] {
-        &self.models
-    }
-
-    fn seed(&self) -> u64 {
-        self.seed
-    }
-
-    fn level(&self) -> f64 {
-        self.interval.level
-    }
-
     fn subject(&self) -> &str {
         if self.of_files() { "results" } else { &self.task.name }
     }
-
-    fn set_models(&mut self, models: Vec<String>) {
-        self.models = models;
-    }
-
-    fn set_seed(&mut self, seed: u64) {
-        self.seed = seed;
-    }
-
-    fn renew(&mut self) {}
 
     fn lies_in(&mut self, folder: PathBuf) {
         self.task.base = folder;
@@ -418,6 +364,7 @@ pub const POWER_TOML: &str = include_str!("../../../assets/specs/power.toml");
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lab;
 
     fn parse(text: &str) -> Result<Spec, String> {
         match lab::Spec::parse(text, "x").map_err(|e| e.to_string())? {

@@ -14,7 +14,7 @@ const LARGEST: f64 = (1u64 << 30) as f64;
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum WeightError {
     /// A weight below 0, or no number.
-    #[error("weight {0} is no number from 0 on")]
+    #[error("weight {0} is not a number from 0 on")]
     Value(f64),
     /// Nothing has any weight.
     #[error("the weights add up to 0")]

@@ -1,6 +1,6 @@
 //! What counts as an answer: three rules by which a word is read off a model's logits, and what comes of it.
 //!
-//! - `vocabulary`: of the ten best tokens the first that is no function word; if all ten are, the tenth (Cao et al. 2022 as
+//! - `vocabulary`: of the ten best tokens the first that is not a function word; if all ten are, the tenth (Cao et al. 2022 as
 //!   their code has it). The rank of an object is among all tokens that are no function words.
 //! - `intersection`: the best of the words that are one token in every model of the run, without function words.
 //! - `relation`: the best of the relation's own answers.
@@ -95,7 +95,7 @@ pub fn folded(word: &str, ignore_case: bool) -> String {
 pub struct Reply {
     /// The token of the prediction.
     pub id: u32,
-    /// Place of the object among the candidates, 1 the best; none where it is no candidate.
+    /// Place of the object among the candidates, 1 the best; none where it is not a candidate.
     pub rank: Option<u32>,
 }
 

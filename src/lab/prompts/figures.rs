@@ -12,6 +12,7 @@ use crate::figure::layers::{
 use crate::figure::role::{BLACK, MARKERS};
 use crate::figure::{Axis, Figure, Layer, Marker, Provenance, Role};
 use crate::lab::{Details, EngineInfo, Tagged};
+use crate::model::source::in_print;
 use crate::stats::estimate::Estimate;
 
 /// The figures that have names.
@@ -67,14 +68,7 @@ fn band(e: Estimate) -> Option<(f64, f64)> {
 }
 
 fn models(results: &Results) -> Vec<String> {
-    results.models().into_iter().map(short).collect()
-}
-
-/// A model's name in print: of a folder, its last part.
-fn short(model: &str) -> String {
-    let is_path = model.starts_with(['/', '.', '~']) || model.starts_with("dir:") || model.contains('\\');
-    let last = model.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next();
-    last.filter(|name| is_path && !name.is_empty()).unwrap_or(model).to_owned()
+    results.models().into_iter().map(|m| in_print(m).to_owned()).collect()
 }
 
 /// P@1 of every model over the prompts of a relation: a dot for each prompt, their range and mean, and the adjusted score.
@@ -126,7 +120,7 @@ pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> 
     let mut lines: Vec<RankLine> = names
         .iter()
         .enumerate()
-        .map(|(k, m)| RankLine { label: short(m), role: Role::nth(k), ranks: Vec::new() })
+        .map(|(k, m)| RankLine { label: in_print(m).to_owned(), role: Role::nth(k), ranks: Vec::new() })
         .collect();
     for prompt in &prompts {
         let scores: Option<Vec<f64>> =
@@ -267,10 +261,10 @@ pub fn places_of(results: &Results, engine: Option<&EngineInfo>, model: &str) ->
         bars.reverse();
         layers.push(Layer::Bars(Bars { label: regime.name().into(), role: Role::nth(k), bars }));
     }
-    let title = format!("Places of {} over draws, 1 the best", short(model));
+    let title = format!("Places of {} over draws, 1 the best", in_print(model));
     figure(
         (results, engine),
-        (format!("places-{}", short(model)), title),
+        (format!("places-{}", in_print(model)), title),
         (Axis::linear("place"), Axis::linear("share of draws").from_to(0.0, 1.0)),
         layers,
         behind,
@@ -331,8 +325,8 @@ pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) 
     figure(
         (results, engine),
         (
-            format!("ledger-{}-{}", short(&v.a), short(&v.b)),
-            format!("{} against {}: what one draw adds to the gap", short(&v.a), short(&v.b)),
+            format!("ledger-{}-{}", in_print(&v.a), in_print(&v.b)),
+            format!("{} against {}: what one draw adds to the gap", in_print(&v.a), in_print(&v.b)),
         ),
         (Axis::of("choice of", names), Axis::linear("P@1")),
         layers,
@@ -356,10 +350,10 @@ pub fn disparity(results: &Results, engine: Option<&EngineInfo>) -> Option<Figur
         let mut points: Vec<Datum> = mine().filter_map(point).collect();
         points.sort_by(|a, b| a.x.total_cmp(&b.x));
         if !points.is_empty() {
-            layers.push(Layer::Line(Line { label: short(model), role: Role::nth(k), points }));
+            layers.push(Layer::Line(Line { label: in_print(model).to_owned(), role: Role::nth(k), points }));
         }
         if let Some(before) = mine().find(|d| d.value.gamma.is_none()) {
-            let label = format!("{} as it is", short(model));
+            let label = format!("{} as it is", in_print(model));
             layers.push(Layer::Rule(Rule { at: before.value.p_at_1.mean, upright: false, label }));
         }
     }

@@ -155,7 +155,7 @@ pub struct PromptScoreFinding {
     pub p_at_k: Estimate,
     /// The k.
     pub k: usize,
-    /// Mean reciprocal rank; 0 where the object is no candidate.
+    /// Mean reciprocal rank; 0 where the object is not a candidate.
     pub mrr: Estimate,
 }
 

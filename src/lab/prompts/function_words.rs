@@ -57,12 +57,12 @@ impl FunctionWords {
     /// The words of a file, separated by white space.
     ///
     /// # Errors
-    /// A [`Problem`] where it cannot be read, is no text, or is no list of words.
+    /// A [`Problem`] where it cannot be read, is not text, or is no list of words.
     pub fn read(path: &Path) -> Result<Self, Problem> {
         let wrong = |what: String| Problem {
             what,
             r#where: path.display().to_string(),
-            hint: "name a text file with one word a line, or leave query.function_words out".into(),
+            hint: "name a text file with one word per line, or leave query.function_words out".into(),
         };
         let size = std::fs::metadata(path).map_err(|e| wrong(format!("cannot read the words: {e}")))?.len();
         if size > MAX_BYTES {

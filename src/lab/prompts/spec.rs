@@ -11,8 +11,9 @@ use super::consistency::{Draws, Scoring};
 use super::places::Ties;
 use crate::base::suggest::is_unknown;
 use crate::corpus::facts::{OBJECT, SUBJECT, relations};
+use crate::lab::LabId;
+use crate::lab::interval::IntervalSpec;
 use crate::lab::spec::{LabSpec, Refuse, SpecError};
-use crate::lab::{self, LabId};
 
 /// What to compute, completely: the same spec with the same program gives the same findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -251,22 +252,6 @@ impl Default for LedgerSpec {
     }
 }
 
-/// How uncertainty is stated.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct IntervalSpec {
-    /// Level of the intervals.
-    pub level: f64,
-    /// Bootstrap resamples.
-    pub resamples: usize,
-}
-
-impl Default for IntervalSpec {
-    fn default() -> Self {
-        Self { level: 0.95, resamples: 1000 }
-    }
-}
-
 /// Further pretraining on mixtures, before the facts are asked for again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -305,15 +290,6 @@ pub fn is_prompt(text: &str) -> bool {
 }
 
 impl Spec {
-    /// The default experiment of the lab.
-    #[must_use]
-    pub fn shipped() -> Self {
-        match lab::Spec::parse(PROMPTS_TOML, "assets/specs/prompts.toml") {
-            Ok(lab::Spec::Prompts(spec)) => *spec,
-            other => unreachable!("the shipped spec is checked by a test: {other:?}"),
-        }
-    }
-
     fn check_data(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let data = &self.data;
         if data.files.iter().any(|f| f.trim().is_empty()) {
@@ -324,9 +300,9 @@ impl Spec {
         }
         refuse.twice("data.files", &data.files)?;
         refuse.twice("data.relations", &data.relations)?;
-        within(refuse, "data.mentions", data.mentions, 1, 10)?;
+        refuse.outside("data.mentions", data.mentions, 1..=10)?;
         for (key, n) in [("data.prompts", data.prompts), ("data.instances", data.instances)] {
-            n.map_or(Ok(()), |n| within(refuse, key, n, 1, 1_000_000))?;
+            n.map_or(Ok(()), |n| refuse.outside(key, n, 1..=1_000_000))?;
         }
         for (relation, prompts) in &data.own {
             if let Some(bad) = prompts.iter().find(|p| !is_prompt(p)) {
@@ -350,7 +326,7 @@ impl Spec {
     fn check_adjust(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let adjust = &self.adjust;
         for (key, n) in [("adjust.prompts", adjust.prompts), ("adjust.mentions", adjust.mentions)] {
-            n.map_or(Ok(()), |n| within(refuse, key, n, 1, 1_000_000))?;
+            n.map_or(Ok(()), |n| refuse.outside(key, n, 1..=1_000_000))?;
         }
         for (relation, weights) in &adjust.user {
             if let Err(e) = weights.weights() {
@@ -369,21 +345,6 @@ impl Spec {
         }
     }
 
-    fn check_interval(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
-        let IntervalSpec { level, resamples } = self.interval;
-        if !(0.5..1.0).contains(&level) {
-            return refuse.because("interval.level", format!("is {level}: allowed are 0.5 to below 1"));
-        }
-        within(refuse, "interval.resamples", resamples, 100, 100_000)?;
-        // An end of an interval is a quantile of the resamples; with fewer than two beyond it, it is their extreme.
-        let needed = (4.0 / (1.0 - level) * (1.0 - 1e-9)).ceil();
-        if (resamples as f64) < needed {
-            let what = format!("is {resamples}: a level of {level} needs at least {needed}");
-            return refuse.because("interval.resamples", what);
-        }
-        Ok(())
-    }
-
     fn check_disparity(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let DisparitySpec { gammas, models, sentences, epochs } = &self.disparity;
         if let Some(bad) = gammas.iter().find(|g| !(0.0..=1.0).contains(*g)) {
@@ -391,44 +352,15 @@ impl Spec {
         }
         refuse.twice("disparity.gammas", gammas)?;
         refuse.twice("disparity.models", models)?;
-        within(refuse, "disparity.sentences", *sentences, 10, 1_000_000)?;
-        within(refuse, "disparity.epochs", *epochs, 1, 100)
+        refuse.outside("disparity.sentences", *sentences, 10..=1_000_000)?;
+        refuse.outside("disparity.epochs", *epochs, 1..=100)
     }
-}
-
-fn within(refuse: &Refuse<'_>, key: &str, n: usize, least: usize, most: usize) -> Result<(), SpecError> {
-    if (least..=most).contains(&n) {
-        return Ok(());
-    }
-    refuse.because(key, format!("is {n}: allowed are {least} to {most}"))
 }
 
 impl LabSpec for Spec {
-    fn models(&self) -> &[String] {
-        &self.models
-    }
-
-    fn seed(&self) -> u64 {
-        self.seed
-    }
-
-    fn level(&self) -> f64 {
-        self.interval.level
-    }
-
     fn subject(&self) -> &str {
         "facts"
     }
-
-    fn set_models(&mut self, models: Vec<String>) {
-        self.models = models;
-    }
-
-    fn set_seed(&mut self, seed: u64) {
-        self.seed = seed;
-    }
-
-    fn renew(&mut self) {}
 
     fn lies_in(&mut self, folder: PathBuf) {
         self.data.base = folder;
@@ -436,20 +368,16 @@ impl LabSpec for Spec {
 
     fn check(&self, origin: &str) -> Result<(), SpecError> {
         let refuse = Refuse::new(origin);
-        if self.models.is_empty() {
-            return refuse
-                .because("models", "is empty: name at least one model, for example [\"bert-mini\"]".into());
-        }
-        refuse.twice("models", &self.models)?;
+        refuse.no_models(&self.models)?;
         self.check_data(&refuse)?;
-        within(&refuse, "query.k", self.query.k, 1, 1000)?;
+        refuse.outside("query.k", self.query.k, 1..=1000)?;
         if self.query.function_words.trim().is_empty() {
             return refuse.because("query.function_words", "is empty: `own`, `none`, or a file".into());
         }
         self.check_adjust(&refuse)?;
-        within(&refuse, "ranks.draws", self.ranks.draws, 1, 100_000)?;
-        within(&refuse, "ranks.subset", self.ranks.subset, 1, 10_000)?;
-        self.check_interval(&refuse)?;
+        refuse.outside("ranks.draws", self.ranks.draws, 1..=100_000)?;
+        refuse.outside("ranks.subset", self.ranks.subset, 1..=10_000)?;
+        self.interval.check(&refuse)?;
         self.check_disparity(&refuse)
     }
 

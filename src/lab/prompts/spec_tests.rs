@@ -1,6 +1,7 @@
 //! What a spec of this lab may say.
 
 use super::*;
+use crate::lab;
 
 fn own(spec: lab::Spec) -> Spec {
     match spec {

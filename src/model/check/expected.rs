@@ -13,7 +13,9 @@ pub(super) const MOST: usize = 10_000;
 
 /// One array of the file.
 pub(super) struct Tensor {
+    /// Its sizes, outermost first.
     pub shape: Vec<usize>,
+    /// Its values, row after row.
     pub data: Vec<f64>,
 }
 

@@ -10,11 +10,15 @@ use crate::model::{Array, Batch, HookPoint, Plan, PoolOver, Pooling, Readout, Si
 
 /// A model with the batch that its expected values are about.
 pub(super) struct Case<'a> {
+    /// The model.
     pub model: &'a Model,
+    /// What another implementation computed.
     pub expected: &'a Expected,
+    /// The sentences.
     pub batch: Batch,
     /// Where logits are explained, one position in each row; absent if the file has no `position`.
     pub positions: Option<Vec<usize>>,
+    /// The id that fills rows up.
     pub pad: u32,
 }
 

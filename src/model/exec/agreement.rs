@@ -103,6 +103,7 @@ fn with_decoder(rng: &mut ChaCha8Rng, arch: Arch) -> Arch {
     }
 }
 
+/// One to four sentences that the architecture can read, of various lengths.
 pub(super) fn random_batch(rng: &mut ChaCha8Rng, arch: &Arch) -> Batch {
     let rows = rng.random_range(1..5);
     let lengths = |rng: &mut ChaCha8Rng| -> Vec<usize> {
@@ -156,6 +157,7 @@ fn random_sites(rng: &mut ChaCha8Rng, batch: &Batch) -> Sites {
     Sites::At((0..n).map(|_| random_site(rng, batch)).collect())
 }
 
+/// Captures, edits and gradients at random, all of which this batch has.
 pub(super) fn random_plan(rng: &mut ChaCha8Rng, arch: &Arch, batch: &Batch) -> Plan {
     let (b, t) = (batch.rows(), batch.len());
     let mut plan = Plan::default();
@@ -224,6 +226,7 @@ fn apart(a: &Array, b: &Array) -> f32 {
     worst.fold(0.0, |m: f32, d| if d.is_nan() { f32::INFINITY } else { m.max(d) }) / scale
 }
 
+/// Fails where two executors disagree by more than rounding.
 pub(super) fn compare(cpu: &Trace, candle: &Trace) -> Result<(), TestCaseError> {
     prop_assert_eq!(cpu.captures.len(), candle.captures.len());
     for ((p, a), (q, b)) in cpu.captures.iter().zip(&candle.captures) {

@@ -6,6 +6,7 @@ use super::{ConfigFile, Entry, Family, bert, plain};
 use crate::model::arch::Arch;
 use crate::model::error::Result;
 
+/// The family.
 pub(super) const FAMILY: Family =
     Family { model_types: &["albert"], prefixes: &["albert."], names: &[NAMES], describe, config: None };
 

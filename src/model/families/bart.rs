@@ -10,6 +10,7 @@ use crate::model::arch::{
 };
 use crate::model::error::Result;
 
+/// The family.
 pub(super) const FAMILY: Family = Family {
     model_types: &["bart"],
     prefixes: &["model."],

@@ -9,6 +9,7 @@ use crate::model::arch::{
 };
 use crate::model::error::Result;
 
+/// The family.
 pub(super) const FAMILY: Family = Family {
     model_types: &["bert"],
     prefixes: &["bert."],
@@ -44,34 +45,48 @@ pub(super) const HEAD: &[Entry] = &[
 /// The fields of `config.json` that BERT and its close descendants read.
 #[derive(Deserialize)]
 pub(super) struct Fields {
+    /// Tokens of the vocabulary.
     pub vocab_size: usize,
+    /// Width of the residual stream.
     pub hidden_size: usize,
+    /// Blocks.
     pub num_hidden_layers: usize,
+    /// Heads of a block.
     pub num_attention_heads: usize,
+    /// Width of the feed-forward part.
     pub intermediate_size: usize,
+    /// Rows of the table of positions.
     pub max_position_embeddings: usize,
+    /// Token types; 2 unless the file says otherwise, like the defaults below as the reference has them.
     #[serde(default = "two")]
     pub type_vocab_size: usize,
+    /// Name of the activation; `gelu`.
     #[serde(default = "gelu")]
     pub hidden_act: String,
+    /// What norms add to the variance; 1e-12.
     #[serde(default = "eps")]
     pub layer_norm_eps: f64,
+    /// Whether the head shares the table of tokens; true.
     #[serde(default = "yes")]
     pub tie_word_embeddings: bool,
+    /// Whether it is a decoder, which is refused; false.
     #[serde(default)]
     pub is_decoder: bool,
+    /// `absolute`, or absent.
     pub position_embedding_type: Option<String>,
 }
 
 fn two() -> usize {
     2
 }
+/// A default of files.
 pub(super) fn gelu() -> String {
     "gelu".into()
 }
 fn eps() -> f64 {
     1e-12
 }
+/// A default of files.
 pub(super) fn yes() -> bool {
     true
 }
@@ -141,6 +156,7 @@ pub(super) fn arch(s: Size) -> Arch {
     }
 }
 
+/// The `config.json` that [`encoder`] reads back.
 pub(super) fn config(a: &Arch) -> Value {
     let tied = !matches!(a.head, Head::Masked { tied: false, .. });
     json!({

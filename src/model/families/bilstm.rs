@@ -16,6 +16,7 @@ use crate::model::static_vectors::{Address, StaticVectors};
 use crate::model::tokenizer::{Split, Tokenizer, WordRules};
 use crate::model::weights::Checkpoint;
 
+/// The family.
 pub(super) const FAMILY: Family = Family {
     model_types: &["bilstm-max"],
     prefixes: &["enc_lstm.", "lstm.", "encoder."],
@@ -133,7 +134,9 @@ fn beside(
     let plain =
         !name.starts_with('.') && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b));
     let (Files::Dir(dir), true) = (files, plain) else {
-        return Err(file.wrong("word_vectors is no plain file name; the file lies beside config.json".into()));
+        return Err(
+            file.wrong("word_vectors is not a plain file name; the file lies beside config.json".into())
+        );
     };
     let path = dir.join(name);
     if !path.is_file() {
@@ -145,7 +148,7 @@ fn beside(
 fn inside(arch: &Arch, files: &Files, weights: &Checkpoint, fold: Option<bool>) -> Result<StaticVectors> {
     let text = files
         .text("vocab.txt")?
-        .ok_or_else(|| files.missing("vocab.txt", "one word a line, in the order of embeddings.weight"))?;
+        .ok_or_else(|| files.missing("vocab.txt", "one word per line, in the order of embeddings.weight"))?;
     let words: Vec<String> = text.lines().map(|l| l.trim_end().to_owned()).collect();
     let missing = || ModelError::MissingTensor {
         file: weights.label(),

@@ -6,6 +6,7 @@ use super::{ConfigFile, Entry, Family, Size, bert, plain};
 use crate::model::arch::{Arch, Head};
 use crate::model::error::Result;
 
+/// The family.
 pub(super) const FAMILY: Family = Family {
     model_types: &["distilbert"],
     prefixes: &["distilbert."],

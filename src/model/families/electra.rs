@@ -7,6 +7,7 @@ use super::{ConfigFile, Entry, Family, bert, plain};
 use crate::model::arch::{Activation, Arch, Head};
 use crate::model::error::Result;
 
+/// The family.
 pub(super) const FAMILY: Family = Family {
     model_types: &["electra"],
     prefixes: &["electra."],

@@ -10,6 +10,7 @@ use crate::model::arch::{
 use crate::model::error::Result;
 use crate::model::params::{Layout, Rows};
 
+/// The family.
 pub(super) const FAMILY: Family = Family {
     model_types: &["gpt2"],
     prefixes: &["transformer."],

@@ -7,6 +7,7 @@ use crate::model::arch::{Arch, Attention, Embedding, Head, Mlp, Network, Norm, N
 use crate::model::error::Result;
 use crate::model::params::{Layout, Rows};
 
+/// The family.
 pub(super) const FAMILY: Family =
     Family { model_types: &["gpt_neox"], prefixes: &["gpt_neox."], names: &[NAMES], describe, config: None };
 

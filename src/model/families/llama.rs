@@ -7,6 +7,7 @@ use super::{ConfigFile, Entry, Family, plain, rotary};
 use crate::model::arch::{Arch, Attention, Embedding, Head, Mlp, Network, Norm, NormKind, Place};
 use crate::model::error::Result;
 
+/// The family.
 pub(super) const FAMILY: Family = Family {
     model_types: &["llama", "qwen2"],
     prefixes: &["model."],

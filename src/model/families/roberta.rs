@@ -7,6 +7,7 @@ use super::{ConfigFile, Entry, Family, Size, bert, plain};
 use crate::model::arch::{Activation, Arch, Head, Positions};
 use crate::model::error::Result;
 
+/// The family.
 pub(super) const FAMILY: Family = Family {
     model_types: &["roberta", "xlm-roberta"],
     prefixes: &["roberta."],

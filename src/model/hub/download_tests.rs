@@ -7,10 +7,12 @@ use std::time::Duration;
 use super::server::{Reply, Repo, Request, Server};
 use super::*;
 
+/// 200 kB that stand for weights.
 pub(super) fn weights_bytes() -> Vec<u8> {
     (0..200_000u32).map(|i| (i.wrapping_mul(i) >> 3) as u8).collect()
 }
 
+/// A model with what is wanted of it and what is not.
 pub(super) fn repo() -> Repo {
     Repo::new(&[
         ("config.json", b"{}"),
@@ -34,10 +36,12 @@ pub(super) fn settings(dir: &Path, base: &str) -> Settings {
     Settings { cache: dir.to_owned(), offline: false, endpoint, token: None, patience }
 }
 
+/// Pulls the model.
 pub(super) fn get(s: &Settings) -> Result<PathBuf> {
     pull("org/m", "main", s, &mut |_| Ok(()))
 }
 
+/// Why it cannot be pulled, as the user reads it.
 pub(super) fn why(s: &Settings) -> String {
     let said = get(s).unwrap_err().to_string();
     assert!(said.starts_with("hub org/m: ") && !said.chars().any(char::is_control), "{said:?}");
@@ -62,6 +66,7 @@ pub(super) fn to_weights(request: &Request) -> bool {
     request.method == "GET" && request.path.ends_with("model.safetensors")
 }
 
+/// The file that weights arrive in.
 pub(super) fn incomplete(dir: &Path) -> PathBuf {
     dir.join(format!("models--org--m/blobs/{}.incomplete", repo().etag("model.safetensors")))
 }
@@ -208,7 +213,7 @@ fn no_network_is_said_with_what_to_do() {
     assert!(said.contains("connection refused") && said.contains("HF_HUB_OFFLINE=1"), "{said}");
     for bad in ["ftp://x", "nonsense", "http://", "\u{1b}[2J"] {
         let said = why(&settings(dir.path(), bad));
-        assert!(said.contains("HF_ENDPOINT is no http address"), "{said}");
+        assert!(said.contains("HF_ENDPOINT is not an http address"), "{said}");
     }
     let token = Some("a\r\nX: y".to_owned());
     let said = why(&Settings { token, ..settings(dir.path(), "http://127.0.0.1:1") });
@@ -307,7 +312,9 @@ fn redirects_on_the_same_host_are_followed_but_not_for_ever() {
     });
     let dir = tempfile::tempdir().unwrap();
     assert!(get(&settings(dir.path(), &server.base)).is_ok());
-    for (to, said) in [("/x", "redirects"), ("ftp://x/", "no http address"), ("::", "no http address")] {
+    for (to, said) in
+        [("/x", "redirects"), ("ftp://x/", "not an http address"), ("::", "not an http address")]
+    {
         let server = Server::start(move |_| Reply::status(302).with("Location", to));
         let text = why(&settings(tempfile::tempdir().unwrap().path(), &server.base));
         assert!(text.contains(said), "{text}");

@@ -65,7 +65,7 @@ pub(super) fn fetch(
     fetch.commit = info.sha;
     let has = |name: &str| info.siblings.iter().any(|s| s.rfilename == name);
     if !has("config.json") {
-        return Err(failed("it has no config.json, so it is no model that can be loaded".into()));
+        return Err(failed("it has no config.json, so it cannot be loaded as a model".into()));
     }
     for name in WANTED.iter().filter(|n| has(n)) {
         fetch.file(name)?;

@@ -75,7 +75,7 @@ impl Client {
     pub fn new(settings: &Settings) -> Result<Client, String> {
         let base = settings.endpoint.as_deref().unwrap_or(ENDPOINT).trim_end_matches('/').to_owned();
         let shown = without_password(&base);
-        let wrong = || format!("HF_ENDPOINT is no http address: {}", shown.escape_debug());
+        let wrong = || format!("HF_ENDPOINT is not an http address: {}", shown.escape_debug());
         let endpoint: Uri = base.parse().map_err(|_| wrong())?;
         let host = endpoint.host().map(str::to_owned).ok_or_else(wrong)?;
         if !matches!(endpoint.scheme_str(), Some("http" | "https")) {

@@ -12,7 +12,9 @@ use crate::base::files::hex;
 /// What a client asked.
 #[derive(Clone, Debug)]
 pub struct Request {
+    /// `GET` or `HEAD`.
     pub method: String,
+    /// From the first slash on.
     pub path: String,
     /// Names in lower case.
     pub headers: HashMap<String, String>,
@@ -33,8 +35,11 @@ impl Request {
 /// An answer.
 #[derive(Clone, Debug, Default)]
 pub struct Reply {
+    /// Status code.
     pub status: u16,
+    /// Names and values, beside those that every answer has.
     pub headers: Vec<(&'static str, String)>,
+    /// What is sent.
     pub body: Vec<u8>,
     /// The announced length, where it is not the body's.
     pub length: Option<u64>,
@@ -61,6 +66,7 @@ impl Reply {
 
 /// A server that answers every request by a function.
 pub struct Server {
+    /// Its address, without a slash at the end.
     pub base: String,
     log: Arc<Mutex<Vec<Request>>>,
 }
@@ -132,9 +138,13 @@ fn serve(mut stream: TcpStream, log: &Mutex<Vec<Request>>, answer: &dyn Fn(&Requ
 /// A model as a hub serves it.
 #[derive(Clone)]
 pub struct Repo {
+    /// `organisation/name`.
     pub id: &'static str,
+    /// The branch.
     pub revision: &'static str,
+    /// The commit that it is at.
     pub commit: &'static str,
+    /// Contents by path.
     pub files: BTreeMap<String, Vec<u8>>,
 }
 

@@ -27,7 +27,7 @@ fn glove_and_word2vec_files_are_read() {
     let word2vec = read(b"2 3\r\n</s> 1 2 3 \r\nThe 4 5 6 \r\n").unwrap();
     assert_eq!((word2vec.words.len(), word2vec.width(), word2vec.fold), (2, 3, false));
     assert_eq!(word2vec.vectors.row(2), [4.0, 5.0, 6.0]);
-    // A numeric word on the first line is no header, because a header has nothing else.
+    // A numeric word on the first line is not a header, because a header has nothing else.
     assert_eq!(read(b"1 0.5 0.25\n").unwrap().width(), 2);
 }
 
@@ -47,9 +47,9 @@ fn every_kind_of_damage_is_told_with_its_line() {
         (b"3 2\n", &["empty"]),
         (b"a 1 2\nb 1\n", &["line 2", "expected"]),
         (b"a 1 2\nb 1 2 3\n", &["line 2", "more than 2"]),
-        (b"a 1 2\nb x 2\n", &["line 2", "'x' is no number"]),
-        (b"a 1 2\nb nan 2\n", &["line 2", "no finite number"]),
-        (b"a 1 2\nb 1e39 2\n", &["line 2", "no finite number"]),
+        (b"a 1 2\nb x 2\n", &["line 2", "'x' is not a number"]),
+        (b"a 1 2\nb nan 2\n", &["line 2", "not a finite number"]),
+        (b"a 1 2\nb 1e39 2\n", &["line 2", "not a finite number"]),
         (b"a 1 2\n\nb 1 2\n", &["line 2", "empty"]),
         (b"a 1 2\nb\0 1 2\n", &["line 2", "NUL"]),
         (b"a 1 2\n\xff\xfe 1 2\n", &["line 2", "UTF-8"]),

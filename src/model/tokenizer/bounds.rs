@@ -24,7 +24,7 @@ struct Shape {
     decoder: Value,
 }
 
-/// Refuses recipes without bounds; says nothing of a text that is no tokenizer, which the library does better.
+/// Refuses recipes without bounds; says nothing of a text that is not a tokenizer, which the library does better.
 ///
 /// # Errors
 /// One sentence.

@@ -2,13 +2,13 @@
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::text::Line;
+use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::listing::{Listing, overflow, split};
 use super::{block, message, problem};
 use crate::base::Problem;
-use crate::base::text::{fit, printable};
+use crate::base::text::{fit, pad, printable, wrapped};
 use crate::tui::action::{Effect, Mouse};
 use crate::tui::layout::{compute, inside};
 use crate::tui::screen::{Pane, ScreenId};
@@ -123,6 +123,25 @@ impl Dossiers {
         let from = state.place(self.id).scrolled(self.page).min(last).min(usize::from(u16::MAX));
         frame.render_widget(Paragraph::new(lines).scroll((from as u16, 0)), inner);
     }
+}
+
+/// A key and its value as lines of `room` columns: the key stands in the first `columns`, the value is wrapped beside it.
+#[must_use]
+pub fn pair(
+    state: &State,
+    key: &str,
+    value: &str,
+    columns: usize,
+    room: usize,
+    role: Role,
+) -> Vec<Line<'static>> {
+    let theme = state.theme();
+    let parts = wrapped(value, room.saturating_sub(columns)).into_iter().enumerate();
+    let line = |(i, part): (usize, String)| {
+        let key = if i == 0 { pad(&printable(key), columns) } else { " ".repeat(columns) };
+        Line::from(vec![Span::styled(key, theme.style(Role::Dim)), Span::styled(part, theme.style(role))])
+    };
+    parts.map(line).collect()
 }
 
 #[cfg(test)]

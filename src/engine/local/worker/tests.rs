@@ -85,7 +85,7 @@ fn options(models: &[&str]) -> LocalOptions {
 
 /// The least that a run can be: a control, which trains nothing, judged by linear oracles of few examples.
 fn spec(model: &str) -> interventions::Spec {
-    let mut spec = interventions::Spec::agreement();
+    let mut spec = interventions::Spec::shipped();
     spec.models = vec![model.to_owned()];
     spec.task.examples = FEWEST_EXAMPLES;
     spec.interval.resamples = 200;

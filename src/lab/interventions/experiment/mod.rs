@@ -27,10 +27,10 @@ use super::spec::{AGREEMENT_TOML, Spec};
 use crate::base::Problem;
 use crate::figure::Figure;
 use crate::lab::demand::Forecast;
-use crate::lab::fault::{Fault, problem};
+use crate::lab::fault::Fault;
 use crate::lab::finding::Finding;
 use crate::lab::host::{Host, Share};
-use crate::lab::spec::LabSpec;
+use crate::lab::spec::checked;
 use crate::lab::{self, Details, EngineInfo, Experiment, Lab, LabId, LabResults, Question, Results};
 
 /// Weights of the stages of one model, in seconds of the default experiment on two cores.
@@ -65,19 +65,16 @@ impl Lab for Interventions {
     }
 
     fn open(&self, spec: &lab::Spec) -> Result<Box<dyn Experiment>, Fault> {
-        #[allow(irrefutable_let_patterns, reason = "with one lab there is no other case")]
-        let lab::Spec::Interventions(spec) = spec else {
-            return Err(problem(&"this spec is for another lab", "lab", "correct `lab` in the spec").into());
-        };
-        spec.check("spec").map_err(|e| problem(&e, "spec", "correct the setup"))?;
+        let spec = checked(Spec::within(spec))?.clone();
         let methods = spec.methods.iter().filter_map(|m| find(&m.name)).collect();
-        Ok(Box::new(Run { spec: (**spec).clone(), methods, benches: Vec::new() }))
+        Ok(Box::new(Run { spec, methods, benches: Vec::new() }))
     }
 
     fn summary(&self, results: &Results, spec: &lab::Spec) -> Vec<String> {
-        #[allow(irrefutable_let_patterns, reason = "with one lab there is no other case")]
-        let lab::Spec::Interventions(spec) = spec else { return Vec::new() };
-        super::Results::within(results).map_or_else(Vec::new, |r| tables::summary(r, spec))
+        match (super::Results::within(results), Spec::within(spec)) {
+            (Some(results), Some(spec)) => tables::summary(results, spec),
+            _ => Vec::new(),
+        }
     }
 
     fn figures(&self, results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
@@ -138,10 +135,7 @@ impl Experiment for Run {
         share: Share,
         host: &mut dyn Host,
     ) -> Result<Vec<Finding>, Fault> {
-        #[allow(irrefutable_let_patterns, reason = "with one lab there is no other case")]
-        let Question::Interventions(question::Question::Point(point)) = question else {
-            return Err(problem(&"this question is for another lab", "question", "").into());
-        };
+        let question::Question::Point(point) = question::Question::within(question)?;
         let bench =
             self.benches.iter_mut().find(|b| b.model.name() == point.model).ok_or_else(|| Problem {
                 what: format!("nothing has been computed for `{}` yet", point.model),

@@ -74,15 +74,21 @@ pub struct Bench {
     pub spec: Spec,
     /// Head of every finding.
     pub label: Label,
+    /// Recipes that probes are chosen from.
     pub(super) grid: Grid,
+    /// Seed of data and split.
     pub(super) seed: u64,
+    /// What the keys of stored probes begin with.
     pub(super) key: String,
+    /// What oracles are trained on, once it has been put together.
     pub(super) oracle_data: Option<Arc<OracleData>>,
+    /// What the attacked probe and the methods are fitted on, once it has been put together.
     pub(super) material: Option<Arc<TrainingData<Intervention>>>,
     /// Fits that serve all panels.
     pub(super) fits: Vec<(MethodKey, Arc<dyn Fitted>)>,
     resamples: HashMap<usize, Arc<Resamples>>,
     halves: HashMap<usize, Arc<Halves>>,
+    /// Bootstrap resamples.
     pub(super) resample_count: usize,
 }
 

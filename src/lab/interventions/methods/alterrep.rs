@@ -105,7 +105,7 @@ pub fn unit_directions(directions: &Directions, count: usize) -> Matrix {
 struct Rows {
     /// Null-space parts.
     base: Matrix,
-    /// What one unit of alpha adds, its sign that of the target.
+    /// What one unit of alpha adds, with the sign of the target.
     push: Matrix,
 }
 

@@ -9,7 +9,7 @@ use crate::probe::mlp::{CHUNK, Pass};
 use crate::probe::{Dense, Mlp};
 use rayon::prelude::*;
 
-/// Where an attack goes. For two classes the two are the same up to rounding.
+/// Where an attack goes. With two classes both are the same up to rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Aim {
     /// Down the cross entropy of the given classes: towards them. The default throughout.
@@ -106,7 +106,7 @@ pub fn pgd<T: Real>(
 ///
 /// The next point depends on the point alone, so a row that a step leaves where it was has arrived: all later steps would
 /// leave it there too. Such rows (every coordinate in its corner of the ball, which small radii reach in epsilon/step
-/// steps) are taken out, and the passes through the network go over the others only.
+/// steps) are taken out, and the passes through the network cover the others only.
 struct Walkers<T> {
     pass: Pass<T>,
     /// Which row of the group each is.

@@ -1,8 +1,8 @@
 //! INLP: iterative null-space projection (Ravfogel et al. 2020).
 //!
 //! Round i fits a linear classifier to the embeddings with the row spaces of the earlier ones taken out. After r rounds the
-//! embedding is projected on the intersection of the null spaces, `P = I - P_R(sum of P_R(W_i))`, computed from scratch and
-//! applied to the original embedding. The classifier is free in Canby et al.: here L2-regularised logistic regression
+//! embedding is projected onto the intersection of the null spaces, `P = I - P_R(sum of P_R(W_i))`, computed from scratch and
+//! applied to the original embedding. Canby et al. leave the classifier open: here it is L2-regularised logistic regression
 //! (C = 1) **without intercept**, so that AlterRep, which reads the same classifiers, can take the sign of w.h for the
 //! side of the boundary; an intercept is an option.
 
@@ -175,7 +175,7 @@ impl Directions {
         Subspace::sum(&self.bases[..rounds.min(self.bases.len())], self.dimension)
     }
 
-    /// For a cache.
+    /// As bytes, for a cache.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut w = Writer::new("directions");
@@ -210,6 +210,7 @@ impl Directions {
 
 /// Directions swept by the number of rounds taken out.
 pub(crate) struct Sweep {
+    /// What the rounds found, in their order.
     pub(crate) directions: Directions,
 }
 

@@ -1,4 +1,4 @@
-//! The nullifying control: takes out as many random directions as INLP takes out fitted ones.
+//! The nullifying control: it takes out as many random directions as INLP takes out fitted ones.
 //!
 //! What INLP achieves beyond this is due to its directions, not to their number. Directions are standard normal draws from
 //! the fit's seed, k - 1 per round for k classes as with INLP; their span is then uniform over subspaces of that rank.

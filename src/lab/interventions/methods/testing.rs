@@ -7,15 +7,20 @@ use crate::probe::{Grid, Intervention, Matrix, Probe, Split, TrainingData};
 use crate::stats::Purpose;
 use crate::stats::rng::{stream, unit};
 
+/// Embeddings with everything that a method is fitted on.
 pub(crate) struct Sample {
+    /// The intervention part.
     pub(crate) data: TrainingData<Intervention>,
+    /// A perceptron to attack.
     pub(crate) probe: Probe<Intervention>,
+    /// Embeddings to change, `n x 12`.
     pub(crate) test: Matrix,
     labels: Vec<usize>,
     classes: usize,
 }
 
 impl Sample {
+    /// What methods are fitted on.
     pub(crate) fn fit_data(&self) -> FitData<'_> {
         FitData { data: &self.data, mlp: Some(&self.probe), seed: 3 }
     }

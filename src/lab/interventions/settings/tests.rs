@@ -18,7 +18,7 @@ fn put(spec: &mut Spec, key: &str, value: Value) -> Result<(), SettingError> {
 
 #[test]
 fn every_setting_gives_back_what_it_was_set_to_and_the_spec_still_passes() {
-    let shipped = Spec::agreement();
+    let shipped = Spec::shipped();
     let mut all = settings();
     all.extend(shipped.methods.iter().flat_map(|m| options(&shipped, &m.name, 0)));
     for setting in all {
@@ -41,7 +41,7 @@ fn every_setting_gives_back_what_it_was_set_to_and_the_spec_still_passes() {
 
 #[test]
 fn keys_are_distinct_and_every_option_of_every_method_is_a_row() {
-    let mut spec = Spec::agreement();
+    let mut spec = Spec::shipped();
     spec.methods =
         registry().iter().map(|m| crate::lab::interventions::spec::MethodSpec::named(m.id())).collect();
     let mut keys: Vec<String> = settings().into_iter().map(|s| s.key).collect();
@@ -58,17 +58,17 @@ fn keys_are_distinct_and_every_option_of_every_method_is_a_row() {
 
 #[test]
 fn an_option_back_at_its_default_leaves_the_spec_as_it_was() {
-    let mut spec = Spec::agreement();
+    let mut spec = Spec::shipped();
     put(&mut spec, "method.pgd.steps", Value::Number(20.0)).unwrap();
-    assert_ne!(spec, Spec::agreement());
+    assert_ne!(spec, Spec::shipped());
     put(&mut spec, "method.pgd.steps", Value::Number(40.0)).unwrap();
-    assert_eq!(spec, Spec::agreement());
+    assert_eq!(spec, Spec::shipped());
     assert!(options(&spec, "random", 0).is_empty(), "it does not run");
 }
 
 #[test]
 fn the_oracle_never_reads_before_the_intervention_writes() {
-    let mut spec = Spec::agreement();
+    let mut spec = Spec::shipped();
     put(&mut spec, "site.layer", Value::Number(2.0)).unwrap();
     put(&mut spec, "site.oracle_layer", Value::Number(3.0)).unwrap();
     assert_eq!((spec.site.layer, spec.site.oracle_layer), (LayerRef::At(2), Some(LayerRef::At(3))));
@@ -81,7 +81,7 @@ fn the_oracle_never_reads_before_the_intervention_writes() {
 
 #[test]
 fn own_data_shows_its_file_and_leaves_no_correlation_to_set() {
-    let mut spec = Spec::agreement();
+    let mut spec = Spec::shipped();
     put(&mut spec, "task.phi", Value::Number(0.3)).unwrap();
     put(&mut spec, "task.data", Value::Text("folder/own.tsv".into())).unwrap();
     assert_eq!(spec.task.phi, None);
@@ -90,22 +90,22 @@ fn own_data_shows_its_file_and_leaves_no_correlation_to_set() {
     let refused = put(&mut spec, "task.phi", Value::Number(0.2)).unwrap_err();
     assert_eq!(refused.to_string(), "the file's own rows decide");
     put(&mut spec, "task.data", Value::Unset).unwrap();
-    assert_eq!(spec, Spec::agreement());
+    assert_eq!(spec, Spec::shipped());
 }
 
 #[test]
 fn models_run_in_the_order_in_which_they_were_picked() {
-    let mut spec = Spec::agreement();
+    let mut spec = Spec::shipped();
     spec.models = vec!["b".into()];
     put(&mut spec, "models", Value::Marks(vec![true, true])).unwrap();
     assert_eq!(spec.models, ["b", "bert-mini"]);
-    assert_eq!(model_names(&spec, &known()), ["bert-mini", "b"]);
+    assert_eq!(known().names(&spec.models), ["bert-mini", "b"]);
     assert!(put(&mut spec, "models", Value::Marks(vec![true])).is_err());
 }
 
 #[test]
 fn two_settings_of_one_method_are_set_apart() {
-    let mut spec = Spec::agreement();
+    let mut spec = Spec::shipped();
     let second = crate::lab::interventions::spec::MethodSpec {
         options: [("steps".to_owned(), 10.0)].into(),
         ..crate::lab::interventions::spec::MethodSpec::named("pgd")

@@ -31,14 +31,14 @@ fn shipped_spec_parses_to_the_defaults() {
 
 #[test]
 fn round_trips_through_toml_and_keeps_its_hash() {
-    let mut spec = Spec::agreement();
+    let mut spec = Spec::shipped();
     spec.site.layer = LayerRef::At(2);
     spec.site.oracle_layer = Some(LayerRef::Last);
     spec.methods[2].options.insert("steps".into(), 12.0);
     let again = parse(&to_toml(&spec), "test").unwrap();
     assert_eq!(spec, again);
     assert_eq!(spec.hash(), again.hash());
-    assert_ne!(spec.hash(), Spec::agreement().hash());
+    assert_ne!(spec.hash(), Spec::shipped().hash());
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn own_data_lies_beside_the_spec_and_its_place_is_not_in_the_hash() {
     assert_eq!(parsed.task.data_path(), Some("own.tsv".into()));
     assert_eq!(read.hash(), parsed.hash());
     assert!(to_toml(&read).contains("data = \"own.tsv\"") && !to_toml(&read).contains("base"));
-    assert_ne!(read.hash(), Spec::agreement().hash());
+    assert_ne!(read.hash(), Spec::shipped().hash());
     let absolute = TaskSpec { data: Some("/data/x.tsv".into()), ..read.task };
     assert_eq!(absolute.data_path(), Some("/data/x.tsv".into()));
 }
@@ -82,7 +82,7 @@ fn values_out_of_range_are_refused() {
 
 /// What the check says of the default spec with a change.
 fn refusal(change: impl FnOnce(&mut Spec)) -> String {
-    let mut spec = Spec::agreement();
+    let mut spec = Spec::shipped();
     change(&mut spec);
     lab::Spec::from(spec).check("x").map_or_else(|e| e.to_string(), |()| String::new())
 }
@@ -150,7 +150,7 @@ fn examples_below_the_least_that_works_are_refused() {
 
 #[test]
 fn a_spec_with_other_options_of_a_method_is_another_spec_and_with_its_own_the_same() {
-    let spec = Spec::agreement();
+    let spec = Spec::shipped();
     let hash = |key: &MethodKey| spec.with_method(key).hash();
     let steps = |n: f64| MethodKey::new("pgd", &[("steps".to_owned(), n)].into());
     assert_eq!(hash(&MethodKey::named("pgd")), spec.hash());
@@ -176,7 +176,7 @@ fn a_recorded_spec_keeps_its_hash_and_is_not_run_again_under_it() {
     recorded.common_mut().renew();
     assert!(recorded.check("x").is_ok());
     assert_ne!(recorded.hash(), "01b3f0083e2e", "other numbers, another name");
-    let mut today = Spec::agreement();
+    let mut today = Spec::shipped();
     today.methods.truncate(4);
     assert_eq!(recorded, today.into(), "a text without the key means today's procedure");
     let wanted = AGREEMENT_TOML.replacen("seed = 0", "seed = 0\nprocedure = 1", 1);
@@ -192,7 +192,7 @@ fn replicates_are_asked_for_and_bounded() {
         assert_eq!(said.is_empty(), allowed, "{replicates:?}: {said}");
         assert!(allowed || said.contains("probe.replicates"), "{said}");
     }
-    let mut other = Spec::agreement();
+    let mut other = Spec::shipped();
     other.probe.seed = Some(1);
-    assert_ne!(other.hash(), Spec::agreement().hash(), "another training is another spec");
+    assert_ne!(other.hash(), Spec::shipped().hash(), "another training is another spec");
 }

@@ -17,10 +17,10 @@ use crate::base::Problem;
 use crate::figure::Figure;
 use crate::lab::demand::Forecast;
 use crate::lab::family::Comparison;
-use crate::lab::fault::{Fault, problem};
+use crate::lab::fault::Fault;
 use crate::lab::finding::{Body, Finding};
 use crate::lab::host::{Host, Share};
-use crate::lab::spec::LabSpec;
+use crate::lab::spec::checked;
 use crate::lab::{self, Details, EngineInfo, Experiment, Kinds, Lab, LabId, LabResults, Question, Results};
 
 /// The lab.
@@ -48,12 +48,7 @@ impl Lab for Power {
     }
 
     fn open(&self, spec: &lab::Spec) -> Result<Box<dyn Experiment>, Fault> {
-        #[allow(irrefutable_let_patterns, reason = "with one lab there is no other case")]
-        let lab::Spec::Power(spec) = spec else {
-            return Err(problem(&"this spec is for another lab", "lab", "correct `lab` in the spec").into());
-        };
-        spec.check("spec").map_err(|e| problem(&e, "spec", "correct the setup"))?;
-        Ok(Box::new(Run { spec: (**spec).clone(), pairs: None }))
+        Ok(Box::new(Run { spec: checked(Spec::within(spec))?.clone(), pairs: None }))
     }
 
     fn summary(&self, results: &Results, _spec: &lab::Spec) -> Vec<String> {
@@ -116,10 +111,7 @@ impl Experiment for Run {
         _share: Share,
         host: &mut dyn Host,
     ) -> Result<Vec<Finding>, Fault> {
-        #[allow(irrefutable_let_patterns, reason = "with one lab there is no other case")]
-        let Question::Power(Asked::Adjust(terms)) = question else {
-            return Err(problem(&"this question is for another lab", "question", "").into());
-        };
+        let Asked::Adjust(terms) = Asked::within(question)?;
         let (pairs, reporter) = self.pairs.as_ref().ok_or_else(|| Problem {
             what: "nothing has been compared yet".into(),
             r#where: "comparison".into(),

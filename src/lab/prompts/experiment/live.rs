@@ -22,10 +22,9 @@ const SHOWN: usize = 5;
 /// # Errors
 /// [`Fault::Failed`] where it cannot be answered.
 pub fn answer(bench: &Bench, question: &Question, host: &mut dyn Host) -> Result<Vec<Finding>, Fault> {
-    match question {
-        Question::Prompts(Asked::Prompt(asked)) => prompt(bench, asked, host),
-        Question::Prompts(Asked::Look(asked)) => look(bench, asked, host),
-        _ => Err(problem(&"this question is for another lab", "question", "").into()),
+    match Asked::within(question)? {
+        Asked::Prompt(asked) => prompt(bench, asked, host),
+        Asked::Look(asked) => look(bench, asked, host),
     }
 }
 

@@ -23,7 +23,7 @@ use crate::lab::demand::Forecast;
 use crate::lab::fault::{Fault, problem};
 use crate::lab::finding::Finding;
 use crate::lab::host::{Host, NoticeLevel, Share};
-use crate::lab::spec::LabSpec;
+use crate::lab::spec::checked;
 use crate::lab::{self, Details, EngineInfo, Experiment, Lab, LabId, LabResults, Question, Results};
 
 /// The lab.
@@ -32,10 +32,6 @@ pub static LAB: Prompts = Prompts;
 /// How much of what a prompt probe says is the model.
 #[derive(Debug, Clone, Copy)]
 pub struct Prompts;
-
-fn own(spec: &lab::Spec) -> Option<&Spec> {
-    if let lab::Spec::Prompts(spec) = spec { Some(spec) } else { None }
-}
 
 impl Lab for Prompts {
     fn id(&self) -> LabId {
@@ -55,14 +51,11 @@ impl Lab for Prompts {
     }
 
     fn open(&self, spec: &lab::Spec) -> Result<Box<dyn Experiment>, Fault> {
-        let spec = own(spec)
-            .ok_or_else(|| problem(&"this spec is for another lab", "lab", "correct `lab` in the spec"))?;
-        spec.check("spec").map_err(|e| problem(&e, "spec", "correct the setup"))?;
-        Ok(Box::new(Run { spec: spec.clone(), bench: None, latest: None }))
+        Ok(Box::new(Run { spec: checked(Spec::within(spec))?.clone(), bench: None, latest: None }))
     }
 
     fn summary(&self, results: &Results, spec: &lab::Spec) -> Vec<String> {
-        match (super::Results::within(results), own(spec)) {
+        match (super::Results::within(results), Spec::within(spec)) {
             (Some(results), Some(spec)) => super::summary::summary(results, spec),
             _ => Vec::new(),
         }

@@ -15,7 +15,7 @@ use crate::lab::store::instructions;
 const VERSION: u32 = 1;
 /// In place of a token: the query could not be asked.
 const UNASKED: u32 = u32::MAX;
-/// In place of a rank: the object is no candidate.
+/// In place of a rank: the object is not a candidate.
 const UNRANKED: u32 = 0;
 
 /// The key of a model's replies about some facts under a rule.

@@ -31,60 +31,87 @@ impl Linear {
 /// A norm's weights.
 #[derive(Clone)]
 pub(super) struct NormWeights {
+    /// Scale, `[D]`.
     pub weight: Tensor,
+    /// Shift, `[D]`.
     pub bias: Option<Tensor>,
 }
 
 /// One attention.
 #[derive(Clone)]
 pub(super) struct AttentionWeights {
+    /// Queries.
     pub q: Linear,
+    /// Keys.
     pub k: Linear,
+    /// Values.
     pub v: Linear,
+    /// From the heads, side by side, to the residual stream.
     pub out: Linear,
 }
 
 /// One block.
 #[derive(Clone)]
 pub(super) struct Block {
+    /// Attention to its own sequence.
     pub attn: AttentionWeights,
+    /// The norm of the attention.
     pub norm1: NormWeights,
     /// Attention to the encoder and the norm after it, in a decoder.
     pub cross: Option<(AttentionWeights, NormWeights)>,
+    /// Into the feed-forward part.
     pub up: Linear,
+    /// What its hidden values are multiplied by, in a gated one.
     pub gate: Option<Linear>,
+    /// Out of it.
     pub down: Linear,
+    /// The norm of the feed-forward part.
     pub norm2: NormWeights,
 }
 
 /// A stack of blocks with its own positions and embedding norm.
 pub(super) struct Stack {
+    /// Learned positions, `[T, E]`.
     pub positions: Option<Tensor>,
+    /// The norm of the embeddings.
     pub norm: Option<NormWeights>,
+    /// One block per layer.
     pub blocks: Vec<Block>,
 }
 
 /// The output side.
 pub(super) struct HeadWeights {
+    /// What a masked model does before the decoder.
     pub transform: Option<(Linear, NormWeights)>,
     /// `[V, E]`
     pub decoder: Tensor,
+    /// Bias of the logits, `[V]`.
     pub bias: Option<Tensor>,
 }
 
 /// All parameters of one model.
 pub(super) struct Network {
+    /// What the parameters are parameters of.
     pub arch: Arch,
+    /// Where they are.
     pub device: Device,
+    /// What they are kept in.
     pub dtype: DType,
     /// `[V, E]`
     pub tokens: Tensor,
+    /// Token types, one row each.
     pub types: Option<Tensor>,
+    /// Tasks, one row each (ERNIE).
     pub tasks: Option<Tensor>,
+    /// From factorised embeddings to the residual stream.
     pub project: Option<Linear>,
+    /// The only stack, or the encoder.
     pub encoder: Stack,
+    /// The decoder of an encoder-decoder.
     pub decoder: Option<Stack>,
+    /// The norm behind the last block.
     pub final_norm: Option<NormWeights>,
+    /// The output side; none where the model is loaded without.
     pub head: Option<HeadWeights>,
 }
 

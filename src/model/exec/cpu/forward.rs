@@ -19,13 +19,21 @@ use crate::model::plan::{Plan, Start};
 
 /// What all groups of one pass share.
 pub(super) struct Pass<'a> {
+    /// The architecture.
     pub arch: &'a Arch,
+    /// Its parameters.
     pub weights: &'a Weights,
+    /// What is to be done on the way.
     pub plan: &'a Plan,
+    /// What does it, and collects what was asked for.
     pub tap: &'a Tap<'a>,
+    /// What the way back needs.
     pub keep: Keep,
+    /// The threads that share an operation.
     pub team: Team,
+    /// The only stack, or the encoder.
     pub first: Stack<'a>,
+    /// The decoder of an encoder-decoder.
     pub second: Option<Stack<'a>>,
     /// The part behind the last block runs.
     pub output: bool,
@@ -33,7 +41,9 @@ pub(super) struct Pass<'a> {
 
 /// A stack on its way, with the memory of these sentences.
 pub(super) struct Climb<'a> {
+    /// The pass.
     pub pass: &'a Pass<'a>,
+    /// The stack.
     pub stack: &'a Stack<'a>,
 }
 

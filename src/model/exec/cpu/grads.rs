@@ -18,7 +18,9 @@ pub(super) struct Grads {
 /// Rows of something, and how far apart they are.
 #[derive(Clone, Copy)]
 pub(super) struct RowsOf<'a> {
+    /// From the first row on.
     pub data: &'a [f32],
+    /// Floats from a row to the next.
     pub ld: usize,
 }
 

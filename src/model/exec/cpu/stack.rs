@@ -23,22 +23,29 @@ pub(super) enum BlockPoint {
 
 /// A stack in one pass.
 pub(super) struct Stack<'a> {
+    /// Its parameters.
     pub weights: &'a StackWeights,
     /// What it reads.
     pub batch: &'a Batch,
     /// Whether it is the decoder.
     pub second: bool,
+    /// Heads of queries.
     pub heads: usize,
+    /// Heads of keys and values: as many, or fewer that are shared.
     pub kv_heads: usize,
+    /// Width of a head.
     pub dim: usize,
     /// Width of the feed-forward part.
     pub intermediate: usize,
+    /// Whether a token sees only those before it.
     pub causal: bool,
+    /// Rotary positions, where it has them.
     pub angles: Option<&'a Angles>,
     /// Blocks there are.
     pub layers: usize,
     /// Blocks `first..blocks` run.
     pub first: usize,
+    /// One past the last block that runs.
     pub blocks: usize,
     /// What the last of them must compute behind its attention's keys and values.
     pub need: Need,

@@ -1,4 +1,4 @@
-//! The memory of one group of sentences on its way through a model. It is kept and grows only.
+//! The memory of one group of sentences on its way through a model. It is kept and only grows.
 
 use super::kernels::attention::Span;
 use super::kernels::buffer::Buffer;
@@ -18,43 +18,60 @@ pub(super) enum Keep {
 /// A normalisation's input, in the form that its way back needs.
 #[derive(Default)]
 pub(super) struct KeptNorm {
+    /// Normalised rows before weight and bias.
     pub normed: Buffer,
+    /// What each row was multiplied by.
     pub factor: Buffer,
 }
 
 /// One block's values for gradients of hidden states.
 #[derive(Default)]
 pub(super) struct Kept {
+    /// Of the attention.
     pub norm1: KeptNorm,
     /// `[n, q + k + v]`; with selected rows the queries are apart.
     pub qkv: Buffer,
     /// Queries of selected rows.
     pub q: Buffer,
+    /// Attention probabilities.
     pub pattern: Buffer,
+    /// Of the attention to the encoder.
     pub cross: KeptCross,
+    /// Of the feed-forward part.
     pub norm2: KeptNorm,
     /// Before the nonlinearity (what is gated, with a gate).
     pub up: Buffer,
+    /// The gate before the nonlinearity.
     pub gate: Buffer,
 }
 
 /// The same of a decoder's attention to the encoder.
 #[derive(Default)]
 pub(super) struct KeptCross {
+    /// Queries.
     pub q: Buffer,
+    /// Keys and values, of the encoder's rows.
     pub kv: Buffer,
+    /// Attention probabilities.
     pub pattern: Buffer,
+    /// Of the norm after it.
     pub norm: KeptNorm,
 }
 
 /// One block's inputs of linear maps, for gradients of weights.
 #[derive(Default)]
 pub(super) struct Inputs {
+    /// Of queries, keys and values.
     pub qkv: Buffer,
+    /// Of the attention's output map.
     pub out: Buffer,
+    /// Of the queries to the encoder.
     pub cross: Buffer,
+    /// Of the output map of the attention to the encoder.
     pub cross_out: Buffer,
+    /// Of the feed-forward part.
     pub up: Buffer,
+    /// Of its second map.
     pub down: Buffer,
 }
 
@@ -67,19 +84,26 @@ pub(super) struct HeadState {
     pub pre: Buffer,
     /// What the decoder multiplies.
     pub ready: Buffer,
+    /// Of the transform's norm.
     pub norm: KeptNorm,
+    /// Logits of a few rows at a time, `[rows, V]`.
     pub logits: Buffer,
+    /// Gradients of the states, one row per site.
     pub d: Buffer,
+    /// Values of the scalars that gradients are of, one per site.
     pub values: Buffer,
     /// (row of the states, row of the answer)
     pub sites: Vec<(usize, usize)>,
+    /// Which target of the plan each site has.
     pub targets: Vec<usize>,
+    /// The token of each target.
     pub tokens: Vec<u32>,
 }
 
 /// Attention of these sentences to others.
 #[derive(Default)]
 pub(super) struct CrossSpans {
+    /// One per sentence: its rows, and the keys that they see.
     pub spans: Vec<Span>,
     /// Floats of all probabilities.
     pub kept: usize,
@@ -88,9 +112,11 @@ pub(super) struct CrossSpans {
 /// One stack's values.
 #[derive(Default)]
 pub(super) struct StackState {
+    /// The sentences' rows.
     pub rows: Rows,
     /// A decoder's sentences with the encoder's rows as keys: for all its rows, and for the selected ones.
     pub cross: CrossSpans,
+    /// The same for the selected rows.
     pub cross_selected: CrossSpans,
     /// The residual stream.
     pub h: Buffer,
@@ -98,8 +124,11 @@ pub(super) struct StackState {
     pub part: Buffer,
     /// Selected rows of something.
     pub gather: Buffer,
+    /// What gradients of hidden states need, by block.
     pub kept: Vec<Kept>,
+    /// What gradients of weights need, by block.
     pub inputs: Vec<Inputs>,
+    /// Of the norm of the embeddings.
     pub embed_norm: KeptNorm,
     /// Input of the projection of factorised embeddings.
     pub narrow: Buffer,
@@ -110,12 +139,17 @@ pub(super) struct StackState {
 /// Everything.
 #[derive(Default)]
 pub(super) struct State {
+    /// The only stack, or the encoder.
     pub first: StackState,
+    /// The decoder.
     pub second: StackState,
     /// After the final norm.
     pub top: Buffer,
+    /// Of the norm behind the last block.
     pub final_norm: KeptNorm,
+    /// The head's.
     pub head: HeadState,
+    /// Gradients on the way back.
     pub back: Back,
 }
 
@@ -128,15 +162,23 @@ pub(super) struct Back {
     pub normed: Buffer,
     /// The same in the other branch of a parallel block.
     pub other: Buffer,
+    /// Of the feed-forward part's hidden values.
     pub down: Buffer,
+    /// Of its gate.
     pub gate: Buffer,
+    /// Of the heads, side by side.
     pub out: Buffer,
+    /// Of queries, keys and values.
     pub qkv: Buffer,
+    /// Of the queries of selected rows.
     pub q: Buffer,
+    /// Of attention probabilities.
     pub pattern: Buffer,
     /// Gradients of the residual stream before selection.
     pub all: Buffer,
+    /// Of the queries to the encoder.
     pub cross_q: Buffer,
+    /// Of the encoder's keys and values.
     pub cross_kv: Buffer,
 }
 

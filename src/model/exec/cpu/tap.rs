@@ -16,6 +16,7 @@ use crate::model::trace::Trace;
 /// What one pass has to do at hook points, and what it has found so far. Groups of sentences write to it side by side,
 /// each its own rows.
 pub(super) struct Tap<'a> {
+    /// What is to be done.
     pub plan: &'a Plan,
     arch: &'a Arch,
     captures: Vec<Mutex<Array>>,
@@ -253,11 +254,13 @@ impl<'a> Tap<'a> {
 /// Attention probabilities of these sentences.
 #[derive(Clone, Copy)]
 pub(super) struct Patterns<'a> {
+    /// Heads of queries.
     pub heads: usize,
     /// The queries' rows.
     pub rows: &'a Rows,
     /// Whether they are the selected ones.
     pub selected: bool,
+    /// One per sentence: its rows, and the keys that they see.
     pub spans: &'a [Span],
 }
 

@@ -18,14 +18,19 @@ pub(super) type Source<'a> = dyn FnMut(Id, &str) -> Result<Cow<'a, [f32]>> + 'a;
 
 /// One of the matrices whose outputs stand side by side in a [`Linear`].
 pub(super) struct Member {
+    /// The matrix.
     pub weight: Id,
+    /// Its bias.
     pub bias: Option<Id>,
+    /// Its outputs.
     pub out: usize,
 }
 
 /// A linear map of rows, `[n, input]` to `[n, outputs]`.
 pub(super) struct Linear {
+    /// Width of a row before it.
     pub input: usize,
+    /// The matrices, in the order of their outputs.
     pub parts: Vec<Member>,
     /// `input x outputs`
     pub weight: Packed,
@@ -53,7 +58,9 @@ impl Linear {
 
 /// A normalisation.
 pub(super) struct NormWeights {
+    /// The scale.
     pub weight_id: Id,
+    /// The shift.
     pub bias_id: Option<Id>,
     kind: NormKind,
     eps: f32,
@@ -70,7 +77,9 @@ impl NormWeights {
 
 /// A table of rows.
 pub(super) struct Table {
+    /// The parameter.
     pub id: Id,
+    /// Floats of a row.
     pub width: usize,
     data: Numbers,
 }
@@ -89,27 +98,41 @@ impl Table {
 
 /// A decoder's attention to the encoder, and the norm after it.
 pub(super) struct Cross {
+    /// Queries, from the decoder.
     pub q: Linear,
+    /// Keys and values, from the encoder.
     pub kv: Linear,
+    /// From the heads, side by side, to the residual stream.
     pub out: Linear,
+    /// The norm after it.
     pub norm: NormWeights,
 }
 
 /// The weights of a block.
 pub(super) struct Block {
+    /// The norm of the attention.
     pub norm1: NormWeights,
+    /// Queries, keys and values, side by side.
     pub qkv: Linear,
+    /// From the heads, side by side, to the residual stream.
     pub out: Linear,
+    /// Attention to the encoder, in a decoder.
     pub cross: Option<Cross>,
+    /// The norm of the feed-forward part.
     pub norm2: NormWeights,
+    /// Into the feed-forward part.
     pub up: Linear,
+    /// What its hidden values are multiplied by, in a gated one.
     pub gate: Option<Linear>,
+    /// Out of it.
     pub down: Linear,
 }
 
 /// A stack of blocks with its own positions and embedding norm.
 pub(super) struct StackWeights {
+    /// Learned positions.
     pub positions: Option<Table>,
+    /// The norm of the embeddings.
     pub norm: Option<NormWeights>,
     /// One block if all layers share it.
     blocks: Vec<Block>,
@@ -125,6 +148,7 @@ impl StackWeights {
 
 /// The output side.
 pub(super) struct HeadWeights {
+    /// What a masked model does before the decoder.
     pub transform: Option<(Linear, NormWeights)>,
     /// `E x V`
     pub decoder: Linear,
@@ -136,13 +160,21 @@ pub(super) struct HeadWeights {
 pub(super) struct Weights {
     /// Of matrices and tables.
     pub dtype: Dtype,
+    /// Embeddings of tokens.
     pub tokens: Table,
+    /// Embeddings of token types.
     pub types: Option<Table>,
+    /// Embeddings of tasks (ERNIE).
     pub tasks: Option<Table>,
+    /// From factorised embeddings to the residual stream.
     pub project: Option<Linear>,
+    /// The only stack, or the encoder.
     pub encoder: StackWeights,
+    /// The decoder of an encoder-decoder.
     pub decoder: Option<StackWeights>,
+    /// The norm behind the last block.
     pub final_norm: Option<NormWeights>,
+    /// The output side; none where the model is loaded without.
     pub head: Option<HeadWeights>,
 }
 

@@ -7,21 +7,21 @@ use serde::Deserialize;
 
 use super::super::rotary;
 use super::stored::{Change, Rules};
-use super::{ConfigFile, Family, LogitsNet, Served, Sizes, Stored, Texts, activation, columns, count};
+use super::{ConfigFile, LogitsNet, Served, Sizes, Stored, Texts, activation, columns, count, family};
 use crate::model::arch::{Arch, Head, Positions};
 use crate::model::error::Result;
 use crate::model::offers::Limit;
 
-const fn family(model_types: &'static [&'static str], describe: fn(&ConfigFile) -> Result<Arch>) -> Family {
-    Family { model_types, prefixes: &[], names: &[], describe, config: None }
-}
-
+/// Mistral.
 pub(super) const MISTRAL: Served =
     Served { family: family(&["mistral"], |f| mistral_fields(f)?.arch(f)), open: open_mistral };
+/// Gemma 2.
 pub(super) const GEMMA2: Served =
     Served { family: family(&["gemma2"], |f| gemma2_fields(f)?.arch(f)), open: open_gemma2 };
+/// Qwen 3.
 pub(super) const QWEN3: Served =
     Served { family: family(&["qwen3"], |f| qwen3_fields(f)?.arch(f)), open: open_qwen3 };
+/// Phi 3.
 pub(super) const PHI3: Served =
     Served { family: family(&["phi3"], |f| phi3_fields(f)?.arch(f)), open: open_phi3 };
 

@@ -10,16 +10,14 @@ use serde_json::Value;
 use super::super::bert::gelu;
 use super::stored::Rules;
 use super::{
-    ConfigFile, Family, LogitsNet, Served, Sizes, Stored, Texts, activation, columns, count, positions,
+    ConfigFile, LogitsNet, Served, Sizes, Stored, Texts, activation, columns, count, family, positions,
 };
 use crate::model::arch::{Activation, Arch, Head};
 use crate::model::error::Result;
 use crate::model::offers::Limit;
 
-pub(super) const SERVED: Served = Served {
-    family: Family { model_types: &["deberta-v2"], prefixes: &[], names: &[], describe, config: None },
-    open,
-};
+/// The family and its network.
+pub(super) const SERVED: Served = Served { family: family(&["deberta-v2"], describe), open };
 
 #[derive(Deserialize)]
 struct Fields {

@@ -7,15 +7,13 @@ use serde_json::Value;
 
 use super::super::bert::yes;
 use super::stored::Rules;
-use super::{ConfigFile, Family, LogitsNet, Served, Sizes, Stored, Texts, columns, count};
+use super::{ConfigFile, LogitsNet, Served, Sizes, Stored, Texts, columns, count, family};
 use crate::model::arch::{Arch, Head};
 use crate::model::error::Result;
 use crate::model::offers::Limit;
 
-pub(super) const SERVED: Served = Served {
-    family: Family { model_types: &["mamba"], prefixes: &[], names: &[], describe, config: None },
-    open,
-};
+/// The family and its network.
+pub(super) const SERVED: Served = Served { family: family(&["mamba"], describe), open };
 
 /// Fixed in the library.
 const STATE: usize = 16;

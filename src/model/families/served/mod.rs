@@ -33,6 +33,11 @@ pub struct Served {
     pub open: Open,
 }
 
+/// The description of such a family.
+const fn family(model_types: &'static [&'static str], describe: fn(&ConfigFile) -> Result<Arch>) -> Family {
+    Family { model_types, prefixes: &[], names: &[], describe, config: None }
+}
+
 /// Builds a network from a configuration that `describe` has accepted.
 pub type Open = fn(&ConfigFile, &Stored<'_>) -> Result<Box<dyn LogitsNet>>;
 

@@ -6,15 +6,13 @@ use serde::Deserialize;
 
 use super::super::bert::{gelu, yes};
 use super::stored::Rules;
-use super::{ConfigFile, Family, LogitsNet, Served, Sizes, Stored, Texts, columns, count, positions};
+use super::{ConfigFile, LogitsNet, Served, Sizes, Stored, Texts, columns, count, family, positions};
 use crate::model::arch::{Activation, Arch, Head};
 use crate::model::error::Result;
 use crate::model::offers::Limit;
 
-pub(super) const SERVED: Served = Served {
-    family: Family { model_types: &["modernbert"], prefixes: &[], names: &[], describe, config: None },
-    open,
-};
+/// The family and its network.
+pub(super) const SERVED: Served = Served { family: family(&["modernbert"], describe), open };
 
 #[derive(Deserialize)]
 struct Fields {

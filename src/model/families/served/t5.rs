@@ -11,15 +11,13 @@ use serde::Deserialize;
 
 use super::super::bert::yes;
 use super::stored::{Change, Rules};
-use super::{ConfigFile, Family, LogitsNet, Served, Sizes, Stored, Texts, columns, count};
+use super::{ConfigFile, LogitsNet, Served, Sizes, Stored, Texts, columns, count, family};
 use crate::model::arch::{Arch, Decoder, Head};
 use crate::model::error::Result;
 use crate::model::offers::Limit;
 
-pub(super) const SERVED: Served = Served {
-    family: Family { model_types: &["t5"], prefixes: &[], names: &[], describe, config: None },
-    open,
-};
+/// The family and its network.
+pub(super) const SERVED: Served = Served { family: family(&["t5"], describe), open };
 
 #[derive(Deserialize)]
 struct Fields {

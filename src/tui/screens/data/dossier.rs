@@ -3,14 +3,15 @@
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
 use super::{DOSSIERS, known, stopping};
 use crate::base::numbers::seconds;
-use crate::base::text::{pad, printable, wrapped};
+use crate::base::text::{printable, wrapped};
 use crate::engine::board::DataDossier;
 use crate::engine::data::{DataDiagnosis, DataInspection, DataQuestion};
 use crate::lab::setting::Value;
+use crate::tui::panes::dossiers::pair;
 use crate::tui::screens::SCREENS;
 use crate::tui::setup;
 use crate::tui::state::State;
@@ -98,10 +99,10 @@ impl Page {
     /// Adds a line of a report. A key and its value have separate columns.
     fn report(&mut self, state: &State, text: &str) {
         let theme = state.theme();
-        let pair = text.split_at_checked(KEY).filter(|(key, value)| {
+        let entry = text.split_at_checked(KEY).filter(|(key, value)| {
             key.starts_with("  ") && !key.starts_with("   ") && key.ends_with(' ') && !value.starts_with(' ')
         });
-        let Some((key, value)) = pair else {
+        let Some((key, value)) = entry else {
             let role = if text.starts_with(' ') { Role::Text } else { Role::Title };
             return self.put(text, theme.style(role));
         };
@@ -114,14 +115,7 @@ impl Page {
             _ => false,
         };
         let role = if lost { Role::Warning } else { Role::Text };
-        let columns = KEY.min(self.room / 2);
-        for (i, part) in wrapped(value, self.room.saturating_sub(columns)).into_iter().enumerate() {
-            let key = if i == 0 { pad(&printable(key), columns) } else { " ".repeat(columns) };
-            self.lines.push(Line::from(vec![
-                Span::styled(key, theme.style(Role::Dim)),
-                Span::styled(part, theme.style(role)),
-            ]));
-        }
+        self.lines.extend(pair(state, key, value, KEY.min(self.room / 2), self.room, role));
     }
 
     fn diagnosis(&mut self, state: &State, found: &DataDiagnosis) {

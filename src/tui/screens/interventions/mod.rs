@@ -87,7 +87,7 @@ impl View {
         #[allow(unreachable_patterns, reason = "with one lab there is no other case")]
         let spec = match &start.spec {
             lab::Spec::Interventions(spec) => (**spec).clone(),
-            _ => Spec::agreement(),
+            _ => Spec::shipped(),
         };
         let last = spec.methods.last().map_or(String::new(), |m| m.name.clone());
         // The paper's main method is drawn first if it runs.

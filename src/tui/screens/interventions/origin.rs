@@ -79,7 +79,7 @@ fn origin<T>(state: &State, number: &Tagged<T>) -> Vec<(String, String)> {
 
 /// A shell command that runs a spec, complete in itself.
 fn shell_command(spec: &Spec) -> String {
-    if *spec == Spec::agreement() {
+    if *spec == Spec::shipped() {
         return "probity run assets/specs/agreement.toml --json".into();
     }
     // A spec on standard input has no folder that its data could be relative to.

@@ -2,12 +2,13 @@
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
 use super::{DOSSIERS, under_cursor};
 use crate::base::text::{fit, pad, printable, wrapped};
 use crate::engine::inspection::CheckRow;
 use crate::engine::message::ModelQuestion;
+use crate::tui::panes::dossiers::pair;
 use crate::tui::state::State;
 use crate::tui::theme::Role;
 
@@ -55,13 +56,7 @@ pub fn lines(state: &State, room: usize) -> Vec<Line<'static>> {
     }
     if let Some(inspection) = &dossier.inspection {
         for (key, value) in inspection.lines() {
-            for (i, part) in wrapped(&value, room.saturating_sub(KEY)).into_iter().enumerate() {
-                let key = if i == 0 { pad(&printable(&key), KEY) } else { " ".repeat(KEY) };
-                lines.push(Line::from(vec![
-                    Span::styled(key, theme.style(Role::Dim)),
-                    Span::styled(part, theme.style(Role::Text)),
-                ]));
-            }
+            lines.extend(pair(state, &key, &value, KEY, room, Role::Text));
         }
     }
     lines

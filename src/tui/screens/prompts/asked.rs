@@ -4,7 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 
 use super::{ASKED, ID, prompts, relation, results};
-use crate::base::text::{fit, pad, printable};
+use crate::base::text::{fit, last_part, pad, printable};
 use crate::tui::layout::inside;
 use crate::tui::panes::listing::Listing;
 use crate::tui::panes::{message, pane_block};
@@ -53,7 +53,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
 
 /// A model's name in five letters: the first two parts shortened, `bert-mini` as `be-mi`.
 pub fn initials(model: &str) -> String {
-    let last = model.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(model);
+    let last = last_part(model);
     let parts: Vec<String> = last.split(['-', '_']).take(2).map(|p| p.chars().take(2).collect()).collect();
     match parts.len() {
         1 => last.chars().take(5).collect(),

@@ -14,10 +14,15 @@ use super::tile::PANEL;
 /// A left operand `rows x depth` inside a slice.
 #[derive(Clone, Copy)]
 pub struct Left<'a> {
+    /// From the first number on.
     pub(super) data: &'a [f32],
+    /// Number of rows.
     pub(super) rows: usize,
+    /// Inner indices.
     pub(super) depth: usize,
+    /// Floats from a row to the next.
     pub(super) row: usize,
+    /// Floats from an inner index to the next.
     pub(super) col: usize,
 }
 
@@ -34,6 +39,10 @@ impl<'a> Left<'a> {
         Left { data, rows, depth, row: 1, col: ld }
     }
 
+    /// Checks that the slice holds the operand.
+    ///
+    /// # Panics
+    /// If it does not.
     pub(super) fn check(&self) {
         if self.rows > 0 && self.depth > 0 {
             let last = (self.rows - 1) * self.row + (self.depth - 1) * self.col;
@@ -45,6 +54,7 @@ impl<'a> Left<'a> {
 /// How the numbers of a right operand are kept.
 #[derive(Clone, Copy)]
 pub(super) enum Values<'a> {
+    /// In single precision.
     F32(&'a [f32]),
     /// Panels `[depth][32]`.
     F16(&'a [f16]),
@@ -55,7 +65,9 @@ pub(super) enum Values<'a> {
 /// A right operand in bf16, and what multiplies by it.
 #[derive(Clone, Copy)]
 pub(super) enum Narrow<'a> {
+    /// Vectors of pairs.
     Vectors(bf16::Pairs<'a>),
+    /// Tiles of a matrix unit.
     Tiles(amx::Tiles<'a>),
 }
 
@@ -63,7 +75,9 @@ pub(super) enum Narrow<'a> {
 #[derive(Clone, Copy)]
 pub struct Right<'a> {
     values: Values<'a>,
+    /// Inner indices.
     pub(super) depth: usize,
+    /// Number of columns.
     pub(super) cols: usize,
     /// From an inner index to the next.
     row: usize,
@@ -118,6 +132,10 @@ impl<'a> Right<'a> {
         self.cols.div_ceil(PANEL)
     }
 
+    /// Checks that the slice holds the operand.
+    ///
+    /// # Panics
+    /// If it does not.
     pub(super) fn check(&self) {
         if self.depth == 0 || self.cols == 0 {
             return;

@@ -214,11 +214,17 @@ impl Job<'_> {
 
 /// Addresses of the operands of a few rows by one panel; see [`Tile`].
 pub(super) struct Operands {
+    /// Inner indices.
     pub depth: usize,
+    /// The left operand's first number.
     pub a: *const f32,
+    /// Floats from a row of it to the next.
     pub a_row: usize,
+    /// Floats from an inner index of it to the next.
     pub a_col: usize,
+    /// The panel of the right operand.
     pub b: *const f32,
+    /// Floats from an inner index of it to the next.
     pub b_row: usize,
 }
 

@@ -1,0 +1,42 @@
+//! How uncertainty is stated, for labs whose intervals come from a bootstrap.
+
+use serde::{Deserialize, Serialize};
+
+use super::spec::{Refuse, SpecError};
+
+/// How uncertainty is stated.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct IntervalSpec {
+    /// Level of the intervals.
+    pub level: f64,
+    /// Bootstrap resamples.
+    pub resamples: usize,
+}
+
+impl Default for IntervalSpec {
+    fn default() -> Self {
+        Self { level: 0.95, resamples: 1000 }
+    }
+}
+
+impl IntervalSpec {
+    /// Checks both ranges, and that there are enough resamples for the level.
+    ///
+    /// # Errors
+    /// [`SpecError::Value`].
+    pub fn check(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
+        let Self { level, resamples } = *self;
+        if !(0.5..1.0).contains(&level) {
+            return refuse.because("interval.level", format!("is {level}: allowed are 0.5 to below 1"));
+        }
+        refuse.outside("interval.resamples", resamples, 100..=100_000)?;
+        // An end of an interval is a quantile of the resamples; with fewer than two beyond it, it is their extreme.
+        let needed = (4.0 / (1.0 - level) * (1.0 - 1e-9)).ceil();
+        if (resamples as f64) < needed {
+            let what = format!("is {resamples}: a level of {level} needs at least {needed}");
+            return refuse.because("interval.resamples", what);
+        }
+        Ok(())
+    }
+}
