@@ -272,7 +272,7 @@ fn hash(path: &Path, pulse: &mut dyn Pulse) -> Result<String, OwnError> {
         }
         pulse.beat(0, 1)?;
     }
-    Ok(hash.finalize().iter().map(|b| format!("{b:02x}")).collect())
+    Ok(format!("{:x}", hash.finalize()))
 }
 
 #[cfg(test)]
@@ -312,7 +312,7 @@ mod tests {
         );
         let lines: Vec<(u64, u64)> = from.dropped.iter().map(|d| (d.count, d.first_line)).collect();
         assert_eq!(lines, [(1, 3), (1, 4), (1, 303)], "{from:?}");
-        let hash: String = Sha256::digest(text.as_bytes()).iter().map(|b| format!("{b:02x}")).collect();
+        let hash = format!("{:x}", Sha256::digest(text.as_bytes()));
         assert_eq!(from.sha256, hash);
         let summary = from.summary();
         for words in ["rows.jsonl (plain, SHA-256", "303 rows, 3 dropped", "no [MASK]", "first in line 303"] {

@@ -195,7 +195,7 @@ fn content_hash(examples: &[Example]) -> String {
         e.forms.iter().for_each(|f| field(f.as_bytes()));
         field(&[e.zc, e.ze.map_or(0, |z| z + 1)]);
     }
-    hash.finalize().iter().map(|b| format!("{b:02x}")).collect()
+    format!("{:x}", hash.finalize())
 }
 
 /// The stream of agreement examples.

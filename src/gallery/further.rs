@@ -162,7 +162,7 @@ impl Start {
             tokenizer,
             files: copied,
             name: source.to_string(),
-            hash: hash.finalize().iter().map(|b| format!("{b:02x}")).collect(),
+            hash: format!("{:x}", hash.finalize()),
             corpus: Corpus::new(Mixture::neutral())?,
         })
     }

@@ -4,7 +4,7 @@ use super::*;
 use crate::base::Cancelled;
 
 fn start() -> Start {
-    Start::load(&ModelSource::Builtin("bert-mini".into())).unwrap()
+    Start::load(&ModelSource::Builtin("bert-tiny".into())).unwrap()
 }
 
 fn settings() -> Settings {

@@ -1,6 +1,7 @@
 //! Tests of the gallery from words to a finished folder, with a model that trains in seconds.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
 
 use super::ask::Asked;
 use super::mixture::Line;
@@ -17,9 +18,12 @@ fn corpus(base: Base) -> Corpus {
     Corpus::new(Mixture::of(RECIPES.iter().find(|r| r.base == base).unwrap())).unwrap()
 }
 
+/// A family's corpus, and its tokenizer, which takes seconds to learn: once for all tests.
 fn build(base: Base) -> (Corpus, Tokenizer) {
+    static FILES: [OnceLock<String>; Base::ALL.len()] = [const { OnceLock::new() }; Base::ALL.len()];
     let corpus = corpus(base);
-    let file = text::tokenizer(base, &corpus, 0).unwrap();
+    let which = Base::ALL.iter().position(|b| *b == base).unwrap();
+    let file = FILES[which].get_or_init(|| text::tokenizer(base, &corpus, 0).unwrap());
     let tokenizer = Tokenizer::from_json("test", file.as_bytes(), Extras::default()).unwrap();
     (corpus, tokenizer)
 }

@@ -243,7 +243,7 @@ impl<'a> Text<'a> {
     /// SHA-256 of all lines written so far, each with a line feed, in hexadecimal.
     #[must_use]
     pub fn hash(&self) -> String {
-        self.hash.clone().finalize().iter().map(|b| format!("{b:02x}")).collect()
+        format!("{:x}", self.hash.clone().finalize())
     }
 
     /// The next batch; none after the last.

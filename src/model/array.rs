@@ -51,7 +51,7 @@ impl Array {
 
     /// The last axis at `[b, t]` of a 3-axis array: the hidden state of token `t` in sentence `b`.
     pub fn at(&self, b: usize, t: usize) -> &[f32] {
-        debug_assert_eq!(self.shape.len(), 3);
+        assert_eq!(self.shape.len(), 3);
         self.row(b * self.shape[1] + t)
     }
 }

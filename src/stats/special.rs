@@ -1,122 +1,29 @@
 //! Special functions that the standard library lacks: normal quantile, log-gamma, incomplete beta.
 
-use std::f64::consts::PI;
+use std::f64::consts::SQRT_2;
 
-/// Evaluates a polynomial, coefficients from the constant upwards.
-fn polynomial(x: f64, coefficients: &[f64]) -> f64 {
-    coefficients.iter().rev().fold(0.0, |sum, c| sum * x + c)
-}
+use statrs::function::erf::erfc_inv;
 
-/// The standard normal quantile (Wichura 1988, algorithm AS 241, PPND16): relative error about 1e-16.
-/// 0 and 1 give the infinities, anything outside [0, 1] gives NaN.
+/// The standard normal quantile: relative error about 1e-15. 0 and 1 give the infinities, anything outside [0, 1] gives NaN.
 #[must_use]
 pub fn normal_quantile(p: f64) -> f64 {
     if !(0.0..=1.0).contains(&p) {
         return f64::NAN;
     }
-    let q = p - 0.5;
-    if q.abs() <= 0.425 {
-        let r = 0.180_625 - q * q;
-        return q * polynomial(r, &CENTRE_NUM) / polynomial(r, &CENTRE_DEN);
-    }
-    let tail = if q < 0.0 { p } else { 1.0 - p };
-    if tail == 0.0 {
-        return f64::INFINITY.copysign(q);
-    }
-    let r = (-tail.ln()).sqrt();
-    let z = if r <= 5.0 {
-        polynomial(r - 1.6, &MIDDLE_NUM) / polynomial(r - 1.6, &MIDDLE_DEN)
-    } else {
-        polynomial(r - 5.0, &FAR_NUM) / polynomial(r - 5.0, &FAR_DEN)
-    };
-    z.copysign(q)
+    // From the nearer tail, so that p and 1 - p differ in their sign only.
+    let z = SQRT_2 * erfc_inv(2.0 * p.min(1.0 - p));
+    z.copysign(p - 0.5)
 }
 
-const CENTRE_NUM: [f64; 8] = [
-    3.387_132_872_796_366_5,
-    1.331_416_678_917_843_8e2,
-    1.971_590_950_306_551_3e3,
-    1.373_169_376_550_946e4,
-    4.592_195_393_154_987e4,
-    6.726_577_092_700_87e4,
-    3.343_057_558_358_813e4,
-    2.509_080_928_730_122_7e3,
-];
-const CENTRE_DEN: [f64; 8] = [
-    1.0,
-    4.231_333_070_160_091e1,
-    6.871_870_074_920_579e2,
-    5.394_196_021_424_751e3,
-    2.121_379_430_158_659_7e4,
-    3.930_789_580_009_271e4,
-    2.872_908_573_572_194_3e4,
-    5.226_495_278_852_545e3,
-];
-const MIDDLE_NUM: [f64; 8] = [
-    1.423_437_110_749_683_5,
-    4.630_337_846_156_546,
-    5.769_497_221_460_691,
-    3.647_848_324_763_204_5,
-    1.270_458_252_452_368_4,
-    2.417_807_251_774_506e-1,
-    2.272_384_498_926_918_4e-2,
-    7.745_450_142_783_414e-4,
-];
-const MIDDLE_DEN: [f64; 8] = [
-    1.0,
-    2.053_191_626_637_759,
-    1.676_384_830_183_803_8,
-    6.897_673_349_851e-1,
-    1.481_039_764_274_800_8e-1,
-    1.519_866_656_361_645_7e-2,
-    5.475_938_084_995_345e-4,
-    1.050_750_071_644_416_9e-9,
-];
-const FAR_NUM: [f64; 8] = [
-    6.657_904_643_501_103,
-    5.463_784_911_164_114,
-    1.784_826_539_917_291_3,
-    2.965_605_718_285_048_7e-1,
-    2.653_218_952_657_612_4e-2,
-    1.242_660_947_388_078_4e-3,
-    2.711_555_568_743_487_6e-5,
-    2.010_334_399_292_288_1e-7,
-];
-const FAR_DEN: [f64; 8] = [
-    1.0,
-    5.998_322_065_558_88e-1,
-    1.369_298_809_227_358e-1,
-    1.487_536_129_085_061_5e-2,
-    7.868_691_311_456_133e-4,
-    1.846_318_317_510_054_7e-5,
-    1.421_511_758_316_446e-7,
-    2.044_263_103_389_939_8e-15,
-];
-
-/// Natural logarithm of the gamma function for `x > 0` (Lanczos, g = 7, nine terms): relative error about 1e-15.
+/// Natural logarithm of the gamma function for `x > 0`: relative error about 1e-15.
 #[must_use]
 pub fn ln_gamma(x: f64) -> f64 {
-    const TERMS: [f64; 9] = [
-        0.999_999_999_999_809_9,
-        676.520_368_121_885_1,
-        -1_259.139_216_722_402_8,
-        771.323_428_777_653_1,
-        -176.615_029_162_140_6,
-        12.507_343_278_686_905,
-        -0.138_571_095_265_720_12,
-        9.984_369_578_019_572e-6,
-        1.505_632_735_149_311_6e-7,
-    ];
-    if x < 0.5 {
-        return (PI / (PI * x).sin()).ln() - ln_gamma(1.0 - x);
-    }
-    let x = x - 1.0;
-    let t = x + 7.5;
-    let sum = TERMS[1..].iter().enumerate().fold(TERMS[0], |sum, (i, c)| sum + c / (x + i as f64 + 1.0));
-    0.5 * (2.0 * PI).ln() + (x + 0.5) * t.ln() - t + sum.ln()
+    libm::lgamma(x)
 }
 
-/// Regularised incomplete beta function I_x(a, b) for `a, b > 0` by Lentz's continued fraction.
+/// Regularised incomplete beta function I_x(a, b) for `a, b > 0` by Lentz's continued fraction. Our own, because statrs 0.18 ends
+/// its fraction after 140 terms: with a = b = 500,000 it is off by .001 in the middle, and quantiles of Beta(1, 1e6) by 1e-4 of
+/// their value.
 #[must_use]
 pub fn beta_cdf(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
@@ -199,6 +106,8 @@ pub fn student_quantile(p: f64, df: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::f64::consts::PI;
+
     use super::*;
 
     #[test]

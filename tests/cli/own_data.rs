@@ -39,7 +39,7 @@ fn a_run_takes_its_examples_from_the_file_says_what_it_dropped_and_replays_witho
     let findings = json_lines(&output.stdout);
     let data = data_finding(&findings);
     let source = &data["source"];
-    let hash: String = Sha256::digest(bytes.as_bytes()).iter().map(|b| format!("{b:02x}")).collect();
+    let hash = format!("{:x}", Sha256::digest(bytes.as_bytes()));
     assert_eq!((&source["path"], &source["format"]), (&"rows.jsonl".into(), &"plain".into()));
     assert_eq!(source["sha256"], hash.as_str());
     assert_eq!(

@@ -292,7 +292,7 @@ fn stimulate(h: &mut Harness, stimulus: &Stimulus, findings: &[lab::Finding]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(96))]
+    #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
     fn nothing_the_user_does_panics_and_the_recording_rebuilds_the_board(

@@ -133,7 +133,7 @@ impl ProbingTask {
             hash.update((e.text.len() as u64).to_le_bytes());
             hash.update(e.text.as_bytes());
         }
-        let hash = hash.finalize().iter().map(|b| format!("{b:02x}")).collect();
+        let hash = format!("{:x}", hash.finalize());
         Ok(LabelledSet { task: self.id, seed, examples, hash })
     }
 }

@@ -349,12 +349,14 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("long.jsonl.gz");
         // One good row, and then nothing but rows that are dropped: no row would ever ask whether to go on.
-        let file = std::fs::File::create(&path).unwrap();
-        let mut gz = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
-        gz.write_all(b"{\"text\": \"a\"}\n").unwrap();
-        let part = "nonsense\n".repeat(1_000_000);
-        (0..30).for_each(|_| gz.write_all(part.as_bytes()).unwrap());
-        gz.finish().unwrap();
+        let member = |text: &str| {
+            let mut gz = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            gz.write_all(text.as_bytes()).unwrap();
+            gz.finish().unwrap()
+        };
+        // The same member over and over: compressing takes longer than reading.
+        let many = member(&"nonsense\n".repeat(1_000_000)).repeat(30);
+        std::fs::write(&path, [member("{\"text\": \"a\"}\n"), many].concat()).unwrap();
         let path = path.display().to_string();
         rig.ask(1, &path, DataQuestion::Inspect);
         rig.ask(2, "facts", DataQuestion::Inspect);

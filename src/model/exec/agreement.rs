@@ -248,7 +248,7 @@ pub(super) fn compare(cpu: &Trace, candle: &Trace) -> Result<(), TestCaseError> 
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 30, ..ProptestConfig::default() })]
 
     #[test]
     fn executors_agree_on_everything(seed: u64) {

@@ -75,7 +75,7 @@ impl Known {
 
     /// Adds replies.
     pub fn put(&mut self, prompt: &str, replies: Replies) {
-        debug_assert_eq!(replies.len(), self.width, "replies of other facts");
+        assert_eq!(replies.len(), self.width, "replies of other facts");
         self.prompts.push((prompt.to_owned(), replies));
     }
 

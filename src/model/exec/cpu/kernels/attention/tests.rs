@@ -50,7 +50,7 @@ fn wide(x: &[f32]) -> Vec<f64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn forward_follows_the_definition(
