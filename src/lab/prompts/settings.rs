@@ -133,7 +133,8 @@ fn one_of<T: Copy + PartialEq + 'static>(
 
 fn candidates() -> Setting<Spec> {
     let help = "Which words can be answers: the model's vocabulary without function words (Cao et al. 2022), the words that all \
-                models share, or the answers of the relation.";
+                models share, or the answers of the relation; the last by pseudo-log-likelihood too, so that answers of several \
+                tokens take part.";
     one_of(
         ("query.candidates", "Answers", help),
         &Candidates::ALL,

@@ -3,6 +3,7 @@
 use probity::lab::prompts::candidates::{Reply, from_list, from_vocabulary, top};
 use probity::lab::prompts::function_words::FunctionWords;
 use probity::lab::prompts::query::{Asker, Encoded};
+use probity::lab::prompts::rule::{Word, replies};
 use probity::lab::prompts::vocabulary::{Words, common};
 use probity::model::{Device, Model, ModelError, ModelSource};
 use serde_json::Value;
@@ -153,6 +154,22 @@ fn model(case: &Case, name: &str, model: &Model, words: &Words, lists: &Lists<'_
             (0..queries.len()).map(|q| reply(case, rule, q, &logits[q], (model, words), lists)).collect();
         judge(case, name, rule, (&replies, words, &close), report);
     }
+    // Answers of one token each are said by pseudo-log-likelihood as by the relation's own rule.
+    let replies: Vec<Reply> =
+        (0..queries.len()).map(|q| by_pll(case, q, queries[q], &asker, words)).collect();
+    judge(case, name, "relation", (&replies, words, &close), report);
+}
+
+fn by_pll(case: &Case, q: usize, query: &Encoded, asker: &Asker<'_>, words: &Words) -> Reply {
+    let tokenizer = asker.model().tokenizer().unwrap();
+    let answers = list(&case.relations["relations"][case.index[q].relation]["answers"]);
+    let word = |text: String| Word { ids: words.tokens(tokenizer, &text).unwrap().unwrap(), text };
+    let answers: Vec<Word> = answers.into_iter().map(word).collect();
+    let object = case.object(&case.index[q]);
+    let asked = [(query, object.as_str())];
+    let all = replies::<ModelError>(asker, &asked, (&answers, &words.strings), 4096, |_| Ok(())).unwrap();
+    let reply = all[0].unwrap();
+    Reply { id: answers[reply.id as usize].ids[0], ..reply }
 }
 
 fn reply(
