@@ -97,7 +97,8 @@ fn nothing_that_matters_is_cut_on_the_usual_screen() {
     h.keys("] ] ] ]");
     let screen = h.screen();
     let told = screen.split("whole order: original").nth(1).unwrap_or_default();
-    assert!(told.contains("draws of") && told.contains("relations"), "{screen}");
+    assert!(told.contains("1000 draws") && told.contains("3 relations"), "{screen}");
+    assert!(screen.contains(" roberta-mini  "), "{screen}");
 }
 
 #[test]

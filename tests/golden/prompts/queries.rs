@@ -155,21 +155,33 @@ fn model(case: &Case, name: &str, model: &Model, words: &Words, lists: &Lists<'_
         judge(case, name, rule, (&replies, words, &close), report);
     }
     // Answers of one token each are said by pseudo-log-likelihood as by the relation's own rule.
-    let replies: Vec<Reply> =
-        (0..queries.len()).map(|q| by_pll(case, q, queries[q], &asker, words)).collect();
+    let mut said = vec![None; queries.len()];
+    for relation in 0..=case.index.iter().map(|q| q.relation).max().unwrap() {
+        by_pll(case, relation, (&queries, &mut said), &asker, words);
+    }
+    let replies: Vec<Reply> = said.into_iter().map(Option::unwrap).collect();
     judge(case, name, "relation", (&replies, words, &close), report);
 }
 
-fn by_pll(case: &Case, q: usize, query: &Encoded, asker: &Asker<'_>, words: &Words) -> Reply {
+fn by_pll(
+    case: &Case,
+    relation: usize,
+    (queries, said): (&[&Encoded], &mut [Option<Reply>]),
+    asker: &Asker<'_>,
+    words: &Words,
+) {
     let tokenizer = asker.model().tokenizer().unwrap();
-    let answers = list(&case.relations["relations"][case.index[q].relation]["answers"]);
     let word = |text: String| Word { ids: words.tokens(tokenizer, &text).unwrap().unwrap(), text };
+    let answers = list(&case.relations["relations"][relation]["answers"]);
     let answers: Vec<Word> = answers.into_iter().map(word).collect();
-    let object = case.object(&case.index[q]);
-    let asked = [(query, object.as_str())];
+    let mine: Vec<usize> = (0..queries.len()).filter(|q| case.index[*q].relation == relation).collect();
+    let objects: Vec<String> = mine.iter().map(|q| case.object(&case.index[*q])).collect();
+    let asked: Vec<(&Encoded, &str)> =
+        mine.iter().zip(&objects).map(|(q, object)| (queries[*q], object.as_str())).collect();
     let all = replies::<ModelError>(asker, &asked, (&answers, &words.strings), 4096, |_| Ok(())).unwrap();
-    let reply = all[0].unwrap();
-    Reply { id: answers[reply.id as usize].ids[0], ..reply }
+    for (q, reply) in mine.into_iter().zip(all) {
+        said[q] = reply.map(|r| Reply { id: answers[r.id as usize].ids[0], ..r });
+    }
 }
 
 fn reply(

@@ -275,8 +275,8 @@ impl Screen for Prompts {
     }
 
     fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)> {
-        // At 42 columns the built-in relations have their names in full.
-        let side = if body.width >= 150 { 46 } else { 42 };
+        // At 38 columns the built-in relations have their names in full, and the figure has room for those of four models.
+        let side = if body.width >= 150 { 46 } else { 38 };
         let [left, right] = Split::horizontal([Constraint::Length(side), Constraint::Fill(1)]).areas(body);
         let rows = self.setup().map_or(Vec::new(), |setup| setup.rows(state));
         let wanted = frame_setup::lines(&rows).len() as u16 + 2;
