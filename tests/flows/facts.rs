@@ -75,11 +75,11 @@ fn what_was_published_is_laid_beneath_by_a_key_and_taken_away_again() {
     h.keys("b");
     assert!(h.screen().contains("this one has none"), "{}", h.screen());
     h.keys("] ]");
-    assert!(h.screen().contains("published: worst to best"), "{}", h.screen());
+    assert!(h.screen().contains("+ published"), "{}", h.screen());
     let effects = h.keys("e");
     assert!(effects.iter().any(|e| matches!(e, Effect::Export(..))), "{effects:?}");
     h.keys("b");
-    assert!(!h.screen().contains("published: worst"), "{}", h.screen());
+    assert!(!h.screen().contains("+ published"), "{}", h.screen());
     // Where nothing was trained, what was published stands alone.
     h.keys("b ] ] ] ] ] ]");
     assert!(h.screen().contains("as published"), "{}", h.screen());

@@ -20,7 +20,7 @@ const FIGURES: [&str; 9] =
     ["prompts", "ranks", "preference", "stability", "consistency", "places", "curve", "ledger", "disparity"];
 
 /// Adjusted scores in legends: they may lie outside the range of the prompts, which holds the usual names alone.
-const ADJUSTED: &str = "adjusted, over prompts and names";
+const ADJUSTED: &str = "adjusted, all names";
 
 /// A figure with its provenance, where there is something to draw.
 fn figure<T>(

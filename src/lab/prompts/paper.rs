@@ -92,7 +92,7 @@ fn preference(figure: &Figure) -> Vec<Layer> {
         n: RELATIONS.into(),
     };
     let ranges = PREFERENCE.iter().enumerate().map(range).collect();
-    let (label, role) = ("published: worst to best prompt".into(), Role::points(6, Marker::Plus).faint());
+    let (label, role) = ("published".into(), Role::points(6, Marker::Plus).faint());
     vec![Layer::Ranges(Ranges { label, role, ranges })]
 }
 
