@@ -179,6 +179,12 @@ screens! {
         h.keys("] ] ] ]");
         h
     };
+    facts_published: |c, r| {
+        let mut h = Harness::recalling(c, r, true);
+        h.focus(FIGURE);
+        h.keys("b ] ]");
+        h
+    };
     facts_causal: |c, r| {
         let mut h = Harness::recalling(c, r, true);
         h.focus(FIGURE);

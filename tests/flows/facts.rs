@@ -69,6 +69,39 @@ fn every_figure_is_drawn_at_both_sizes_and_exported() {
 }
 
 #[test]
+fn what_was_published_is_laid_beneath_by_a_key_and_taken_away_again() {
+    let mut h = Harness::recalling(120, 40, true);
+    h.focus(FIGURE);
+    h.keys("b");
+    assert!(h.screen().contains("this one has none"), "{}", h.screen());
+    h.keys("] ]");
+    assert!(h.screen().contains("+ published"), "{}", h.screen());
+    let effects = h.keys("e");
+    assert!(effects.iter().any(|e| matches!(e, Effect::Export(..))), "{effects:?}");
+    h.keys("b");
+    assert!(!h.screen().contains("+ published"), "{}", h.screen());
+    // Where nothing was trained, what was published stands alone.
+    h.keys("b ] ] ] ] ] ]");
+    assert!(h.screen().contains("as published"), "{}", h.screen());
+}
+
+/// What was cut at 120 columns: the heading of the marks, the last part of a ledger, the numbers below a figure.
+#[test]
+fn nothing_that_matters_is_cut_on_the_usual_screen() {
+    let mut h = Harness::recalling(120, 40, true);
+    let screen = h.screen();
+    for whole in [" right│", "residual ", " relations; (less chance)"] {
+        assert!(screen.contains(whole), "{whole}: {screen}");
+    }
+    h.focus(FIGURE);
+    h.keys("] ] ] ]");
+    let screen = h.screen();
+    let told = screen.split("whole order: original").nth(1).unwrap_or_default();
+    assert!(told.contains("1000 draws") && told.contains("3 relations"), "{screen}");
+    assert!(screen.contains(" roberta-mini  "), "{screen}");
+}
+
+#[test]
 fn results_of_one_lab_stay_while_another_runs() {
     let mut h = Harness::recalling(120, 40, true);
     h.keys("2 enter");

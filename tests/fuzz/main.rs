@@ -16,6 +16,9 @@ use probity::figure::render;
 use probity::lab::Spec;
 use probity::lab::interventions::spec::AGREEMENT_TOML;
 use probity::lab::interventions::{self, Options, registry};
+use probity::lab::prompts::consistency::{Draws, Scoring};
+use probity::lab::prompts::places::Ties;
+use probity::lab::prompts::predictions;
 use probity::model::check::check;
 use probity::model::exec::train::{AdamW, Trainer};
 use probity::model::families::{ConfigFile, Size};
@@ -31,6 +34,14 @@ use probity::tui::theme::Theme;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
+
+const PREDICTIONS: &str = r#"{"relation":"P36","model":"a","prompt":"The capital of [X] is [Y] .","subject":"France","mention":"the French Republic","object":"Paris","prediction":"Rome"}
+{"relation":"P36","model":"b","prompt":"The capital of [X] is [Y] .","subject":"France","mention":"the French Republic","object":"Paris","prediction":"Paris"}
+{"relation":"P36","model":"a","prompt":"The capital of [X] is [Y] .","subject":"France","object":"Paris","correct":true}
+{"relation":"P36","model":"b","prompt":"The capital of [X] is [Y] .","subject":"France","object":"Paris","correct":0}
+{"relation":"P1","model":"a","prompt":3,"instance":7,"correct":1}
+{"relation":"P1","model":"b","prompt":3,"instance":7,"correct":false}
+"#;
 
 /// No single input may keep a reader busy for longer; generous, because the machine may be.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -317,6 +328,23 @@ const THEME: &str = include_str!("../../assets/themes/dark.toml");
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Predictions that were computed elsewhere: JSON lines of anybody's making.
+    #[test]
+    fn changed_predictions_are_read_or_refused(edits in edits()) {
+        let bytes = mutate(PREDICTIONS.as_bytes(), &edits);
+        if let Ok(found) = timed(|| predictions::read(&mut bytes.as_slice(), Path::new("fuzz"), false)) {
+            assert!(found.instances() > 0 && !found.models.is_empty());
+            assert!(found.adjusted().iter().all(|a| (0.0..=1.0).contains(a)));
+            let draws = Draws { count: 5, subset: 1, shared: false, seed: 0, ties: Ties::MeanPlace, scoring: Scoring::Exact };
+            timed(|| found.panel().ranked(&draws, 0.95));
+        }
+    }
+
+    #[test]
+    fn arbitrary_predictions_are_refused(bytes in vec(any::<u8>(), 0..400)) {
+        let _ = timed(|| predictions::read(&mut bytes.as_slice(), Path::new("fuzz"), true));
+    }
 
     #[test]
     fn specs(changes in edits()) {

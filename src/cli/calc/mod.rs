@@ -22,7 +22,7 @@ pub enum Calculator {
     Score(score::ScoreArgs),
     /// Combine a completeness and a selectivity into a reliability (Canby et al., equation 4).
     Reliability(score::ReliabilityArgs),
-    /// Say how far the scores of models depend on the prompt, from a table (Cao et al. 2022, Table 1).
+    /// Say how far scores depend on the prompt, and how often models keep their places, from a table or from predictions.
     Prompts(prompts::PromptsArgs),
     /// Recommend a number of training examples for telling two probes apart (Zhu et al. 2022).
     N(n::NArgs),

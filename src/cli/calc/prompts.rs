@@ -1,11 +1,15 @@
-//! `probity prompts`: how far results depend on the prompt, from a table that was computed anywhere.
+//! `probity prompts`: how far results depend on the prompt, from a table or from predictions that were computed anywhere.
 
-use std::io::Write;
+mod predictions;
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde::{Serialize, Serializer};
 
+use self::predictions::{OfPredictions, predictions};
 use crate::base::text::printable_label;
 use crate::cli::error::CliError;
 use crate::cli::output;
@@ -15,21 +19,31 @@ use crate::lab::prompts::published::{Report, ScoreTable};
 /// Largest table that is read.
 const MAX_BYTES: u64 = 256 << 20;
 
-/// Say how far the scores of models depend on the prompt, from a table (Cao et al. 2022, Table 1).
+/// Say how far scores depend on the prompt, and how often models keep their places, from a table or from predictions.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   probity prompts scores.tsv
   probity prompts scores.tsv --json
+  probity prompts predictions.jsonl --subset 10 --random shared
 
-The table has tabs between fields and names its columns in the first line: relation, model, prompt, p1; or relation, prompt
-and a column for each model. Scores are 0 to 1 or per cent; what is printed is in the unit of the table.")]
+A table has tabs between fields and names its columns in the first line: relation, model, prompt, p1; or relation, prompt
+and a column for each model. Scores are 0 to 1 or per cent; what is printed is in the unit of the table.
+
+Predictions are JSON lines, one object for each answer of a model:
+  {\"relation\": \"P36\", \"model\": \"m\", \"prompt\": \"The capital of [X] is [Y] .\", \"subject\": \"France\",
+   \"mention\": \"the French Republic\", \"object\": \"Paris\", \"prediction\": \"Paris\"}
+`instance` names the instance where `subject` does not; without `mention` the subject was asked for by its own name;
+`correct` (true or false) does in place of `prediction` and `object`. The first prompt of a relation in the file is its
+original one. They also give the adjusted scores, the stability over mentions, and the rank consistency; all as fractions.")]
 pub struct PromptsArgs {
-    /// The table.
-    #[arg(value_name = "TABLE.tsv")]
+    /// The table, or predictions as JSON lines.
+    #[arg(value_name = "TABLE.tsv|PREDICTIONS.jsonl")]
     table: PathBuf,
-    /// What equal scores do where the order of models is compared between prompts.
+    /// What equal scores do where models are put in order.
     #[arg(long, value_enum, default_value = "earlier-lower")]
     ties: TiesArg,
+    #[command(flatten)]
+    of_predictions: OfPredictions,
     /// Print one object as JSON.
     #[arg(long)]
     json: bool,
@@ -42,6 +56,15 @@ enum TiesArg {
     EarlierLower,
     /// They share a place.
     MeanPlace,
+}
+
+impl TiesArg {
+    fn rule(self) -> Ties {
+        match self {
+            TiesArg::EarlierLower => Ties::EarlierLower,
+            TiesArg::MeanPlace => Ties::MeanPlace,
+        }
+    }
 }
 
 /// An object whose keys stand in the order of the list.
@@ -80,27 +103,38 @@ struct Answer {
     relations_total: usize,
 }
 
-/// Prints what the table says.
+/// Prints what the table or the predictions say.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a table that cannot be read or makes no sense.
+/// [`CliError::Usage`] for a file that cannot be read or makes no sense.
 pub fn prompts(args: &PromptsArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let shown = printable_label(&args.table.display().to_string());
-    let cannot = |e: std::io::Error| CliError::Usage(format!("{shown}: cannot read the table: {e}"));
-    let size = std::fs::metadata(&args.table).map_err(cannot)?.len();
-    if size > MAX_BYTES {
-        return Err(CliError::Usage(format!("{shown}: {size} bytes; a table has at most 256 MiB")));
+    let cannot = |e: std::io::Error| CliError::Usage(format!("{shown}: cannot read it: {e}"));
+    let mut file = BufReader::new(File::open(&args.table).map_err(cannot)?);
+    let begins = file.fill_buf().map_err(cannot)?;
+    let extension = args.table.extension().and_then(|e| e.to_str()).unwrap_or_default();
+    if ["jsonl", "ndjson", "json"].contains(&extension) || begins.trim_ascii_start().starts_with(b"{") {
+        return predictions(args, &mut file, out);
     }
-    let text = std::fs::read_to_string(&args.table).map_err(cannot)?;
+    if let Some(flag) = args.of_predictions.given() {
+        let what = format!("{flag} is for predictions (JSON lines), and {shown} is a table; leave it out");
+        return Err(CliError::Usage(what));
+    }
+    let mut text = String::new();
+    file.take(MAX_BYTES + 1).read_to_string(&mut text).map_err(cannot)?;
+    if text.len() as u64 > MAX_BYTES {
+        return Err(CliError::Usage(format!("{shown}: more than the 256 MiB that a table may have")));
+    }
     let table = ScoreTable::parse(&text, &args.table).map_err(|e| CliError::Usage(e.to_string()))?;
-    let ties = match args.ties {
-        TiesArg::EarlierLower => Ties::EarlierLower,
-        TiesArg::MeanPlace => Ties::MeanPlace,
-    };
-    let report = table.report(ties);
+    let report = table.report(args.ties.rule());
     if args.json {
         return output::json(out, &answer(report));
     }
+    spread(&report, out)
+}
+
+/// Spread over prompts as lines.
+fn spread(report: &Report, out: &mut dyn Write) -> Result<(), CliError> {
     let total = report.relations.len();
     for (model, means, over) in &report.models {
         let means = means.map_or("n/a".to_owned(), |[std, diff, worst, best]| {
@@ -164,7 +198,7 @@ mod tests {
         args: PromptsArgs,
     }
 
-    fn run(table: &std::path::Path, more: &[&str]) -> Result<String, CliError> {
+    pub fn run(table: &std::path::Path, more: &[&str]) -> Result<String, CliError> {
         let path = table.display().to_string();
         let args = ["prompts", path.as_str()].into_iter().chain(more.iter().copied());
         let mut out = Vec::new();

@@ -1,5 +1,7 @@
 //! The worker end to end, on an untrained model in a temporary folder.
 
+mod stored;
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -402,114 +404,4 @@ fn a_run_cancelled_before_it_began_still_ends() {
     rig.send(run(1, small(&model)));
     rig.send(Command::Cancel { job: 1 });
     assert_eq!(rig.finish(), Outcome::Cancelled);
-}
-
-#[test]
-fn hidden_states_come_from_the_cache_to_the_bit_and_damage_is_computed_again() {
-    let dir = tempfile::tempdir().unwrap();
-    let model = fixture(dir.path());
-    let folder = tempfile::tempdir().unwrap();
-    let cache = Cache::at(folder.path());
-    let spec = plain(&model);
-    let values = |rig: &Rig| -> Vec<_> {
-        rig.results().curves.iter().flat_map(|c| c.points.iter().map(|p| p.value.clone())).collect()
-    };
-    let mut live = Rig::new(Cache::none());
-    live.send(run(1, spec.clone()));
-    assert_eq!(live.finish(), Outcome::Done);
-    let mut rig = Rig::new(cache.clone());
-    rig.send(run(1, spec.clone()));
-    assert_eq!(rig.finish(), Outcome::Done);
-    assert_eq!(values(&live), values(&rig));
-    // Without the probes everything is trained anew, on cached vectors: nothing is added to them.
-    let filled = cache.embeddings().contents();
-    assert!(filled.vectors > 300, "{filled:?}");
-    cache.clear().unwrap();
-    rig.send(run(2, spec.clone()));
-    assert_eq!(rig.finish(), Outcome::Done);
-    assert!(rig.results().probes.iter().all(|p| !p.value.cached));
-    assert_eq!(values(&live), values(&rig), "cached vectors are the model's own, to the bit");
-    assert_eq!(cache.embeddings().contents(), filled);
-    // A damaged vector is noticed, told, and computed again.
-    let path = std::fs::read_dir(folder.path().join("embeddings")).unwrap().flatten().next().unwrap().path();
-    let mut bytes = std::fs::read(&path).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    std::fs::write(&path, bytes).unwrap();
-    cache.clear().unwrap();
-    rig.send(run(3, spec));
-    assert_eq!(rig.finish(), Outcome::Done);
-    assert_eq!(values(&live), values(&rig));
-    assert!(rig.board.notices.iter().any(|n| n.problem.what.contains("damaged")), "{:?}", rig.board.notices);
-}
-
-#[test]
-fn a_folder_that_cannot_be_written_costs_one_notice_and_no_numbers() {
-    let dir = tempfile::tempdir().unwrap();
-    let model = fixture(dir.path());
-    let blocked = dir.path().join("blocked");
-    std::fs::write(&blocked, "x").unwrap();
-    let mut rig = Rig::new(Cache::at(&blocked));
-    rig.send(run(1, plain(&model)));
-    assert_eq!(rig.finish(), Outcome::Done, "{:?}", rig.board.notices);
-    let told =
-        rig.board.notices.iter().filter(|n| n.problem.what.contains("hidden states could not be cached"));
-    assert_eq!(told.count(), 1, "{:?}", rig.board.notices);
-}
-
-#[test]
-fn a_forecast_leaves_out_what_is_cached() {
-    let dir = tempfile::tempdir().unwrap();
-    let model = fixture(dir.path());
-    let mut spec = small(&model);
-    spec.methods.retain(|m| m.name == "fgsm");
-    let cache = Cache::at(&dir.path().join("cache"));
-    let first = |spec: Spec| {
-        let mut rig = Rig::new(cache.clone());
-        rig.send(run(1, spec));
-        assert_eq!(rig.finish(), Outcome::Done, "{:?}", rig.board.notices);
-        let found = rig.log.iter().find_map(|e| match e {
-            Event::Forecast { forecast, .. } if !forecast.refined => Some(forecast.range),
-            _ => None,
-        });
-        found.expect("a forecast")
-    };
-    assert_eq!(spec.methods.len(), 1);
-    let unknown = first(spec.clone()).expect("which probe the grid will choose is not known before");
-    assert!(0.0 < unknown[0] && unknown[0] < unknown[1], "{unknown:?}");
-    assert_eq!(first(spec), None, "the probe is there now");
-}
-
-#[test]
-fn a_run_begins_with_a_forecast_and_a_limit_that_cannot_be_kept_refuses_it() {
-    let dir = tempfile::tempdir().unwrap();
-    let model = fixture(dir.path());
-    let mut rig = Rig::new(Cache::none());
-    let mut spec = small(&model);
-    spec.methods.truncate(1);
-    rig.send(run(1, spec.clone()));
-    assert_eq!(rig.finish(), Outcome::Done);
-    let kinds: Vec<bool> = rig
-        .log
-        .iter()
-        .filter_map(|e| match e {
-            Event::Forecast { forecast, .. } => Some(forecast.refined),
-            _ => None,
-        })
-        .collect();
-    assert!(
-        matches!(kinds[..], [false, true] | [false, false, true]),
-        "{kinds:?}: at first, then from first estimates"
-    );
-    let before = |e: &Event| matches!(e, Event::Forecast { .. } | Event::Finding { .. });
-    assert!(matches!(rig.log.iter().find(|e| before(e)), Some(Event::Forecast { .. })));
-    let forecasts = &rig.board.job().unwrap().forecasts;
-    assert!(
-        forecasts.len() == 1 && forecasts[0].bytes > 1 << 20 && forecasts[0].seconds > 0.0,
-        "{forecasts:?}"
-    );
-    let mut tight = Rig::with_limit(Cache::none(), Some(1 << 20));
-    tight.send(run(1, spec));
-    let Outcome::Failed(problem) = tight.finish() else { panic!("one megabyte cannot do") };
-    assert!(problem.what.contains("limit is 1.0 MB") && problem.hint.contains("--memory-limit"), "{problem}");
 }

@@ -1,9 +1,11 @@
-//! What counts as an answer: three rules by which a word is read off a model's logits, and what comes of it.
+//! What counts as an answer: the rules by which a word is read off a model's logits, and what comes of it.
 //!
 //! - `vocabulary`: of the ten best tokens the first that is not a function word; if all ten are, the tenth (Cao et al. 2022 as
 //!   their code has it). The rank of an object is among all tokens that are no function words.
 //! - `intersection`: the best of the words that are one token in every model of the run, without function words.
 //! - `relation`: the best of the relation's own answers.
+//!
+//! A fourth, `relation_pll`, is beyond the paper: the relation's own answers of any number of tokens ([`super::rule`]).
 
 use std::collections::HashMap;
 
@@ -25,11 +27,13 @@ pub enum Candidates {
     Intersection,
     /// The answers of the relation.
     Relation,
+    /// The answers of the relation, whatever their number of tokens, by pseudo-log-likelihood. Beyond the paper.
+    RelationPll,
 }
 
 impl Candidates {
     /// All rules, in the order of choice.
-    pub const ALL: [Self; 3] = [Self::Vocabulary, Self::Intersection, Self::Relation];
+    pub const ALL: [Self; 4] = [Self::Vocabulary, Self::Intersection, Self::Relation, Self::RelationPll];
 
     /// Name in specs and findings.
     #[must_use]
@@ -38,6 +42,7 @@ impl Candidates {
             Self::Vocabulary => "vocabulary",
             Self::Intersection => "intersection",
             Self::Relation => "relation",
+            Self::RelationPll => "relation_pll",
         }
     }
 }

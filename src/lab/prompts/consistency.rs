@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use rand_chacha::rand_core::RngCore;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -96,6 +97,36 @@ struct Entry {
     by_prompt: Vec<Vec<Exact>>,
     /// So many correct answers as a share of the instances.
     shares: Vec<Score>,
+    /// By model, then by prompt.
+    varied: Vec<Vec<Varied>>,
+}
+
+/// What random mentions do to one prompt's answers: most instances are right, or wrong, whatever they are called.
+#[derive(Debug, Clone, Default)]
+struct Varied {
+    /// Instances that are right under every mention.
+    sure: usize,
+    /// Of the others: under how many mentions each is right, of how many; those that never are have no entry.
+    mixed: Vec<(u32, u32)>,
+}
+
+impl Varied {
+    fn of(answers: &Answers, prompt: usize) -> Self {
+        let mut varied = Self::default();
+        for i in 0..answers.shape.instances() {
+            match (answers.correct_mentions(prompt, i), answers.shape.mentions(i)) {
+                (0, _) => {}
+                (right, all) if right == all => varied.sure += 1,
+                (right, all) => varied.mixed.push((right as u32, all as u32)),
+            }
+        }
+        varied
+    }
+
+    /// Correct answers where each instance has a mention of its own.
+    fn draw(&self, rng: &mut impl RngCore) -> usize {
+        self.sure + self.mixed.iter().filter(|(right, all)| below(rng, *all) < *right).count()
+    }
 }
 
 /// Models with their answers to relations: what draws are made from.
@@ -162,10 +193,12 @@ impl Panel {
             return;
         }
         let shares: Vec<Score> = (0..=n as u64).map(|c| Score::of(Exact::ratio(c, n as u64))).collect();
+        let varied = |a: &Answers| (0..a.shape.prompts()).map(|p| Varied::of(a, p)).collect();
         self.entries.push(Entry {
             original: answers.iter().map(|a| shares[a.correct(0)]).collect(),
             adjusted,
             by_prompt: answers.iter().map(by_prompt).collect(),
+            varied: answers.iter().map(varied).collect(),
             shares,
             answers,
         });
@@ -245,7 +278,7 @@ impl Panel {
             let mut any = |n: usize| if n == 1 { 0 } else { below(&mut random, n as u32) as usize };
             if !draws.shared {
                 let prompt = any(shape.prompts());
-                return answers.correct_under(prompt, |i| any(shape.mentions(i)));
+                return self.entries[r].varied[k][prompt].draw(&mut random);
             }
             if k == 0 {
                 prompts[r] = any(shape.prompts());
@@ -391,6 +424,16 @@ impl Tally {
     pub fn halves(&self, model: usize) -> Vec<u64> {
         let of = |place: usize| self.histograms[model].get(&(place as u32)).copied().unwrap_or(0);
         (0..2 * self.histograms.len() - 1).map(of).collect()
+    }
+
+    /// How often a model came out at each place, 0 the worst; counted in half places where ties share them.
+    #[must_use]
+    pub fn histogram(&self, model: usize, ties: Ties) -> Vec<u64> {
+        let halves = self.halves(model);
+        match ties {
+            Ties::EarlierLower => halves.into_iter().step_by(2).collect(),
+            Ties::MeanPlace => halves,
+        }
     }
 
     /// Draws in which a model came out at its most frequent place.

@@ -120,3 +120,23 @@ proptest! {
         }
     }
 }
+
+/// In the random regime a model that is right under one name of three is ahead of one that never is in a third of the draws.
+#[test]
+fn random_names_are_drawn_as_often_as_their_number_says() {
+    for shared in [false, true] {
+        let mut panel = Panel::new(2);
+        let models = vec![answers(1, &[3], |_, _, x| x == 1), answers(1, &[3], |_, _, _| false)];
+        panel.push(models, &Weights::uniform(1));
+        let draws = Draws {
+            count: 3000,
+            subset: 1,
+            shared,
+            seed: 3,
+            ties: Ties::EarlierLower,
+            scoring: Scoring::Exact,
+        };
+        let ahead = panel.draw(&draws, 0..3000).iter().filter(|d| d[1] == [2, 0]).count();
+        assert!((900..1100).contains(&ahead), "shared {shared}: {ahead}");
+    }
+}

@@ -3,6 +3,7 @@
 
 use super::causal::{Bias, graph};
 use super::consistency::Regime;
+use super::paper;
 use super::places::{Ties, places};
 use super::results::Results;
 use crate::base::suggest::{is_unknown, unknown};
@@ -18,6 +19,9 @@ use crate::stats::estimate::Estimate;
 /// The figures that have names.
 const FIGURES: [&str; 9] =
     ["prompts", "ranks", "preference", "stability", "consistency", "places", "curve", "ledger", "disparity"];
+
+/// Adjusted scores in legends: they may lie outside the range of the prompts, which holds the usual names alone.
+const ADJUSTED: &str = "adjusted, all names";
 
 /// A figure with its provenance, where there is something to draw.
 fn figure<T>(
@@ -95,14 +99,14 @@ pub fn prompts(results: &Results, engine: Option<&EngineInfo>, relation: &str) -
     let mut layers = Vec::new();
     if !ranges.is_empty() {
         layers.push(Layer::Ranges(Ranges {
-            label: "mean over prompts".into(),
+            label: "mean over prompts, usual name".into(),
             role: Role::points(0, Marker::Circle),
             ranges,
         }));
     }
     if !adjusted.is_empty() {
         let role = Role::points(1, Marker::Square);
-        layers.push(Layer::Points(Points { label: "adjusted".into(), role, points: adjusted }));
+        layers.push(Layer::Points(Points { label: ADJUSTED.into(), role, points: adjusted }));
     }
     figure(
         (results, engine),
@@ -164,10 +168,10 @@ pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
     }
     let mut layers = Vec::new();
     if !ranges.is_empty() {
-        let (label, role) = ("worst to best prompt".into(), Role::points(0, Marker::Circle));
+        let (label, role) = ("worst to best prompt, usual name".into(), Role::points(0, Marker::Circle));
         layers.push(Layer::Ranges(Ranges { label, role, ranges }));
         let role = Role::points(1, Marker::Square);
-        layers.push(Layer::Points(Points { label: "adjusted".into(), role, points: adjusted }));
+        layers.push(Layer::Points(Points { label: ADJUSTED.into(), role, points: adjusted }));
     }
     figure(
         (results, engine),
@@ -293,10 +297,13 @@ pub fn curve(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
         let points = results.curve.iter().map(mean).collect();
         layers.push(Layer::Line(Line { label: "mean of the models".into(), role: Role::nth(1), points }));
     }
+    let most = results.curve.iter().map(|c| c.value.prompts).max().unwrap_or(0);
+    // From 0 to at least 4 the ticks are whole numbers.
+    let prompts = Axis::linear("prompts a relation").from_to(0.0, most.max(4) as f64);
     figure(
         (results, engine),
         ("curve".into(), "Rank consistency against the prompts that are averaged".into()),
-        (Axis::linear("prompts a relation"), Axis::linear("share of draws").from_to(0.0, 1.0)),
+        (prompts, Axis::linear("share of draws").from_to(0.0, 1.0)),
         layers,
         results.curve.first(),
     )
@@ -314,14 +321,18 @@ pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) 
         n: found.n.into(),
         ..Bar::of(k, root(e.mean))
     });
-    let names = ["prompt", "mention", "sample", "residual", "all together"].map(str::to_owned);
+    let names = ["prompt", "mention", "sample", "residual", "all together", "models"].map(str::to_owned);
     let (label, role) = ("standard deviation of the gap".into(), Role::nth(0));
-    let mut layers = vec![Layer::Bars(Bars { label, role, bars: bars.collect() })];
-    layers.push(Layer::Rule(Rule {
-        at: v.parts.model_itself.mean.abs(),
-        upright: false,
-        label: "adjusted gap".into(),
-    }));
+    let bars = Layer::Bars(Bars { label, role, bars: bars.collect() });
+    // Without its sign, as the standard deviations have none; where the interval holds 0, so does this one.
+    let gap = v.parts.model_itself;
+    let ends = (gap.lo.abs().min(gap.hi.abs()), gap.lo.abs().max(gap.hi.abs()));
+    let lo = if gap.lo * gap.hi <= 0.0 { 0.0 } else { ends.0 };
+    let (x, y, y_band) = (parts.len() as f64, gap.mean.abs(), Some((lo, ends.1)));
+    let points = vec![Spot { x, y, y_band, n: found.n.into(), ..Spot::default() }];
+    let role = Role::points(1, Marker::Square);
+    let layers =
+        vec![bars, Layer::Points(Points { label: "adjusted gap, without sign".into(), role, points })];
     figure(
         (results, engine),
         (
@@ -421,6 +432,10 @@ pub fn pick(
 ) -> Result<Figure, String> {
     if let Some(bias) = Bias::ALL.into_iter().find(|b| name == format!("causal-{}", b.name())) {
         return Ok(causal(Some(bias)));
+    }
+    if let Some(own) = name.strip_suffix(paper::SUFFIX).filter(|own| paper::FIGURES.contains(own)) {
+        let below = paper::beneath(own, pick(own, details, results, engine).ok(), results);
+        return below.ok_or_else(|| format!("the session has nothing to draw as `{own}`"));
     }
     if !FIGURES.contains(&name) {
         return Err(unknown("figure", name, &FIGURES));

@@ -15,7 +15,7 @@ pub struct Asker<'a> {
 }
 
 /// A query in tokens.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Encoded {
     /// Token ids.
     pub ids: Vec<u32>,
@@ -70,6 +70,20 @@ impl<'a> Asker<'a> {
         };
         let fits = ids.len() <= self.model.arch().max_positions;
         Ok(position.filter(|_| fits).map(|position| Encoded { ids, position }))
+    }
+
+    /// The query for one token of a word in the place of the answer, with its other tokens where they stand: all of them for
+    /// masked and denoising models, those before it for causal ones.
+    #[must_use]
+    pub fn within(&self, query: &Encoded, word: &[u32], k: usize) -> Encoded {
+        let (before, after) = query.ids.split_at(query.position);
+        match &self.mask {
+            Some((_, mask)) => Encoded {
+                ids: [before, &word[..k], &[*mask], &word[k + 1..], &after[1..]].concat(),
+                position: query.position + k,
+            },
+            None => Encoded { ids: [before, after, &word[..k]].concat(), position: query.position + k },
+        }
     }
 
     /// Runs queries sorted by length and hands each one's logits over: those of the whole vocabulary, or of `vocab` in its

@@ -70,7 +70,8 @@ fn files() -> Setting<Spec> {
 
 fn candidates() -> Setting<Spec> {
     let help = "Which words can be answers: the model's vocabulary without function words (Cao et al. 2022), the words that all \
-                models share, or the answers of the relation.";
+                models share, or the answers of the relation; the last by pseudo-log-likelihood too, so that answers of several \
+                tokens take part.";
     row("query.candidates", "Answers", help).one_of(
         &Candidates::ALL,
         |c| spaced(c.name()),

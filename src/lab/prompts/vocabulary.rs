@@ -55,6 +55,16 @@ impl Words {
     pub fn object(&self, tokenizer: &Tokenizer, text: &str) -> Result<Option<u32>, ModelError> {
         word(tokenizer, text, self.ignore_case)
     }
+
+    /// The tokens of a word in running text; none where it has letters that the model does not know.
+    ///
+    /// # Errors
+    /// Those of the tokenizer.
+    pub fn tokens(&self, tokenizer: &Tokenizer, text: &str) -> Result<Option<Vec<u32>>, ModelError> {
+        let ids = tokenizer.encode_bare(&format!(" {text}"))?.ids;
+        let known = !ids.is_empty() && !ids.iter().any(|id| Some(*id) == tokenizer.special().unk);
+        Ok(known.then_some(ids))
+    }
 }
 
 /// Whether a tokenizer reads upper and lower case as the same.

@@ -3,6 +3,7 @@
 use probity::lab::prompts::candidates::{Reply, from_list, from_vocabulary, top};
 use probity::lab::prompts::function_words::FunctionWords;
 use probity::lab::prompts::query::{Asker, Encoded};
+use probity::lab::prompts::rule::{Word, replies};
 use probity::lab::prompts::vocabulary::{Words, common};
 use probity::model::{Device, Model, ModelError, ModelSource};
 use serde_json::Value;
@@ -152,6 +153,34 @@ fn model(case: &Case, name: &str, model: &Model, words: &Words, lists: &Lists<'_
         let replies: Vec<Reply> =
             (0..queries.len()).map(|q| reply(case, rule, q, &logits[q], (model, words), lists)).collect();
         judge(case, name, rule, (&replies, words, &close), report);
+    }
+    // Answers of one token each are said by pseudo-log-likelihood as by the relation's own rule.
+    let mut said = vec![None; queries.len()];
+    for relation in 0..=case.index.iter().map(|q| q.relation).max().unwrap() {
+        by_pll(case, relation, (&queries, &mut said), &asker, words);
+    }
+    let replies: Vec<Reply> = said.into_iter().map(Option::unwrap).collect();
+    judge(case, name, "relation", (&replies, words, &close), report);
+}
+
+fn by_pll(
+    case: &Case,
+    relation: usize,
+    (queries, said): (&[&Encoded], &mut [Option<Reply>]),
+    asker: &Asker<'_>,
+    words: &Words,
+) {
+    let tokenizer = asker.model().tokenizer().unwrap();
+    let word = |text: String| Word { ids: words.tokens(tokenizer, &text).unwrap().unwrap(), text };
+    let answers = list(&case.relations["relations"][relation]["answers"]);
+    let answers: Vec<Word> = answers.into_iter().map(word).collect();
+    let mine: Vec<usize> = (0..queries.len()).filter(|q| case.index[*q].relation == relation).collect();
+    let objects: Vec<String> = mine.iter().map(|q| case.object(&case.index[*q])).collect();
+    let asked: Vec<(&Encoded, &str)> =
+        mine.iter().zip(&objects).map(|(q, object)| (queries[*q], object.as_str())).collect();
+    let all = replies::<ModelError>(asker, &asked, (&answers, &words.strings), 4096, |_| Ok(())).unwrap();
+    for (q, reply) in mine.into_iter().zip(all) {
+        said[q] = reply.map(|r| Reply { id: answers[r.id as usize].ids[0], ..r });
     }
 }
 

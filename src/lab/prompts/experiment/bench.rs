@@ -16,11 +16,12 @@ use crate::lab::prompts::finding::LeftOut;
 use crate::lab::prompts::function_words::FunctionWords;
 use crate::lab::prompts::library::{Fact, Library, Relation};
 use crate::lab::prompts::query::{Asker, Encoded};
+use crate::lab::prompts::rule::{Rule, Word, replies as pll};
 use crate::lab::prompts::spec::{NO_WORDS, OWN_WORDS, Spec, is_prompt};
 use crate::lab::prompts::vocabulary::{Common, Words, common};
 use crate::lab::{self};
-use crate::model::Model;
 use crate::model::chunk::TOKENS_PER_BATCH;
+use crate::model::{Model, ModelError, Tokenizer};
 
 /// Words that are listed of what is left out, per reason.
 const LISTED: usize = 200;
@@ -172,36 +173,56 @@ impl Bench {
         relation.facts.iter().take(most).map(cut).collect()
     }
 
-    /// The tokens that can be answers of a relation for a model; none where the whole vocabulary can.
+    /// What can be an answer of a relation for a model.
     ///
     /// # Errors
-    /// Those of the tokenizer; [`Fault::Failed`] where no answer is one token in every model.
-    pub fn candidates(&self, relation: &Relation, member: usize) -> Result<Option<Vec<u32>>, Fault> {
+    /// Those of the tokenizer; [`Fault::Failed`] where there is no answer that every model can say.
+    pub fn rule(&self, relation: &Relation, member: usize) -> Result<Rule, Fault> {
+        let none = |what: &str| -> Fault {
+            problem(&what, &relation.id, "leave the relation out, or choose other models").into()
+        };
         match self.spec.query.candidates {
-            Candidates::Vocabulary => Ok(None),
-            Candidates::Intersection => Ok(Some(self.common.ids[member].clone())),
+            Candidates::Vocabulary => Ok(Rule::Vocabulary),
+            Candidates::Intersection => Ok(Rule::Tokens(self.common.ids[member].clone())),
             Candidates::Relation => {
-                let mut ids = Vec::new();
-                for answer in relation.answers() {
-                    let each: Option<Vec<u32>> = self
-                        .members
-                        .iter()
-                        .map(|m| m.words.object(m.model.tokenizer()?, &answer))
-                        .collect::<Result<_, _>>()?;
-                    ids.extend(each.map(|each| each[member]));
+                let each =
+                    self.sayable(relation, |m, tokenizer, answer| m.words.object(tokenizer, answer))?;
+                let ids: Vec<u32> = each.into_iter().map(|(_, ids)| ids[member]).collect();
+                match ids.is_empty() {
+                    true => Err(none("none of its answers is one token in every model")),
+                    false => Ok(Rule::Tokens(ids)),
                 }
-                if ids.is_empty() {
-                    let what = "none of its answers is one token in every model";
-                    return Err(problem(
-                        &what,
-                        &relation.id,
-                        "leave the relation out, or choose other models",
-                    )
-                    .into());
+            }
+            Candidates::RelationPll => {
+                let each =
+                    self.sayable(relation, |m, tokenizer, answer| m.words.tokens(tokenizer, answer))?;
+                let word =
+                    |(text, mut ids): (String, Vec<Vec<u32>>)| Word { text, ids: ids.swap_remove(member) };
+                let words: Vec<Word> = each.into_iter().map(word).collect();
+                match words.is_empty() {
+                    true => Err(none("none of its answers can be written by every model")),
+                    false => Ok(Rule::Words(words)),
                 }
-                Ok(Some(ids))
             }
         }
+    }
+
+    /// The answers of a relation that every model can say, with how each says it.
+    fn sayable<T>(
+        &self,
+        relation: &Relation,
+        say: impl Fn(&Member, &Tokenizer, &str) -> Result<Option<T>, ModelError>,
+    ) -> Result<Vec<(String, Vec<T>)>, Fault> {
+        let mut all = Vec::new();
+        for answer in relation.answers() {
+            let each: Option<Vec<T>> = self
+                .members
+                .iter()
+                .map(|m| say(m, m.model.tokenizer()?, &answer))
+                .collect::<Result<_, _>>()?;
+            all.extend(each.map(|each| (answer, each)));
+        }
+        Ok(all)
     }
 
     /// Asks one model every prompt under every mention of every fact; what has been asked before comes from the store.
@@ -216,14 +237,14 @@ impl Bench {
         facts: &[Fact],
         host: &mut dyn Host,
     ) -> Result<Vec<Replies>, Fault> {
-        let candidates = self.candidates(relation, member)?;
+        let rule = self.rule(relation, member)?;
         let m = &self.members[member];
-        let key = stored::key(m, &self.spec.query, &self.function_words, candidates.as_deref(), facts);
+        let key = stored::key(m, &self.spec.query, &self.function_words, &rule, facts);
         let store = host.store();
         let mut known = Known::read(store.trained(&key), facts);
         let missing: Vec<&String> = prompts.iter().filter(|p| known.get(p).is_none()).collect();
         if !missing.is_empty() {
-            let asked = self.fresh(member, candidates.as_deref(), &missing, facts, host)?;
+            let asked = self.fresh(member, &rule, &missing, facts, host)?;
             for (prompt, replies) in missing.into_iter().zip(asked) {
                 known.put(prompt, replies);
             }
@@ -240,21 +261,20 @@ impl Bench {
     pub fn fresh(
         &self,
         member: usize,
-        candidates: Option<&[u32]>,
+        rule: &Rule,
         prompts: &[&String],
         facts: &[Fact],
         host: &mut dyn Host,
     ) -> Result<Vec<Replies>, Fault> {
         let m = &self.members[member];
         let asker = Asker::new(&m.model)?;
-        let tokenizer = m.model.tokenizer()?;
         let mut queries: Vec<(usize, &str, Encoded)> = Vec::new();
         let width: usize = facts.iter().map(|f| f.names.len()).sum();
         let mut replies: Vec<Replies> = vec![vec![None; width]; prompts.len()];
         for (p, prompt) in prompts.iter().enumerate() {
             let mut at = p * width;
             for fact in facts {
-                let sayable = m.words.object(tokenizer, &fact.object)?.is_some();
+                let sayable = unsayable(m, rule, &fact.object)?.is_none();
                 for name in &fact.names {
                     // A query whose answer the model cannot give says nothing of it.
                     if let Some(encoded) = if sayable { asker.encode(prompt, name)? } else { None } {
@@ -264,27 +284,40 @@ impl Bench {
                 }
             }
         }
+        let total = queries.len();
+        let between = |done: usize| -> Result<(), Fault> { Ok(host.beat(done, total)?) };
+        if let Rule::Words(words) = rule {
+            let asked: Vec<(&Encoded, &str)> = queries.iter().map(|(_, object, q)| (q, *object)).collect();
+            let all = pll(&asker, &asked, (words, &m.words.strings), TOKENS_PER_BATCH, between)?;
+            for ((at, ..), reply) in queries.iter().zip(all) {
+                replies[at / width][at % width] = reply;
+            }
+            return Ok(replies);
+        }
         let encoded: Vec<&Encoded> = queries.iter().map(|q| &q.2).collect();
-        let total = encoded.len();
+        let tokens = if let Rule::Tokens(ids) = rule { Some(ids.as_slice()) } else { None };
         let take = |k: usize, logits: &[f32]| {
             let (at, object, _) = &queries[k];
-            let reply = match candidates {
+            let reply = match tokens {
                 None => Some(from_vocabulary(&m.words.strings, logits, object)),
                 Some(ids) => from_list(&m.words.strings, ids, logits, object),
             };
             replies[at / width][at % width] = reply;
         };
-        asker.logits::<Fault>(&encoded, candidates, TOKENS_PER_BATCH, take, |done| {
-            Ok(host.beat(done, total)?)
-        })?;
+        asker.logits::<Fault>(&encoded, tokens, TOKENS_PER_BATCH, take, between)?;
         Ok(replies)
     }
 
     /// Why a fact cannot be asked of a model, if so.
-    fn unfit(&self, fact: &Fact, replies: &[&[Option<Reply>]]) -> Result<Option<String>, Fault> {
-        for (m, replies) in self.members.iter().zip(replies) {
-            if m.words.object(m.model.tokenizer()?, &fact.object)?.is_none() {
-                return Ok(Some(format!("its object is not one token of {}", m.name)));
+    fn unfit(
+        &self,
+        fact: &Fact,
+        rules: &[Rule],
+        replies: &[&[Option<Reply>]],
+    ) -> Result<Option<String>, Fault> {
+        for ((m, rule), replies) in self.members.iter().zip(rules).zip(replies) {
+            if let Some(why) = unsayable(m, rule, &fact.object)? {
+                return Ok(Some(why));
             }
             if replies.iter().any(Option::is_none) {
                 return Ok(Some(format!("a query is too long for {}, or leaves it nothing to read", m.name)));
@@ -305,6 +338,8 @@ impl Bench {
         facts: Vec<Fact>,
         replies: &[Vec<Replies>],
     ) -> Result<usize, Fault> {
+        let rules: Vec<Rule> =
+            (0..self.members.len()).map(|k| self.rule(&relation, k)).collect::<Result<_, _>>()?;
         let mut places = Vec::new();
         let (mut kept, mut left_out) = (Vec::new(), Vec::new());
         let mut at = 0;
@@ -317,7 +352,7 @@ impl Bench {
                     by_prompt.iter().flat_map(|row| row[range.clone()].iter().copied()).collect()
                 })
                 .collect();
-            match self.unfit(&fact, &all.iter().map(Vec::as_slice).collect::<Vec<_>>())? {
+            match self.unfit(&fact, &rules, &all.iter().map(Vec::as_slice).collect::<Vec<_>>())? {
                 Some(reason) => left_out.push((fact, reason)),
                 None => {
                     places.extend(range);
@@ -332,13 +367,14 @@ impl Bench {
         let scored = self
             .members
             .iter()
+            .zip(&rules)
             .zip(replies)
-            .map(|(m, by_prompt)| {
+            .map(|((m, rule), by_prompt)| {
                 let queries = by_prompt.iter().flat_map(|row| places.iter().filter_map(|at| row[*at]));
                 let queries: Vec<Reply> = queries.collect();
                 let objects = || kept.iter().flat_map(|f| f.names.iter().map(|_| f.object.as_str()));
                 let objects = (0..prompts.0.len()).flat_map(|_| objects());
-                let text = |r: &Reply| m.words.strings.text(r.id);
+                let text = |r: &Reply| rule.said(&m.words.strings, *r);
                 let right =
                     queries.iter().zip(objects).map(|(r, o)| m.words.strings.same(text(r), o)).collect();
                 let numbers = queries.iter().map(|r| said.number(text(r), ignore_case)).collect();
@@ -350,6 +386,16 @@ impl Bench {
         self.entries.push(Entry { relation, prompts, prompts_left_out, facts: kept, left_out, scored, said });
         Ok(self.entries.len() - 1)
     }
+}
+
+/// Why a model cannot say an object under a rule, if so.
+fn unsayable(m: &Member, rule: &Rule, object: &str) -> Result<Option<String>, Fault> {
+    if let Rule::Words(words) = rule {
+        let is_word = words.iter().any(|w| m.words.strings.same(&w.text, object));
+        return Ok((!is_word).then(|| "its object is no answer that every model can write".into()));
+    }
+    let id = m.words.object(m.model.tokenizer()?, object)?;
+    Ok(id.is_none().then(|| format!("its object is not one token of {}", m.name)))
 }
 
 impl Entry {

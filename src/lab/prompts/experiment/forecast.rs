@@ -66,24 +66,18 @@ pub fn of(bench: &Bench, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
         .collect())
 }
 
-/// All queries of a model, and those that the store does not answer.
+/// All queries of a model, and the forward passes of those that the store does not answer.
 fn counted(bench: &Bench, k: usize, host: &mut dyn Host) -> Result<(usize, usize), Fault> {
     let store = host.store();
     let (mut all, mut missing) = (0, 0);
     for relation in &bench.library.relations {
         let ((prompts, _), facts) = (bench.prompts(relation), bench.facts(relation));
         let width: usize = facts.iter().map(|f| f.names.len()).sum();
-        let candidates = bench.candidates(relation, k)?;
-        let key = stored::key(
-            &bench.members[k],
-            &bench.spec.query,
-            &bench.function_words,
-            candidates.as_deref(),
-            &facts,
-        );
+        let rule = bench.rule(relation, k)?;
+        let key = stored::key(&bench.members[k], &bench.spec.query, &bench.function_words, &rule, &facts);
         let known = Known::read(store.trained(&key), &facts);
         all += width * prompts.len();
-        missing += width * prompts.iter().filter(|p| known.get(p).is_none()).count();
+        missing += width * rule.passes() * prompts.iter().filter(|p| known.get(p).is_none()).count();
     }
     Ok((all, missing))
 }

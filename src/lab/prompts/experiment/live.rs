@@ -1,13 +1,13 @@
 //! Answers to questions: a prompt that was typed, and the instances behind a number.
 
-use super::bench::{Bench, Entry, Replies, refused};
+use super::bench::{Bench, Entry, refused};
 use super::relation::score;
 use crate::base::Problem;
 use crate::lab::Question;
 use crate::lab::fault::{Fault, problem};
 use crate::lab::finding::Finding;
 use crate::lab::host::Host;
-use crate::lab::prompts::candidates::{Reply, from_list, from_vocabulary, top};
+use crate::lab::prompts::candidates::{Reply, top};
 use crate::lab::prompts::finding::{InstanceFinding, InstanceRow, InstancesFinding, Kind, TopToken};
 use crate::lab::prompts::library::Fact;
 use crate::lab::prompts::query::Asker;
@@ -42,8 +42,15 @@ fn originals(entry: &Entry) -> Vec<Fact> {
     entry.facts.iter().map(first).collect()
 }
 
-/// Every model's replies to a prompt under the original mentions.
-fn replies(bench: &Bench, entry: &Entry, text: &str, host: &mut dyn Host) -> Result<Vec<Replies>, Fault> {
+/// What a model said to a query.
+struct Said {
+    word: String,
+    right: bool,
+    rank: Option<u32>,
+}
+
+/// What every model said to a prompt under the original mentions.
+fn replies(bench: &Bench, entry: &Entry, text: &str, host: &mut dyn Host) -> Result<Vec<Vec<Said>>, Fault> {
     let causal = bench.members.iter().find(|m| m.model.arch().is_causal()).map(|m| m.name.as_str());
     if let Some(reason) = refused(text, causal) {
         let what = format!("`{}`: {reason}", crate::base::text::shortened(text, 80));
@@ -53,9 +60,19 @@ fn replies(bench: &Bench, entry: &Entry, text: &str, host: &mut dyn Host) -> Res
     let owned = text.to_owned();
     (0..bench.members.len())
         .map(|k| {
-            let candidates = bench.candidates(&entry.relation, k)?;
-            let all = bench.fresh(k, candidates.as_deref(), &[&owned], &facts, host)?;
-            Ok(all.into_iter().next().unwrap_or_default())
+            let rule = bench.rule(&entry.relation, k)?;
+            let all = bench.fresh(k, &rule, &[&owned], &facts, host)?;
+            let replies = all.into_iter().next().unwrap_or_default();
+            let strings = &bench.members[k].words.strings;
+            let said = |(r, f): (Option<Reply>, &Fact)| {
+                let word = r.map_or("", |r| rule.said(strings, r));
+                Said {
+                    word: word.to_owned(),
+                    right: strings.same(word, &f.object),
+                    rank: r.and_then(|r| r.rank),
+                }
+            };
+            Ok(replies.into_iter().zip(&facts).map(said).collect())
         })
         .collect()
 }
@@ -69,13 +86,8 @@ fn prompt(bench: &Bench, asked: &PromptQuestion, host: &mut dyn Host) -> Result<
     let t = host.elapsed();
     let mut findings = Vec::new();
     for (member, replies) in bench.members.iter().zip(all) {
-        let said = |r: &Option<Reply>| r.map_or("", |r| member.words.strings.text(r.id));
-        let right: Vec<bool> = replies
-            .iter()
-            .zip(&entry.facts)
-            .map(|(r, f)| member.words.strings.same(said(r), &f.object))
-            .collect();
-        let ranks: Vec<Option<u32>> = replies.iter().map(|r| r.and_then(|r| r.rank)).collect();
+        let right: Vec<bool> = replies.iter().map(|said| said.right).collect();
+        let ranks: Vec<Option<u32>> = replies.iter().map(|said| said.rank).collect();
         let found = score(bench, (&asked.relation, &asked.prompt, index), (&right, &ranks), &resamples);
         findings.push(member.label.finding(entry.facts.len(), true, t, Kind::PromptScore(found)));
     }
@@ -87,7 +99,10 @@ fn look(bench: &Bench, asked: &LookQuestion, host: &mut dyn Host) -> Result<Vec<
     let entry = entry(bench, &asked.relation)?;
     let said = match entry.prompts.iter().position(|p| *p == asked.prompt) {
         Some(p) => known(entry, p),
-        None => fresh(bench, entry, &replies(bench, entry, &asked.prompt, host)?),
+        None => {
+            let of = |all: Vec<Said>| all.into_iter().map(|said| (said.word, said.right)).collect();
+            replies(bench, entry, &asked.prompt, host)?.into_iter().map(of).collect()
+        }
     };
     let row = |(i, fact): (usize, &Fact)| InstanceRow {
         mentions: fact.names.clone(),
@@ -109,7 +124,7 @@ fn look(bench: &Bench, asked: &LookQuestion, host: &mut dyn Host) -> Result<Vec<
     let fact = &entry.facts[asked.instance.min(n - 1)];
     let mention = &fact.names[asked.mention.min(fact.names.len() - 1)];
     for k in 0..bench.members.len() {
-        let found = one(bench, (entry, k), &asked.prompt, mention, &fact.object)?;
+        let found = one(bench, (entry, k), &asked.prompt, (mention, &fact.object), host)?;
         findings.push(bench.members[k].label.finding(1, true, t, Kind::Instance(found)));
     }
     Ok(findings)
@@ -126,29 +141,13 @@ fn known(entry: &Entry, prompt: usize) -> Vec<Vec<(String, bool)>> {
     entry.scored.iter().map(of).collect()
 }
 
-/// The same for a prompt that was typed.
-fn fresh(bench: &Bench, entry: &Entry, replies: &[Replies]) -> Vec<Vec<(String, bool)>> {
-    let each = bench.members.iter().zip(replies);
-    each.map(|(m, replies)| {
-        replies
-            .iter()
-            .zip(&entry.facts)
-            .map(|(r, f)| {
-                let word = r.map_or("", |r| m.words.strings.text(r.id));
-                (word.to_owned(), m.words.strings.same(word, &f.object))
-            })
-            .collect()
-    })
-    .collect()
-}
-
 /// One query of one model in full.
 fn one(
     bench: &Bench,
     (entry, k): (&Entry, usize),
     prompt: &str,
-    mention: &str,
-    object: &str,
+    (mention, object): (&str, &str),
+    host: &mut dyn Host,
 ) -> Result<InstanceFinding, Fault> {
     let member = &bench.members[k];
     let asker = Asker::new(&member.model)?;
@@ -165,7 +164,7 @@ fn one(
         rank: None,
     };
     let Some(query) = asker.encode(prompt, mention)? else { return Ok(found) };
-    let candidates = bench.candidates(&entry.relation, k)?;
+    let rule = bench.rule(&entry.relation, k)?;
     let strings = &member.words.strings;
     let take = |_: usize, logits: &[f32]| {
         let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -177,19 +176,14 @@ fn one(
             passed: bench.function_words.contains(strings.text(id)),
         };
         found.top = top(logits, SHOWN).into_iter().map(token).collect();
-        let reply = match &candidates {
-            None => Some(from_vocabulary(strings, logits, object)),
-            Some(ids) => {
-                let some: Vec<f32> = ids.iter().map(|id| logits[*id as usize]).collect();
-                from_list(strings, ids, &some, object)
-            }
-        };
-        if let Some(reply) = reply {
-            found.said = strings.text(reply.id).to_owned();
-            found.right = strings.same(&found.said, object);
-            found.rank = reply.rank;
-        }
     };
     asker.logits::<Fault>(&[&query], None, usize::MAX, take, |_| Ok(()))?;
+    let fact = Fact { names: vec![mention.to_owned()], object: object.to_owned() };
+    let all = bench.fresh(k, &rule, &[&prompt.to_owned()], &[fact], host)?;
+    if let Some(reply) = all.first().and_then(|row| row.first().copied()).flatten() {
+        found.said = rule.said(strings, reply).to_owned();
+        found.right = strings.same(&found.said, object);
+        found.rank = reply.rank;
+    }
     Ok(found)
 }

@@ -12,6 +12,7 @@ use crate::lab::prompts::finding::{
 use crate::lab::prompts::ledger::ledger;
 use crate::lab::prompts::places::Ties;
 use crate::lab::prompts::preference::{LARGE, is_over};
+use crate::lab::prompts::ranked::COUNTED;
 use crate::stats::bootstrap::Resamples;
 use crate::stats::estimate::Estimate;
 use crate::stats::intervals::wilson;
@@ -22,8 +23,6 @@ const MEANWHILE: usize = 200;
 const STEP: usize = 250;
 /// Draws for each number of prompts of the curve.
 const CURVE: usize = 300;
-/// Outcomes up to which all are counted.
-const COUNTED: usize = 20_000;
 /// Whole orders whose counts are told.
 const ORDERS: usize = 20;
 
@@ -142,12 +141,10 @@ fn tell_ranks(
             orders: None,
         };
         for (k, member) in bench.members.iter().enumerate() {
-            let halves = tally.halves(k);
-            let mean = draws.ties == Ties::MeanPlace;
             let found = RankConsistencyFinding {
                 consistency: share(tally.most(k)),
-                histogram: if mean { halves } else { halves.into_iter().step_by(2).collect() },
-                step: if mean { 0.5 } else { 1.0 },
+                histogram: tally.histogram(k, draws.ties),
+                step: if draws.ties == Ties::MeanPlace { 0.5 } else { 1.0 },
                 ..base.clone()
             };
             let t = host.elapsed();

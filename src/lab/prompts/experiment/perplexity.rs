@@ -9,6 +9,7 @@ use super::bench::{Bench, Entry, Member};
 use crate::lab::fault::Fault;
 use crate::lab::host::Host;
 use crate::lab::prompts::query::{Asker, Encoded};
+use crate::lab::prompts::rule::log_sum;
 use crate::model::chunk::TOKENS_PER_BATCH;
 
 /// The weight of each prompt, adding up to 1.
@@ -71,30 +72,10 @@ pub fn perplexities(
     let total = queries.len();
     let take = |k: usize, logits: &[f32]| {
         let (s, id, _) = &probes[k];
-        sums[*s] -= log_probability(logits, *id);
+        sums[*s] -= f64::from(logits[*id as usize]) - log_sum(logits);
         counts[*s] += 1;
     };
     asker.logits::<Fault>(&queries, None, TOKENS_PER_BATCH, take, |done| Ok(host.beat(done, total)?))?;
     let of = |(sum, n): (&f64, &usize)| if *n == 0 { f64::INFINITY } else { (sum / *n as f64).exp() };
     Ok(sums.iter().zip(&counts).map(of).collect())
-}
-
-/// Natural logarithm of a token's probability.
-fn log_probability(logits: &[f32], id: u32) -> f64 {
-    let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-    let sum: f64 = logits.iter().map(|l| f64::from(l - most).exp()).sum();
-    f64::from(logits[id as usize] - most) - sum.ln()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn probabilities_add_up_to_one() {
-        let logits = [3.0f32, -2.0, 0.5, 80.0];
-        let sum: f64 = (0..4).map(|id| log_probability(&logits, id).exp()).sum();
-        assert!((sum - 1.0).abs() < 1e-12);
-        assert!(log_probability(&logits, 1) < -81.0);
-    }
 }

@@ -83,7 +83,9 @@ pub fn investigate(
                 false => "no instance",
             }
         );
-        let hint = "its line in the list of relations says why; other models or prompts may help".into();
+        let hint = "its line in the list of relations says why; other models or prompts may help, and \
+                    query.candidates = \"relation_pll\" asks objects of several tokens too"
+            .into();
         host.notice(NoticeLevel::Warning, Problem { what, r#where: "relation".into(), hint })?;
         return Ok(());
     }

@@ -8,6 +8,7 @@ use crate::base::files::hex;
 use crate::lab::prompts::candidates::Reply;
 use crate::lab::prompts::function_words::FunctionWords;
 use crate::lab::prompts::library::Fact;
+use crate::lab::prompts::rule::Rule;
 use crate::lab::prompts::spec::QuerySpec;
 use crate::lab::store::instructions;
 
@@ -23,7 +24,7 @@ pub fn key(
     member: &Member,
     query: &QuerySpec,
     function_words: &FunctionWords,
-    candidates: Option<&[u32]>,
+    rule: &Rule,
     facts: &[Fact],
 ) -> String {
     let model = &member.model;
@@ -39,8 +40,13 @@ pub fn key(
         text(&fact.object);
         fact.names.iter().for_each(|n| text(n));
     }
-    for id in candidates.into_iter().flatten() {
-        hash.update(id.to_le_bytes());
+    match rule {
+        Rule::Vocabulary => {}
+        Rule::Tokens(ids) => ids.iter().for_each(|id| hash.update(id.to_le_bytes())),
+        Rule::Words(words) => words.iter().for_each(|w| {
+            hash.update((w.text.len() as u64).to_le_bytes());
+            hash.update(&w.text);
+        }),
     }
     format!(
         "prompts v{VERSION}|{}|{}|{}|{}|{}|{}|{}",

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use super::super::candidates::Candidates;
 use super::super::finding::{ALL, Kind};
 use super::super::question::{LookQuestion, PromptQuestion, Question as Asked};
 use super::super::results::Results as Found;
@@ -239,7 +240,7 @@ fn another_model_changes_no_prediction_of_the_others_for_instances_that_stay() {
 #[test]
 fn every_rule_gives_scores_and_the_relations_own_answers_are_easiest() {
     let mut means = Vec::new();
-    for candidates in super::super::candidates::Candidates::ALL {
+    for candidates in Candidates::ALL {
         let mut spec = spec();
         spec.query.candidates = candidates;
         let mut desk = Desk::new();
@@ -418,6 +419,42 @@ fn further_pretraining_is_measured_once() {
     run(&spec, &mut desk).1.unwrap();
     assert_eq!(desk.results().disparity, found);
     assert!(desk.beats - beats < 8, "no step is trained again: {}", desk.beats - beats);
+}
+
+/// Beyond the paper: what is two tokens long can be an answer where answers are compared by pseudo-log-likelihood.
+#[test]
+fn objects_of_several_tokens_are_asked_by_pseudo_log_likelihood() {
+    let dir = tempfile::tempdir().unwrap();
+    let row = |x: &str, y: &str| format!("{{\"relation\":\"P36\",\"subject\":\"{x}\",\"object\":\"{y}\"}}\n");
+    let facts = row("France", "Paris") + &row("Norway", "Oslo") + &row("Italy", "Rome Town");
+    std::fs::write(dir.path().join("facts.jsonl"), facts).unwrap();
+    let prompt = "{\"relation\":\"P36\",\"prompt\":\"The capital of [X] is [Y] .\"}\n";
+    std::fs::write(dir.path().join("prompts.jsonl"), prompt).unwrap();
+    let mut spec = spec();
+    spec.data.relations.clear();
+    spec.data.files = vec![dir.path().display().to_string()];
+    for (candidates, kept) in [(Candidates::Relation, 2), (Candidates::RelationPll, 3)] {
+        spec.query.candidates = candidates;
+        let mut desk = Desk::new();
+        let (mut experiment, result) = run(&spec, &mut desk);
+        result.unwrap();
+        let results = desk.results();
+        assert_eq!(results.relation("P36").unwrap().value.kept, kept, "{candidates:?}");
+        assert!(results.scores.iter().all(|s| s.value.candidates == candidates && s.n == kept));
+        let prompt = "The capital of [X] is [Y] .".to_owned();
+        let asked = LookQuestion { relation: "P36".into(), prompt, instance: kept - 1, mention: 0 };
+        let found = experiment.answer(&Asked::Look(asked).into(), Share::All, &mut desk).unwrap();
+        let Body::Lab(Kinds::Prompts(Kind::Instances(all))) = &found[0].body else { panic!() };
+        for (k, f) in found[1..].iter().enumerate() {
+            let Body::Lab(Kinds::Prompts(Kind::Instance(one))) = &f.body else { panic!() };
+            assert_eq!((&one.said, one.right), (&all.rows[kept - 1].said[k].0, all.rows[kept - 1].said[k].1));
+            assert!(
+                ["Paris", "Oslo", "Rome Town"].iter().any(|a| a.eq_ignore_ascii_case(&one.said)),
+                "{one:?}"
+            );
+            assert!(one.rank.is_some_and(|r| (1..=kept as u32).contains(&r)), "{one:?}");
+        }
+    }
 }
 
 #[test]

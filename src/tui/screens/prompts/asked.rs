@@ -24,7 +24,8 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let label = found.map_or("", |r| r.label.as_str());
     let title = if label.is_empty() { id.to_owned() } else { format!("{id}: {label}") };
     let room = usize::from(area.width.saturating_sub(6));
-    let title = format!("P@1 in per cent, {title}");
+    let n = found.map_or(0, |r| r.kept);
+    let title = format!("P@1 in per cent, n {n}, {title}");
     frame.render_widget(pane_block(state, ASKED, &fit(&printable(&title), room)), area);
     let inner = inside(area);
     let models = results(state).models();

@@ -23,8 +23,9 @@ pub fn copy_text(state: &State) -> Option<String> {
             String::from_utf8(csv).ok()
         }
         LEDGER => {
-            let v = &ledger::shown(state)?.value;
-            Some(format!("{}\n{}\n", v.parts.sentence(&v.a, &v.b), ledger::parts(v).join("\n")))
+            let found = ledger::shown(state)?;
+            let v = &found.value;
+            Some(format!("{}\n{}\n", v.parts.sentence(&v.a, &v.b), ledger::parts(found).join("\n")))
         }
         INSTANCES => answers(state),
         _ => None,

@@ -5,11 +5,11 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::{FIGURE, ran, relation, results, view};
-use crate::base::text::{fit, printable};
+use crate::base::text::{fit, printable, wrapped};
 use crate::figure::Figure;
 use crate::lab::prompts::causal::Bias;
 use crate::lab::prompts::consistency::Regime;
-use crate::lab::prompts::figures;
+use crate::lab::prompts::{figures, paper};
 use crate::tui::layout::inside;
 use crate::tui::panes::{message, pane_block};
 use crate::tui::state::State;
@@ -63,10 +63,31 @@ impl Drawn {
         let at = ALL.iter().position(|d| *d == self).unwrap_or(0);
         ALL[(at + if on { 1 } else { ALL.len() - 1 }) % ALL.len()]
     }
+
+    /// The name of the figure, where numbers were published that can be laid beneath it.
+    #[must_use]
+    pub fn published(self) -> Option<&'static str> {
+        match self {
+            Self::Preference => Some("preference"),
+            Self::Stability => Some("stability"),
+            Self::Consistency => Some("consistency"),
+            Self::Disparity => Some("disparity"),
+            _ => None,
+        }
+    }
 }
 
 /// The figure; none where there is nothing to draw.
 pub fn figure(state: &State) -> Option<Figure> {
+    let view = view(state);
+    match view.drawn.published().filter(|_| view.published) {
+        Some(name) => paper::beneath(name, own(state), results(state)),
+        None => own(state),
+    }
+}
+
+/// The figure of what was found here.
+fn own(state: &State) -> Option<Figure> {
     let (results, engine, view) = (results(state), state.board.engine.as_ref(), view(state));
     let id = relation(state).unwrap_or_default();
     match view.drawn {
@@ -99,7 +120,10 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
         let (next, back) = (state.keymap.label("next-figure"), state.keymap.label("previous-figure"));
         let what = match drawn {
             Drawn::Disparity if results(state).disparity.is_empty() => {
-                "further pretraining has not been asked for: give disparity.gammas in a spec".to_owned()
+                format!(
+                    "further pretraining has not been asked for: give disparity.gammas in a spec\n{} shows what was published",
+                    state.keymap.label("published")
+                )
             }
             Drawn::Curve | Drawn::Consistency | Drawn::Places | Drawn::Ledger | Drawn::Preference => {
                 "comes when all relations have been asked".to_owned()
@@ -112,14 +136,18 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let title = format!("{} ({at}/{})", figure.title, ALL.len());
     frame.render_widget(pane_block(state, FIGURE, &fit(&printable(&title), room)), area);
     let inner = inside(area);
-    let lines = u16::from(inner.height >= 7);
-    let chart = Rect { height: inner.height - lines, ..inner };
+    let told = readout(state).filter(|_| inner.height >= 7).map(|text| {
+        let mut lines = wrapped(&printable(&text), usize::from(inner.width).saturating_sub(2));
+        lines.truncate(2);
+        lines
+    });
+    let told = told.unwrap_or_default();
+    let chart = Rect { height: inner.height - told.len() as u16, ..inner };
     let widget = Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Lines };
     frame.render_widget(widget, chart);
-    if let Some(text) = readout(state).filter(|_| lines == 1) {
-        let text = fit(&printable(&format!(" {text}")), inner.width.into()).into_owned();
-        let row = Rect { y: chart.bottom(), height: 1, ..inner };
-        frame.render_widget(Line::styled(text, state.theme().style(Role::Dim)), row);
+    for (k, text) in told.into_iter().enumerate() {
+        let row = Rect { y: chart.bottom() + k as u16, height: 1, ..inner };
+        frame.render_widget(Line::styled(format!(" {text}"), state.theme().style(Role::Dim)), row);
     }
 }
 
@@ -138,7 +166,7 @@ fn readout(state: &State) -> Option<String> {
             let all = found.summaries.iter().find(|s| s.value.unstable.is_some())?;
             let v = &all.value;
             Some(format!(
-                "above 10 points: {} of {} pairs; order of models changes on {} of {} relations",
+                "gaps above 10 points: {} of {} pairs of model and relation; the order of the models changes with the prompt on {} of {} relations",
                 v.relations_over_10,
                 v.relations * found.models().len(),
                 v.unstable_relations?,
@@ -151,7 +179,7 @@ fn readout(state: &State) -> Option<String> {
             let r = &of(Regime::Random)?;
             let state = if r.is_final { "" } else { ", refining" };
             Some(format!(
-                "whole order: original {:.1} %, random {:.1} %, adjusted {:.1} %; {} draws of {} of {}{state}",
+                "whole order: original {:.1} %, random {:.1} %, adjusted {:.1} %; {} draws of {} of {} relations{state}",
                 a?, b?, c?, r.value.draws, r.value.subset, r.value.relations
             ))
         }
@@ -159,6 +187,25 @@ fn readout(state: &State) -> Option<String> {
             let spec = ran(state).unwrap_or(&view(state).spec);
             Some(bias.blocked(&spec.adjust, &spec.data))
         }
-        Drawn::Stability | Drawn::Ledger | Drawn::Disparity => None,
+        Drawn::Stability => {
+            let kept: usize = found.stability.iter().map(|s| s.value.kept).sum();
+            let models = found.models().len().max(1);
+            let counted = found.stability.iter().filter(|s| s.value.stability.is_some()).count() / models;
+            Some(format!(
+                "first prompt; {} instances of {counted} relations have two or more names",
+                kept / models
+            ))
+        }
+        Drawn::Ledger => {
+            let l = found.ledgers.get(view(state).pair).or(found.ledgers.first())?;
+            Some(format!(
+                "{} instances of {} relations; the squares of the first four add up to that of the fifth",
+                l.n, l.value.relations
+            ))
+        }
+        Drawn::Disparity => {
+            let d = found.disparity.last()?;
+            Some(format!("{} facts, first prompt, usual name; {} steps of training", d.n, d.value.steps))
+        }
     }
 }

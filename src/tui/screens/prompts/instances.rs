@@ -6,6 +6,7 @@ use ratatui::text::Line;
 
 use super::asked::initials;
 use super::{ID, INSTANCES, prompt, relation, results};
+use crate::base::numbers::score;
 use crate::base::text::{fit, pad, printable};
 use crate::lab::prompts::finding::{InstanceRow, InstancesFinding};
 use crate::lab::prompts::results::Look;
@@ -14,6 +15,9 @@ use crate::tui::panes::listing::Listing;
 use crate::tui::panes::{message, pane_block};
 use crate::tui::state::{Glyphs, State};
 use crate::tui::theme::Role;
+
+/// Heading of the marks.
+const RIGHT: &str = "right";
 
 /// The latest look, where it is one at the relation and prompt under the cursors.
 pub fn look(state: &State) -> Option<(&Look, &InstancesFinding)> {
@@ -46,9 +50,10 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let below = (one.len() as u16).min(inner.height.saturating_sub(3) * 2 / 3);
     let list = Rect { height: inner.height - below, ..inner };
     let marks = all.models.len().min(usize::from(inner.width) / 3);
-    let text = usize::from(inner.width).saturating_sub(marks + 1).max(8);
+    // The heading of the marks has to fit where there are few of them.
+    let text = usize::from(inner.width).saturating_sub(marks.max(RIGHT.len()) + 1).max(8);
     let listing = Listing { len: all.rows.len(), cursor: state.place(ID).scrolled(INSTANCES) };
-    let header = format!("{} right", pad("subject: object", text));
+    let header = format!("{} {RIGHT}", pad("subject: object", text));
     listing.draw(frame, list, state, &header, |k, _| {
         let row = &all.rows[k];
         let fact = format!("{}: {}", row.mentions[0], row.object);
@@ -81,7 +86,7 @@ pub fn details(state: &State, look: &Look, room: usize) -> Vec<String> {
             .iter()
             .map(|t| {
                 let skipped = if t.passed { "·" } else { "" };
-                format!("{skipped}{} {:.2}", t.text, t.probability)
+                format!("{skipped}{} {}", t.text, score(t.probability))
             })
             .collect();
         let mark = if v.right { "=" } else { state.view.glyphs.cross() };

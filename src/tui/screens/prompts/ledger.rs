@@ -38,28 +38,29 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
         .into_iter()
         .map(|l| Line::styled(l, theme.style(Role::Value)))
         .collect();
-    lines.extend(parts(v).into_iter().map(|l| Line::styled(l, theme.style(Role::Text))));
+    lines.extend(parts(found).into_iter().map(|l| Line::styled(l, theme.style(Role::Text))));
     for (row, line) in inner.rows().zip(lines) {
         frame.render_widget(line, row);
     }
 }
 
-/// Gap and parts as lines: what each choice adds, as a standard deviation in points and as a share of the variance.
-pub fn parts(v: &LedgerFinding) -> Vec<String> {
-    let p = &v.parts;
+/// Gap and parts as lines: what each choice adds, as a share of the variance and as a standard deviation in points. In brackets the
+/// share of the prompt without what chance puts into it, on which the sentence rests.
+pub fn parts(found: &Tagged<LedgerFinding>) -> Vec<String> {
+    let (v, p) = (&found.value, &found.value.parts);
     let gap = p.model_itself;
-    let mut lines = vec![format!(
-        "adjusted gap {:+.1} [{:+.1}, {:+.1}] points",
-        100.0 * gap.mean,
-        100.0 * gap.lo,
-        100.0 * gap.hi
-    )];
+    let mut lines =
+        vec![format!("gap {:+.1} [{:+.1}, {:+.1}] points", 100.0 * gap.mean, 100.0 * gap.lo, 100.0 * gap.hi)];
     let total = p.total.mean;
+    let fair = p.prompt_unbiased_share.map(|share| format!(" ({:.0} %)", 100.0 * share.mean));
     for (name, e) in
         [("prompt", p.prompt), ("mention", p.mention), ("sample", p.sample), ("residual", p.residual)]
     {
         let share = if total > 0.0 { format!("{:>3.0} %", 100.0 * e.mean / total) } else { " n/a".into() };
-        lines.push(format!("{name:<9}{share}  ± {:.2} points", 100.0 * e.mean.max(0.0).sqrt()));
+        let fair = fair.as_deref().filter(|_| name == "prompt").unwrap_or_default();
+        lines.push(format!("{name:<9}{share}{fair}  ± {:.2} points", 100.0 * e.mean.max(0.0).sqrt()));
     }
+    let bracket = if fair.is_some() { "; (less chance)" } else { "" };
+    lines.push(format!("n {}, {} relations{bracket}", found.n, v.relations));
     lines
 }

@@ -55,6 +55,8 @@ pub struct View {
     pub model: usize,
     /// Number of the pair of models whose ledger is shown.
     pub pair: usize,
+    /// Whether the paper's published numbers are laid beneath.
+    pub published: bool,
     /// The figure; none before there is anything to draw.
     pub figure: Option<Figure>,
 }
@@ -64,7 +66,7 @@ impl View {
     #[must_use]
     pub fn new(start: &Start) -> Self {
         let spec = own(&start.spec).cloned().unwrap_or_else(Spec::shipped);
-        Self { spec, drawn: Drawn::Prompts, model: 0, pair: 0, figure: None }
+        Self { spec, drawn: Drawn::Prompts, model: 0, pair: 0, published: false, figure: None }
     }
 }
 
@@ -85,6 +87,9 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
         ["]"], Some(("figure", 11)), always => |s| turn_figure(s, true);
     "previous-figure", "previous figure", "Draws the previous figure.",
         ["["], Some(("figure", 11)), always => |s| turn_figure(s, false);
+    "published", "published numbers",
+        "Lays what Cao et al. 2022 published beneath the figure, where they published such numbers, or takes it away.",
+        ["b"], Some(("published", 15)), always => turn_published;
     "drawn-model", "next model", "Draws the places of the next model.",
         ["v"], None, |s| !results(s).models().is_empty() => next_model;
     "next-pair", "next pair", "Shows the ledger of the next pair of models.",
@@ -207,6 +212,19 @@ fn turn_figure(state: &mut State, on: bool) -> Vec<Effect> {
     Vec::new()
 }
 
+fn turn_published(state: &mut State) -> Vec<Effect> {
+    let view = view_mut(state);
+    view.published = !view.published;
+    let (on, has) = (view.published, view.drawn.published().is_some());
+    let text = match (on, has) {
+        (true, true) => "published numbers are laid beneath",
+        (true, false) => "published numbers will lie beneath figures that have them; this one has none",
+        (false, _) => "published numbers are taken away",
+    };
+    state.view.toast = Some(text.into());
+    Vec::new()
+}
+
 fn next_model(state: &mut State) -> Vec<Effect> {
     let of = results(state).models().len().max(1);
     let view = view_mut(state);
@@ -257,16 +275,19 @@ impl Screen for Prompts {
     }
 
     fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)> {
-        let side = if body.width >= 150 { 46 } else { 36 };
+        // At 38 columns the built-in relations have their names in full, and the figure has room for those of four models.
+        let side = if body.width >= 150 { 46 } else { 38 };
         let [left, right] = Split::horizontal([Constraint::Length(side), Constraint::Fill(1)]).areas(body);
         let rows = self.setup().map_or(Vec::new(), |setup| setup.rows(state));
         let wanted = frame_setup::lines(&rows).len() as u16 + 2;
         let setup_rows = wanted.min(body.height / 2);
         let [setup, relations] =
             Split::vertical([Constraint::Length(setup_rows), Constraint::Fill(1)]).areas(left);
+        // Sentence, gap, four parts and their number: what the ledger says does not fit into less.
+        let below = if body.height >= 36 { 12 } else { 10 };
         let asked_rows = (prompts(state).len() as u16 + 4).clamp(8, 12);
         let [figure, asked, below] =
-            Split::vertical([Constraint::Fill(1), Constraint::Length(asked_rows), Constraint::Length(10)])
+            Split::vertical([Constraint::Fill(1), Constraint::Length(asked_rows), Constraint::Length(below)])
                 .areas(right);
         let [ledger, instances] = Split::horizontal([Constraint::Fill(1), Constraint::Fill(1)]).areas(below);
         vec![

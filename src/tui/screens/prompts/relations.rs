@@ -41,27 +41,34 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
         return message(frame, inner, &text, dim);
     }
     let listing = Listing { len: all.len(), cursor: state.place(ID).scrolled(RELATIONS) };
-    let name = usize::from(inner.width).saturating_sub(23).max(8);
-    let header = format!("{} {:>4} {:>7} {:>2} {:>5}", pad("relation", name), "type", "facts", "p", "gap");
+    let counts: Vec<String> = all.iter().map(|r| format!("{}/{}", r.value.kept, r.value.facts)).collect();
+    let gaps: Vec<String> = all.iter().map(|r| gap(state, &r.value.relation)).collect();
+    // The numbers take what they need, and the names the rest.
+    let widest = |list: &[String], least: usize| list.iter().map(String::len).fold(least, usize::max);
+    let (facts, points) = (widest(&counts, 5), widest(&gaps, 4));
+    let name = usize::from(inner.width).saturating_sub(11 + facts + points).max(8);
+    let header =
+        format!("{} {:>4} {:>facts$} {:>2} {:>points$}", pad("relation", name), "type", "facts", "p", "gap");
     listing.draw(frame, inner, state, &header, |k, _| {
         let r = &all[k].value;
-        let gaps: Vec<f64> = results(state)
-            .preferences
-            .iter()
-            .filter(|p| p.value.relation == r.relation)
-            .map(|p| p.value.gap.mean)
-            .collect();
-        let gap = match gaps.len() {
-            0 => "n/a".to_owned(),
-            n => format!("{:.1}", 100.0 * gaps.iter().sum::<f64>() / n as f64),
-        };
         let id = printable(&r.relation).into_owned();
         format!(
-            "{} {:>4} {:>7} {:>2} {gap:>5}",
+            "{} {:>4} {:>facts$} {:>2} {:>points$}",
             pad(&fit(&id, name), name),
             fit(&printable(&r.relation_kind), 4),
-            format!("{}/{}", r.kept, r.facts),
-            r.prompts.len()
+            counts[k],
+            r.prompts.len(),
+            gaps[k]
         )
     });
+}
+
+/// The mean over models of the gap between best and worst prompt, in points.
+fn gap(state: &State, relation: &str) -> String {
+    let mine = results(state).preferences.iter().filter(|p| p.value.relation == relation);
+    let gaps: Vec<f64> = mine.map(|p| p.value.gap.mean).collect();
+    match gaps.len() {
+        0 => "n/a".to_owned(),
+        n => format!("{:.1}", 100.0 * gaps.iter().sum::<f64>() / n as f64),
+    }
 }

@@ -1,0 +1,313 @@
+//! What predictions say beyond a table: adjusted scores, stability, and rank consistency under three regimes.
+
+use std::io::{BufRead, Write};
+
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use super::{Answer, Ordered, PromptsArgs, answer, spread};
+use crate::base::text::printable_label;
+use crate::cli::error::CliError;
+use crate::cli::output;
+use crate::lab::prompts::consistency::{Draws, Regime, Scoring};
+use crate::lab::prompts::places::Ties;
+use crate::lab::prompts::predictions::{Missing, read};
+use crate::lab::prompts::ranked::Ranked;
+use crate::stats::estimate::Estimate;
+
+/// Draws, as in the paper.
+const DRAWS: usize = 1000;
+/// Relations of a draw, as in the paper.
+const SUBSET: usize = 20;
+/// Level of the intervals.
+const LEVEL: f64 = 0.95;
+/// Lines about what is left out.
+const LISTED: usize = 5;
+
+/// What is asked of predictions alone.
+#[derive(Debug, Args)]
+pub(super) struct OfPredictions {
+    /// Predictions: draws of relations behind the rank consistency [default: 1000].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    draws: Option<u32>,
+    /// Predictions: relations of a draw [default: 20].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    subset: Option<u32>,
+    /// Predictions: whether models share the prompts and mentions of the random regime [default: per-model].
+    #[arg(long, value_enum)]
+    random: Option<RandomArg>,
+    /// Predictions: how scores are compared [default: exact].
+    #[arg(long, value_enum)]
+    scoring: Option<ScoringArg>,
+    /// Predictions: the seed of the draws [default: 0].
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Predictions: take upper and lower case as the same where `prediction` is compared with `object`.
+    #[arg(long)]
+    ignore_case: bool,
+}
+
+/// Whether models share what is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum RandomArg {
+    /// Each model draws by itself, as the published code does.
+    PerModel,
+    /// All get the same.
+    Shared,
+}
+
+/// How scores are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ScoringArg {
+    /// As exact fractions.
+    Exact,
+    /// Rounded to two decimals of a per cent, as published.
+    TwoDecimals,
+}
+
+impl OfPredictions {
+    /// A flag that was given, if any.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        let given = [
+            (self.draws.is_some(), "--draws"),
+            (self.subset.is_some(), "--subset"),
+            (self.random.is_some(), "--random"),
+            (self.scoring.is_some(), "--scoring"),
+            (self.seed.is_some(), "--seed"),
+            (self.ignore_case, "--ignore-case"),
+        ];
+        given.into_iter().find(|(is, _)| *is).map(|(_, flag)| flag)
+    }
+}
+
+#[derive(Serialize)]
+struct OfModel {
+    consistency: Estimate,
+    histogram: Vec<u64>,
+}
+
+#[derive(Serialize)]
+struct OfRegime {
+    consistency: Estimate,
+    order: Vec<String>,
+    orders: usize,
+    draws: u64,
+    exact: bool,
+    step: f64,
+    models: Ordered<OfModel>,
+}
+
+#[derive(Serialize)]
+struct Left {
+    relation: String,
+    instances: usize,
+    reason: String,
+}
+
+#[derive(Serialize)]
+struct Whole {
+    #[serde(flatten)]
+    spread: Answer,
+    adjusted: Ordered<f64>,
+    stability: Ordered<Option<f64>>,
+    rank_consistency: Option<Ordered<OfRegime>>,
+    subset: usize,
+    level: f64,
+    instances: usize,
+    left_out: Vec<Left>,
+}
+
+/// Prints what predictions say.
+///
+/// # Errors
+/// [`CliError::Usage`] for a file that makes no sense, or a subset of more relations than it has.
+pub(super) fn predictions(
+    args: &PromptsArgs,
+    from: &mut dyn BufRead,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let wanted = &args.of_predictions;
+    let found = read(from, &args.table, wanted.ignore_case)
+        .map_err(|e| CliError::Usage(printable_label(&e.to_string())))?;
+    let relations = found.relations.len();
+    let subset = wanted.subset.map_or(SUBSET, |n| n as usize);
+    if wanted.subset.is_some() && subset > relations {
+        let what = format!(
+            "--subset {subset}: {} has {relations} relations that all models answered; name at most so many",
+            printable_label(&args.table.display().to_string())
+        );
+        return Err(CliError::Usage(what));
+    }
+    let draws = Draws {
+        count: wanted.draws.map_or(DRAWS, |n| n as usize),
+        subset,
+        shared: wanted.random == Some(RandomArg::Shared),
+        seed: wanted.seed.unwrap_or(0),
+        ties: args.ties.rule(),
+        scoring: match wanted.scoring {
+            Some(ScoringArg::TwoDecimals) => Scoring::TwoDecimals,
+            Some(ScoringArg::Exact) | None => Scoring::Exact,
+        },
+    };
+    let models = found.models.clone();
+    let report = found.table().report(draws.ties);
+    let (adjusted, stability, instances) = (found.adjusted(), found.stability(), found.instances());
+    let left_out = found.left_out.clone();
+    let panel = found.panel();
+    let ranked = (relations >= subset).then(|| panel.ranked(&draws, LEVEL));
+    if args.json {
+        let left = |m: Missing| Left { relation: m.relation, instances: m.instances, reason: m.reason };
+        let whole = Whole {
+            spread: answer(report),
+            adjusted: Ordered(models.iter().cloned().zip(adjusted).collect()),
+            stability: Ordered(models.iter().cloned().zip(stability).collect()),
+            rank_consistency: ranked.as_ref().map(|r| regimes(r, &models, draws.ties)),
+            subset,
+            level: LEVEL,
+            instances,
+            left_out: left_out.into_iter().map(left).collect(),
+        };
+        return output::json(out, &whole);
+    }
+    spread(&report, out)?;
+    output::line(out, &format!("{relations} relations, {instances} instances"))?;
+    for m in left_out.iter().take(LISTED) {
+        let line =
+            format!("left out: {} instances of {}: of the first, {}", m.instances, m.relation, m.reason);
+        output::line(out, &printable_label(&line))?;
+    }
+    if left_out.len() > LISTED {
+        output::line(out, &format!("left out: instances of {} more relations", left_out.len() - LISTED))?;
+    }
+    let Some(ranked) = ranked else {
+        let what = format!(
+            "rank consistency: n/a: a draw takes {subset} relations, and there are {relations}; --subset lowers it"
+        );
+        return output::line(out, &what);
+    };
+    for (k, model) in models.iter().enumerate() {
+        let shares = ranked.each_ref().map(|r| share(r.models[k]));
+        let stable = stability[k].map_or("n/a".to_owned(), |s| format!("{s:.3}"));
+        let line = format!(
+            "{model}: adjusted {:.3}  stability {stable}  rank consistency {}",
+            adjusted[k],
+            told(shares)
+        );
+        output::line(out, &printable_label(&line))?;
+    }
+    let line = format!(
+        "whole order: rank consistency {}; {} draws of {subset} of {relations} relations",
+        told(ranked.each_ref().map(|r| share(r.whole))),
+        draws.count
+    );
+    output::line(out, &line)
+}
+
+fn told(shares: [String; 3]) -> String {
+    let named = Regime::ALL.iter().zip(shares);
+    named.map(|(r, s)| format!("{} {s}", r.name())).collect::<Vec<_>>().join("  ")
+}
+
+fn share(e: Estimate) -> String {
+    format!("{:.3} [{:.3}, {:.3}]", e.mean, e.lo, e.hi)
+}
+
+fn regimes(ranked: &[Ranked; 3], models: &[String], ties: Ties) -> Ordered<OfRegime> {
+    let of = |(regime, r): (Regime, &Ranked)| {
+        let (_, orders) = r.tally.order();
+        let mut order: Vec<usize> = (0..models.len()).collect();
+        if let Some(places) = orders.first() {
+            order.sort_by_key(|k| places[*k]);
+        }
+        let each = (0..models.len()).map(|k| {
+            let found = OfModel { consistency: r.models[k], histogram: r.tally.histogram(k, ties) };
+            (models[k].clone(), found)
+        });
+        let found = OfRegime {
+            consistency: r.whole,
+            order: order.into_iter().map(|k| models[k].clone()).collect(),
+            orders: r.tally.orders(),
+            draws: r.tally.draws,
+            exact: r.exact,
+            step: if ties == Ties::MeanPlace { 0.5 } else { 1.0 },
+            models: Ordered(each.collect()),
+        };
+        (regime.name().to_owned(), found)
+    };
+    Ordered(Regime::ALL.into_iter().zip(ranked).map(of).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::run;
+    use crate::cli::error::CliError;
+
+    /// Three models on four relations; the first is always right, the second under the second prompt, the third never.
+    fn lines() -> String {
+        let mut text = String::new();
+        for relation in 0..4 {
+            for (model, right) in [("z", [true, true]), ("a", [false, true]), ("m", [false, false])] {
+                for (prompt, right) in right.into_iter().enumerate() {
+                    for instance in 0..3 {
+                        text.push_str(&format!(
+                            "{{\"relation\":\"r{relation}\",\"model\":\"{model}\",\"prompt\":{prompt},\"instance\":{instance},\"correct\":{right}}}\n"
+                        ));
+                    }
+                }
+            }
+        }
+        text
+    }
+
+    fn file(text: &str) -> (tempfile::TempDir, std::path::PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("p.jsonl");
+        std::fs::write(&path, text).unwrap();
+        (dir, path)
+    }
+
+    #[test]
+    fn predictions_give_what_a_table_gives_and_the_rank_consistency() {
+        let (_dir, path) = file(&lines());
+        let text = run(&path, &["--json", "--subset", "2", "--draws", "50"]).unwrap();
+        assert!(text.find("\"z\"") < text.find("\"a\""), "the order of the file: {text}");
+        let v: serde_json::Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(v["models"]["a"]["mean_diff"], 1.0);
+        assert_eq!((&v["relations_total"], &v["unstable_relations"]), (&4.into(), &4.into()));
+        assert_eq!((&v["adjusted"]["a"], &v["stability"]["a"]), (&0.5.into(), &serde_json::Value::Null));
+        let of = |regime: &str| &v["rank_consistency"][regime];
+        // All subsets are counted where they are few; relations that are alike change no order.
+        assert_eq!(
+            (&of("adjusted")["consistency"]["mean"], &of("adjusted")["draws"]),
+            (&1.0.into(), &6.into())
+        );
+        assert_eq!(of("adjusted")["order"], serde_json::json!(["m", "a", "z"]));
+        assert_eq!(of("adjusted")["models"]["z"]["histogram"], serde_json::json!([0, 0, 6]));
+        assert_eq!(of("random")["draws"], 50);
+        assert_eq!((&v["subset"], &v["instances"]), (&2.into(), &12.into()));
+        let told = run(&path, &["--subset", "2"]).unwrap();
+        assert!(told.contains("whole order: rank consistency original 1.000"), "{told}");
+        assert!(told.contains("1000 draws of 2 of 4 relations"), "{told}");
+    }
+
+    #[test]
+    fn fewer_relations_than_a_draw_takes_are_no_consistency_or_a_refusal() {
+        let (_dir, path) = file(&lines());
+        assert!(run(&path, &[]).unwrap().contains("n/a: a draw takes 20 relations, and there are 4"));
+        let v: serde_json::Value = serde_json::from_str(&run(&path, &["--json"]).unwrap()).unwrap();
+        assert!(v["rank_consistency"].is_null() && v["adjusted"]["z"] == 1.0);
+        let Err(CliError::Usage(told)) = run(&path, &["--subset", "5"]) else { panic!() };
+        assert!(told.contains("4 relations"), "{told}");
+    }
+
+    #[test]
+    fn a_line_that_makes_no_sense_and_a_flag_for_the_other_kind_of_file_are_bad_usage() {
+        let (_dir, path) = file(&format!("{}{{\"relation\":\"r\"}}\n", lines()));
+        let Err(CliError::Usage(told)) = run(&path, &[]) else { panic!() };
+        assert!(told.contains("p.jsonl, line 73: "), "{told}");
+        let table = path.with_extension("tsv");
+        std::fs::write(&table, "relation\tprompt\ta\nr\tp\t2\n").unwrap();
+        let Err(CliError::Usage(told)) = run(&table, &["--draws", "5"]) else { panic!() };
+        assert!(told.contains("--draws is for predictions"), "{told}");
+    }
+}

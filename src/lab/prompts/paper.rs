@@ -1,0 +1,213 @@
+//! What Cao et al. (2022) measured, as numbers that can be laid beneath figures: Table 1, Figure 5, Table 3 and Table 4, as their
+//! published result files give them (32 relations of LAMA's T-REx without N-M relations).
+
+use super::consistency::Regime;
+use super::results::Results;
+use crate::figure::layers::{Datum, Line, Points, Range, Ranges, Spot};
+use crate::figure::role::Dash;
+use crate::figure::{Axis, Figure, Layer, Marker, Role};
+
+/// Relations that the means are over.
+const RELATIONS: usize = 32;
+/// Draws behind the rank consistencies.
+const DRAWS: usize = 1000;
+
+/// P@1 under the worst and the best prompt, mean over relations (Table 1).
+const PREFERENCE: [(&str, f64, f64); 4] = [
+    ("bert-large-cased", 0.2345, 0.4673),
+    ("roberta-large", 0.1564, 0.4135),
+    ("gpt2-xl", 0.1119, 0.3352),
+    ("bart-large", 0.1621, 0.3893),
+];
+
+/// Verbalisation stability, mean over relations (Figure 5).
+const STABILITY: [(&str, f64); 4] =
+    [("bert-large-cased", 0.3633), ("roberta-large", 0.3306), ("gpt2-xl", 0.3577), ("bart-large", 0.3041)];
+
+/// Shares of sentences that state facts.
+const GAMMAS: [f64; 6] = [0.0, 0.2, 0.4, 0.6, 0.8, 1.0];
+
+/// P@1 after further pretraining on each mixture, and untouched (Table 3).
+const DISPARITY: [(&str, [f64; 6], f64); 3] = [
+    ("bert-base-cased", [0.3055, 0.3576, 0.3868, 0.3873, 0.3979, 0.4015], 0.3713),
+    ("bert-large-cased", [0.3308, 0.3955, 0.3974, 0.4069, 0.4148, 0.4251], 0.3908),
+    ("gpt2-medium", [0.2219, 0.2823, 0.3026, 0.3120, 0.3191, 0.3309], 0.2262),
+];
+
+/// Rank consistency under the original, random and adjusted regimes (Table 4 and the result file behind it).
+const CONSISTENCY: [(&str, [f64; 3]); 8] = [
+    ("bert-base-cased", [0.564, 0.454, 0.865]),
+    ("bert-large-cased", [1.0, 0.781, 1.0]),
+    ("roberta-base", [0.757, 0.440, 0.778]),
+    ("roberta-large", [0.561, 0.422, 0.865]),
+    ("gpt2-medium", [0.635, 0.407, 0.982]),
+    ("gpt2-xl", [0.742, 0.357, 0.778]),
+    ("bart-base", [0.634, 0.616, 0.982]),
+    ("bart-large", [0.977, 0.613, 1.0]),
+];
+/// The same of the whole order of the eight.
+const WHOLE: [f64; 3] = [0.255, 0.055, 0.685];
+
+/// Figures that something was published for.
+pub const FIGURES: [&str; 4] = ["preference", "stability", "consistency", "disparity"];
+/// What the names of figures end in that have it beneath.
+pub const SUFFIX: &str = "-published";
+
+/// A figure of this name (one of [`FIGURES`]) with the published numbers beneath; without a figure of the run's own, they
+/// stand alone where they can. Other figures stay as they are.
+#[must_use]
+pub fn beneath(name: &str, figure: Option<Figure>, results: &Results) -> Option<Figure> {
+    let (layers, source) = match name {
+        "preference" => (preference(figure.as_ref()?), "Table 1"),
+        "stability" => (stability(figure.as_ref()?), "Figure 5"),
+        "consistency" => (consistency(figure.as_ref()?, results), "Table 4"),
+        "disparity" => (disparity(), "Table 3"),
+        _ => return figure,
+    };
+    let mut figure = figure.unwrap_or_else(|| Figure {
+        name: "disparity".into(),
+        title: "P@1 after further pretraining, as published".into(),
+        x: Axis::linear("γ: share of sentences that state facts"),
+        y: Axis::linear("P@1").from_to(0.0, 1.0),
+        ..Figure::default()
+    });
+    match name {
+        "preference" => figure.x.categories.extend(PREFERENCE.map(|p| p.0.to_owned())),
+        "stability" => figure.x.categories.extend(STABILITY.map(|p| p.0.to_owned())),
+        _ => {}
+    }
+    figure.layers.splice(0..0, layers);
+    figure.name.push_str(SUFFIX);
+    figure.provenance.entries.push(("published".into(), format!("Cao et al. 2022, {source}")));
+    Some(figure)
+}
+
+fn preference(figure: &Figure) -> Vec<Layer> {
+    let first = figure.x.categories.len();
+    let range = |(k, (_, worst, best)): (usize, &(&str, f64, f64))| Range {
+        category: first + k,
+        ends: (*worst, *best),
+        mean: None,
+        dots: Vec::new(),
+        n: RELATIONS.into(),
+    };
+    let ranges = PREFERENCE.iter().enumerate().map(range).collect();
+    let (label, role) = ("published".into(), Role::points(6, Marker::Plus).faint());
+    vec![Layer::Ranges(Ranges { label, role, ranges })]
+}
+
+fn stability(figure: &Figure) -> Vec<Layer> {
+    let first = figure.x.categories.len();
+    let spot = |(k, (_, y)): (usize, &(&str, f64))| Spot {
+        x: (first + k) as f64,
+        y: *y,
+        n: RELATIONS.into(),
+        ..Spot::default()
+    };
+    let points = STABILITY.iter().enumerate().map(spot).collect();
+    let (label, role) = ("published".into(), Role::points(6, Marker::Plus));
+    vec![Layer::Points(Points { label, role, points })]
+}
+
+/// Beside the bars of the whole order, and of models that were among the paper's.
+fn consistency(figure: &Figure, results: &Results) -> Vec<Layer> {
+    let models = results.models();
+    let of = |model: &str| {
+        let last = model.trim_end_matches(['/', '\\']).rsplit(['/', '\\', ':']).next().unwrap_or(model);
+        CONSISTENCY.iter().find(|c| c.0 == last).map(|c| c.1)
+    };
+    let mut rows: Vec<(usize, [f64; 3])> =
+        models.iter().enumerate().filter_map(|(k, m)| Some((k, of(m)?))).collect();
+    rows.push((models.len().min(figure.x.categories.len().saturating_sub(1)), WHOLE));
+    let layer = |(k, regime): (usize, Regime)| {
+        // Bars of three series stand side by side; the point goes onto that of its regime.
+        let spot = |(at, shares): &(usize, [f64; 3])| Spot {
+            x: *at as f64 + 0.27 * (k as f64 - 1.0),
+            y: shares[k],
+            n: DRAWS.into(),
+            ..Spot::default()
+        };
+        let label = format!("{}, published", regime.name());
+        let marker = [Marker::Cross, Marker::Plus, Marker::Star][k];
+        Layer::Points(Points {
+            label,
+            role: Role::points(k, marker).strong(),
+            points: rows.iter().map(spot).collect(),
+        })
+    };
+    Regime::ALL.into_iter().enumerate().map(layer).collect()
+}
+
+fn disparity() -> Vec<Layer> {
+    let line = |(k, (model, scores, untouched)): (usize, &(&str, [f64; 6], f64))| {
+        let point = |(x, y): (&f64, &f64)| Datum { x: *x, y: *y, n: RELATIONS.into(), ..Datum::default() };
+        Layer::Line(Line {
+            label: format!("{model}, published (as it is {untouched:.3})"),
+            role: Role::nth(3 + k).dash(Dash::Dotted).faint(),
+            points: GAMMAS.iter().zip(scores).map(point).collect(),
+        })
+    };
+    DISPARITY.iter().enumerate().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::figures;
+    use super::super::testing::results;
+    use super::*;
+    use crate::figure::render;
+
+    /// Means that the paper states beside the same numbers: the gap, and that adjusting steadies the order.
+    #[test]
+    fn the_numbers_agree_with_each_other() {
+        for ((_, worst, best), gap) in PREFERENCE.iter().zip([0.2328, 0.2572, 0.2233, 0.2272]) {
+            assert!((best - worst - gap).abs() < 2e-4);
+        }
+        assert!(DISPARITY.iter().all(|d| d.1.is_sorted()), "P@1 rises with γ");
+        assert!(DISPARITY[..2].iter().all(|d| d.1[0] < d.2), "BERT falls below its own score at γ 0");
+        let gap = |k: usize| DISPARITY[1].1[k] - DISPARITY[2].1[k];
+        assert!(gap(5) < gap(0), "BERT and GPT-2 come closer");
+        assert!(WHOLE[1] < WHOLE[0] && WHOLE[0] < WHOLE[2]);
+        for (model, [original, random, adjusted]) in CONSISTENCY {
+            let least = 1.0 / 8.0;
+            assert!([original, random, adjusted].iter().all(|c| (least..=1.0).contains(c)), "{model}");
+            assert!(random <= original && adjusted >= original, "{model}");
+        }
+    }
+
+    #[test]
+    fn they_are_laid_beneath_and_the_runs_own_layers_stay() {
+        let results = results();
+        for name in FIGURES {
+            let pick = |name: &str| figures::pick(name, &crate::lab::Details::default(), &results, None);
+            let (own, both) = (pick(name).unwrap(), pick(&format!("{name}{SUFFIX}")).unwrap());
+            assert_eq!(both.name, format!("{}{SUFFIX}", own.name));
+            let below = both.layers.len() - own.layers.len();
+            assert!(below > 0 && both.layers[below..] == own.layers[..], "{name}");
+            assert!(both.provenance.entries.iter().any(|(_, v)| v.contains("Cao et al. 2022")));
+            for format in ["svg", "csv"] {
+                let bytes = render(&both, format).unwrap().unwrap();
+                assert!(String::from_utf8(bytes).unwrap().contains("published"), "{name} as {format}");
+            }
+        }
+        assert_eq!(beneath("curve", None, &results), None);
+    }
+
+    #[test]
+    fn further_pretraining_as_published_stands_alone_where_a_run_has_none() {
+        let none = Results::default();
+        let figure = beneath("disparity", None, &none).unwrap();
+        assert_eq!((figure.layers.len(), figure.name.as_str()), (3, "disparity-published"));
+        assert_eq!(beneath("preference", None, &none), None);
+    }
+
+    #[test]
+    fn a_model_of_the_paper_has_its_own_numbers_beside_it() {
+        let mut results = results();
+        results.data.as_mut().unwrap().value.models[1].name = "openai-community/gpt2-xl".into();
+        let figure = figures::consistency(&results, None).unwrap();
+        let Layer::Points(random) = &consistency(&figure, &results)[1] else { panic!() };
+        let spots: Vec<(f64, f64)> = random.points.iter().map(|p| (p.x, p.y)).collect();
+        assert_eq!(spots, [(1.0, 0.357), (3.0, 0.055)]);
+    }
+}

@@ -1,0 +1,440 @@
+//! Predictions that were computed anywhere, as JSON lines: one object a query of one model. What the lab says of its own answers
+//! (spread over prompts, stability, adjusted scores, rank consistency) is said of them too.
+
+use std::collections::HashMap;
+use std::io::{BufRead, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Deserialize;
+use thiserror::Error;
+
+use super::adjust::{Weights, adjusted};
+use super::answers::{Answers, Shape};
+use super::candidates::folded;
+use super::consistency::Panel;
+use super::exact::Exact;
+use super::preference::{MENTIONS, stability};
+use super::published::ScoreTable;
+
+/// Rows that are read at most, so that memory stays bounded.
+const MOST_ROWS: usize = 16_000_000;
+/// Longest line.
+const MOST_BYTES: usize = 1 << 20;
+/// Models, prompts of a relation, mentions of an instance: what a key has room for.
+const MOST_NAMES: usize = 1 << 12;
+/// In place of a word: none was given.
+const UNSAID: u32 = u32::MAX >> 1;
+
+/// Why predictions cannot be used.
+#[derive(Debug, Error)]
+pub enum PredictionError {
+    /// A line is wrong.
+    #[error("{}, line {line}: {what}", file.display())]
+    Line {
+        /// The file.
+        file: PathBuf,
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong, and what is expected.
+        what: String,
+    },
+    /// The file as a whole is.
+    #[error("{}: {what}", file.display())]
+    File {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong, and what is expected.
+        what: String,
+    },
+}
+
+/// A name, or a number in its place.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Name {
+    Text(String),
+    Number(serde_json::Number),
+}
+
+impl Name {
+    fn text(self) -> String {
+        match self {
+            Name::Text(text) => text,
+            Name::Number(n) => n.to_string(),
+        }
+    }
+}
+
+/// Right or wrong.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Mark {
+    Truth(bool),
+    Number(f64),
+}
+
+/// A line. Keys that it does not name are passed over.
+#[derive(Deserialize)]
+struct Row {
+    #[serde(alias = "predicate_id")]
+    relation: Option<Name>,
+    model: Option<Name>,
+    #[serde(alias = "template")]
+    prompt: Option<Name>,
+    #[serde(alias = "uuid")]
+    instance: Option<Name>,
+    #[serde(alias = "sub_label")]
+    subject: Option<String>,
+    mention: Option<Name>,
+    #[serde(alias = "obj_label")]
+    object: Option<String>,
+    prediction: Option<String>,
+    correct: Option<Mark>,
+}
+
+/// Names with their numbers, in the order in which they come.
+#[derive(Default)]
+struct Names {
+    list: Vec<String>,
+    numbers: HashMap<String, u32>,
+}
+
+impl Names {
+    fn number(&mut self, name: &str) -> u32 {
+        if let Some(n) = self.numbers.get(name) {
+            return *n;
+        }
+        let n = self.list.len() as u32;
+        self.list.push(name.to_owned());
+        self.numbers.insert(name.to_owned(), n);
+        n
+    }
+}
+
+/// An instance while its rows come in.
+#[derive(Default)]
+struct Instance {
+    mentions: Names,
+    /// The number of the mention that is the subject itself.
+    original: Option<u32>,
+}
+
+/// A relation while its rows come in.
+#[derive(Default)]
+struct Gathered {
+    prompts: Names,
+    instances: Names,
+    each: Vec<Instance>,
+    /// By model, prompt, instance and mention: the word that was said, and in the last bit whether it was right.
+    cells: HashMap<u64, u32>,
+}
+
+fn key(model: u32, prompt: u32, instance: u32, mention: u32) -> u64 {
+    u64::from(model) << 52 | u64::from(prompt) << 40 | u64::from(mention) << 28 | u64::from(instance)
+}
+
+/// Something that is left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Missing {
+    /// The relation.
+    pub relation: String,
+    /// Instances of it.
+    pub instances: usize,
+    /// What the first of them lacks.
+    pub reason: String,
+}
+
+/// One relation of the file.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Its name.
+    pub relation: String,
+    /// Its prompts, the original one first.
+    pub prompts: Vec<String>,
+    /// By model.
+    pub answers: Vec<Answers>,
+    /// Whether it is known what was said, and not only whether it was right.
+    pub said: bool,
+}
+
+/// What a file says.
+#[derive(Debug, Clone, Default)]
+pub struct Predictions {
+    /// The models, in the order in which they come.
+    pub models: Vec<String>,
+    /// The relations with instances that every model answered under every prompt.
+    pub relations: Vec<Asked>,
+    /// What is left out.
+    pub left_out: Vec<Missing>,
+}
+
+/// Reads predictions. `ignore_case` says whether case counts where a prediction is compared with its object.
+///
+/// # Errors
+/// [`PredictionError`] with file, line, and what was expected.
+pub fn read(from: &mut dyn BufRead, file: &Path, ignore_case: bool) -> Result<Predictions, PredictionError> {
+    let whole = |what: String| PredictionError::File { file: file.to_owned(), what };
+    let (mut models, mut words, mut relations) = (Names::default(), Names::default(), Names::default());
+    let mut gathered: Vec<Gathered> = Vec::new();
+    let (mut number, mut rows, mut line) = (0, 0, Vec::new());
+    loop {
+        line.clear();
+        let read = (&mut *from).take(MOST_BYTES as u64 + 1).read_until(b'\n', &mut line);
+        if read.map_err(|e| whole(format!("cannot read it: {e}")))? == 0 {
+            break;
+        }
+        number += 1;
+        let wrong = |what: String| PredictionError::Line { file: file.to_owned(), line: number, what };
+        if line.len() > MOST_BYTES {
+            return Err(wrong(format!("longer than {MOST_BYTES} bytes; expected one object a line")));
+        }
+        let text = std::str::from_utf8(&line).map_err(|_| wrong("no UTF-8 text; save it as UTF-8".into()))?;
+        let text = if number == 1 { text.trim_start_matches('\u{feff}') } else { text };
+        if text.trim().is_empty() {
+            continue;
+        }
+        rows += 1;
+        if rows > MOST_ROWS {
+            return Err(wrong(format!("more than {MOST_ROWS} rows; take some of the relations")));
+        }
+        let row: Row = serde_json::from_str(text).map_err(|e| wrong(told(&e)))?;
+        let row = Query::of(row, ignore_case).map_err(wrong)?;
+        let model = models.number(&row.model);
+        let relation = relations.number(&row.relation) as usize;
+        gathered.resize_with(relations.list.len(), Gathered::default);
+        if models.list.len() > MOST_NAMES {
+            return Err(wrong(format!("more than {MOST_NAMES} models; is `model` the model's name?")));
+        }
+        let said = row.said.as_deref().map_or(UNSAID, |said| words.number(&folded(said, ignore_case)));
+        gathered[relation].add(model, &row, said).map_err(wrong)?;
+    }
+    let mut found = Predictions { models: models.list, ..Predictions::default() };
+    for (relation, gathered) in relations.list.into_iter().zip(gathered) {
+        gathered.finish(relation, &mut found);
+    }
+    if found.relations.is_empty() {
+        let first = found.left_out.first();
+        return Err(whole(match first {
+            None => "holds no prediction; expected one JSON object a line".into(),
+            Some(m) => format!(
+                "no instance was answered by all models under all prompts; of {}, {}",
+                m.relation, m.reason
+            ),
+        }));
+    }
+    Ok(found)
+}
+
+/// What serde says of a line, without its own count of lines.
+fn told(e: &serde_json::Error) -> String {
+    let text = e.to_string();
+    let what = text.split(" at line ").next().unwrap_or(&text);
+    format!(
+        "{what} (column {}); expected an object with relation, model, prompt, instance or subject, and correct, or prediction \
+         and object",
+        e.column()
+    )
+}
+
+/// A row that says everything.
+struct Query {
+    relation: String,
+    model: String,
+    prompt: String,
+    instance: String,
+    subject: Option<String>,
+    mention: Option<String>,
+    said: Option<String>,
+    right: bool,
+}
+
+impl Query {
+    fn of(row: Row, ignore_case: bool) -> Result<Self, String> {
+        let named = |name: Option<Name>, key: &str, fix: &str| {
+            let text = name.map(Name::text).filter(|t| !t.trim().is_empty());
+            text.ok_or_else(|| format!("no `{key}`; {fix}"))
+        };
+        let right = match (&row.correct, &row.prediction, &row.object) {
+            (Some(Mark::Truth(right)), ..) => *right,
+            (Some(Mark::Number(x)), ..) if *x == 0.0 || *x == 1.0 => *x == 1.0,
+            (Some(Mark::Number(x)), ..) => {
+                return Err(format!("`correct` is {x}; expected true or false, or 1 or 0"));
+            }
+            (None, Some(said), Some(object)) => {
+                folded(said.trim(), ignore_case) == folded(object.trim(), ignore_case)
+            }
+            _ => {
+                return Err(
+                    "whether it was right is not said; give `correct`, or `prediction` and `object`".into()
+                );
+            }
+        };
+        let instance = match (row.instance, &row.subject) {
+            (Some(name), _) => name.text(),
+            // One subject can have several objects.
+            (None, Some(subject)) => format!("{subject}\u{0}{}", row.object.as_deref().unwrap_or_default()),
+            (None, None) => return Err("no `instance` and no `subject`; give one of them".into()),
+        };
+        Ok(Self {
+            relation: named(row.relation, "relation", "name the relation")?,
+            model: named(row.model, "model", "name the model")?,
+            prompt: named(row.prompt, "prompt", "give the prompt or its number")?,
+            instance,
+            subject: row.subject,
+            mention: row.mention.map(Name::text),
+            said: row.prediction.map(|p| p.trim().to_owned()),
+            right,
+        })
+    }
+}
+
+impl Gathered {
+    fn add(&mut self, model: u32, row: &Query, said: u32) -> Result<(), String> {
+        let prompt = self.prompts.number(&row.prompt);
+        let instance = self.instances.number(&row.instance);
+        self.each.resize_with(self.instances.list.len(), Instance::default);
+        let each = &mut self.each[instance as usize];
+        // Without a mention the subject was asked for by its own name.
+        let usual = row.subject.as_deref().unwrap_or_default();
+        let name = row.mention.as_deref().unwrap_or(usual);
+        let mention = each.mentions.number(name);
+        if row.mention.is_none() || Some(name) == row.subject.as_deref() {
+            each.original = Some(mention);
+        }
+        if self.prompts.list.len() > MOST_NAMES || each.mentions.list.len() > MOST_NAMES {
+            return Err(format!("more than {MOST_NAMES} prompts of a relation or mentions of an instance"));
+        }
+        let cell = said << 1 | u32::from(row.right);
+        if self.cells.insert(key(model, prompt, instance, mention), cell).is_some() {
+            return Err(format!(
+                "a second answer of {} to `{}` about the same instance of {} under the same mention; leave one out",
+                row.model, row.prompt, row.relation
+            ));
+        }
+        Ok(())
+    }
+
+    /// Takes the instances that every model answered under every prompt and mention.
+    fn finish(self, relation: String, found: &mut Predictions) {
+        let (models, prompts) = (found.models.len() as u32, self.prompts.list.len() as u32);
+        let (mut kept, mut counts) = (Vec::new(), Vec::new());
+        let (mut lost, mut reason) = (0, None);
+        for (i, each) in (0u32..).zip(&self.each) {
+            match self.gap(i, each, models, prompts) {
+                None => {
+                    let first = each.original.unwrap_or(0);
+                    let others = (0..each.mentions.list.len() as u32).filter(|x| *x != first);
+                    let order: Vec<u32> = std::iter::once(first).chain(others).collect();
+                    counts.push(order.len());
+                    kept.push((i, order));
+                }
+                Some((m, p)) => {
+                    lost += 1;
+                    let prompt = &self.prompts.list[p as usize];
+                    reason.get_or_insert_with(|| {
+                        format!("{} has no answer to `{prompt}` under each mention", found.models[m as usize])
+                    });
+                }
+            }
+        }
+        if let Some(reason) = reason {
+            found.left_out.push(Missing { relation: relation.clone(), instances: lost, reason });
+        }
+        if kept.is_empty() {
+            return;
+        }
+        let shape = Arc::new(Shape::new(prompts as usize, &counts));
+        let mut known = true;
+        let mut answers = Vec::new();
+        for m in 0..models {
+            let (mut said, mut right) = (Vec::new(), Vec::new());
+            for p in 0..prompts {
+                for (i, order) in &kept {
+                    for x in order {
+                        let cell = self.cells.get(&key(m, p, *i, *x)).copied().unwrap_or_default();
+                        known &= cell >> 1 != UNSAID;
+                        said.push(cell >> 1);
+                        right.push(cell & 1 == 1);
+                    }
+                }
+            }
+            answers.push(Answers::new(shape.clone(), said, right));
+        }
+        found.relations.push(Asked { relation, prompts: self.prompts.list, answers, said: known });
+    }
+
+    /// The first model and prompt that an instance lacks.
+    fn gap(&self, instance: u32, each: &Instance, models: u32, prompts: u32) -> Option<(u32, u32)> {
+        let mentions = each.mentions.list.len() as u32;
+        (0..models)
+            .flat_map(|m| (0..prompts).map(move |p| (m, p)))
+            .find(|(m, p)| (0..mentions).any(|x| !self.cells.contains_key(&key(*m, *p, instance, x))))
+    }
+}
+
+impl Predictions {
+    /// Instances that are counted.
+    #[must_use]
+    pub fn instances(&self) -> usize {
+        self.relations.iter().map(|r| r.answers[0].shape.instances()).sum()
+    }
+
+    /// P@1 of every prompt, 0 to 1, original mentions.
+    #[must_use]
+    pub fn table(&self) -> ScoreTable {
+        let of = |asked: &Asked| {
+            let scores: Vec<Vec<f64>> = asked.answers.iter().map(Answers::p_at_1).collect();
+            let prompts = asked.prompts.iter().enumerate();
+            let rows =
+                prompts.map(|(p, prompt)| (prompt.clone(), scores.iter().map(|s| Some(s[p])).collect()));
+            (asked.relation.clone(), rows.collect())
+        };
+        ScoreTable {
+            models: self.models.clone(),
+            relations: self.relations.iter().map(of).collect(),
+            fractions: true,
+        }
+    }
+
+    /// Mean over relations of each model's adjusted score, by uniform weights.
+    #[must_use]
+    pub fn adjusted(&self) -> Vec<f64> {
+        let of = |asked: &Asked, k: usize| {
+            let weights = Weights::uniform(asked.prompts.len());
+            adjusted(&asked.answers[k], &weights).map_or(f64::NAN, Exact::value)
+        };
+        let mean =
+            |k: usize| self.relations.iter().map(|a| of(a, k)).sum::<f64>() / self.relations.len() as f64;
+        (0..self.models.len()).map(mean).collect()
+    }
+
+    /// Mean over relations of each model's verbalisation stability, first prompt; none where no instance has two mentions or
+    /// what was said is not given.
+    #[must_use]
+    pub fn stability(&self) -> Vec<Option<f64>> {
+        let of = |k: usize| {
+            let each =
+                self.relations.iter().filter(|a| a.said).map(|a| stability(&a.answers[k], 0, MENTIONS));
+            let shares: Vec<f64> =
+                each.filter(|s| s.kept > 0).map(|s| s.stable as f64 / s.kept as f64).collect();
+            (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
+        };
+        (0..self.models.len()).map(of).collect()
+    }
+
+    /// What ranks are drawn from.
+    #[must_use]
+    pub fn panel(self) -> Panel {
+        let mut panel = Panel::new(self.models.len());
+        for asked in self.relations {
+            let weights = Weights::uniform(asked.prompts.len());
+            panel.push(asked.answers, &weights);
+        }
+        panel
+    }
+}
+
+#[cfg(test)]
+#[path = "predictions_tests.rs"]
+mod tests;

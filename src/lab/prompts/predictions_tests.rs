@@ -1,0 +1,122 @@
+//! Predictions as files hold them.
+
+use super::super::consistency::{Draws, Regime};
+use super::super::places::Ties;
+use super::*;
+use crate::lab::prompts::consistency::Scoring;
+
+fn parse(text: &str) -> Result<Predictions, PredictionError> {
+    read(&mut text.as_bytes(), Path::new("p.jsonl"), false)
+}
+
+/// Two models, two prompts, two instances of which one has two mentions; `y` is right under the second prompt alone.
+fn lines() -> String {
+    let mut text = String::new();
+    for model in ["x", "y"] {
+        for prompt in ["[X] is in [Y] .", "[X] lies in [Y] ."] {
+            for (subject, mention, object) in
+                [("Paris", "the capital", "France"), ("Paris", "Paris", "France"), ("Rome", "Rome", "Italy")]
+            {
+                let right = model == "x" || prompt.contains("lies");
+                let said = if right { object } else { "Spain" };
+                text.push_str(&format!(
+                    "{{\"relation\":\"P17\",\"model\":\"{model}\",\"prompt\":\"{prompt}\",\"subject\":\"{subject}\",\"mention\":\"{mention}\",\"object\":\"{object}\",\"prediction\":\" {said}\"}}\n"
+                ));
+            }
+        }
+    }
+    text
+}
+
+#[test]
+fn predictions_become_answers_with_the_subject_itself_as_the_first_mention() {
+    let found = parse(&lines()).unwrap();
+    assert_eq!((found.models.as_slice(), found.instances()), (&["x".to_owned(), "y".to_owned()][..], 2));
+    let [asked] = &found.relations[..] else { panic!("{found:?}") };
+    assert_eq!(asked.prompts, ["[X] is in [Y] .", "[X] lies in [Y] ."]);
+    assert_eq!((asked.answers[0].p_at_1(), asked.answers[1].p_at_1()), (vec![1.0, 1.0], vec![0.0, 1.0]));
+    assert_eq!(asked.answers[1].shape.mentions(0), 2);
+    assert_eq!(found.adjusted(), [1.0, 0.5]);
+    assert_eq!(found.stability(), [Some(1.0), Some(1.0)]);
+    assert!(found.left_out.is_empty() && asked.said);
+    let report = found.table().report(Ties::EarlierLower);
+    assert_eq!(report.models[1].1.unwrap()[1], 1.0, "the gap of y");
+    let draws = Draws {
+        count: 40,
+        subset: 1,
+        shared: true,
+        seed: 0,
+        ties: Ties::EarlierLower,
+        scoring: Scoring::Exact,
+    };
+    let panel = found.panel();
+    assert_eq!((panel.models(), panel.relations()), (2, 1));
+    // Only relations vary, and there is one.
+    assert_eq!(panel.enumerate(Regime::Adjusted, &draws, 100).unwrap().most(0), 1);
+    assert_eq!(panel.draw(&draws, 0..40).iter().filter(|d| d[2] == [2, 0]).count(), 40);
+}
+
+#[test]
+fn a_mention_that_is_asked_first_is_not_the_original_one_for_that() {
+    let text = lines();
+    let found = parse(&text).unwrap();
+    // The rows begin with "the capital"; make it wrong, and P@1 of the subject's own name must stay.
+    let changed = text.replacen("\" France\"", "\" Spain\"", 1);
+    let again = parse(&changed).unwrap();
+    assert_eq!(again.table(), found.table());
+    assert_ne!(again.adjusted(), found.adjusted());
+}
+
+#[test]
+fn marks_and_numbers_do_in_place_of_words_and_names() {
+    let text = "\u{feff}{\"relation\":\"r\",\"model\":1,\"prompt\":0,\"instance\":7,\"correct\":1}\n\n{\"predicate_id\":\"r\",\"model\":2,\"prompt\":0,\"instance\":7,\"correct\":false,\"more\":[1]}\n";
+    let found = parse(text).unwrap();
+    assert_eq!(found.models, ["1", "2"]);
+    assert_eq!(found.adjusted(), [1.0, 0.0]);
+    assert_eq!(found.stability(), [None, None], "nothing is known of what was said");
+}
+
+#[test]
+fn case_counts_unless_it_is_to_be_ignored() {
+    let line = "{\"relation\":\"r\",\"model\":\"m\",\"prompt\":\"p\",\"subject\":\"s\",\"object\":\"Paris\",\"prediction\":\"paris\"}";
+    assert_eq!(parse(line).unwrap().adjusted(), [0.0]);
+    assert_eq!(read(&mut line.as_bytes(), Path::new("p"), true).unwrap().adjusted(), [1.0]);
+}
+
+#[test]
+fn instances_that_some_model_was_not_asked_are_left_out_and_counted() {
+    let text = lines();
+    let short: Vec<&str> = text.lines().take(11).collect();
+    let found = parse(&short.join("\n")).unwrap();
+    assert_eq!(found.instances(), 1);
+    let [lost] = &found.left_out[..] else { panic!("{:?}", found.left_out) };
+    assert_eq!((lost.relation.as_str(), lost.instances), ("P17", 1));
+    assert!(lost.reason.contains("y has no answer to `[X] lies in [Y] .`"), "{}", lost.reason);
+    let told = parse(&text.lines().take(7).collect::<Vec<_>>().join("\n")).unwrap_err().to_string();
+    assert!(told.contains("no instance was answered by all models"), "{told}");
+}
+
+#[test]
+fn what_is_wrong_names_file_line_and_what_was_expected() {
+    let good = "{\"relation\":\"r\",\"model\":\"m\",\"prompt\":\"p\",\"instance\":1,\"correct\":true}";
+    for (line, told) in [
+        ("{", "expected an object with relation"),
+        ("[1]", "line 2"),
+        ("{}", "give `correct`, or `prediction` and `object`"),
+        ("{\"correct\":2}", "`correct` is 2; expected true or false"),
+        ("{\"correct\":true}", "no `instance` and no `subject`"),
+        ("{\"correct\":true,\"instance\":1}", "no `relation`"),
+        ("{\"correct\":true,\"instance\":1,\"relation\":\"r\"}", "no `model`"),
+        ("{\"correct\":true,\"instance\":1,\"relation\":\"r\",\"model\":\" \"}", "no `model`"),
+        ("{\"correct\":true,\"instance\":1,\"relation\":\"r\",\"model\":\"m\"}", "no `prompt`"),
+        (good, "a second answer of m to `p`"),
+    ] {
+        let error = parse(&format!("{good}\n{line}\n")).unwrap_err().to_string();
+        assert!(error.contains(told) && error.starts_with("p.jsonl, line 2: "), "{told}: {error}");
+    }
+    assert!(parse("\n").unwrap_err().to_string().contains("holds no prediction"));
+    let long = format!("{{\"x\":\"{}\"}}", "a".repeat(MOST_BYTES));
+    assert!(parse(&long).unwrap_err().to_string().contains("line 1: longer than"));
+    let told = read(&mut &b"\xff\xfe"[..], Path::new("p.jsonl"), false).unwrap_err().to_string();
+    assert!(told.contains("save it as UTF-8"), "{told}");
+}

@@ -1,0 +1,45 @@
+//! Rank consistency in shares: what the draws of a [`Panel`] say under each regime, with intervals.
+
+use super::consistency::{Draws, Panel, Regime, Tally};
+use crate::stats::estimate::Estimate;
+use crate::stats::intervals::wilson;
+
+/// Draws up to which all are counted in place of some.
+pub const COUNTED: usize = 20_000;
+
+/// What draws say under one regime.
+#[derive(Debug, Clone)]
+pub struct Ranked {
+    /// The draws.
+    pub tally: Tally,
+    /// Whether every possible draw was counted.
+    pub exact: bool,
+    /// By model: the share of its most frequent place.
+    pub models: Vec<Estimate>,
+    /// The share of the most frequent whole order.
+    pub whole: Estimate,
+}
+
+impl Panel {
+    /// Rank consistency under each regime: over all draws where they are few, else over as many as wanted, with Wilson's
+    /// interval.
+    #[must_use]
+    pub fn ranked(&self, draws: &Draws, level: f64) -> [Ranked; 3] {
+        let mut drawn = [(); 3].map(|()| Tally::new(self.models()));
+        for places in self.draw(draws, 0..draws.count) {
+            drawn.iter_mut().zip(&places).for_each(|(tally, places)| tally.add(places));
+        }
+        let mut regimes = Regime::ALL.into_iter();
+        drawn.map(|drawn| {
+            let all = regimes.next().and_then(|regime| self.enumerate(regime, draws, COUNTED));
+            let (exact, tally) = (all.is_some(), all.unwrap_or(drawn));
+            let share = |most: u64| match exact {
+                true => Estimate::exact(most as f64 / tally.draws as f64),
+                false => wilson(most, tally.draws, level),
+            };
+            let models = (0..self.models()).map(|k| share(tally.most(k))).collect();
+            let whole = share(tally.order().0);
+            Ranked { tally, exact, models, whole }
+        })
+    }
+}
