@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::time::Instant;
 
 use super::memory::Counts;
 use super::panel::{MOST_RIVALS, Seat, Which};
@@ -37,6 +38,8 @@ const SLICE: usize = 192;
 const STEPS: usize = 100;
 /// Steps after which most networks of a grid have settled; they take between [`PATIENCE`] and [`SEARCH_STEPS`].
 const EXPECTED_STEPS: usize = 700;
+/// Strengths of a slice of a sweep, spread over the grid.
+const APPLIED: usize = 6;
 /// Strengths and replicates of a slice of assessment.
 const ASSESSED: (usize, usize) = (8, 2);
 /// Assessments of a sweep in units of its last one: the bands on the way there, and the rivals on a part of the examples.
@@ -299,7 +302,7 @@ impl<'a> Slices<'a> {
         Ok(self.data.train().len() as f64)
     }
 
-    /// Applies the method at `index` of the spec at two of its strengths.
+    /// Applies the method at `index` of the spec at some of its strengths.
     fn intervene(&self, kind: &str, index: usize) -> Result<f64, Fault> {
         let bench = self.bench;
         if !self.fits.borrow().contains_key(&index) {
@@ -323,16 +326,24 @@ impl<'a> Slices<'a> {
                 && bench.labels.target_classes == 2
                 && bench.model.ends_at(bench.site.layer),
         };
+        let begun = Instant::now();
         let mut applied = chunk.apply(method, fitted.as_ref(), bench.labels.target_classes, &mut NoPulse)?;
+        let ready = begun.elapsed().as_secs_f64();
         let grid = method.parameter().grid;
-        let values = [grid[grid.len() / 3], grid[2 * grid.len() / 3]];
+        let count = APPLIED.min(grid.len());
         let mut tally = Tally::default();
-        for value in values {
+        for i in 0..count {
+            let value = grid[(2 * i + 1) * grid.len() / (2 * count)];
             let outcome = applied.judge(value, court, &mut NoPulse)?;
             outcome.scores.iter().for_each(|s| tally.extend(s));
         }
         std::hint::black_box(&tally);
-        Ok((chunk.len() * values.len()) as f64)
+        // The run readies the rows once for all its strengths, this slice for few. So many units at the run's own rate would
+        // have taken as long.
+        let all = begun.elapsed().as_secs_f64();
+        let strengths = strengths(&bench.spec.methods[index]).max(1) as f64;
+        let unit = (all - ready) / count.max(1) as f64 + ready / strengths;
+        Ok(chunk.len() as f64 * all / unit.max(f64::MIN_POSITIVE))
     }
 
     /// Assesses scores that are no one's, of as many examples as the run has.

@@ -15,7 +15,7 @@ use crate::probe::Mlp;
 use rayon::prelude::*;
 
 /// Steps after which the sums are made anew.
-const ANEW: usize = 8;
+const ANEW: usize = 16;
 
 /// Rows that a thread walks between two looks at the pulse.
 const GROUP: usize = 32;
@@ -112,6 +112,8 @@ struct Walker {
     on: Vec<f32>,
     /// Coordinates or units, and what each is multiplied by: the terms of a sum.
     list: Vec<(u32, f32)>,
+    /// The same for coordinates that moved, at full length.
+    moved: Vec<(u32, f32)>,
 }
 
 impl Walker {
@@ -127,6 +129,7 @@ impl Walker {
             sums: zeros(m),
             on: zeros(m),
             list: Vec::with_capacity(d.max(m)),
+            moved: vec![(0, 0.0); d],
         }
     }
 }
@@ -227,14 +230,12 @@ impl Walker {
     #[inline(always)]
     fn follow<S: Simd>(&mut self, s: S, net: &Shallow) {
         // Without branches: which coordinates move cannot be foretold.
-        self.list.resize(net.inputs, (0, 0.0));
         let mut count = 0;
         for (i, delta) in self.delta[..net.inputs].iter().enumerate() {
-            self.list[count] = (i as u32, *delta);
+            self.moved[count] = (i as u32, *delta);
             count += usize::from(*delta != 0.0);
         }
-        self.list.truncate(count);
-        combine(s, &self.list, &net.outward, &mut self.sums);
+        combine(s, &self.moved[..count], &net.outward, &mut self.sums);
         self.list.clear();
         for (j, on) in self.on[..net.units].iter_mut().enumerate() {
             if (self.sums[j] > 0.0) != (*on > 0.0) {
