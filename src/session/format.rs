@@ -475,7 +475,7 @@ mod tests {
         let newer = header().replace(&format!("\"probity_session\":{FORMAT}"), "\"probity_session\":99");
         for (text, word) in [
             ("", "empty"),
-            ("hello\n", "no session"),
+            ("hello\n", "not a session"),
             ("{\"a\":1}\n", "probity_session"),
             (newer.as_str(), "newer"),
             ("{\"probity_session\":1}\n", "header"),

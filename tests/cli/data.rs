@@ -48,7 +48,7 @@ fn data_sets_are_shown_examined_and_converted() {
     // A file that is there stays as it is, unless it may be replaced.
     let whole = std::fs::read(&one).unwrap();
     let again = ["data", "convert", &rows("agreement.tsv"), "--limit", "1", "-o", &one];
-    refused(&probity.run(&again), 2, &["one.jsonl", "there already", "--force"]);
+    refused(&probity.run(&again), 2, &["one.jsonl", "already exists", "--force"]);
     assert_eq!(std::fs::read(&one).unwrap(), whole);
     run(&[&again[..], &["--force"]].concat());
     assert_eq!(json_lines(&std::fs::read(&one).unwrap()).len(), 1);

@@ -30,7 +30,7 @@ fn results_of_an_earlier_run_are_told_of_before_anything_is_computed() {
         std::fs::create_dir(&out).unwrap();
         std::fs::write(out.join(name), "precious").unwrap();
         let run = probity.run(&["run", &spec, "--out", &out.display().to_string()]);
-        refused(&run, 2, &[name, "there already", "--force"]);
+        refused(&run, 2, &[name, "already exists", "--force"]);
         assert_eq!(std::fs::read_to_string(out.join(name)).unwrap(), "precious");
         assert_eq!(names(&out), [name], "no session of a run that never began");
     }
@@ -93,7 +93,7 @@ fn an_export_replaces_nothing_unasked_and_says_where_it_wrote() {
     let file = probity.state.path().join("p.csv");
     assert!(text(&output.stderr).contains(&format!("wrote {}", file.display())), "{}", text(&output.stderr));
     std::fs::write(&file, "precious").unwrap();
-    refused(&export(&[]), 2, &["p.csv", "there already", "--force"]);
+    refused(&export(&[]), 2, &["p.csv", "already exists", "--force"]);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
     assert_eq!(export(&["--force"]).status.code(), Some(0));
     assert_ne!(std::fs::read_to_string(&file).unwrap(), "precious");

@@ -239,7 +239,7 @@ fn redirect(response: &Response<Body>, from: &Uri) -> Result<Option<Uri>, Failur
     if !matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308) {
         return Ok(None);
     }
-    let wrong = || Failure::Final("a redirect to no http address".into());
+    let wrong = || Failure::Final("a redirect to what is not an http address".into());
     let target = response.headers().get(header::LOCATION).and_then(|v| v.to_str().ok()).ok_or_else(wrong)?;
     let (scheme, authority) =
         (from.scheme_str().unwrap_or("https"), from.authority().map_or("", |a| a.as_str()));
