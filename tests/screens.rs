@@ -390,6 +390,16 @@ fn a_tiny_screen_says_what_it_needs() {
     }
 }
 
+/// With both bands the line of scores grew wider than its pane, and n, which no number may be without, was cut.
+#[test]
+fn n_stands_beside_the_scores_at_every_width() {
+    for (c, r) in [(80, 24), (100, 30), (120, 40), (160, 50)] {
+        let screen = Harness::finished(c, r).screen();
+        let line = screen.lines().find(|l| l.contains("  C .") && l.contains("  R ."));
+        assert!(line.is_some_and(|l| l.contains("  n ")), "{c}x{r}:\n{screen}");
+    }
+}
+
 #[test]
 fn a_wide_screen_has_wide_panes() {
     shows("a_wide_screen_has_wide_panes", &Harness::finished(180, 50).screen());

@@ -15,6 +15,7 @@ use crate::engine::message::Outcome;
 use crate::figure::layers::Count;
 use crate::lab::interventions::banded::Banded;
 use crate::lab::interventions::figures;
+use crate::lab::interventions::finding::ReliabilityFinding;
 use crate::tui::layout::inside;
 use crate::tui::panes::{message, pane_block, problem};
 use crate::tui::state::State;
@@ -63,24 +64,58 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     }
 }
 
+/// What of the numbers at the marker is spelled out where there is room for it.
+#[derive(Clone, Copy, PartialEq)]
+struct Detail {
+    /// The strength in standard deviations too.
+    deviations: bool,
+    /// The inner bands too.
+    narrow: bool,
+}
+
+/// From all to the least: n is never left out.
+const DETAILS: [Detail; 3] = [
+    Detail { deviations: true, narrow: true },
+    Detail { deviations: false, narrow: true },
+    Detail { deviations: false, narrow: false },
+];
+
+/// As much detail as leaves room for n, and the scores at the marker in that detail.
+fn scores(state: &State, p: &ReliabilityFinding, room: usize) -> (Detail, Vec<Span<'static>>) {
+    let theme = state.theme();
+    let symbol = method(state).map_or(p.parameter.clone(), |m| m.parameter.symbol.clone());
+    let sd = figures::deviation(results(state), &view(state).model).filter(|_| p.parameter == "epsilon");
+    let spans = |detail: Detail| {
+        let sd = sd.filter(|_| detail.deviations);
+        let sd = sd.map_or(String::new(), |sd| format!(" ({} sd)", score(p.value / sd)));
+        let at = format!(" {} = {}{sd}", printable(&symbol), short(p.value));
+        let mut spans = vec![Span::styled(at, theme.style(Role::Marker))];
+        for (role, name, e) in [
+            (Role::Completeness, "C", &p.completeness),
+            (Role::Selectivity, "S", &p.selectivity),
+            (Role::Reliability, "R", &p.reliability),
+        ] {
+            spans.push(Span::styled(format!("  {name} {}", estimate(e, detail.narrow)), theme.style(role)));
+        }
+        spans
+    };
+    let n = width(&count(p));
+    let fits = |d: &Detail| spans(*d).iter().map(Span::width).sum::<usize>() + n <= room;
+    let detail = DETAILS.into_iter().find(fits).unwrap_or(DETAILS[2]);
+    (detail, spans(detail))
+}
+
+/// C is measured on all test examples, S and with it R on those that have the other property.
+fn count(p: &ReliabilityFinding) -> String {
+    format!("  n {}", Count::from((p.n_c, p.n_s)))
+}
+
 /// The numbers at the marker.
 fn readout(state: &State, room: usize) -> Option<Line<'static>> {
     let readout = measured(state)?;
     let theme = state.theme();
     let p = &readout.point.value;
-    let symbol = method(state).map_or(p.parameter.clone(), |m| m.parameter.symbol.clone());
-    let sd = figures::deviation(results(state), &view(state).model).filter(|_| p.parameter == "epsilon");
-    let sd = sd.map_or(String::new(), |sd| format!(" ({} sd)", score(p.value / sd)));
-    let at = format!(" {} = {}{sd}", printable(&symbol), short(p.value));
-    let mut spans = vec![Span::styled(at, theme.style(Role::Marker))];
-
-    for (role, name, e) in [
-        (Role::Completeness, "C", &p.completeness),
-        (Role::Selectivity, "S", &p.selectivity),
-        (Role::Reliability, "R", &p.reliability),
-    ] {
-        spans.push(Span::styled(format!("  {name} {}", estimate(e)), theme.style(role)));
-    }
+    let (_, mut spans) = scores(state, p, room);
     let kind = match (readout.exact, readout.point.is_final) {
         (false, _) if awaiting_point(state) => format!("nearest; {} is on its way", short(marker(state))),
         (false, _) => format!("nearest to {}", short(marker(state))),
@@ -88,8 +123,7 @@ fn readout(state: &State, room: usize) -> Option<Line<'static>> {
         (true, true) => "final".into(),
     };
     let level = readout.point.level.map_or(String::new(), |l| format!(", {} % intervals", short(100.0 * l)));
-    // C is measured on all test examples, S and with it R on those that have the other property.
-    let short_form = format!("  n {}", Count::from((p.n_c, p.n_s)));
+    let short_form = count(p);
     let used: usize = spans.iter().map(Span::width).sum();
     let full = format!("{short_form}  {kind}");
     let fullest = format!("{full}{level}");
@@ -115,7 +149,8 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
     if ruined {
         text.push_str("  ! Ze is no longer read: no optimum here");
     }
-    let brackets = (b.replicates > 1 && !b.provisional).then(|| " (in brackets: examples alone)".to_owned());
+    let apart = b.replicates > 1 && !b.provisional && scores(state, p, room).0.narrow;
+    let brackets = apart.then(|| " (in brackets: examples alone)".to_owned());
     let beside = [
         ("constant answer's S", b.s_floor),
         ("Ze read after", b.ze_balanced_accuracy.map(|e| e.mean)),
@@ -166,10 +201,10 @@ fn behaviour(state: &State) -> Option<Line<'static>> {
     Some(Line::styled(text, state.theme().style(Role::Dim)))
 }
 
-/// The mean with half the wide band, and in brackets half the narrow one where the two are told apart.
-fn estimate(b: &Banded) -> String {
+/// The mean with half the wide band, and if wanted in brackets half the narrow one where the two are told apart.
+fn estimate(b: &Banded, narrow: bool) -> String {
     let wide = format!("{} {}", score(b.mean), plus_minus(b.half_width()));
-    match b.form.and(b.narrow_half_width()) {
+    match b.form.filter(|_| narrow).and(b.narrow_half_width()) {
         Some(narrow) => format!("{wide} ({})", plus_minus(narrow)),
         None => wide,
     }
