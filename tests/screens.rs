@@ -395,8 +395,7 @@ fn a_tiny_screen_says_what_it_needs() {
 fn n_stands_beside_the_scores_at_every_width() {
     for (c, r) in [(80, 24), (100, 30), (120, 40), (160, 50)] {
         let screen = Harness::finished(c, r).screen();
-        let line = screen.lines().find(|l| l.contains("  C .") && l.contains("  R ."));
-        assert!(line.is_some_and(|l| l.contains("  n ")), "{c}x{r}:\n{screen}");
+        assert!(screen.lines().any(|l| l.contains("  R .") && l.contains("  n ")), "{c}x{r}:\n{screen}");
     }
 }
 
