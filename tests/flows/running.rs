@@ -47,7 +47,8 @@ impl Recorder for Tape {
 
 /// A world where every figure is written and there is one recorded session.
 fn outside() -> Outside {
-    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/sessions/agreement.probity.jsonl");
+    // A small one: the loop waits for its reading by the clock.
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/replay/first.probity.jsonl");
     let session = move || Recorded {
         name: "agreement".into(),
         path: shipped.into(),
@@ -138,12 +139,12 @@ fn a_session_is_replayed_on_top_of_the_live_run_and_left_again() {
     let record = tape.record.clone();
     let (board, reason, screen, _) = looped(tape, &keys[..4]);
     assert_eq!(reason, ExitReason::InputClosed);
-    assert!(screen.contains("replay agreement"), "{screen}");
+    assert!(screen.contains("replay first"), "{screen}");
     assert!(board.running(), "the live run goes on beneath");
     assert_eq!(fold(&record.borrow()), board, "nothing of the replay is recorded");
     let (_, reason, screen, _) = looped(Tape::default(), &keys);
     assert_eq!(reason, ExitReason::InputClosed, "leaving the replay does not end the program");
-    assert!(!screen.contains("replay agreement") && screen.contains("What do you want to know"), "{screen}");
+    assert!(!screen.contains("replay first") && screen.contains("What do you want to know"), "{screen}");
 }
 
 #[test]
