@@ -1,5 +1,6 @@
 //! `probity [tui]`: the terminal program, live or on a recording.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -9,6 +10,7 @@ use clap::Args;
 use super::error::CliError;
 use super::names;
 use crate::base::Problem;
+use crate::base::files::Whole;
 use crate::base::{signals, size};
 use crate::engine::local::{Cache, LocalEngine, LocalOptions, MOST_MODELS};
 use crate::engine::message::{Notice, NoticeLevel};
@@ -19,7 +21,7 @@ use crate::session::record::Recorder;
 use crate::session::replay::Recorded;
 use crate::session::{SessionError, name, shelf};
 use crate::tui;
-use crate::tui::action::{Existing, Exported};
+use crate::tui::action::{Document, Existing, Exported, Saved};
 use crate::tui::keymap::Keymap;
 use crate::tui::run::{ExitReason, Options, Outside, Source};
 use crate::tui::state::{Glyphs, ReplayState, Start};
@@ -151,6 +153,8 @@ fn open(source: Source, start: Start, notices: Vec<Notice>, mouse: bool) -> Resu
         outside: Outside {
             export: Arc::new(|figure, existing| export(figure, Path::new("."), existing)),
             sessions: Arc::new(sessions),
+            save: Arc::new(|document, existing| save(document, Path::new("."), existing)),
+            load: Arc::new(load),
             read: Arc::new(|path| Session::read(path).map_err(|e| problem(&e, "replay another session"))),
         },
         copy: Box::new(terminal::copy),
@@ -253,6 +257,58 @@ fn export(figure: &Figure, folder: &Path, existing: Existing) -> Result<Exported
     files(&stem).into_iter().map(write).collect::<Result<_, _>>().map(Exported::Wrote)
 }
 
+/// Largest text file that is read into the screen.
+const MAX_TEXT: u64 = 64 << 20;
+
+/// Writes a document; a path that is not absolute lies in `folder`. A file that already exists is reported, replaced, or left
+/// alone while another name is used.
+fn save(document: &Document, folder: &Path, existing: Existing) -> Result<Saved, Problem> {
+    let path = folder.join(&document.path);
+    let path = std::path::absolute(&path).unwrap_or(path);
+    let fail = |e: &dyn std::fmt::Display| Problem {
+        what: e.to_string(),
+        r#where: path.display().to_string(),
+        hint: "name a file in a folder that can be written".into(),
+    };
+    let target = match existing {
+        Existing::Ask if path.symlink_metadata().is_ok() => {
+            return Ok(Saved::Exists(Box::new(Document { path, text: document.text.clone() })));
+        }
+        Existing::Keep => free(&path),
+        Existing::Ask | Existing::Replace => path.clone(),
+    };
+    let mut whole = Whole::new(&target, existing == Existing::Replace).map_err(|e| fail(&e))?;
+    whole.file().write_all(document.text.as_bytes()).map_err(|e| fail(&e))?;
+    whole.place().map_err(|e| fail(&e))?;
+    Ok(Saved::Wrote(target))
+}
+
+/// The path with the first number from 2 behind its stem that is free.
+fn free(path: &Path) -> PathBuf {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let extension = path.extension().map_or(String::new(), |e| format!(".{}", e.to_string_lossy()));
+    let beside = |k: usize| path.with_file_name(format!("{stem}-{k}{extension}"));
+    (2..10_000).map(beside).find(|p| p.symlink_metadata().is_err()).unwrap_or_else(|| path.to_owned())
+}
+
+/// Reads a text file whole.
+fn load(path: &Path) -> Result<Document, Problem> {
+    let fail = |what: String| Problem {
+        what,
+        r#where: path.display().to_string(),
+        hint: "name a text file that can be read".into(),
+    };
+    let about = std::fs::metadata(path).map_err(|e| fail(format!("cannot be read: {e}")))?;
+    if !about.is_file() {
+        return Err(fail("is no file".into()));
+    }
+    if about.len() > MAX_TEXT {
+        return Err(fail(format!("is larger than {} MiB", MAX_TEXT >> 20)));
+    }
+    let text = std::fs::read_to_string(path).map_err(|e| fail(format!("cannot be read: {e}")))?;
+    Ok(Document { path: path.to_owned(), text })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -292,5 +348,28 @@ mod tests {
         assert_eq!(std::fs::read(&first[0]).unwrap(), b"mine");
         assert_eq!(wrote(export(&figure(), folder.path(), Existing::Replace).unwrap()), first);
         assert_ne!(std::fs::read(&first[0]).unwrap(), b"mine");
+    }
+
+    #[test]
+    fn a_document_replaces_a_file_only_when_told_and_is_read_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let document = Document { path: "a.jsonl".into(), text: "{}\n".into() };
+        let path = folder.path().join("a.jsonl");
+        assert_eq!(save(&document, folder.path(), Existing::Ask).unwrap(), Saved::Wrote(path.clone()));
+        std::fs::write(&path, "mine").unwrap();
+        let held = Document { path: path.clone(), ..document.clone() };
+        assert_eq!(
+            save(&document, folder.path(), Existing::Ask).unwrap(),
+            Saved::Exists(Box::new(held.clone()))
+        );
+        let beside = folder.path().join("a-2.jsonl");
+        assert_eq!(save(&held, folder.path(), Existing::Keep).unwrap(), Saved::Wrote(beside));
+        assert_eq!(load(&path).unwrap().text, "mine");
+        assert_eq!(save(&held, folder.path(), Existing::Replace).unwrap(), Saved::Wrote(path.clone()));
+        assert_eq!(load(&path).unwrap(), held);
+        assert!(load(folder.path()).unwrap_err().what.contains("no file"));
+        assert!(load(&folder.path().join("b")).is_err());
+        std::fs::write(&path, [0xff, 0xfe]).unwrap();
+        assert!(load(&path).unwrap_err().what.contains("cannot be read"));
     }
 }

@@ -9,10 +9,10 @@ use super::{Figure, Layer};
 use crate::base::text::printable_label;
 
 /// Columns in the order in which they are written. A file has those that one of its rows fills; curves always have the first six.
-const COLUMNS: [&str; 25] = [
+const COLUMNS: [&str; 26] = [
     "series", "x", "y", "lo", "hi", "n", "n_second", "inner_lo", "inner_hi", "x_lo", "x_hi", "x_end",
     "category", "label", "row", "column", "value", "doubtful", "strip", "place", "token", "score", "gold",
-    "top", "lit",
+    "top", "doubt", "lit",
 ];
 /// The columns that every figure of points has, filled or not.
 const CURVE: [&str; 6] = ["series", "x", "y", "lo", "hi", "n"];
@@ -176,6 +176,9 @@ fn tokens(tokens: &Tokens, out: &mut Vec<Row>) {
                 ("gold", token.gold.to_string()),
                 ("top", token.top.to_string()),
             ]));
+            if let (Some(doubt), Some(row)) = (&strip.doubt, out.last_mut()) {
+                row.insert("doubt", text(doubt));
+            }
         }
     }
 }

@@ -270,6 +270,9 @@ pub struct Strip {
     pub label: String,
     /// Its tokens.
     pub tokens: Vec<Token>,
+    /// Why its scores are in doubt, such as an integral that misses its tolerance: the strip is then hatched. None where
+    /// they are not.
+    pub doubt: Option<String>,
 }
 
 /// A token with its score.
@@ -317,6 +320,17 @@ impl Tokens {
             at.filter(|at| *at < self.strips[k].tokens.len())
         };
         columns.into_iter().map(|c| (0..self.strips.len()).map(|k| place(k, c)).collect()).collect()
+    }
+
+    /// Why scores are in doubt, each reason once, in the order of the strips.
+    pub fn doubts(&self) -> Vec<&str> {
+        let mut out: Vec<&str> = Vec::new();
+        for doubt in self.strips.iter().filter_map(|s| s.doubt.as_deref()) {
+            if !out.contains(&doubt) {
+                out.push(doubt);
+            }
+        }
+        out
     }
 
     /// The score of the fullest colour: above zero, finite.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::key::Key;
+use super::screen::ScreenId;
 use crate::base::Problem;
 use crate::engine::message::{Command, Event, Notice};
 use crate::figure::Figure;
@@ -35,6 +36,10 @@ pub enum Action {
     Played(Step),
     /// A figure was written, or could not be.
     Exported(Result<Exported, Problem>),
+    /// A document was written, or could not be.
+    Saved(Result<Saved, Problem>),
+    /// Files that a screen asked for were read, or could not be.
+    Loaded(ScreenId, Result<Vec<Document>, Problem>),
     /// The sessions that were recorded, newest first.
     Sessions(Result<Vec<Recorded>, Problem>),
     /// The spec that a session ran last, to resume from.
@@ -91,6 +96,10 @@ pub enum Effect {
     Send(Command),
     /// Write a figure to files.
     Export(Box<Figure>, Existing),
+    /// Write a text to a file.
+    Save(Box<Document>, Existing),
+    /// Read the texts of files for a screen.
+    Load(ScreenId, Vec<PathBuf>),
     /// List the recorded sessions.
     ListSessions,
     /// Replay a recorded session on top of what is shown.
@@ -107,7 +116,7 @@ pub enum Effect {
     Quit,
 }
 
-/// What to do about files that a figure would replace.
+/// What to do about files that would be replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
     /// Leave them and ask.
@@ -116,6 +125,24 @@ pub enum Existing {
     Replace,
     /// Leave them and write under a name that is free.
     Keep,
+}
+
+/// A text with the file that it is from, or to be written to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    /// The file.
+    pub path: PathBuf,
+    /// What is in it.
+    pub text: String,
+}
+
+/// The result of writing a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Saved {
+    /// This file was written.
+    Wrote(PathBuf),
+    /// Its file already exists; nothing was written.
+    Exists(Box<Document>),
 }
 
 /// The result of writing a figure.

@@ -12,7 +12,7 @@ use super::layout::Layout;
 use super::screen::{Pane, Screen, ScreenId, Waiting};
 use super::screens::SCREENS;
 use super::setup;
-use super::state::{Glyphs, Purpose, Recording, State};
+use super::state::{Glyphs, Purpose, Recording, State, TextEntry};
 use super::theme::Role;
 use super::widgets::bar::bar;
 use crate::base::numbers::{clock, count, seconds, short};
@@ -280,18 +280,31 @@ fn prompt(frame: &mut Frame, area: Rect, state: &State) {
     };
     let cursor = Style::new().add_modifier(ratatui::style::Modifier::REVERSED);
     let room = usize::from(area.width).saturating_sub(width(&name) + 5 + hint.width()).max(12);
-    // Typing happens at the end of a long text, so that is what is shown.
-    let mut shown = entry.buffer.as_str();
-    while width(shown) > room {
-        shown = shown.char_indices().nth(1).map_or("", |(i, _)| &shown[i..]);
-    }
+    let (before, under, after) = around(entry, room);
+    let value = theme.style(Role::Value);
     let line = Line::from(vec![
         Span::styled(format!(" {name} = "), theme.style(Role::Title)),
-        Span::styled(shown.to_owned(), theme.style(Role::Value)),
-        Span::styled(" ", cursor),
+        Span::styled(before, value),
+        Span::styled(under, cursor),
+        Span::styled(after, value),
         hint,
     ]);
     frame.render_widget(line, area);
+}
+
+/// What is shown of a text in `room` columns: before, under and after the caret, which always has a column.
+fn around(entry: &TextEntry, room: usize) -> (String, String, String) {
+    let (before, rest) = entry.buffer.split_at(entry.caret());
+    let mut rest = rest.chars();
+    let under = rest.next().map_or(" ".to_owned(), String::from);
+    // Typing happens at the caret, so what is before it goes first where there is little room.
+    let mut before = before;
+    while width(before) + width(&under) > room + 1 && !before.is_empty() {
+        before = before.char_indices().nth(1).map_or("", |(i, _)| &before[i..]);
+    }
+    let left = (room + 1).saturating_sub(width(before) + width(&under));
+    let after = fit(rest.as_str(), left).into_owned();
+    (before.to_owned(), under, after)
 }
 
 /// An item of the footer: its text for keys and word, and the command that a click carries out.

@@ -117,6 +117,10 @@ fn measures(state: &State) -> bool {
     state.screen().measures()
 }
 
+fn in_field(state: &State) -> bool {
+    state.view.entry.is_some()
+}
+
 static GLOBAL: &[Entry] = rows! { Context::Global;
     "adjust-down", "step down", "Steps the focused slider, or the lab's main slider, one stop down.",
         ["h", "left"], Some(("adjust", 1)), set_up => |s| setup::adjust(s, -1);
@@ -213,6 +217,14 @@ static TYPING: &[Entry] = rows! { Context::Typing;
     "typing-cancel", "cancel", "Discards what was typed.", ["esc"], Some(("back", 2)), always => typing::cancel;
     "typing-erase", "erase", "Erases a character.", ["backspace"], None, always => |s| typing::erase(s, false);
     "typing-erase-all", "erase all", "Erases everything.", ["ctrl-u"], None, always => |s| typing::erase(s, true);
+    "typing-erase-after", "erase after", "Erases the character after the caret.",
+        ["delete"], None, in_field => typing::erase_after;
+    "typing-left", "left", "Moves the caret to the left.", ["left"], None, in_field => |s| typing::step(s, -1);
+    "typing-right", "right", "Moves the caret to the right.", ["right"], None, in_field => |s| typing::step(s, 1);
+    "typing-first", "beginning", "Moves the caret to the beginning.",
+        ["home", "ctrl-a"], None, in_field => |s| typing::step(s, i64::MIN);
+    "typing-last", "end", "Moves the caret to the end.",
+        ["end", "ctrl-e"], None, in_field => |s| typing::step(s, i64::MAX);
     "typing-page-up", "page up", "Moves up a page in the list.",
         ["pageup"], None, State::typing_in_list => |s| popup::travel(s, -popup::PAGE);
     "typing-page-down", "page down", "Moves down a page in the list.",

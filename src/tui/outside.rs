@@ -7,7 +7,7 @@ use crate::base::Problem;
 use crate::figure::Figure;
 use crate::session::format::Session;
 use crate::session::shelf;
-use crate::tui::action::{Existing, Exported};
+use crate::tui::action::{Document, Existing, Exported, Saved};
 
 /// The work that the loop delegates to other threads.
 #[derive(Clone)]
@@ -18,7 +18,16 @@ pub struct Outside {
     pub sessions: Lister,
     /// Reads a recorded session.
     pub read: Reader,
+    /// Writes a text to a file and says which; asks first if it exists.
+    pub save: Saver,
+    /// Reads the text of a file.
+    pub load: Loader,
 }
+
+/// See [`Outside::save`].
+pub type Saver = Arc<dyn Fn(&Document, Existing) -> Result<Saved, Problem> + Send + Sync>;
+/// See [`Outside::load`].
+pub type Loader = Arc<dyn Fn(&Path) -> Result<Document, Problem> + Send + Sync>;
 
 /// See [`Outside::export`].
 pub type Exporter = Arc<dyn Fn(&Figure, Existing) -> Result<Exported, Problem> + Send + Sync>;

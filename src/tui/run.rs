@@ -347,6 +347,15 @@ impl App {
                 let export = self.outside.export.clone();
                 self.spawn(move || Done::of(Action::Exported(export(&figure, existing))));
             }
+            Effect::Save(document, existing) => {
+                let save = self.outside.save.clone();
+                self.spawn(move || Done::of(Action::Saved(save(&document, existing))));
+            }
+            Effect::Load(screen, paths) => {
+                let load = self.outside.load.clone();
+                let all = move || paths.iter().map(|path| load(path)).collect();
+                self.spawn(move || Done::of(Action::Loaded(screen, all())));
+            }
             Effect::ListSessions => {
                 let list = self.outside.sessions.clone();
                 self.spawn(move || Done::of(Action::Sessions(list())));

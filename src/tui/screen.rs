@@ -6,7 +6,7 @@
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
-use super::action::{Effect, Mouse};
+use super::action::{Document, Effect, Mouse};
 use super::commands::Entry;
 use super::layout::Layout;
 use super::setup::Setup;
@@ -132,6 +132,16 @@ pub trait Screen: Sync {
     /// What its latest run made of the data with this hash, one line per model; for the screen that describes the data.
     fn made_of(&self, _state: &State, _hash: &str) -> Vec<String> {
         Vec::new()
+    }
+
+    /// Takes in files that it asked for with [`Effect::Load`].
+    fn on_loaded(&self, _state: &mut State, _documents: &[Document]) -> Vec<Effect> {
+        Vec::new()
+    }
+
+    /// Moves the cursor of a pane sideways; none if the pane has nothing to move along, so that the lab's main slider moves.
+    fn sideways(&self, _state: &mut State, _pane: Pane, _by: i64) -> Option<Vec<Effect>> {
+        None
     }
 
     /// A question besides the run that is waiting for its answer.

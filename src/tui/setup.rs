@@ -274,8 +274,14 @@ pub fn turn(state: &mut State, key: &str, by: i64) -> Vec<Effect> {
     next.map_or(Vec::new(), |(row, value)| set(state, &row, value))
 }
 
-/// Steps the row under the cursor, or in any other pane the main row.
+/// Steps the row under the cursor, or in any other pane what it moves sideways, or else the main row.
 pub fn adjust(state: &mut State, by: i64) -> Vec<Effect> {
+    let (screen, pane) = (state.screen(), state.here().focus);
+    if pane != PANE
+        && let Some(effects) = screen.sideways(state, pane, by)
+    {
+        return effects;
+    }
     target(state).map_or(Vec::new(), |row| turn(state, &row.key, by))
 }
 

@@ -23,7 +23,7 @@ use probity::lab::interventions::question::{PointQuestion, Question as Asked};
 use probity::lab::layer::LayerRef;
 use probity::session::format::{Entry, Item};
 use probity::session::replay::Step;
-use probity::tui::action::{Action, Effect, Exported, Mouse, MouseKind, ReplayControl};
+use probity::tui::action::{Action, Document, Effect, Exported, Mouse, MouseKind, ReplayControl, Saved};
 use probity::tui::layout::{compute, inside, track};
 use probity::tui::recording::Recorder;
 use probity::tui::run::{ExitReason, Options, Outside, Source, run};

@@ -99,6 +99,9 @@ fn entries(figure: &Figure) -> Vec<(Sample, String)> {
                 if any(|t| t.top) {
                     out.push((Sample::Top, "among the highest K".into()));
                 }
+                for doubt in tokens.doubts() {
+                    out.push((Sample::Hatch(0.0), format!("in doubt: {}", printable_label(doubt))));
+                }
             }
             Layer::Graph(graph) if graph.edges.iter().any(|e| e.lit) => {
                 out.push((Sample::Lit, "highlighted path".into()));

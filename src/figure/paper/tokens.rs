@@ -75,6 +75,14 @@ fn token(scene: &mut Scene, tokens: &Tokens, k: usize, at: usize, text: &str, a:
     scene.rectangle(a, b, colour, 1.0);
     scene.frame(a, b, Pen { alpha: 0.35, ..Pen::new(GREY, 0.7) });
     let ink = if colour.is_light() { INK } else { WHITE };
+    if tokens.strips[k].doubt.is_some() {
+        scene.hatch(a, b, Pen { colour: ink, alpha: 0.4, ..Pen::new(GREY, 0.8) });
+        // The word stays readable on a patch of its own colour.
+        let half = font::width(text, WORD) / 2.0 + 2.0;
+        let reach = WORD * 0.62;
+        let centre = (a.1 + b.1) / 2.0;
+        scene.rectangle((middle - half, centre - reach), (middle + half, centre + reach), colour, 1.0);
+    }
     scene.text(text, (middle, (a.1 + b.1) / 2.0), type_of(WORD, ink, Side::Middle, Side::Middle));
     if token.gold {
         scene.line(&[(a.0, b.1 + 3.0), (b.0, b.1 + 3.0)], Pen::new(INK, 2.4));

@@ -230,6 +230,7 @@ pub fn tokens() -> Figure {
                 top: score.abs() > 0.6,
             })
             .collect(),
+        doubt: (label == "perturbed").then(|| "gap .03 above .01".to_owned()),
     };
     let original = [
         ("[CLS]", f64::NAN),
@@ -356,7 +357,11 @@ pub fn hostile() -> Figure {
 /// Tokens and a graph of hostile content: escape codes, crossing pairs, arrows to nowhere.
 pub fn hostile_tokens() -> Figure {
     let token = |score| Token { text: BAD.into(), score: Some(score), gold: true, top: true };
-    let strip = |n: usize| Strip { label: BAD.into(), tokens: (0..n).map(|_| token(f64::NAN)).collect() };
+    let strip = |n: usize| Strip {
+        label: BAD.into(),
+        tokens: (0..n).map(|_| token(f64::NAN)).collect(),
+        doubt: Some(BAD.into()),
+    };
     let tokens = Tokens {
         strips: vec![strip(3), strip(0), strip(40)],
         pairs: vec![(9, 9), (2, 0), (0, 2)],

@@ -8,7 +8,7 @@ use super::{Picker, mark};
 use crate::base::text::{printable, shortened};
 use crate::figure::Figure;
 use crate::lab::Spec;
-use crate::tui::action::{Effect, Existing};
+use crate::tui::action::{Document, Effect, Existing};
 use crate::tui::reduce::job;
 use crate::tui::state::State;
 use crate::tui::theme::Role;
@@ -116,16 +116,25 @@ impl Picker for WaitingRuns {
     }
 }
 
-/// A figure would replace files: what now?
+/// A figure or a document would replace files: what now?
 pub struct Overwrite;
 
-/// A figure that waits for the answer, and the files it would replace.
+/// What waits for the answer, and the files it would replace.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Held {
-    /// The figure.
-    pub figure: Box<Figure>,
+    /// What would be written.
+    pub what: Kept,
     /// The files.
     pub files: Vec<PathBuf>,
+}
+
+/// Something to write that is kept until the user has said what becomes of the files in its way.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Kept {
+    /// A figure.
+    Figure(Box<Figure>),
+    /// A document.
+    Document(Box<Document>),
 }
 
 impl Picker for Overwrite {
@@ -152,6 +161,9 @@ impl Picker for Overwrite {
             1 => Existing::Keep,
             _ => return Vec::new(),
         };
-        vec![Effect::Export(held.figure, existing)]
+        vec![match held.what {
+            Kept::Figure(figure) => Effect::Export(figure, existing),
+            Kept::Document(document) => Effect::Save(document, existing),
+        }]
     }
 }

@@ -1,5 +1,6 @@
 //! How the user looks at it: focus, zoom, glyphs, themes, figures and numbers of the focused pane.
 
+use crate::base::text::printable;
 use crate::tui::action::{Effect, Existing};
 use crate::tui::setup;
 use crate::tui::state::{Glyphs, Prompt, Purpose, State, TextEntry};
@@ -73,7 +74,7 @@ pub fn copied(state: &mut State, text: Option<String>) -> Vec<Effect> {
     text.map_or(Vec::new(), |text| vec![Effect::Copy(text)])
 }
 
-static NAME: Prompt = Prompt { label: "name of the session", hint: "", take: named };
+static NAME: Prompt = Prompt { label: "name of the session", hint: "", take: named, follow: None };
 
 fn named(_: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     if text.is_empty() { Err("type a name".into()) } else { Ok(vec![Effect::NameSession(text.to_owned())]) }
@@ -84,9 +85,14 @@ pub fn name_session(state: &mut State) -> Vec<Effect> {
     ask(state, &NAME)
 }
 
-/// Opens a text field.
+/// Opens an empty text field.
 pub fn ask(state: &mut State, prompt: &'static Prompt) -> Vec<Effect> {
-    state.view.entry = Some(TextEntry::new(Purpose::Ask(prompt), ""));
+    ask_from(state, prompt, "")
+}
+
+/// Opens a text field with text already in it.
+pub fn ask_from(state: &mut State, prompt: &'static Prompt, text: &str) -> Vec<Effect> {
+    state.view.entry = Some(TextEntry::new(Purpose::Ask(prompt), printable(text)));
     Vec::new()
 }
 

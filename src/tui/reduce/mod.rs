@@ -11,11 +11,11 @@ pub mod typing;
 
 use std::path::PathBuf;
 
-use super::action::{Action, Effect, Exported};
+use super::action::{Action, Effect, Exported, Saved};
 use super::commands::{COMMANDS, Entry, contexts, number_of};
 use super::key::Key;
-use super::popups::{self, Held};
-use super::screens::SCREENS;
+use super::popups::{self, Held, Kept};
+use super::screens::{SCREENS, screen};
 use super::setup;
 use super::state::{Recording, State};
 use crate::base::Problem;
@@ -42,7 +42,7 @@ fn apply(state: &mut State, action: Action) -> Vec<Effect> {
         Action::Start => return job::start(state),
         Action::Key(key) => return on_key(state, key),
         Action::Command(name) => return number_of(name).map_or(Vec::new(), |i| perform(state, COMMANDS[i])),
-        Action::Paste(text) => typing::insert(state, &text),
+        Action::Paste(text) => return typing::insert(state, &text),
         Action::Mouse(event) => return mouse::on_mouse(state, event),
         Action::Resize(columns, rows) => state.view.size = (columns, rows),
         Action::Tick => state.view.ticks = state.view.ticks.wrapping_add(1),
@@ -55,6 +55,8 @@ fn apply(state: &mut State, action: Action) -> Vec<Effect> {
         }
         Action::Played(step) => replay::on_step(state, &step),
         Action::Exported(Ok(done)) => exported(state, done),
+        Action::Saved(Ok(done)) => saved(state, done),
+        Action::Loaded(to, Ok(documents)) => return screen(to).on_loaded(state, &documents),
         Action::Sessions(Ok(sessions)) => state.sessions = Some(sessions),
         Action::Resumed(Ok(spec)) => job::resume(state, &spec),
         Action::Named(Ok(name)) => {
@@ -62,6 +64,8 @@ fn apply(state: &mut State, action: Action) -> Vec<Effect> {
             state.recording = Recording::On(name);
         }
         Action::Exported(Err(problem))
+        | Action::Saved(Err(problem))
+        | Action::Loaded(_, Err(problem))
         | Action::Named(Err(problem))
         | Action::Sessions(Err(problem))
         | Action::Resumed(Err(problem)) => state.fail(problem),
@@ -87,7 +91,25 @@ fn exported(state: &mut State, done: Exported) {
         Exported::Exists(figure, files) => {
             state.view.toast = None;
             state.view.entry = None;
-            state.held = Some(Held { figure, files });
+            state.held = Some(Held { what: Kept::Figure(figure), files });
+            popups::pick(state, &popups::Overwrite, 0);
+        }
+    }
+}
+
+/// Says where a document was written, or asks about the file that it would replace.
+fn saved(state: &mut State, done: Saved) {
+    match done {
+        Saved::Wrote(path) => {
+            let what = format!("wrote {}", printable(&path.display().to_string()));
+            state.view.toast = Some(what.clone());
+            let problem = Problem { what, r#where: "save".into(), hint: String::new() };
+            state.notify(Notice { level: NoticeLevel::Info, problem });
+        }
+        Saved::Exists(document) => {
+            state.view.toast = None;
+            state.view.entry = None;
+            state.held = Some(Held { files: vec![document.path.clone()], what: Kept::Document(document) });
             popups::pick(state, &popups::Overwrite, 0);
         }
     }
@@ -127,7 +149,7 @@ fn on_key(state: &mut State, key: Key) -> Vec<Effect> {
         Some(command) => return perform(state, command),
         None if state.typing() => {
             if let Some(c) = key.character() {
-                typing::insert(state, c.encode_utf8(&mut [0; 4]));
+                return typing::insert(state, c.encode_utf8(&mut [0; 4]));
             }
         }
         None => {}

@@ -4,48 +4,84 @@ use crate::base::text::printable;
 use crate::tui::action::Effect;
 use crate::tui::search;
 use crate::tui::setup;
-use crate::tui::state::{Popup, Purpose, State, TextEntry};
+use crate::tui::state::{Popup, Prompt, Purpose, State, TextEntry, moved};
 
 /// Longest text that is taken; a paste may be of any length.
 const MAX_TYPED: usize = 1000;
 
-fn buffer(state: &mut State) -> Option<&mut String> {
+/// The text and the byte at which the caret stands in it.
+fn buffer(state: &mut State) -> Option<(&mut String, usize)> {
     if let Some(entry) = &mut state.view.entry {
         entry.error = None;
-        return Some(&mut entry.buffer);
+        let caret = entry.caret();
+        return Some((&mut entry.buffer, caret));
     }
-    match &mut state.view.popup {
+    let text = match &mut state.view.popup {
         Some(Popup::Help { query, scroll }) => {
             *scroll = 0;
-            Some(query)
+            query
         }
         Some(Popup::Palette { query, selected }) => {
             *selected = 0;
-            Some(query)
+            query
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    let end = text.len();
+    Some((text, end))
 }
 
 /// Adds text to the field. Line ends of a paste become spaces; other control characters are made visible.
-pub fn insert(state: &mut State, text: &str) {
-    if let Some(buffer) = buffer(state) {
+pub fn insert(state: &mut State, text: &str) -> Vec<Effect> {
+    if let Some((buffer, caret)) = buffer(state) {
         let flat = text.trim_end_matches(['\r', '\n']).replace(['\r', '\n', '\t'], " ");
         let room = MAX_TYPED.saturating_sub(buffer.chars().count());
-        buffer.extend(printable(&flat).chars().take(room));
+        let taken: String = printable(&flat).chars().take(room).collect();
+        buffer.insert_str(caret, &taken);
     }
+    follow(state)
 }
 
-/// Removes the last character, or all of them.
+/// Removes the character before the caret, or everything.
 pub fn erase(state: &mut State, all: bool) -> Vec<Effect> {
-    if let Some(buffer) = buffer(state) {
+    if let Some((buffer, caret)) = buffer(state) {
         if all {
             buffer.clear();
-        } else {
-            buffer.pop();
+        } else if let Some((at, _)) = buffer[..caret].char_indices().next_back() {
+            buffer.remove(at);
         }
     }
+    if all && let Some(entry) = &mut state.view.entry {
+        entry.after = 0;
+    }
+    follow(state)
+}
+
+/// Removes the character after the caret.
+pub fn erase_after(state: &mut State) -> Vec<Effect> {
+    if let Some(entry) = state.view.entry.as_mut().filter(|e| e.after > 0) {
+        entry.buffer.remove(entry.caret());
+        entry.after -= 1;
+        entry.error = None;
+    }
+    follow(state)
+}
+
+/// Moves the caret by a number of characters.
+pub fn step(state: &mut State, by: i64) -> Vec<Effect> {
+    if let Some(entry) = &mut state.view.entry {
+        let all = entry.buffer.chars().count();
+        entry.after = moved(entry.after, by.saturating_neg(), all + 1);
+    }
     Vec::new()
+}
+
+/// Tells whoever follows the typing.
+fn follow(state: &mut State) -> Vec<Effect> {
+    let Some(entry) = &state.view.entry else { return Vec::new() };
+    let Purpose::Ask(Prompt { follow: Some(follow), .. }) = &entry.purpose else { return Vec::new() };
+    let text = entry.buffer.clone();
+    follow(state, &text)
 }
 
 /// Leaves the field and discards what was typed.
@@ -153,6 +189,31 @@ mod tests {
         erase(&mut state, false);
         erase(&mut state, false);
         assert_eq!(state.view.entry.as_ref().unwrap().buffer, "a");
+    }
+
+    #[test]
+    fn a_text_is_edited_in_its_middle() {
+        let mut state = state();
+        look::name_session(&mut state);
+        insert(&mut state, "aé漢d");
+        step(&mut state, -2);
+        insert(&mut state, "X");
+        assert_eq!(state.view.entry.as_ref().unwrap().buffer, "aéX漢d");
+        erase(&mut state, false);
+        erase(&mut state, false);
+        erase_after(&mut state);
+        assert_eq!(state.view.entry.as_ref().unwrap().buffer, "ad");
+        step(&mut state, i64::MIN);
+        erase(&mut state, false);
+        insert(&mut state, "漢");
+        assert_eq!(state.view.entry.as_ref().unwrap().buffer, "漢ad", "nothing stands before the beginning");
+        step(&mut state, i64::MAX);
+        erase_after(&mut state);
+        insert(&mut state, "!");
+        assert_eq!(state.view.entry.as_ref().unwrap().buffer, "漢ad!");
+        erase(&mut state, true);
+        insert(&mut state, "x");
+        assert_eq!(state.view.entry.as_ref().unwrap().buffer, "x");
     }
 
     #[test]

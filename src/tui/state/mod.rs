@@ -178,6 +178,8 @@ pub struct TextEntry {
     pub purpose: Purpose,
     /// What was typed.
     pub buffer: String,
+    /// Characters between the caret and the end.
+    pub after: usize,
     /// Why it cannot be taken.
     pub error: Option<String>,
 }
@@ -186,7 +188,14 @@ impl TextEntry {
     /// A field for a purpose, with text already in it.
     #[must_use]
     pub fn new(purpose: Purpose, buffer: impl Into<String>) -> Self {
-        Self { purpose, buffer: buffer.into(), error: None }
+        Self { purpose, buffer: buffer.into(), after: 0, error: None }
+    }
+
+    /// The byte at which the caret stands.
+    #[must_use]
+    pub fn caret(&self) -> usize {
+        let from_the_end = self.buffer.char_indices().rev().take(self.after).last();
+        from_the_end.map_or(self.buffer.len(), |(at, _)| at)
     }
 }
 
@@ -207,6 +216,8 @@ pub struct Prompt {
     pub hint: &'static str,
     /// Takes what was typed; the error says why it cannot be taken.
     pub take: fn(&mut State, &str) -> Result<Vec<Effect>, String>,
+    /// Follows the typing, key by key.
+    pub follow: Option<fn(&mut State, &str) -> Vec<Effect>>,
 }
 
 impl fmt::Debug for Prompt {

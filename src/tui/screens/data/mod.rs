@@ -86,7 +86,7 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
         ["pagedown"], None, always => |s| DOSSIERS.scroll(s, 5);
 };
 
-static ADD: Prompt = Prompt { label: "data set", hint: "file or folder", take: add };
+static ADD: Prompt = Prompt { label: "data set", hint: "file or folder", take: add, follow: None };
 
 fn can_ask(state: &State) -> bool {
     live(state) && under_cursor(state).is_some()

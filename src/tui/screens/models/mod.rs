@@ -69,7 +69,7 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
 };
 
 static ADD: Prompt =
-    Prompt { label: "model", hint: "folder, organisation/name@revision, or name", take: add };
+    Prompt { label: "model", hint: "folder, organisation/name@revision, or name", take: add, follow: None };
 
 fn can_ask(state: &State) -> bool {
     live(state) && under_cursor(state).is_some()

@@ -107,9 +107,14 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
         ["a"], None, live => |s| look::ask(s, &FILES);
 };
 
-static OWN: Prompt =
-    Prompt { label: "prompt", hint: "with [X] for the subject and [Y] for the object", take: take_prompt };
-static FILES: Prompt = Prompt { label: "facts and prompts", hint: "file or folder", take: take_files };
+static OWN: Prompt = Prompt {
+    label: "prompt",
+    hint: "with [X] for the subject and [Y] for the object",
+    take: take_prompt,
+    follow: None,
+};
+static FILES: Prompt =
+    Prompt { label: "facts and prompts", hint: "file or folder", take: take_files, follow: None };
 
 fn view(state: &State) -> &View {
     &state.screens.prompts

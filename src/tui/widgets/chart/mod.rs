@@ -17,6 +17,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::widgets::Widget;
 
 use self::canvas::Canvas;
+pub use self::tokens::Strips;
 use crate::base::text::{printable, width};
 use crate::figure::axis::{Fitted, Room};
 use crate::figure::palette::Rgb;

@@ -1,16 +1,19 @@
 //! Sentences with scored tokens on cells.
 //!
 //! Every token is written at its own position, measured in columns, so that wide characters and right-to-left words do not
-//! move other tokens. Below it are a row of marks (gold, among the highest K) and, without colour, a row of signs.
+//! move other tokens. Below it are a row of marks (gold, among the highest K, in doubt) and, without colour, a row whose density
+//! is the score.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
+use ratatui::widgets::Widget;
 
 use super::cells::Key;
-use super::{Chart, background};
+use super::{Chart, background, ramp};
 use crate::base::numbers::short;
 use crate::base::text::{fit, pad, printable, width};
+use crate::figure::Layer;
 use crate::figure::layers::{Token, Tokens};
 use crate::figure::palette;
 use crate::tui::theme::Role;
@@ -18,63 +21,200 @@ use crate::tui::theme::Role;
 /// Longest name of a strip, and longest token.
 const LONGEST: usize = 18;
 
+/// A figure of tokens with a cursor on one of them, in sight whatever the room.
+pub struct Strips<'a> {
+    /// The figure and how it is drawn.
+    pub chart: Chart<'a>,
+    /// Strip and place of the token under the cursor.
+    pub cursor: Option<(usize, usize)>,
+}
+
+/// Where a token stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Spot {
+    /// Its strip.
+    strip: usize,
+    /// Its place in the strip.
+    token: usize,
+    /// The line of strips that it is in.
+    line: u16,
+    /// Its first column, from the left edge of the area.
+    x: u16,
+    /// Columns of its box.
+    wide: u16,
+}
+
+/// Strips broken into lines.
+struct Laid {
+    spots: Vec<Spot>,
+    lines: u16,
+    /// Columns before the first token.
+    start: u16,
+}
+
+impl Laid {
+    fn new(tokens: &Tokens, columns: u16) -> Self {
+        let name = |s: &crate::figure::layers::Strip| width(&printable(&s.label)).min(LONGEST);
+        let names = tokens.strips.iter().map(name).max().unwrap_or(0);
+        let start = ((names + 2) as u16).min(columns / 3);
+        let (mut x, mut line, mut spots) = (start, 0, Vec::new());
+        for column in tokens.columns() {
+            let words = || column.iter().enumerate().filter_map(|(strip, at)| Some((strip, (*at)?)));
+            // At least two columns: a mark beside a sign.
+            let wide =
+                words().map(|(k, at)| width(&word(&tokens.strips[k].tokens[at]))).fold(2, usize::max) as u16;
+            if x > start && x + wide > columns {
+                (x, line) = (start, line + 1);
+            }
+            spots.extend(words().map(|(strip, token)| Spot { strip, token, line, x, wide }));
+            x += wide + 1;
+        }
+        Self { spots, lines: line + 1, start }
+    }
+
+    /// The first line to draw where `fit` lines fit and the cursor shall be seen.
+    fn first(&self, cursor: Option<(usize, usize)>, fit: u16) -> u16 {
+        let at = cursor.and_then(|c| self.spots.iter().find(|s| (s.strip, s.token) == c));
+        let at = at.map_or(0, |s| s.line);
+        (at + 1).saturating_sub(fit.max(1)).min(self.lines.saturating_sub(1))
+    }
+}
+
+/// Cells that may be written to.
+struct Paper<'b> {
+    area: Rect,
+    buffer: &'b mut Buffer,
+}
+
+impl Paper<'_> {
+    /// Writes a text as far as it lies in the area.
+    fn put(&mut self, (x, y): (u16, u16), text: &str, style: Style) {
+        if (self.area.y..self.area.bottom()).contains(&y) && (self.area.x..self.area.right()).contains(&x) {
+            self.buffer.set_stringn(x, y, text, usize::from(self.area.right() - x), style);
+        }
+    }
+}
+
+/// The text of a token as it is drawn.
+fn word(token: &Token) -> String {
+    fit(&printable(&token.text), LONGEST).into_owned()
+}
+
+impl Widget for Strips<'_> {
+    fn render(self, area: Rect, buffer: &mut Buffer) {
+        let area = area.intersection(buffer.area);
+        if area.is_empty() {
+            return;
+        }
+        self.chart.legend(area, buffer);
+        if let Some((below, tokens)) = self.parts(area) {
+            self.chart.strips(below, tokens, self.cursor, buffer);
+        }
+    }
+}
+
+impl Strips<'_> {
+    /// The room below the legend, and the tokens.
+    fn parts(&self, area: Rect) -> Option<(Rect, &Tokens)> {
+        let find = |l: &Layer| matches!(l, Layer::Tokens(_));
+        let Layer::Tokens(tokens) = self.chart.figure.layers.iter().find(|l| find(l))? else { return None };
+        let height = area.height.checked_sub(1)?;
+        Some((Rect { y: area.y + 1, height, ..area }, tokens))
+    }
+
+    /// Strip and place of the token that is drawn at a position of the screen.
+    #[must_use]
+    pub fn at(&self, area: Rect, x: u16, y: u16) -> Option<(usize, usize)> {
+        let (below, tokens) = self.parts(area)?;
+        let laid = Laid::new(tokens, below.width);
+        let (rows, line) = (self.chart.strip_rows(), self.chart.line_rows(tokens));
+        let first = laid.first(self.cursor, ((below.height + 1) / line).max(1));
+        let column = x.checked_sub(below.x)?;
+        let row = y.checked_sub(below.y).filter(|_| y < below.bottom())?;
+        let (at, strip) = (first + row / line, usize::from(row % line / rows));
+        let hit = |s: &&Spot| s.line == at && s.strip == strip && (s.x..s.x + s.wide).contains(&column);
+        laid.spots.iter().find(hit).map(|s| (s.strip, s.token))
+    }
+}
+
 impl Chart<'_> {
-    /// Rows of a strip: words, marks and, without colour, signs.
+    /// Rows of a strip: words, marks and, without colour, density.
     fn strip_rows(&self) -> u16 {
         if self.coloured() { 2 } else { 3 }
     }
 
-    /// Draws the strips, broken into lines, and returns how many rows they take.
-    pub(super) fn tokens(&self, area: Rect, tokens: &Tokens, buffer: &mut Buffer) -> u16 {
-        let names: Vec<String> =
-            tokens.strips.iter().map(|s| fit(&printable(&s.label), LONGEST).into_owned()).collect();
-        let names_wide = names.iter().map(|n| width(n)).max().unwrap_or(0);
-        let start = area.x + ((names_wide + 2) as u16).min(area.width / 3);
-        let line = self.strip_rows() * tokens.strips.len() as u16 + 1;
-        let (mut x, mut y) = (start, area.y);
-        let largest = tokens.largest();
-        for column in tokens.columns() {
-            let words: Vec<Option<(usize, String)>> = column
-                .iter()
-                .enumerate()
-                .map(|(k, at)| {
-                    Some((k, fit(&printable(&tokens.strips[k].tokens[(*at)?].text), LONGEST).into_owned()))
-                })
-                .collect();
-            // At least two columns: a mark beside a sign.
-            let wide = words.iter().flatten().map(|(_, w)| width(w)).max().unwrap_or(0).max(2);
-            if x > start && x + wide as u16 > area.right() {
-                (x, y) = (start, y + line);
-            }
-            if y + line > area.bottom() + 1 {
-                buffer.set_stringn(
-                    start,
-                    area.bottom().saturating_sub(1),
-                    self.pick("…", "..."),
-                    3,
-                    self.theme.style(Role::Dim),
-                );
-                break;
-            }
-            if x == start {
-                for (k, name) in names.iter().enumerate() {
-                    let row = y + k as u16 * self.strip_rows();
-                    let room = usize::from(start - area.x).saturating_sub(1);
-                    buffer.set_stringn(area.x, row, fit(name, room), room, self.theme.style(Role::Dim));
-                }
-            }
-            for (k, word) in words.into_iter().flatten() {
-                let Some(token) = column[k].map(|at| &tokens.strips[k].tokens[at]) else { continue };
-                let row = y + k as u16 * self.strip_rows();
-                let room = wide.min(usize::from(area.right().saturating_sub(x)));
-                self.token(token, &pad(&word, room), (x, row), largest, buffer);
-            }
-            x += wide as u16 + 1;
-        }
-        y + line - area.y
+    /// Rows of a line of strips, with the blank one below it.
+    fn line_rows(&self, tokens: &Tokens) -> u16 {
+        self.strip_rows() * (tokens.strips.len().max(1) as u16) + 1
     }
 
-    fn token(&self, token: &Token, word: &str, (x, y): (u16, u16), largest: f64, buffer: &mut Buffer) {
+    /// Draws the strips, broken into lines, and returns how many rows they take.
+    pub(super) fn tokens(&self, area: Rect, tokens: &Tokens, buffer: &mut Buffer) -> u16 {
+        self.strips(area, tokens, None, buffer)
+    }
+
+    fn strips(
+        &self,
+        area: Rect,
+        tokens: &Tokens,
+        cursor: Option<(usize, usize)>,
+        buffer: &mut Buffer,
+    ) -> u16 {
+        let laid = Laid::new(tokens, area.width);
+        let (rows, line) = (self.strip_rows(), self.line_rows(tokens));
+        // The blank row below the last line need not fit; of a line that is higher than the room, the top is shown.
+        let fits = ((area.height + 1) / line).max(1);
+        let first = laid.first(cursor, fits);
+        let shown = first..(first + fits).min(laid.lines);
+        let mut paper = Paper { area, buffer };
+        let top = |at: u16, strip: usize| area.y + (at - first) * line + strip as u16 * rows;
+        for at in shown.clone() {
+            for (k, strip) in tokens.strips.iter().enumerate() {
+                let room = usize::from(laid.start.saturating_sub(1)).min(LONGEST);
+                let name = printable(&strip.label);
+                paper.put((area.x, top(at, k)), &fit(&name, room), self.theme.style(Role::Dim));
+            }
+        }
+        for spot in laid.spots.iter().filter(|s| shown.contains(&s.line)) {
+            let strip = &tokens.strips[spot.strip];
+            let at = (area.x + spot.x, top(spot.line, spot.strip));
+            let room = usize::from(spot.wide.min(area.right().saturating_sub(at.0)));
+            let token = &strip.tokens[spot.token];
+            self.token(
+                &mut paper,
+                token,
+                &pad(&word(token), room),
+                at,
+                (tokens.largest(), strip.doubt.is_some()),
+            );
+            if cursor == Some((spot.strip, spot.token)) {
+                self.brackets(&mut paper, at, room as u16);
+            }
+        }
+        if shown.end < laid.lines {
+            let at = (area.x + laid.start, area.bottom().saturating_sub(1));
+            paper.put(at, self.pick("…", "..."), self.theme.style(Role::Dim));
+        }
+        laid.lines * line
+    }
+
+    /// Brackets around the token under the cursor, in the gaps beside it, so that its own colour stays.
+    fn brackets(&self, paper: &mut Paper<'_>, (x, y): (u16, u16), wide: u16) {
+        let style = self.theme.style(Role::Focus).add_modifier(Modifier::BOLD);
+        if x > paper.area.x {
+            paper.put((x - 1, y), self.pick("▐", "["), style);
+        }
+        paper.put((x + wide, y), self.pick("▌", "]"), style);
+    }
+
+    fn token(
+        &self,
+        paper: &mut Paper<'_>,
+        token: &Token,
+        word: &str,
+        (x, y): (u16, u16),
+        (largest, doubtful): (f64, bool),
+    ) {
         let wide = width(word);
         let score = token.score.filter(|s| s.is_finite()).map(|s| (s / largest).clamp(-1.0, 1.0));
         let style = match score {
@@ -82,19 +222,22 @@ impl Chart<'_> {
             _ => self.theme.style(Role::Text),
         };
         let style = if token.gold { style.add_modifier(Modifier::UNDERLINED) } else { style };
-        buffer.set_string(x, y, word, style);
+        paper.put((x, y), word, style);
         let text = self.theme.style(Role::Text);
+        if doubtful && score.is_some() {
+            paper.put((x, y + 1), &self.pick("╱", "/").repeat(wide), self.theme.style(Role::Dim));
+        }
         if token.gold {
-            buffer.set_string(x, y + 1, self.pick("▔", "~").repeat(wide), text);
+            // In doubt the hatch stays in sight beside the line of the gold rationale.
+            let line = if doubtful { wide.div_ceil(2) } else { wide };
+            paper.put((x, y + 1), &self.pick("▔", "~").repeat(line), text);
         }
         if token.top {
-            buffer.set_string(x, y + 1, self.pick("▲", "^"), text);
+            paper.put((x, y + 1), self.pick("▲", "^"), text);
         }
         if let Some(score) = score.filter(|_| !self.coloured()) {
-            // As many signs as the score is large; none below a twentieth.
-            let count = if score.abs() < 0.05 { 0 } else { (score.abs() * wide as f64).ceil() as usize };
-            let sign = if score < 0.0 { "-" } else { "+" };
-            buffer.set_string(x, y + 2, sign.repeat(count), text);
+            let glyph = ramp::signed(score, self.ascii());
+            paper.put((x, y + 2), &String::from(glyph).repeat(wide), text);
         }
     }
 
@@ -108,7 +251,7 @@ impl Chart<'_> {
             sample.push(if self.coloured() {
                 (" ".to_owned(), background(palette::diverging(share)))
             } else {
-                (if k < 0 { "-" } else { "+" }.to_owned(), Style::new())
+                (ramp::signed(share, self.ascii()).to_string(), Style::new())
             });
         }
         sample.push((format!(" {bound}"), dim));
@@ -119,6 +262,9 @@ impl Chart<'_> {
         }
         if any(|t| t.top) {
             out.push((vec![(self.pick("▲", "^").to_owned(), dim)], "top K".into()));
+        }
+        for doubt in tokens.doubts() {
+            out.push((vec![(self.pick("╱╱", "//").to_owned(), dim)], printable(doubt).into_owned()));
         }
         out
     }
