@@ -1,0 +1,456 @@
+//! Rationales that the user marks: their text form, which is the benchmark's, and how far two annotators agree.
+//!
+//! The benchmark's annotators marked the tokens that are enough for the answer, and then scored each rationale for sufficiency
+//! (1 to 3) and compactness (1 to 4) (Wang et al. 2022, section 3.4).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::finding::{Sample, SentenceFinding};
+use crate::base::text::shortened;
+use crate::stats::estimate::Estimate;
+use crate::stats::rng::{below, stream};
+
+/// Highest score of sufficiency; the lowest is 1.
+pub const MOST_SUFFICIENT: u8 = 3;
+/// Highest score of compactness; the lowest is 1.
+pub const MOST_COMPACT: u8 = 4;
+
+/// Resamples behind an interval of [`Agreement`].
+const RESAMPLES: usize = 1000;
+
+/// What somebody has marked in one sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Annotation {
+    /// The sentence, with its gold rationales as they were.
+    line: Line,
+    /// Words of the rationale.
+    pub rationale: BTreeSet<usize>,
+    /// Pairs (word of the original, word of this one); none where nobody has aligned them.
+    pub alignment: Option<BTreeSet<(usize, usize)>>,
+    /// Whether the rationale is enough for the answer, 1 to [`MOST_SUFFICIENT`].
+    pub sufficiency: Option<u8>,
+    /// Whether it holds nothing else, 1 to [`MOST_COMPACT`].
+    pub compactness: Option<u8>,
+}
+
+/// An identifier as a file spells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Id {
+    Number(u64),
+    Text(String),
+}
+
+impl Id {
+    /// Numbers are written as such, like the benchmark's own.
+    fn of(text: &str) -> Self {
+        match text.parse() {
+            Ok(number) if text == format!("{number}") => Id::Number(number),
+            _ => Id::Text(text.to_owned()),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Id::Number(number) => number.to_string(),
+            Id::Text(text) => text.clone(),
+        }
+    }
+}
+
+/// A line of the file: the keys of the benchmark's gold rationales, and the two scores.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Line {
+    sent_id: Id,
+    sample_type: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    perturbation: Option<String>,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    dimension: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    sent_text: String,
+    sent_token: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mask_index: Option<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    answer: Option<String>,
+    rationale_ids: Vec<usize>,
+    #[serde(default)]
+    rationale_tokens: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    rel_ids: Vec<Id>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ori_id: Option<Id>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    alignment: Option<Vec<(usize, usize)>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    sufficiency: Option<u8>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    compactness: Option<u8>,
+}
+
+impl Annotation {
+    /// What a sentence begins with: its first gold rationale and its alignment.
+    #[must_use]
+    pub fn of(sentence: &SentenceFinding) -> Self {
+        let perturbed = sentence.sample == Sample::Perturbed;
+        let line = Line {
+            sent_id: Id::of(&sentence.sentence),
+            sample_type: if perturbed { "disturb" } else { "ori" }.into(),
+            perturbation: sentence.perturbation.clone(),
+            dimension: sentence.dimension.clone(),
+            sent_text: sentence.text.clone(),
+            sent_token: sentence.words.clone(),
+            mask_index: sentence.masks.first().copied(),
+            answer: sentence.answer.clone(),
+            rationale_ids: Vec::new(),
+            rationale_tokens: Vec::new(),
+            rel_ids: sentence.partners.iter().map(|p| Id::of(p)).collect(),
+            ori_id: sentence.original.as_deref().map(Id::of),
+            alignment: None,
+            sufficiency: None,
+            compactness: None,
+        };
+        Self {
+            line,
+            rationale: sentence.gold.first().into_iter().flatten().copied().collect(),
+            alignment: sentence.alignment.as_ref().map(|pairs| pairs.iter().copied().collect()),
+            sufficiency: None,
+            compactness: None,
+        }
+    }
+
+    /// Identifier of the sentence.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        self.line.sent_id.text()
+    }
+
+    /// Its words.
+    #[must_use]
+    pub fn words(&self) -> &[String] {
+        &self.line.sent_token
+    }
+
+    /// Takes a word into the rationale, or out of it. The mask is never part of it. False where nothing changes.
+    pub fn toggle(&mut self, word: usize) -> bool {
+        if self.line.mask_index == Some(word) || word >= self.line.sent_token.len() {
+            return false;
+        }
+        if !self.rationale.remove(&word) {
+            self.rationale.insert(word);
+        }
+        true
+    }
+
+    /// Aligns a word of the original with one of this sentence; both lose the partners that they had. Where the two are
+    /// aligned already, they no longer are.
+    pub fn align(&mut self, original: usize, word: usize) {
+        let pairs = self.alignment.get_or_insert_default();
+        if pairs.remove(&(original, word)) {
+            return;
+        }
+        pairs.retain(|(a, b)| *a != original && *b != word);
+        pairs.insert((original, word));
+    }
+
+    fn line(&self) -> Line {
+        Line {
+            rationale_ids: self.rationale.iter().copied().collect(),
+            rationale_tokens: self.rationale.iter().map(|w| self.line.sent_token[*w].clone()).collect(),
+            alignment: self.alignment.as_ref().map(|pairs| pairs.iter().copied().collect()),
+            sufficiency: self.sufficiency,
+            compactness: self.compactness,
+            ..self.line.clone()
+        }
+    }
+}
+
+/// Annotations as JSON lines in the benchmark's schema.
+#[must_use]
+pub fn write<'a>(annotations: impl Iterator<Item = &'a Annotation>) -> String {
+    annotations.map(|a| serde_json::to_string(&a.line()).map_or(String::new(), |line| line + "\n")).collect()
+}
+
+/// Reads what [`write`] has written, or the benchmark's own gold rationales.
+///
+/// # Errors
+/// A sentence that names the first line that cannot be used, and why.
+pub fn read(text: &str) -> Result<Vec<Annotation>, String> {
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    lines.map(|(at, line)| read_line(line).map_err(|why| format!("line {}: {why}", at + 1))).collect()
+}
+
+fn read_line(text: &str) -> Result<Annotation, String> {
+    let line: Line = serde_json::from_str(text).map_err(|e| shortened(&e.to_string(), 200))?;
+    let words = line.sent_token.len();
+    let rationale: BTreeSet<usize> = line.rationale_ids.iter().copied().collect();
+    if let Some(word) = rationale.iter().chain(&line.mask_index).find(|w| **w >= words) {
+        return Err(format!("token {word}, but there are {words} tokens"));
+    }
+    let score = |name: &str, score: Option<u8>, most: u8| match score {
+        Some(s) if !(1..=most).contains(&s) => Err(format!("{name} is {s}; scores are 1 to {most}")),
+        score => Ok(score),
+    };
+    let sufficiency = score("sufficiency", line.sufficiency, MOST_SUFFICIENT)?;
+    let compactness = score("compactness", line.compactness, MOST_COMPACT)?;
+    let alignment: Option<BTreeSet<_>> = line.alignment.as_ref().map(|pairs| pairs.iter().copied().collect());
+    if let Some((_, word)) = alignment.iter().flatten().find(|(_, b)| *b >= words) {
+        return Err(format!("alignment with token {word}, but there are {words} tokens"));
+    }
+    Ok(Annotation { line, rationale, alignment, sufficiency, compactness })
+}
+
+/// How far two annotators agree.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Agreement {
+    /// Sentences that both have annotated.
+    pub sentences: usize,
+    /// Sentences that only one of them has.
+    pub alone: (usize, usize),
+    /// Sentences with the same identifier but other words, which are left out.
+    pub differing: usize,
+    /// Words that are compared, masks left out.
+    pub words: usize,
+    /// Share of words that both judge alike.
+    pub alike: f64,
+    /// Cohen's kappa of the marks, over all words; none where chance alone would make them alike.
+    pub kappa: Option<Estimate>,
+    /// Token-F1 of the two rationales, averaged over sentences; 1 where both are empty.
+    pub token_f1: Estimate,
+    /// Kappa of the scores of sufficiency, with the number of sentences that both have scored.
+    pub sufficiency: (Option<f64>, usize),
+    /// The same of compactness.
+    pub compactness: (Option<f64>, usize),
+}
+
+/// One sentence that both have annotated: words that both, only the first, only the second and neither mark.
+#[derive(Clone, Copy)]
+struct Marks {
+    both: usize,
+    first: usize,
+    second: usize,
+    neither: usize,
+}
+
+impl Marks {
+    fn new(a: &Annotation, b: &Annotation) -> Self {
+        let all = a.words().len() - usize::from(a.line.mask_index.is_some());
+        let both = a.rationale.intersection(&b.rationale).count();
+        let (first, second) = (a.rationale.len() - both, b.rationale.len() - both);
+        Self { both, first, second, neither: all.saturating_sub(both + first + second) }
+    }
+
+    /// F1 is symmetric: it does not matter who is taken for the truth.
+    fn f1(self) -> f64 {
+        let sizes = 2 * self.both + self.first + self.second;
+        if sizes == 0 { 1.0 } else { 2.0 * self.both as f64 / sizes as f64 }
+    }
+}
+
+/// How far two annotators agree on the sentences that both have annotated; intervals are of a bootstrap over sentences.
+///
+/// # Errors
+/// A sentence that says why nothing can be compared.
+pub fn agreement(a: &[Annotation], b: &[Annotation], seed: u64, level: f64) -> Result<Agreement, String> {
+    let second: BTreeMap<String, &Annotation> = b.iter().map(|x| (x.sentence(), x)).collect();
+    let first: BTreeMap<String, &Annotation> = a.iter().map(|x| (x.sentence(), x)).collect();
+    let shared: Vec<(&Annotation, &Annotation)> =
+        first.iter().filter_map(|(id, x)| Some((*x, *second.get(id)?))).collect();
+    let alone = (first.len() - shared.len(), second.len() - shared.len());
+    let same: Vec<(&Annotation, &Annotation)> = shared
+        .iter()
+        .copied()
+        .filter(|(a, b)| a.words() == b.words() && a.line.mask_index == b.line.mask_index)
+        .collect();
+    let differing = shared.len() - same.len();
+    if same.is_empty() {
+        return Err(format!("no sentence is in both with the same words ({differing} have other words)"));
+    }
+    let marks: Vec<Marks> = same.iter().map(|(a, b)| Marks::new(a, b)).collect();
+    let all: Vec<usize> = (0..marks.len()).collect();
+    let mut rng = stream(seed, "annotators");
+    let n = u32::try_from(marks.len()).unwrap_or(u32::MAX);
+    let drawn: Vec<Vec<usize>> =
+        (0..RESAMPLES).map(|_| (0..n).map(|_| below(&mut rng, n) as usize).collect()).collect();
+    let scores = |of: fn(&Annotation) -> Option<u8>| {
+        let pairs: Vec<(u8, u8)> = same.iter().filter_map(|(a, b)| Some((of(a)?, of(b)?))).collect();
+        (kappa_of(&pairs), pairs.len())
+    };
+    let table = marks.iter().fold([0; 4], add);
+    Ok(Agreement {
+        sentences: same.len(),
+        alone,
+        differing,
+        words: table.iter().sum(),
+        alike: (table[0] + table[3]) as f64 / table.iter().sum::<usize>().max(1) as f64,
+        kappa: estimate(&all, &drawn, level, |rows| kappa(&rows.iter().map(|r| marks[*r]).collect::<Vec<_>>())),
+        token_f1: estimate(&all, &drawn, level, |rows| {
+            Some(rows.iter().map(|r| marks[*r].f1()).sum::<f64>() / rows.len() as f64)
+        })
+        .unwrap_or(Estimate::exact(f64::NAN)),
+        sufficiency: scores(|a| a.sufficiency),
+        compactness: scores(|a| a.compactness),
+    })
+}
+
+fn add(sum: [usize; 4], m: &Marks) -> [usize; 4] {
+    [sum[0] + m.both, sum[1] + m.first, sum[2] + m.second, sum[3] + m.neither]
+}
+
+/// Cohen's kappa of marks: (observed − chance) / (1 − chance).
+fn kappa(marks: &[Marks]) -> Option<f64> {
+    let [both, first, second, neither] = marks.iter().fold([0; 4], add).map(|x| x as f64);
+    let n = both + first + second + neither;
+    let chance = ((both + first) * (both + second) + (neither + first) * (neither + second)) / (n * n);
+    let alike = (both + neither) / n;
+    (n > 0.0 && chance < 1.0).then(|| (alike - chance) / (1.0 - chance))
+}
+
+/// Cohen's kappa of pairs of categories; none where there are no pairs or everybody always says the same.
+fn kappa_of(pairs: &[(u8, u8)]) -> Option<f64> {
+    let n = pairs.len() as f64;
+    let (mut first, mut second) = (BTreeMap::new(), BTreeMap::new());
+    for (a, b) in pairs {
+        *first.entry(*a).or_insert(0.0) += 1.0;
+        *second.entry(*b).or_insert(0.0) += 1.0;
+    }
+    let chance: f64 =
+        first.iter().filter_map(|(c, k): (&u8, &f64)| Some(k * second.get(c)?)).sum::<f64>() / (n * n);
+    let alike = pairs.iter().filter(|(a, b)| a == b).count() as f64 / n;
+    (n > 0.0 && chance < 1.0).then(|| (alike - chance) / (1.0 - chance))
+}
+
+/// A number over all rows with the percentile interval of its resamples; resamples in which it is not defined are left out.
+fn estimate(
+    all: &[usize],
+    drawn: &[Vec<usize>],
+    level: f64,
+    of: impl Fn(&[usize]) -> Option<f64>,
+) -> Option<Estimate> {
+    let mean = of(all)?;
+    let mut values: Vec<f64> = drawn.iter().filter_map(|rows| of(rows)).collect();
+    values.sort_by(f64::total_cmp);
+    let at = |share: f64| {
+        let last = values.len().saturating_sub(1) as f64;
+        values.get((share * last).round() as usize).copied().unwrap_or(mean)
+    };
+    let tail = (1.0 - level) / 2.0;
+    Some(Estimate { mean, lo: at(tail), hi: at(1.0 - tail) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sentence(id: &str, words: &[&str], mask: usize, gold: &[usize]) -> SentenceFinding {
+        SentenceFinding {
+            sentence: id.into(),
+            dimension: "grammar".into(),
+            sample: Sample::Original,
+            perturbation: None,
+            original: None,
+            partners: vec!["8".into()],
+            text: words.join(" "),
+            words: words.iter().map(|w| (*w).to_owned()).collect(),
+            spans: Vec::new(),
+            masks: vec![mask],
+            gold: vec![gold.to_vec()],
+            answer: Some("are".into()),
+            alignment: None,
+        }
+    }
+
+    const KEYS: [&str; 4] = ["The", "钥匙", "[MASK]", "\u{202e}here"];
+
+    fn marked(id: &str, gold: &[usize]) -> Annotation {
+        Annotation::of(&sentence(id, &KEYS, 2, gold))
+    }
+
+    #[test]
+    fn what_was_marked_is_read_back_from_the_benchmarks_own_keys() {
+        let mut one = marked("7", &[1]);
+        assert!(one.toggle(3) && one.toggle(1) && one.toggle(1));
+        assert!(!one.toggle(2), "the mask is no reason for itself");
+        assert!(!one.toggle(4), "there is no such word");
+        (one.sufficiency, one.compactness) = (Some(3), Some(1));
+        let mut two = marked("x-07", &[]);
+        two.align(0, 1);
+        two.align(1, 1);
+        two.align(3, 3);
+        two.align(3, 3);
+        assert_eq!(two.alignment, Some(BTreeSet::from([(1, 1)])));
+        let text = write([&one, &two].into_iter());
+        assert_eq!(text.lines().count(), 2);
+        assert!(text.starts_with(r#"{"sent_id":7,"sample_type":"ori","dimension":"grammar","#), "{text}");
+        assert!(text.contains(r#""rationale_ids":[1,3],"rationale_tokens":["钥匙","#), "{text}");
+        assert!(text.contains(r#""sent_id":"x-07""#) && text.contains(r#""alignment":[[1,1]]"#), "{text}");
+        let back = read(&text).unwrap();
+        assert_eq!((&back[0].rationale, back[0].sufficiency), (&one.rationale, Some(3)));
+        assert_eq!((back[1].sentence(), &back[1].alignment), ("x-07".into(), &two.alignment));
+        assert_eq!(write(back.iter()), text);
+    }
+
+    #[test]
+    fn the_reader_of_gold_rationales_reads_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mine.jsonl");
+        std::fs::write(&path, write([&marked("7", &[1])].into_iter())).unwrap();
+        assert_eq!(crate::corpus::readers::sniff(&path).unwrap().id, "rationale");
+    }
+
+    #[test]
+    fn lines_that_cannot_be_used_are_named() {
+        let good = write([&marked("7", &[1])].into_iter());
+        for (bad, part) in [
+            (good.replace("[1]", "[9]"), "token 9, but there are 4"),
+            (good.replace("\"answer\"", "\"sufficiency\":4,\"answer\""), "sufficiency is 4"),
+            (good.replace("\"answer\"", "\"alignment\":[[0,7]],\"answer\""), "alignment with token 7"),
+            ("{}\n".into(), "missing field"),
+            ("\u{1b}[2J".into(), "line 2"),
+        ] {
+            let error = read(&format!("\n{bad}")).unwrap_err();
+            assert!(error.starts_with("line 2: ") && error.contains(part), "{error}");
+            assert!(!error.contains('\u{1b}'));
+        }
+        assert_eq!(read("\n \n").unwrap(), []);
+    }
+
+    /// Ten words without the mask: 2 both, 1 only the first, 1 only the second, 6 neither. Observed .8, chance
+    /// (.3 · .3 + .7 · .7) = .58: kappa (.8 − .58) / .42 = .5238.
+    #[test]
+    fn kappa_and_f1_are_those_computed_by_hand() {
+        let words: Vec<String> = (0..11).map(|k| format!("w{k}")).collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let of = |gold: &[usize]| vec![Annotation::of(&sentence("1", &words, 10, gold))];
+        let found = agreement(&of(&[0, 1, 2]), &of(&[0, 1, 3]), 0, 0.95).unwrap();
+        assert!((found.kappa.unwrap().mean - 0.22 / 0.42).abs() < 1e-12, "{found:?}");
+        assert!((found.token_f1.mean - 2.0 / 3.0).abs() < 1e-12);
+        assert_eq!((found.words, found.sentences, found.alone), (10, 1, (0, 0)));
+        assert!((found.alike - 0.8).abs() < 1e-12);
+        let alike = agreement(&of(&[4]), &of(&[4]), 0, 0.95).unwrap();
+        assert_eq!((alike.kappa.unwrap().mean, alike.token_f1.mean), (1.0, 1.0));
+        let empty = agreement(&of(&[]), &of(&[]), 0, 0.95).unwrap();
+        assert_eq!((empty.kappa, empty.token_f1.mean), (None, 1.0));
+        let apart = agreement(&of(&[0, 1, 2, 3, 4]), &of(&[5, 6, 7, 8, 9]), 0, 0.95).unwrap();
+        assert_eq!((apart.kappa.unwrap().mean, apart.token_f1.mean), (-1.0, 0.0));
+    }
+
+    #[test]
+    fn only_what_both_have_with_the_same_words_is_compared() {
+        let other = Annotation::of(&sentence("3", &["Other", "words"], 1, &[0]));
+        let (mut a, mut b) = (marked("1", &[1]), marked("1", &[0, 1]));
+        (a.sufficiency, b.sufficiency) = (Some(1), Some(2));
+        let first = [a, marked("2", &[]), marked("3", &[])];
+        let second = [b, other, marked("4", &[]), marked("5", &[])];
+        let found = agreement(&first, &second, 0, 0.95).unwrap();
+        assert_eq!((found.sentences, found.alone, found.differing), (1, (1, 2), 1));
+        assert_eq!(found.sufficiency, (Some(0.0), 1), "one pair, never alike, chance 0");
+        assert_eq!(found.compactness, (None, 0));
+        assert!(agreement(&first, &second[1..], 0, 0.95).unwrap_err().contains("1 have other words"));
+        let f1 = found.token_f1;
+        assert!(f1.lo <= f1.mean && f1.mean <= f1.hi);
+    }
+}
