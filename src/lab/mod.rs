@@ -18,6 +18,7 @@ pub mod plan;
 pub mod power;
 pub mod prompts;
 pub mod results;
+pub mod saliency;
 pub mod setting;
 pub mod spec;
 pub mod stimuli;
@@ -336,6 +337,8 @@ labs! {
     Prompts = prompts;
     /// How much data a comparison needs (Zhu et al., Card et al.).
     Power = power;
+    /// Which tokens a prediction rests on, and whether that agrees with people (Wang et al.).
+    Saliency = saliency;
 }
 
 impl LabId {
