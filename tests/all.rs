@@ -20,4 +20,5 @@ mod readme;
 #[path = "replay/main.rs"]
 mod replay;
 mod screens;
+mod screens_saliency;
 mod sources;

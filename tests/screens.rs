@@ -16,10 +16,10 @@ use probity::tui::state::{Glyphs, Start};
 use probity::tui::theme::{Surroundings, Theme};
 use ratatui::style::Color;
 
-const SIZES: [(u16, u16); 2] = [(120, 40), (80, 24)];
+pub(crate) const SIZES: [(u16, u16); 2] = [(120, 40), (80, 24)];
 
 /// Compares with `snapshots/screens__NAME.snap`.
-fn shows(name: &str, screen: &str) {
+pub(crate) fn shows(name: &str, screen: &str) {
     insta::with_settings!({ prepend_module_to_snapshot => false }, {
         insta::assert_snapshot!(format!("screens__{name}"), screen);
     });
@@ -38,7 +38,7 @@ macro_rules! screens {
     )+ };
 }
 
-fn failure() -> Problem {
+pub(crate) fn failure() -> Problem {
     Problem {
         what: "the model's weights are cut short: 12 of 4,190,208 bytes are missing".into(),
         r#where: "/models/bert-mini/model.safetensors".into(),

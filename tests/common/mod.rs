@@ -3,6 +3,7 @@
 pub mod comparison;
 mod facts;
 mod fake;
+pub mod saliency;
 mod sets;
 mod verdicts;
 

@@ -5,6 +5,7 @@ mod data;
 mod facts;
 mod models;
 mod running;
+mod scored;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

@@ -286,7 +286,9 @@ pub fn agreement(a: &[Annotation], b: &[Annotation], seed: u64, level: f64) -> R
         differing,
         words: table.iter().sum(),
         alike: (table[0] + table[3]) as f64 / table.iter().sum::<usize>().max(1) as f64,
-        kappa: estimate(&all, &drawn, level, |rows| kappa(&rows.iter().map(|r| marks[*r]).collect::<Vec<_>>())),
+        kappa: estimate(&all, &drawn, level, |rows| {
+            kappa(&rows.iter().map(|r| marks[*r]).collect::<Vec<_>>())
+        }),
         token_f1: estimate(&all, &drawn, level, |rows| {
             Some(rows.iter().map(|r| marks[*r].f1()).sum::<f64>() / rows.len() as f64)
         })

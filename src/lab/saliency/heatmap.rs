@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::finding::{AttentionFinding, Sample, SaliencyFinding, SentenceFinding};
+use super::finding::{AttentionFinding, SaliencyFinding, Sample, SentenceFinding};
 use super::results::Results;
 use super::spec::Direction;
 use crate::base::text::{last_part, printable_label, shortened};
@@ -87,7 +87,8 @@ pub fn tokens(choices: &[Choice], sides: &[Side<'_>], pairs: &[(usize, usize)]) 
     let shares = methods.len() > 1;
     let mut strips = Vec::new();
     for (k, choice) in choices.iter().enumerate() {
-        let scores = sides.iter().filter_map(|s| s.rows.get(k).copied().flatten()).flat_map(|r| &r.value.scores);
+        let scores =
+            sides.iter().filter_map(|s| s.rows.get(k).copied().flatten()).flat_map(|r| &r.value.scores);
         let largest = scores.map(|s| f64::from(s.abs())).filter(|s| s.is_finite()).fold(0.0, f64::max);
         let unit = if shares && largest > 0.0 { largest } else { 1.0 };
         let prefix = match (methods.len() > 1, models.len() > 1) {
@@ -150,7 +151,8 @@ pub fn figure(
         shortened(&sentence.text, TITLE)
     );
     let layers = vec![Layer::Tokens(tokens(choices, sides, pairs))];
-    let mut provenance = provenance(results, engine, sides.iter().flat_map(|s| &s.rows).flatten().next().copied());
+    let mut provenance =
+        provenance(results, engine, sides.iter().flat_map(|s| &s.rows).flatten().next().copied());
     for row in sides.iter().flat_map(|s| &s.rows).flatten() {
         let v = &row.value;
         if let (Some(gap), Some(steps)) = (v.gap, v.steps) {

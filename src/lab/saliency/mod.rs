@@ -5,9 +5,11 @@
 //! compared with the tokens that people need (plausibility) and with those of the same sentence in another form
 //! (faithfulness). Where the numbers come from files, no model is needed.
 
+pub mod annotation;
 pub mod experiment;
 pub mod figures;
 pub mod finding;
+pub mod heatmap;
 pub mod question;
 pub mod results;
 pub mod settings;

@@ -6,6 +6,7 @@ pub mod interventions;
 pub mod models;
 pub mod power;
 pub mod prompts;
+pub mod saliency;
 
 use super::screen::{Screen, ScreenId};
 use super::state::Start;
@@ -35,6 +36,7 @@ registry! {
     prompts: "How much of what a prompt probe says is the model.";
     interventions: "Completeness, selectivity and reliability of interventions.";
     power: "How much data a comparison needs.";
+    saliency: "Which tokens a prediction rests on.";
     models: "The models that can be picked.";
     data: "Data sets.";
 }

@@ -135,6 +135,17 @@ pub fn value_at(figure: &Figure, area: Rect, column: u16) -> Option<f64> {
     ))
 }
 
+/// Where the cell of a row and a column of a table is drawn; none where it is not.
+#[must_use]
+pub fn cell_area(figure: &Figure, area: Rect, row: usize, column: usize) -> Option<Rect> {
+    let Stage { plot, x, y } = Stage::new(figure, area)?;
+    let (columns, rows) = (x.categories()?.len(), y.categories()?.len());
+    let (left, right) = slot(column, columns, plot.width);
+    let (top, bottom) = slot(row, rows, plot.height);
+    let there = column < columns && row < rows && right > left && bottom > top;
+    there.then(|| Rect::new(plot.x + left, plot.y + top, right - left, bottom - top))
+}
+
 /// The character of a marker.
 pub fn marker_char(marker: Marker, glyphs: Glyphs) -> char {
     match marker {

@@ -1,0 +1,359 @@
+//! Marking rationales: what the keys change, the file that it is saved to, and the agreement of two such files.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use ratatui::text::Line;
+
+use super::{ID, Shown, heat, shown, view, view_mut};
+use crate::base::Problem;
+use crate::base::text::printable;
+use crate::lab::saliency::annotation::{
+    self, Agreement, Annotation, MOST_COMPACT, MOST_SUFFICIENT, agreement,
+};
+use crate::lab::saliency::finding::SentenceFinding;
+use crate::stats::estimate::Estimate;
+use crate::tui::action::{Document, Effect, Existing};
+use crate::tui::popups::{self, Page, hanging};
+use crate::tui::reduce::look;
+use crate::tui::state::{Prompt, State};
+use crate::tui::theme::Role;
+
+/// What has been marked.
+#[derive(Debug, Clone, Default)]
+pub struct Annotations {
+    /// Whether the keys that mark are in use.
+    pub on: bool,
+    /// By sentence.
+    pub made: BTreeMap<String, Annotation>,
+    /// The word of the original that waits for its partner.
+    pub held: Option<usize>,
+    /// The file that it was saved to, or read from.
+    pub file: Option<PathBuf>,
+    /// Whether something is not saved yet.
+    pub changed: bool,
+    /// What becomes of the files that are being read.
+    reading: Reading,
+    /// The latest comparison: the names of the two files, and what was found.
+    pub compared: Option<Compared>,
+}
+
+/// Two annotators.
+#[derive(Debug, Clone)]
+pub struct Compared {
+    /// The files.
+    pub files: [PathBuf; 2],
+    /// How far they agree.
+    pub found: Agreement,
+    /// Level of the intervals.
+    pub level: f64,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Reading {
+    /// They are gone on with.
+    #[default]
+    Continue,
+    /// They are compared.
+    Compare,
+}
+
+static SAVE: Prompt = Prompt { label: "save marks to", hint: "a .jsonl file", take: take_save, follow: None };
+static OPEN: Prompt =
+    Prompt { label: "go on with the marks of", hint: "a .jsonl file", take: take_open, follow: None };
+static FIRST: Prompt =
+    Prompt { label: "marks of the first annotator", hint: "a .jsonl file", take: take_first, follow: None };
+static SECOND: Prompt =
+    Prompt { label: "marks of the second annotator", hint: "a .jsonl file", take: take_second, follow: None };
+
+/// What has been marked in a sentence, while one marks.
+pub fn marks<'a>(state: &'a State, sentence: &str) -> Option<&'a Annotation> {
+    let all = &view(state).annotation;
+    all.made.get(sentence).filter(|_| all.on)
+}
+
+/// Whether the keys that mark are in use.
+pub fn marking(state: &State) -> bool {
+    view(state).annotation.on && matches!(shown(state), Some(Shown::Data(..)))
+}
+
+/// Begins to mark, or ends it. What was marked stays.
+pub fn toggle(state: &mut State) -> Vec<Effect> {
+    let annotation = &mut view_mut(state).annotation;
+    annotation.on = !annotation.on;
+    annotation.held = None;
+    if annotation.on {
+        view_mut(state).typed_shown = false;
+        state.place_mut(ID).focus = super::HEATMAP;
+    }
+    Vec::new()
+}
+
+/// Changes what has been marked in a sentence; it begins with the gold rationale.
+fn edit(state: &mut State, sentence: SentenceFinding, change: impl FnOnce(&mut Annotation) -> bool) {
+    let annotation = &mut view_mut(state).annotation;
+    let made = annotation.made.entry(sentence.sentence.clone()).or_insert_with(|| Annotation::of(&sentence));
+    annotation.changed |= change(made);
+}
+
+/// The sentence under the cursor, its side, and the word.
+fn here(state: &State) -> Option<(SentenceFinding, usize, usize)> {
+    let pointed = heat::pointed(state).filter(|_| marking(state))?;
+    Some((pointed.sentence.clone(), pointed.side, pointed.word))
+}
+
+/// Takes the word under the cursor into the rationale, or out of it.
+pub fn mark(state: &mut State) -> Vec<Effect> {
+    let Some((sentence, _, word)) = here(state) else { return Vec::new() };
+    if sentence.masks.contains(&word) {
+        state.view.toast = Some("the mask is what the rationale is for; it cannot be part of it".into());
+        return Vec::new();
+    }
+    edit(state, sentence, |made| made.toggle(word));
+    Vec::new()
+}
+
+/// Takes every word out of the rationale.
+pub fn clear(state: &mut State) -> Vec<Effect> {
+    if let Some((sentence, ..)) = here(state) {
+        edit(state, sentence, |made| {
+            let had = !made.rationale.is_empty();
+            made.rationale.clear();
+            had
+        });
+    }
+    Vec::new()
+}
+
+/// Picks up the word of the original under the cursor, or aligns the one that was picked up with this word of its partner.
+pub fn align(state: &mut State) -> Vec<Effect> {
+    let Some((sentence, side, word)) = here(state) else { return Vec::new() };
+    match (side, view(state).annotation.held) {
+        (0, _) => {
+            view_mut(state).annotation.held = Some(word);
+            let key = state.keymap.short_label("align-word");
+            let text = sentence.words.get(word).map_or("", String::as_str);
+            state.view.toast = Some(format!("{}: go to its partner and press {key}", printable(text)));
+        }
+        (_, Some(original)) => {
+            edit(state, sentence, |made| {
+                made.align(original, word);
+                true
+            });
+            view_mut(state).annotation.held = None;
+        }
+        (_, None) => state.view.toast = Some("begin with the word of the original".into()),
+    }
+    Vec::new()
+}
+
+fn next(score: Option<u8>, most: u8) -> Option<u8> {
+    match score {
+        None => Some(1),
+        Some(s) if s < most => Some(s + 1),
+        Some(_) => None,
+    }
+}
+
+/// The next score of sufficiency.
+pub fn sufficiency(state: &mut State) -> Vec<Effect> {
+    if let Some((sentence, ..)) = here(state) {
+        edit(state, sentence, |made| {
+            made.sufficiency = next(made.sufficiency, MOST_SUFFICIENT);
+            true
+        });
+    }
+    Vec::new()
+}
+
+/// The next score of compactness.
+pub fn compactness(state: &mut State) -> Vec<Effect> {
+    if let Some((sentence, ..)) = here(state) {
+        edit(state, sentence, |made| {
+            made.compactness = next(made.compactness, MOST_COMPACT);
+            true
+        });
+    }
+    Vec::new()
+}
+
+/// What has been marked in the sentence under the cursor, in a line.
+pub fn line(state: &State) -> Option<String> {
+    let (sentence, ..) = here(state)?;
+    let all = &view(state).annotation;
+    let made = all.made.get(&sentence.sentence);
+    let score = |score: Option<u8>, most: u8| score.map_or(format!("-/{most}"), |s| format!("{s}/{most}"));
+    let told = match made {
+        Some(m) => format!(
+            "{} marked, sufficiency {}, compactness {}",
+            m.rationale.len(),
+            score(m.sufficiency, MOST_SUFFICIENT),
+            score(m.compactness, MOST_COMPACT)
+        ),
+        None => "as in the data".to_owned(),
+    };
+    let key = |name: &str| state.keymap.short_label(name);
+    let saved = if all.changed { format!(" · {} saves", key("save-marks")) } else { String::new() };
+    Some(format!(" {}: {told}{saved}", sentence.sentence))
+}
+
+/// Asks where to save.
+pub fn save(state: &mut State) -> Vec<Effect> {
+    if view(state).annotation.made.is_empty() {
+        let key = state.keymap.short_label("mark-word");
+        state.view.toast = Some(format!("nothing is marked yet; {key} marks the word under the cursor"));
+        return Vec::new();
+    }
+    let file = view(state).annotation.file.clone().unwrap_or_else(|| "rationales.jsonl".into());
+    look::ask_from(state, &SAVE, &file.display().to_string())
+}
+
+fn take_save(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
+    if text.is_empty() {
+        return Err("name a file".into());
+    }
+    let annotation = &mut view_mut(state).annotation;
+    let document = Document { path: text.into(), text: annotation::write(annotation.made.values()) };
+    annotation.file = Some(document.path.clone());
+    annotation.changed = false;
+    Ok(vec![Effect::Save(Box::new(document), Existing::Ask)])
+}
+
+/// Asks for a file to go on with.
+pub fn open(state: &mut State) -> Vec<Effect> {
+    look::ask(state, &OPEN)
+}
+
+fn take_open(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
+    load(state, Reading::Continue, vec![text.into()])
+}
+
+fn load(state: &mut State, reading: Reading, files: Vec<PathBuf>) -> Result<Vec<Effect>, String> {
+    if files.iter().any(|f| f.as_os_str().is_empty()) {
+        return Err("name a file".into());
+    }
+    view_mut(state).annotation.reading = reading;
+    Ok(vec![Effect::Load(ID, files)])
+}
+
+/// Asks for the files of two annotators.
+pub fn compare(state: &mut State) -> Vec<Effect> {
+    let own = view(state).annotation.file.as_ref().map_or(String::new(), |f| f.display().to_string());
+    look::ask_from(state, &FIRST, &own)
+}
+
+fn take_first(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
+    if text.is_empty() {
+        return Err("name a file".into());
+    }
+    view_mut(state).first_annotator = text.into();
+    Ok(look::ask(state, &SECOND))
+}
+
+fn take_second(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
+    let first = view(state).first_annotator.clone();
+    load(state, Reading::Compare, vec![first, text.into()])
+}
+
+/// Takes in the files that were read.
+pub fn loaded(state: &mut State, documents: &[Document]) -> Vec<Effect> {
+    let mut all = Vec::new();
+    for document in documents {
+        match annotation::read(&document.text) {
+            Ok(found) => all.push(found),
+            Err(why) => {
+                fail(state, &document.path, why, "every line holds one sentence with the benchmark's keys");
+                return Vec::new();
+            }
+        }
+    }
+    match (view(state).annotation.reading, &all[..], documents) {
+        (Reading::Compare, [a, b], [first, second]) => {
+            let (seed, level) = (view(state).spec.seed, view(state).spec.interval.level);
+            match agreement(a, b, seed, level) {
+                Ok(found) => {
+                    let files = [first.path.clone(), second.path.clone()];
+                    view_mut(state).annotation.compared = Some(Compared { files, found, level });
+                    return popups::show(state, &Annotators);
+                }
+                Err(why) => fail(state, &second.path, why, "both must annotate sentences of one set"),
+            }
+        }
+        (Reading::Continue, [found], [document]) => {
+            let n = found.len();
+            let annotation = &mut view_mut(state).annotation;
+            annotation.made.extend(found.iter().map(|a| (a.sentence(), a.clone())));
+            annotation.file = Some(document.path.clone());
+            annotation.on = true;
+            state.view.toast = Some(format!("{n} sentences were read; marking goes on"));
+        }
+        _ => {}
+    }
+    Vec::new()
+}
+
+fn fail(state: &mut State, path: &Path, what: String, hint: &str) {
+    state.fail(Problem { what, r#where: path.display().to_string(), hint: hint.into() });
+}
+
+/// How far two annotators agree.
+struct Annotators;
+
+impl Page for Annotators {
+    fn name(&self) -> &'static str {
+        "annotators"
+    }
+
+    fn title(&self, _: &State) -> String {
+        "Two annotators".into()
+    }
+
+    fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>> {
+        let Some(compared) = &view(state).annotation.compared else { return Vec::new() };
+        let theme = state.theme();
+        let text = words(compared).into_iter().flat_map(|(role, text)| {
+            hanging(&text, room).into_iter().map(move |line| Line::styled(line, theme.style(role)))
+        });
+        text.collect()
+    }
+
+    fn copy(&self, state: &State) -> Option<String> {
+        let compared = view(state).annotation.compared.as_ref()?;
+        Some(words(compared).into_iter().map(|(_, line)| line + "\n").collect())
+    }
+}
+
+fn words(compared: &Compared) -> Vec<(Role, String)> {
+    let f = &compared.found;
+    let span = |e: &Estimate| format!("{:.3} ({:.3} to {:.3})", e.mean, e.lo, e.hi);
+    let kappa = f.kappa.as_ref().map_or("not defined: chance alone makes the marks alike".into(), span);
+    let scored = |what: &str, (kappa, n): (Option<f64>, usize)| {
+        let kappa = match (kappa, n) {
+            (_, 0) => "nobody has scored the same sentences".to_owned(),
+            (Some(kappa), n) => format!("kappa {kappa:.3}, n {n}"),
+            (None, n) => format!("kappa not defined: all scores are the same, n {n}"),
+        };
+        (Role::Text, format!("{what}: {kappa}"))
+    };
+    let [a, b] = compared.files.each_ref().map(|f| printable(&f.display().to_string()).into_owned());
+    let mut lines = vec![
+        (Role::Dim, format!("first   {a}")),
+        (Role::Dim, format!("second  {b}")),
+        (Role::Value, format!("Cohen's kappa of marked words: {kappa}, n {} words", f.words)),
+        (Role::Text, format!("alike: {:.1} % of the words", 100.0 * f.alike)),
+        (Role::Value, format!("token-F1 of the rationales: {}, n {}", span(&f.token_f1), f.sentences)),
+        scored("sufficiency", f.sufficiency),
+        scored("compactness", f.compactness),
+    ];
+    let level = (compared.level * 1e6).round() / 1e4;
+    lines.push((Role::Dim, format!("intervals: {level} %, bootstrap over sentences")));
+    if f.alone != (0, 0) || f.differing > 0 {
+        let (first, second) = f.alone;
+        let differing = f.differing;
+        lines.push((
+            Role::Warning,
+            format!("left out: {first} that only the first has, {second} that only the second has, {differing} with other words"),
+        ));
+    }
+    lines
+}

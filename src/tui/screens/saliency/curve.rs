@@ -1,0 +1,42 @@
+//! Token-F1 or MAP against the rationale ratio.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+
+use super::{CURVE, results, view};
+use crate::base::text::{fit, printable};
+use crate::figure::Figure;
+use crate::lab::saliency::figures;
+use crate::lab::{Details, EngineInfo};
+use crate::tui::layout::inside;
+use crate::tui::panes::{message, pane_block};
+use crate::tui::state::State;
+use crate::tui::theme::Role;
+use crate::tui::widgets::chart::{Chart, Form};
+
+/// Names of the figures, in the order in which the keys turn to them.
+pub const DRAWN: [&str; 3] = ["f1-ratio", "map-ratio", "accuracy"];
+
+/// The figure; none before there is anything to draw.
+pub fn figure(state: &State) -> Option<Figure> {
+    let engine: Option<&EngineInfo> = state.board.engine.as_ref();
+    figures::pick(DRAWN[view(state).drawn % DRAWN.len()], &Details::default(), results(state), engine).ok()
+}
+
+/// Draws the pane.
+pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+    let room = usize::from(area.width.saturating_sub(6));
+    let at = view(state).drawn % DRAWN.len() + 1;
+    let Some(figure) = &view(state).curve else {
+        frame.render_widget(pane_block(state, CURVE, &format!("Figure {at}/{}", DRAWN.len())), area);
+        let text = match results(state).sentences.is_empty() {
+            true => "nothing has been scored yet",
+            false => "comes when the sentences have been scored",
+        };
+        return message(frame, inside(area), text, state.theme().style(Role::Dim));
+    };
+    let title = format!("{} ({at}/{})", figure.title, DRAWN.len());
+    frame.render_widget(pane_block(state, CURVE, &fit(&printable(&title), room)), area);
+    let widget = Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Lines };
+    frame.render_widget(widget, inside(area));
+}

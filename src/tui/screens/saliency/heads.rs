@@ -1,0 +1,150 @@
+//! Attention of every head of every layer between the mask and the word under the cursor, and all words in one head.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Modifier;
+
+use super::{HEADS, Shown, heat, results, shown, view};
+use crate::base::numbers::decimals;
+use crate::base::text::{fit, last_part, printable};
+use crate::figure::layers::{Strip, Token, Tokens};
+use crate::figure::{Figure, Layer};
+use crate::lab::Tagged;
+use crate::lab::saliency::finding::{AttentionFinding, OWN};
+use crate::lab::saliency::heatmap;
+use crate::lab::saliency::question::AttentionQuestion;
+use crate::tui::action::Mouse;
+use crate::tui::layout::inside;
+use crate::tui::panes::{message, pane_block};
+use crate::tui::state::{State, moved};
+use crate::tui::theme::Role;
+use crate::tui::widgets::chart::{Chart, Form, cell_area};
+
+/// The attention that was asked for last, where it is that of a sentence in view.
+pub fn attention(state: &State) -> Option<&Tagged<AttentionFinding>> {
+    let found = results(state).attention.as_ref()?;
+    let choices = heat::choices(state);
+    let sides = heat::sides(state, &choices);
+    let here = sides
+        .iter()
+        .any(|s| s.sentence.sentence == found.value.sentence && s.sentence.words == found.value.words);
+    here.then_some(found)
+}
+
+/// What is asked about the sentence under the cursor.
+pub fn question(state: &State) -> Option<AttentionQuestion> {
+    let pointed = heat::pointed(state)?;
+    let model = view(state).model.clone();
+    Some(match shown(state)? {
+        Shown::Own(_) => AttentionQuestion { model, sentence: None, text: pointed.sentence.text.clone() },
+        Shown::Data(..) => AttentionQuestion {
+            model,
+            sentence: Some(pointed.sentence.sentence.clone()),
+            text: String::new(),
+        },
+    })
+}
+
+/// Layer and head under the cursor, from 0, among those that there are.
+pub fn head(state: &State) -> Option<(usize, usize)> {
+    let scores = &attention(state)?.value.scores;
+    let (layer, head) = view(state).head;
+    let layer = layer.min(scores.len().checked_sub(1)?);
+    Some((layer, head.min(scores[layer].len().checked_sub(1)?)))
+}
+
+/// The cursor so many layers and heads further.
+pub fn step(state: &State, layers: i64, heads: i64) -> Option<(usize, usize)> {
+    let ((layer, head), scores) = (head(state)?, &attention(state)?.value.scores);
+    let layer = moved(layer, layers, scores.len());
+    Some((layer, moved(head, heads, scores[layer].len())))
+}
+
+/// The word whose attention is drawn: the one under the cursor, or the first that takes part.
+fn word(state: &State) -> usize {
+    let Some(found) = attention(state) else { return 0 };
+    let pointed = heat::pointed(state).filter(|p| p.sentence.sentence == found.value.sentence);
+    let first = (0..found.value.words.len()).find(|w| !found.value.excluded.contains(w));
+    pointed.map(|p| p.word).or(first).unwrap_or(0)
+}
+
+/// The table of heads; none where nothing was asked.
+pub fn figure(state: &State) -> Option<Figure> {
+    heatmap::heads((results(state), state.board.engine.as_ref()), attention(state)?, word(state))
+}
+
+/// All words in the head under the cursor.
+fn strip(state: &State) -> Option<Figure> {
+    let (found, (layer, head)) = (attention(state)?, head(state)?);
+    let v = &found.value;
+    let weights = v.scores.get(layer)?.get(head)?;
+    let token = |(at, text): (usize, &String)| Token {
+        text: text.clone(),
+        score: weights.get(at).filter(|_| !v.excluded.contains(&at)).map(|w| f64::from(*w)),
+        ..Token::default()
+    };
+    let tokens: Vec<Token> = v.words.iter().enumerate().map(token).collect();
+    let strip = Strip { label: format!("{}.{}", layer + 1, head + 1), tokens, doubt: None };
+    let tokens = Tokens { strips: vec![strip], label: "in this head".into(), ..Tokens::default() };
+    Some(Figure { layers: vec![Layer::Tokens(tokens)], ..Figure::default() })
+}
+
+/// Draws the pane.
+pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+    let room = usize::from(area.width.saturating_sub(6));
+    let Some((found, figure)) = attention(state).zip(view(state).heads.as_ref()) else {
+        frame.render_widget(pane_block(state, HEADS, "Heads"), area);
+        let key = state.keymap.label("heads");
+        let text = match heat::pointed(state) {
+            Some(_) => format!("{key} asks every head of the model\nwhere it looks in this sentence"),
+            None => "no sentence in view".to_owned(),
+        };
+        return message(frame, inside(area), &text, state.theme().style(Role::Dim));
+    };
+    let at = head(state).unwrap_or((0, 0));
+    let (word, v) = (word(state), &found.value);
+    let weight = v.scores.get(at.0).and_then(|l| l.get(at.1)?.get(word)).copied().unwrap_or(f32::NAN);
+    let text = v.words.get(word).map_or("", String::as_str);
+    let which = if v.sentence == OWN { String::new() } else { format!(" {}", v.sentence) };
+    let title = format!(
+        "Heads of {}{which}: layer {} head {}, {text} {}",
+        last_part(&found.model),
+        at.0 + 1,
+        at.1 + 1,
+        decimals(f64::from(weight), 3)
+    );
+    frame.render_widget(pane_block(state, HEADS, &fit(&printable(&title), room)), area);
+    let inner = inside(area);
+    let table = table(inner);
+    let below = inner.height - table.height;
+    let chart = |figure| Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Lines };
+    frame.render_widget(chart(figure), table);
+    if let Some(cell) = cell_area(figure, table, at.0, at.1) {
+        let cell = cell.intersection(frame.area());
+        let style = state.theme().style(Role::Focus).add_modifier(Modifier::BOLD | Modifier::REVERSED);
+        for x in cell.left()..cell.right() {
+            if let Some(cell) = frame.buffer_mut().cell_mut((x, cell.y)) {
+                cell.set_style(style);
+            }
+        }
+    }
+    if let Some(figure) = strip(state).filter(|_| below > 0) {
+        frame.render_widget(chart(&figure), Rect { y: table.bottom(), height: below, ..inner });
+    }
+}
+
+/// Layer and head at a position of the screen.
+pub fn at(state: &State, pane: Rect, mouse: Mouse) -> Option<(usize, usize)> {
+    let (figure, scores) = (view(state).heads.as_ref()?, &attention(state)?.value.scores);
+    let table = table(inside(pane));
+    let cells = scores.iter().enumerate().flat_map(|(l, heads)| (0..heads.len()).map(move |h| (l, h)));
+    cells.into_iter().find(|(l, h)| {
+        cell_area(figure, table, *l, *h).is_some_and(|cell| cell.contains((mouse.x, mouse.y).into()))
+    })
+}
+
+/// The room of the table; below it are the words of one head, where there is room for both.
+fn table(inner: Rect) -> Rect {
+    let below = if inner.height >= 10 { 4 } else { 0 };
+    Rect { height: inner.height - below, ..inner }
+}

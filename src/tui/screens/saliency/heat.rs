@@ -1,0 +1,333 @@
+//! The heatmap pane: the sentence in view and its partner as strips of scored words, what the model predicts, and everything
+//! about the word under the cursor.
+
+use std::collections::BTreeSet;
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::annotate::{self, marks};
+use super::{HEATMAP, Shown, results, run, shown, view};
+use crate::base::numbers::{decimals, probability};
+use crate::base::text::{fit, last_part, printable};
+use crate::corpus::rationales::align;
+use crate::engine::message::Outcome;
+use crate::figure::layers::Tokens;
+use crate::figure::{Figure, Layer};
+use crate::lab::Tagged;
+use crate::lab::saliency::finding::{PredictionFinding, SaliencyFinding, SentenceFinding};
+use crate::lab::saliency::heatmap::{self, Choice, Side, short_method};
+use crate::lab::saliency::results::Own;
+use crate::tui::layout::inside;
+use crate::tui::panes::{message, pane_block, problem};
+use crate::tui::state::{State, moved};
+use crate::tui::theme::Role;
+use crate::tui::widgets::chart::{Chart, Form, Strips};
+
+/// What stands beside the method of the model in view.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Beside {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Another method of the model.
+    Method,
+    /// The same method of another model.
+    Model,
+}
+
+impl Beside {
+    /// The next of them.
+    #[must_use]
+    pub fn next(self) -> Self {
+        match self {
+            Self::Nothing => Self::Method,
+            Self::Method => Self::Model,
+            Self::Model => Self::Nothing,
+        }
+    }
+}
+
+/// What is drawn: the model and method in view, and what stands beside them.
+pub fn choices(state: &State) -> Vec<Choice> {
+    let (found, view) = (results(state), view(state));
+    let first = Choice { model: view.model.clone(), method: view.method.clone() };
+    let after = |all: Vec<&str>, one: &str| {
+        let at = all.iter().position(|x| *x == one).map_or(0, |k| k + 1);
+        all.get(at % all.len().max(1)).filter(|x| **x != one).map(|x| (*x).to_owned())
+    };
+    let second = match view.beside {
+        Beside::Nothing => None,
+        Beside::Method => {
+            after(found.methods(), &view.method).map(|method| Choice { method, ..first.clone() })
+        }
+        Beside::Model => after(found.models(), &view.model).map(|model| Choice { model, ..first.clone() }),
+    };
+    std::iter::once(first).chain(second).collect()
+}
+
+fn own_side<'a>(own: &'a Own, name: &str, choices: &[Choice]) -> Option<Side<'a>> {
+    let sentence = &own.sentence.as_ref()?.value;
+    let row = |c: &Choice| own.rows.iter().find(|r| r.model == c.model && r.value.method == c.method);
+    let side = Side::new(sentence, choices.iter().map(row).collect());
+    Some(Side { name: name.to_owned(), ..side })
+}
+
+fn side<'a>(state: &'a State, sentence: &'a SentenceFinding, choices: &[Choice]) -> Side<'a> {
+    let (found, view) = (results(state), view(state));
+    let row = |c: &Choice| view.index.row(found, &c.model, &sentence.sentence, &c.method);
+    let side = Side::new(sentence, choices.iter().map(row).collect());
+    // While one annotates, it is the own marks that are underlined.
+    let gold = marks(state, &sentence.sentence).map_or(side.gold, |a| a.rationale.clone());
+    Side { gold, ..side }
+}
+
+/// The sentences in view, the upper one first.
+pub fn sides<'a>(state: &'a State, choices: &[Choice]) -> Vec<Side<'a>> {
+    match shown(state) {
+        Some(Shown::Own(own)) => {
+            let before = view(state).base.as_ref().filter(|base| text(base) != text(own));
+            let before = before.and_then(|base| own_side(base, "before", choices));
+            before.into_iter().chain(own_side(own, "typed", choices)).collect()
+        }
+        Some(Shown::Data(original, partner)) => {
+            std::iter::once(original).chain(partner).map(|s| side(state, s, choices)).collect()
+        }
+        None => Vec::new(),
+    }
+}
+
+fn text(own: &Own) -> Option<&str> {
+    own.sentence.as_ref().map(|s| s.value.text.as_str())
+}
+
+fn pairs(state: &State, sides: &[Side<'_>]) -> Vec<(usize, usize)> {
+    let [a, b] = sides else { return Vec::new() };
+    let own = marks(state, &b.sentence.sentence).and_then(|m| m.alignment.as_ref());
+    match (own, shown(state)) {
+        (_, Some(Shown::Own(_))) => align(&a.sentence.words, &b.sentence.words),
+        (Some(own), _) => own.iter().copied().collect(),
+        (None, _) => heatmap::pairs(a.sentence, b.sentence),
+    }
+}
+
+/// The figure; none where there is no sentence.
+pub fn figure(state: &State) -> Option<Figure> {
+    let choices = choices(state);
+    let sides = sides(state, &choices);
+    let pairs = pairs(state, &sides);
+    heatmap::figure((results(state), state.board.engine.as_ref()), &choices, &sides, &pairs)
+}
+
+fn tokens(state: &State) -> Option<&Tokens> {
+    view(state)
+        .heat
+        .as_ref()?
+        .layers
+        .iter()
+        .find_map(|l| if let Layer::Tokens(t) = l { Some(t) } else { None })
+}
+
+/// Strip and place of the word under the cursor, among those that are drawn.
+pub fn cursor(state: &State) -> Option<(usize, usize)> {
+    let tokens = tokens(state)?;
+    let (strip, word) = view(state).cursor;
+    let strip = strip.min(tokens.strips.len().checked_sub(1)?);
+    Some((strip, word.min(tokens.strips[strip].tokens.len().checked_sub(1)?)))
+}
+
+/// The cursor a number of words further.
+pub fn sideways(state: &State, by: i64) -> Option<(usize, usize)> {
+    let (strip, word) = cursor(state)?;
+    Some((strip, moved(word, by, tokens(state)?.strips[strip].tokens.len())))
+}
+
+/// The cursor a number of strips further down, at the word that stands nearest.
+pub fn across(state: &State, by: i64) -> Option<(usize, usize)> {
+    let (tokens, (strip, word)) = (tokens(state)?, cursor(state)?);
+    let next = moved(strip, by, tokens.strips.len());
+    let columns = tokens.columns();
+    let here = columns.iter().position(|c| c[strip] == Some(word))?;
+    let there = columns.iter().enumerate().filter_map(|(at, c)| Some((at.abs_diff(here), c[next]?)));
+    Some((next, there.min()?.1))
+}
+
+/// The side and the choice of a strip, and the word under the cursor.
+pub struct Pointed<'a> {
+    /// The sentence.
+    pub sentence: &'a SentenceFinding,
+    /// Its scores.
+    pub row: Option<&'a Tagged<SaliencyFinding>>,
+    /// Which side it is, from the top.
+    pub side: usize,
+    /// The word.
+    pub word: usize,
+}
+
+/// What is under the cursor.
+pub fn pointed(state: &State) -> Option<Pointed<'_>> {
+    let (strip, word) = cursor(state)?;
+    let choices = choices(state);
+    let sides = sides(state, &choices);
+    let side = strip % sides.len().max(1);
+    let row = sides.get(side)?.rows.get(strip / sides.len()).copied().flatten();
+    Some(Pointed { sentence: sides[side].sentence, row, side, word })
+}
+
+/// Draws the pane.
+pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+    let view = view(state);
+    let room = usize::from(area.width.saturating_sub(6));
+    frame.render_widget(pane_block(state, HEATMAP, &fit(&printable(&title(state)), room)), area);
+    let inner = inside(area);
+    let Some(figure) = &view.heat else { return nothing(frame, inner, state) };
+    let mut lines = told(state);
+    lines.truncate(usize::from(inner.height).saturating_sub(4));
+    let chart = Rect { height: inner.height - lines.len() as u16, ..inner };
+    frame.render_widget(strips(state, figure), chart);
+    for (k, (role, text)) in lines.into_iter().enumerate() {
+        let row = Rect { y: chart.bottom() + k as u16, height: 1, ..inner };
+        let text = fit(&printable(&text), usize::from(row.width)).into_owned();
+        frame.render_widget(Line::styled(text, state.theme().style(role)), row);
+    }
+}
+
+/// The strips with the cursor, for drawing and for the mouse.
+pub fn strips<'a>(state: &'a State, figure: &'a Figure) -> Strips<'a> {
+    let chart = Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Lines };
+    Strips { chart, cursor: cursor(state) }
+}
+
+/// Where the strips are drawn in the pane.
+pub fn strips_area(state: &State, pane: Rect) -> Rect {
+    let inner = inside(pane);
+    let lines = told(state).len().min(usize::from(inner.height).saturating_sub(4)) as u16;
+    Rect { height: inner.height - lines, ..inner }
+}
+
+fn title(state: &State) -> String {
+    let view = view(state);
+    let who = choices(state)
+        .iter()
+        .map(|c| format!("{} {}", last_part(&c.model), short_method(&c.method)))
+        .collect::<Vec<_>>()
+        .join(" | ");
+    let what = match shown(state) {
+        Some(Shown::Own(own)) => {
+            let waits = run_asked(state) > own.ticket;
+            format!("own sentence{}", if waits { " …" } else { "" })
+        }
+        Some(Shown::Data(original, partner)) => {
+            let of = super::sentences::partners(state, original).len();
+            let which =
+                partner.map_or(String::new(), |_| format!(", partner {}/{of}", view.partner.min(of - 1) + 1));
+            format!("{} {}{which}", original.dimension, original.sentence)
+        }
+        None => return "Heatmap".into(),
+    };
+    let marking = if view.annotation.on { "marking: " } else { "" };
+    format!("{marking}{what}: {who}")
+}
+
+/// Number of the latest question to the lab.
+fn run_asked(state: &State) -> u64 {
+    state.board.run_of(crate::lab::LabId::Saliency).map_or(0, |run| run.asked)
+}
+
+fn prediction<'a>(state: &'a State, model: &str, id: &str) -> Option<&'a Tagged<PredictionFinding>> {
+    match shown(state)? {
+        Shown::Own(own) => own.predictions.iter().find(|p| p.model == model),
+        Shown::Data(..) => view(state).index.prediction(results(state), model, id),
+    }
+}
+
+/// What the model says in a sentence, in a line.
+fn answers(state: &State, name: &str, found: Option<&Tagged<PredictionFinding>>) -> String {
+    let Some(found) = found else { return format!(" {name:<9} no prediction yet") };
+    let v = &found.value;
+    let top: Vec<String> =
+        v.top.iter().take(4).map(|g| format!("{} {}", g.answer, probability(g.probability))).collect();
+    let right = match v.top1 {
+        Some(true) => "  right",
+        Some(false) => "  wrong",
+        None => "",
+    };
+    let mark = if v.top1.is_some() { super::sentences::sign(state, v.top1) } else { " " };
+    format!("{mark}{name:<9} {}{right}", top.join(" · "))
+}
+
+/// The lines below the strips.
+fn told(state: &State) -> Vec<(Role, String)> {
+    let choices = choices(state);
+    let sides = sides(state, &choices);
+    let mut lines = Vec::new();
+    let models: BTreeSet<&str> = choices.iter().map(|c| c.model.as_str()).collect();
+    for choice in choices.iter().take(models.len().max(1)) {
+        for (k, side) in sides.iter().enumerate() {
+            let found = match (&view(state).base, shown(state)) {
+                (Some(base), Some(Shown::Own(_))) if sides.len() == 2 && k == 0 => {
+                    base.predictions.iter().find(|p| p.model == choice.model)
+                }
+                _ => prediction(state, &choice.model, &side.sentence.sentence),
+            };
+            let name = if models.len() > 1 {
+                format!("{} {}", fit(last_part(&choice.model), 10), side.name)
+            } else {
+                side.name.clone()
+            };
+            lines.push((Role::Text, answers(state, &name, found)));
+        }
+    }
+    lines.extend(pointed(state).map(|p| (Role::Value, under_cursor(&p))));
+    lines.extend(annotate::line(state).map(|text| (Role::Changed, text)));
+    lines
+}
+
+/// Everything about the word under the cursor.
+fn under_cursor(pointed: &Pointed<'_>) -> String {
+    let Pointed { sentence, row, word, .. } = pointed;
+    let text = sentence.words.get(*word).map_or("", String::as_str);
+    let Some(row) = row.map(|r| &r.value) else { return format!(" {text}: no score yet") };
+    let mut parts = Vec::new();
+    if row.excluded.contains(word) {
+        parts.push(if sentence.masks.contains(word) {
+            format!("what is predicted: {}", row.target)
+        } else {
+            "takes no part".to_owned()
+        });
+    } else {
+        parts.push(row.scores.get(*word).map_or("no score".into(), |s| decimals(f64::from(*s), 4)));
+        if let Some(rank) = row.ranking.iter().position(|w| w == word) {
+            let top = if rank < row.k { format!(", among the top {}", row.k) } else { String::new() };
+            parts.push(format!("rank {} of {}{top}", rank + 1, row.ranking.len()));
+        }
+    }
+    let pieces: Vec<String> = row
+        .subwords
+        .iter()
+        .filter(|s| s.words.contains(word))
+        .map(|s| format!("{} {}", s.text, decimals(f64::from(s.score), 4)))
+        .collect();
+    if pieces.len() > 1 || pieces.first().is_some_and(|p| !p.starts_with(text)) {
+        parts.push(format!("sub-words {}", pieces.join(" ")));
+    }
+    if let (Some(gap), Some(steps)) = (row.gap, row.steps) {
+        let kept = if row.complete == Some(false) { ": MISSES the tolerance" } else { "" };
+        parts.push(format!("completeness error {:.1} %, {steps} steps{kept}", 100.0 * gap));
+    }
+    if let Some(f1) = row.token_f1 {
+        parts.push(format!("F1 {}", decimals(f1, 2)));
+    }
+    format!(" {text}: {}", parts.join(" · "))
+}
+
+/// Why there is no heatmap.
+fn nothing(frame: &mut Frame, area: Rect, state: &State) {
+    let text = match run(state).map(|job| &job.outcome) {
+        Some(Some(Outcome::Failed(p))) => return problem(frame, area, p, state),
+        None => "no sentence has been asked yet".to_owned(),
+        Some(_) => format!("no sentence in view\n{} types one", state.keymap.label("own-sentence")),
+    };
+    message(frame, area, &text, state.theme().style(Role::Dim));
+}

@@ -1,0 +1,86 @@
+//! Where the sentences, predictions and rows of a run are found: a benchmark has thousands of each.
+
+use std::collections::HashMap;
+
+use crate::lab::Tagged;
+use crate::lab::saliency::finding::{PredictionFinding, SaliencyFinding, SentenceFinding};
+use crate::lab::saliency::results::Results;
+
+/// Places in the lists of [`Results`], kept up to date as they grow.
+#[derive(Debug, Clone, Default)]
+pub struct Index {
+    generation: u64,
+    sentences: usize,
+    predictions: usize,
+    rows: usize,
+    of: HashMap<String, Entry>,
+}
+
+/// What there is of one sentence.
+#[derive(Debug, Clone, Default)]
+struct Entry {
+    sentence: Option<usize>,
+    predictions: Vec<usize>,
+    rows: Vec<usize>,
+}
+
+impl Index {
+    /// Takes in what has come since the last time; begins again for another run.
+    pub fn follow(&mut self, results: &Results, generation: u64) {
+        let shrunk = results.sentences.len() < self.sentences
+            || results.predictions.len() < self.predictions
+            || results.rows.len() < self.rows;
+        if generation != self.generation || shrunk {
+            *self = Self { generation, ..Self::default() };
+        }
+        for (at, s) in results.sentences.iter().enumerate().skip(self.sentences) {
+            self.of.entry(s.value.sentence.clone()).or_default().sentence = Some(at);
+        }
+        for (at, p) in results.predictions.iter().enumerate().skip(self.predictions) {
+            self.of.entry(p.value.sentence.clone()).or_default().predictions.push(at);
+        }
+        for (at, r) in results.rows.iter().enumerate().skip(self.rows) {
+            self.of.entry(r.value.sentence.clone()).or_default().rows.push(at);
+        }
+        self.sentences = results.sentences.len();
+        self.predictions = results.predictions.len();
+        self.rows = results.rows.len();
+    }
+
+    /// A number that changes whenever the list of sentences, or what is predicted in them, does.
+    #[must_use]
+    pub fn stamp(&self) -> (u64, usize, usize) {
+        (self.generation, self.sentences, self.predictions)
+    }
+
+    /// The sentence of an identifier.
+    #[must_use]
+    pub fn sentence<'r>(&self, results: &'r Results, id: &str) -> Option<&'r Tagged<SentenceFinding>> {
+        results.sentences.get(self.of.get(id)?.sentence?)
+    }
+
+    /// What a model predicts in it.
+    #[must_use]
+    pub fn prediction<'r>(
+        &self,
+        results: &'r Results,
+        model: &str,
+        id: &str,
+    ) -> Option<&'r Tagged<PredictionFinding>> {
+        let all = self.of.get(id)?.predictions.iter().filter_map(|at| results.predictions.get(*at));
+        all.into_iter().find(|p| p.model == model)
+    }
+
+    /// Its scores by a method.
+    #[must_use]
+    pub fn row<'r>(
+        &self,
+        results: &'r Results,
+        model: &str,
+        id: &str,
+        method: &str,
+    ) -> Option<&'r Tagged<SaliencyFinding>> {
+        let all = self.of.get(id)?.rows.iter().filter_map(|at| results.rows.get(*at));
+        all.into_iter().find(|r| r.model == model && r.value.method == method)
+    }
+}

@@ -1,0 +1,196 @@
+//! Tables: accuracy, agreement with people and with the perturbed form, and comparisons; every mean with its interval and n.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+
+use super::{ID, SCORES, results, view};
+use crate::base::numbers::decimals;
+use crate::base::text::{fit, last_part, pad, printable};
+use crate::lab::saliency::finding::ALL;
+use crate::lab::saliency::heatmap::short_method;
+use crate::stats::estimate::Estimate;
+use crate::tui::layout::inside;
+use crate::tui::panes::listing::Listing;
+use crate::tui::panes::{message, pane_block};
+use crate::tui::state::State;
+use crate::tui::theme::Role;
+
+/// Which table is shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Table {
+    /// Agreement over all perturbations.
+    #[default]
+    Interpretability,
+    /// Agreement by kind of perturbation.
+    Perturbations,
+    /// Right answers.
+    Accuracy,
+    /// Paired tests.
+    Differences,
+}
+
+const TABLES: [Table; 4] =
+    [Table::Interpretability, Table::Perturbations, Table::Accuracy, Table::Differences];
+
+impl Table {
+    /// The next table, or the previous one.
+    #[must_use]
+    pub fn turned(self, on: bool) -> Self {
+        let at = TABLES.iter().position(|t| *t == self).unwrap_or(0);
+        TABLES[(at + if on { 1 } else { TABLES.len() - 1 }) % TABLES.len()]
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Table::Interpretability => "Agreement with people and with the perturbed form",
+            Table::Perturbations => "Agreement by perturbation",
+            Table::Accuracy => "Right answers",
+            Table::Differences => "Paired tests",
+        }
+    }
+
+    fn columns(self) -> &'static [&'static str] {
+        match self {
+            Table::Interpretability | Table::Perturbations => &[
+                "model",
+                "by",
+                "dimension",
+                "F1 (interval)",
+                "random",
+                "MAP (interval)",
+                "random",
+                "PCC p<.05",
+                "of all",
+                "all",
+                "MAP*",
+                "F1Δ",
+                "n",
+            ],
+            Table::Accuracy => &["model", "dimension", "inputs", "Top-1 (interval)", "Top-3 (interval)", "n"],
+            Table::Differences => &["a", "b", "metric", "a - b (interval)", "p", "n"],
+        }
+    }
+}
+
+/// A table as text: its columns as wide as their widest field.
+pub struct Laid {
+    /// The heads.
+    pub header: String,
+    /// The rows.
+    pub rows: Vec<String>,
+}
+
+fn mean(e: &Estimate) -> String {
+    decimals(e.mean, 2)
+}
+
+fn span(e: &Estimate) -> String {
+    format!("{} ({}-{})", decimals(e.mean, 2), decimals(e.lo, 2), decimals(e.hi, 2))
+}
+
+fn some(e: Option<&Estimate>, show: fn(&Estimate) -> String) -> String {
+    e.map_or("n/a".into(), show)
+}
+
+/// Fields of every row of a table.
+pub fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
+    let found = results(state);
+    let model = |name: &str| printable(last_part(name)).into_owned();
+    match table {
+        Table::Interpretability | Table::Perturbations => {
+            let by_kind = table == Table::Perturbations;
+            let shown = found.interpretability.iter().filter(|f| (f.value.perturbation != ALL) == by_kind);
+            shown
+                .map(|f| {
+                    let v = &f.value;
+                    let dimension = if by_kind {
+                        format!("{} {}", v.dimension, v.perturbation)
+                    } else {
+                        v.dimension.clone()
+                    };
+                    vec![
+                        model(&f.model),
+                        short_method(&v.method).to_owned(),
+                        dimension,
+                        span(&v.token_f1),
+                        mean(&v.random_f1),
+                        some(v.map.as_ref(), span),
+                        some(v.random_map.as_ref(), mean),
+                        some(v.pcc.as_ref(), mean),
+                        format!("{}/{}", v.pcc_kept, v.pcc_total),
+                        some(v.pcc_all.as_ref(), mean),
+                        some(v.map_star.as_ref(), mean),
+                        some(v.f1_delta.as_ref(), mean),
+                        f.n.to_string(),
+                    ]
+                })
+                .collect()
+        }
+        Table::Accuracy => {
+            let row = |f: &crate::lab::Tagged<crate::lab::saliency::finding::AccuracyFinding>| {
+                let v = &f.value;
+                let inputs = if v.perturbation == ALL { &v.sample } else { &v.perturbation };
+                let (top1, top3) = (span(&v.top1), span(&v.top3));
+                vec![model(&f.model), v.dimension.clone(), inputs.clone(), top1, top3, f.n.to_string()]
+            };
+            found.accuracy.iter().map(row).collect()
+        }
+        Table::Differences => {
+            let row = |f: &crate::lab::Tagged<crate::lab::saliency::finding::DifferenceFinding>| {
+                let v = &f.value;
+                let (difference, p) = (span(&v.difference), decimals(v.p, 4));
+                vec![v.a.clone(), v.b.clone(), v.metric.clone(), difference, p, f.n.to_string()]
+            };
+            found.differences.iter().map(row).collect()
+        }
+    }
+}
+
+/// The table of the view.
+pub fn laid(state: &State) -> Laid {
+    let (table, rows) = (view(state).table, rows(state, view(state).table));
+    let heads: Vec<String> = table.columns().iter().map(|c| (*c).to_owned()).collect();
+    let rows: Vec<Vec<String>> =
+        rows.into_iter().map(|r| r.into_iter().map(|f| printable(&f).into_owned()).collect()).collect();
+    let wide = |c: usize| {
+        let fields = rows.iter().chain([&heads]).map(|r| crate::base::text::width(&r[c]));
+        fields.max().unwrap_or(0).min(26)
+    };
+    let widths: Vec<usize> = (0..heads.len()).map(wide).collect();
+    let line = |row: &Vec<String>| {
+        let fields: Vec<String> = row.iter().zip(&widths).map(|(f, w)| pad(f, *w)).collect();
+        fields.join(" ").trim_end().to_owned()
+    };
+    Laid { header: line(&heads), rows: rows.iter().map(line).collect() }
+}
+
+/// The table as tab-separated text, with every number in full.
+pub fn copy(state: &State) -> Option<String> {
+    let (table, rows) = (view(state).table, rows(state, view(state).table));
+    let lines = std::iter::once(table.columns().join("\t")).chain(rows.iter().map(|r| r.join("\t")));
+    (!rows.is_empty()).then(|| lines.map(|l| l + "\n").collect())
+}
+
+/// Draws the pane.
+pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+    let room = usize::from(area.width.saturating_sub(6));
+    let at = TABLES.iter().position(|t| *t == view(state).table).map_or(1, |k| k + 1);
+    let level = results(state).interpretability.first().and_then(|i| i.level);
+    let level = level.map_or(String::new(), |l| format!(", {} % intervals", (l * 1e6).round() / 1e4));
+    let k = results(state).data.as_ref().map_or(String::new(), |d| format!(", K: {}", d.value.k));
+    let title = format!("{} ({at}/{}){level}{k}", view(state).table.title(), TABLES.len());
+    frame.render_widget(pane_block(state, SCORES, &fit(&printable(&title), room)), area);
+    let inner = inside(area);
+    let laid = laid(state);
+    if laid.rows.is_empty() {
+        let text = match results(state).sentences.is_empty() {
+            true => "nothing has been scored yet".to_owned(),
+            false => {
+                format!("nothing in this table yet\n{} turns to others", state.keymap.label("next-table"))
+            }
+        };
+        return message(frame, inner, &text, state.theme().style(Role::Dim));
+    }
+    let listing = Listing { len: laid.rows.len(), cursor: state.place(ID).scrolled(SCORES) };
+    listing.draw(frame, inner, state, &laid.header, |k, _| laid.rows[k].clone());
+}

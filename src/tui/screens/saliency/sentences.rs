@@ -1,0 +1,139 @@
+//! The originals that pass the filter, with what the model makes of each and of its partners.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+
+use super::{ID, SENTENCES, results, run, view};
+use crate::base::text::{fit, pad, printable, width};
+use crate::engine::message::Outcome;
+use crate::lab::saliency::finding::{Sample, SentenceFinding};
+use crate::tui::layout::inside;
+use crate::tui::panes::listing::Listing;
+use crate::tui::panes::{message, pane_block, problem};
+use crate::tui::state::{Glyphs, State};
+use crate::tui::theme::Role;
+
+/// Kinds of perturbation, in the order of the paper.
+pub const PERTURBATIONS: [&str; 3] = ["dispens", "import", "trans"];
+
+/// Which sentences are listed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Only this dimension.
+    pub dimension: Option<String>,
+    /// Only originals with such a partner, and only that partner.
+    pub perturbation: Option<String>,
+    /// Only where the first answer of the model in view is right, or is not.
+    pub right: Option<bool>,
+}
+
+impl Filter {
+    /// In words, as a title.
+    fn words(&self) -> String {
+        let right = self.right.map(|right| if right { "right" } else { "wrong" }.to_owned());
+        let parts = [self.dimension.clone(), self.perturbation.clone(), right];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Places of the originals that pass the filter.
+pub fn listed(state: &State) -> Vec<usize> {
+    let (found, view) = (results(state), view(state));
+    let passes = |s: &SentenceFinding| {
+        let dimension = view.filter.dimension.as_ref().is_none_or(|d| *d == s.dimension);
+        s.sample == Sample::Original
+            && dimension
+            && (view.filter.perturbation.is_none() || !partners(state, s).is_empty())
+            && view.filter.right.is_none_or(|right| is_right(state, &s.sentence) == Some(right))
+    };
+    found.sentences.iter().enumerate().filter(|(_, s)| passes(&s.value)).map(|(at, _)| at).collect()
+}
+
+/// The partners of an original that pass the filter.
+pub fn partners<'s>(state: &'s State, original: &SentenceFinding) -> Vec<&'s SentenceFinding> {
+    let (found, view) = (results(state), view(state));
+    let known = original.partners.iter().filter_map(|id| view.index.sentence(found, id)).map(|s| &s.value);
+    known
+        .filter(|p| view.filter.perturbation.is_none() || p.perturbation == view.filter.perturbation)
+        .collect()
+}
+
+/// Whether the first answer of the model in view is the expected one; none where it is not known.
+fn is_right(state: &State, id: &str) -> Option<bool> {
+    let view = view(state);
+    view.index.prediction(results(state), &view.model, id)?.value.top1
+}
+
+/// The sign of an answer that is right, wrong, or not there yet.
+pub fn sign(state: &State, right: Option<bool>) -> &'static str {
+    match (right, state.view.glyphs == Glyphs::Ascii) {
+        (Some(true), false) => "●",
+        (Some(true), true) => "+",
+        (Some(false), false) => "○",
+        (Some(false), true) => "-",
+        (None, _) => "?",
+    }
+}
+
+/// The dimensions of the run, in the order of the data.
+pub fn dimensions(state: &State) -> Vec<String> {
+    let notes = results(state).data.iter().flat_map(|d| &d.value.dimensions);
+    notes.map(|d| d.dimension.clone()).collect()
+}
+
+/// Draws the pane.
+pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+    let (found, view) = (results(state), view(state));
+    let all = found.data.as_ref().map_or(found.sentences.len(), |d| d.value.originals);
+    let words = view.filter.words();
+    let title = match (all, words.is_empty()) {
+        (0, _) => "Sentences".to_owned(),
+        (all, true) => format!("Sentences ({all})"),
+        (all, false) => format!("Sentences ({} of {all}: {words})", view.listed.len()),
+    };
+    let room = usize::from(area.width.saturating_sub(6));
+    frame.render_widget(pane_block(state, SENTENCES, &fit(&printable(&title), room)), area);
+    let inner = inside(area);
+    if view.listed.is_empty() {
+        return nothing(frame, inner, state);
+    }
+    let wide = usize::from(inner.width);
+    let dimension = 4;
+    let marks = 4;
+    let text = wide.saturating_sub(dimension + marks + 2).max(8);
+    let listing = Listing { len: view.listed.len(), cursor: state.place(ID).scrolled(SENTENCES) };
+    let header = format!("{} {} {}", pad("sentence", text), pad("dim.", dimension), "o~");
+    listing.draw(frame, inner, state, &header, |k, _| {
+        let Some(sentence) = found.sentences.get(view.listed[k]).map(|s| &s.value) else {
+            return String::new();
+        };
+        let own = sign(state, is_right(state, &sentence.sentence));
+        let theirs: String =
+            partners(state, sentence).iter().map(|p| sign(state, is_right(state, &p.sentence))).collect();
+        let marked = if view.annotation.made.contains_key(&sentence.sentence) { "*" } else { "" };
+        let line = format!("{marked}{}", sentence.words.join(" "));
+        let line = pad(&fit(&printable(&line), text), text);
+        let dimension = pad(&fit(&printable(&sentence.dimension), dimension), dimension);
+        format!("{line} {dimension} {own}{}", fit(&theirs, marks.max(width(&theirs).min(marks))))
+    });
+}
+
+/// Why no sentence is listed.
+fn nothing(frame: &mut Frame, area: Rect, state: &State) {
+    let dim = state.theme().style(Role::Dim);
+    let text = match run(state) {
+        _ if !results(state).sentences.is_empty() => {
+            let keys = ["dimension", "perturbation", "right-or-wrong"].map(|c| state.keymap.short_label(c));
+            format!("no sentence passes the filter\n{} change it", keys.join(", "))
+        }
+        None if state.replay.is_some() => "nothing has been played yet".into(),
+        None => format!("{} asks the models", state.keymap.label("run")),
+        Some(job) => match &job.outcome {
+            Some(Outcome::Failed(p)) => return problem(frame, area, p, state),
+            Some(Outcome::Cancelled) => "cancelled before the first sentence".into(),
+            Some(Outcome::Done) => "the data hold no sentence".into(),
+            None => job.progress.as_ref().map_or("the models are loading".into(), |p| p.stage.clone()),
+        },
+    };
+    message(frame, area, &text, dim);
+}

@@ -1,0 +1,161 @@
+//! What the screen remembers and finds, without an engine.
+
+use super::*;
+use crate::lab::saliency::finding::{ALL, DataFinding, Kind, ModelNote, SaliencyFinding, Sample};
+use crate::lab::{Finding, Kinds};
+use crate::tui::action::Action;
+use crate::tui::reduce::reduce;
+
+fn finding(model: &str, kind: Kind) -> Finding {
+    Finding {
+        lab: LabId::Saliency,
+        spec: "s".into(),
+        model: model.into(),
+        seed: 0,
+        n: 1,
+        r#final: true,
+        t: 0.0,
+        level: None,
+        body: Kinds::Saliency(kind).into(),
+    }
+}
+
+fn sentence(id: usize) -> SentenceFinding {
+    SentenceFinding {
+        sentence: id.to_string(),
+        dimension: "grammar".into(),
+        sample: Sample::Original,
+        perturbation: None,
+        original: None,
+        partners: Vec::new(),
+        text: "a [MASK] b".into(),
+        words: ["a", "[MASK]", "b"].map(str::to_owned).to_vec(),
+        spans: Vec::new(),
+        masks: vec![1],
+        gold: vec![vec![0], vec![2]],
+        answer: None,
+        alignment: None,
+    }
+}
+
+fn data(models: &[&str], methods: &[&str]) -> DataFinding {
+    let note = |name: &&str| ModelNote {
+        name: (*name).to_owned(),
+        hash: "h".into(),
+        methods: methods.iter().map(|m| (*m).to_owned()).collect(),
+        refused: Vec::new(),
+        inputs: 1,
+        layers: 1,
+        heads: 1,
+    };
+    DataFinding {
+        source: String::new(),
+        sha256: String::new(),
+        originals: 1,
+        perturbed: 0,
+        dimensions: Vec::new(),
+        left_out: Vec::new(),
+        models: models.iter().map(note).collect(),
+        k: "gold".into(),
+    }
+}
+
+fn take(state: &mut State, generation: u64, finding: Finding) {
+    reduce(state, Action::Event(Box::new(Event::Finding { generation, finding: Box::new(finding) })));
+}
+
+fn started() -> State {
+    let spec: lab::Spec = Spec::shipped().into();
+    let mut state = State::new(Start { spec, ..Start::new() });
+    assert_eq!(state.view.screen, ID, "the lab of the spec is shown");
+    job::run(&mut state);
+    state
+}
+
+#[test]
+fn another_run_begins_with_an_empty_list() {
+    let mut state = started();
+    take(&mut state, 1, finding(ALL, Kind::Data(data(&["m"], &["attention"]))));
+    for id in 0..3 {
+        take(&mut state, 1, finding(ALL, Kind::Sentence(sentence(id))));
+    }
+    assert_eq!((view(&state).listed.len(), view(&state).model.as_str()), (3, "m"));
+    assert!(view(&state).heat.is_some());
+    reduce(
+        &mut state,
+        Action::Event(Box::new(Event::Finished {
+            job: 1,
+            generation: 1,
+            outcome: Outcome::Cancelled,
+            seconds: 0.0,
+        })),
+    );
+    job::run(&mut state);
+    SCREEN.refresh(&mut state);
+    assert!(view(&state).listed.is_empty() && view(&state).heat.is_none());
+    take(&mut state, 2, finding(ALL, Kind::Sentence(sentence(7))));
+    assert_eq!(view(&state).listed, [0]);
+}
+
+#[test]
+fn what_is_not_there_is_not_laid_beside() {
+    let mut state = started();
+    take(&mut state, 1, finding(ALL, Kind::Data(data(&["m"], &["attention"]))));
+    take(&mut state, 1, finding(ALL, Kind::Sentence(sentence(0))));
+    next_beside(&mut state);
+    assert_eq!(view(&state).beside, Beside::Nothing);
+    assert!(state.view.toast.as_ref().is_some_and(|t| t.contains("nothing to lay beside")));
+    take(&mut state, 1, finding(ALL, Kind::Data(data(&["m", "n"], &["attention"]))));
+    next_beside(&mut state);
+    assert_eq!(view(&state).beside, Beside::Model);
+    next_beside(&mut state);
+    assert_eq!(view(&state).beside, Beside::Nothing);
+}
+
+#[test]
+fn scores_that_are_not_numbers_are_drawn_as_none() {
+    let mut state = started();
+    take(&mut state, 1, finding(ALL, Kind::Data(data(&["m"], &["attention"]))));
+    take(&mut state, 1, finding(ALL, Kind::Sentence(sentence(0))));
+    let row = SaliencyFinding {
+        sentence: "0".into(),
+        dimension: "grammar".into(),
+        sample: Sample::Original,
+        perturbation: None,
+        method: "attention".into(),
+        tokens: vec!["a".into()],
+        // One score for three words, a rank of a word that is not there.
+        scores: vec![f32::NAN],
+        excluded: vec![1, 9],
+        ranking: vec![7],
+        k: 5,
+        subwords: Vec::new(),
+        target: String::new(),
+        token_f1: Some(f64::NAN),
+        gap: Some(f64::INFINITY),
+        steps: Some(1),
+        complete: Some(false),
+        sufficiency: None,
+        comprehensiveness: None,
+    };
+    take(&mut state, 1, finding("m", Kind::Saliency(row)));
+    let figure = view(&state).heat.as_ref().unwrap();
+    assert!(crate::figure::render(figure, "svg").unwrap().is_some());
+    state.place_mut(ID).focus = HEATMAP;
+    for _ in 0..3 {
+        assert!(heat::pointed(&state).is_some() && SCREEN.origin(&state).is_some());
+        SCREEN.sideways(&mut state, HEATMAP, 1);
+    }
+}
+
+#[test]
+fn every_pane_with_numbers_can_be_copied() {
+    let mut state = started();
+    assert!(SCREEN.origin(&state).is_none());
+    take(&mut state, 1, finding(ALL, Kind::Data(data(&["m"], &["attention"]))));
+    take(&mut state, 1, finding(ALL, Kind::Sentence(sentence(0))));
+    for pane in [frame_setup::PANE, SENTENCES, HEATMAP] {
+        state.place_mut(ID).focus = pane;
+        assert!(SCREEN.copy(&state).is_some_and(|t| !t.is_empty()), "{pane:?}");
+    }
+}

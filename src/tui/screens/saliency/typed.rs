@@ -1,0 +1,101 @@
+//! A sentence of the user's: it is asked again with every key, and only the latest question survives.
+
+use super::{Shown, ask, heat, results, run, shown, view, view_mut};
+use crate::corpus::task::MASK;
+use crate::engine::message::Outcome;
+use crate::lab::saliency::question::{Question, SentenceQuestion};
+use crate::lab::saliency::results::Own;
+use crate::tui::action::Effect;
+use crate::tui::commands::live;
+use crate::tui::reduce::look;
+use crate::tui::state::{Prompt, State};
+
+static OWN: Prompt = Prompt { label: "sentence", hint: "with [MASK]", take, follow: Some(follow) };
+
+/// Whether the models of a run can be asked.
+pub fn can_ask(state: &State) -> bool {
+    let failed = |outcome: &Option<Outcome>| matches!(outcome, Some(Outcome::Failed(_)));
+    live(state) && run(state).is_some_and(|job| !failed(&job.outcome))
+}
+
+/// Whether there is a sentence to edit.
+pub fn can_edit(state: &State) -> bool {
+    can_ask(state) && shown(state).is_some()
+}
+
+/// Opens the field with the sentence that was typed last, which is what the next one is compared with.
+pub fn open(state: &mut State) -> Vec<Effect> {
+    let own = results(state).own.clone().filter(|_| view(state).typed_shown);
+    let text = view(state).typed.clone();
+    let view = view_mut(state);
+    view.base = own;
+    look::ask_from(state, &OWN, &text)
+}
+
+/// Opens the field with the sentence under the cursor.
+pub fn edit(state: &mut State) -> Vec<Effect> {
+    let text = heat::pointed(state).map(|p| (p.sentence.sentence.clone(), p.sentence.text.clone()));
+    let Some((id, text)) = text else { return Vec::new() };
+    let base = match shown(state) {
+        Some(Shown::Own(own)) => Some(own.clone()),
+        _ => of_data(state, &id),
+    };
+    view_mut(state).base = base;
+    look::ask_from(state, &OWN, &text)
+}
+
+/// A sentence of the data as if it had been typed.
+fn of_data(state: &State, id: &str) -> Option<Own> {
+    let (found, view) = (results(state), view(state));
+    let sentence = view.index.sentence(found, id)?.clone();
+    let models = found.models();
+    let predictions = models.iter().filter_map(|m| view.index.prediction(found, m, id).cloned()).collect();
+    let rows = models
+        .iter()
+        .flat_map(|m| {
+            found.methods().into_iter().filter_map(|method| view.index.row(found, m, id, method).cloned())
+        })
+        .collect();
+    Some(Own { ticket: 0, sentence: Some(sentence), predictions, rows })
+}
+
+/// Asks for the text as it is; one without a mask leaves what is shown.
+fn follow(state: &mut State, text: &str) -> Vec<Effect> {
+    if !text.contains(MASK) || text == view(state).typed && view(state).typed_shown {
+        return Vec::new();
+    }
+    let view = view_mut(state);
+    (view.typed, view.typed_shown) = (text.to_owned(), true);
+    ask_again(state)
+}
+
+fn take(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
+    if !text.contains(MASK) {
+        return Err(format!("put {MASK} where the model shall predict"));
+    }
+    Ok(follow(state, text))
+}
+
+/// Asks the typed sentence again, for the models and methods in view.
+pub fn ask_again(state: &mut State) -> Vec<Effect> {
+    if !view(state).typed_shown {
+        return Vec::new();
+    }
+    let (mut models, mut methods) = (Vec::new(), Vec::new());
+    for choice in heat::choices(state) {
+        if !models.contains(&choice.model) {
+            models.push(choice.model);
+        }
+        if !methods.contains(&choice.method) {
+            methods.push(choice.method);
+        }
+    }
+    let text = view(state).typed.clone();
+    ask(state, Question::Sentence(SentenceQuestion { text, answer: None, models, methods }))
+}
+
+/// Shows the data again.
+pub fn leave(state: &mut State) -> Vec<Effect> {
+    view_mut(state).typed_shown = false;
+    Vec::new()
+}

@@ -1,0 +1,240 @@
+//! The saliency lab: what its keys ask, what follows an answer, and what marking saves.
+
+use probity::lab::saliency::question::Question as Asked;
+use probity::tui::screens::saliency::{HEADS, HEATMAP, ID, SENTENCES};
+
+use super::*;
+use crate::common::saliency::{answer_latest, has_scored, latest, scored, scoring};
+
+/// The latest question that was sent to the lab.
+fn asked(effects: &[Effect]) -> Option<Asked> {
+    latest(effects).map(|(_, _, question)| match question {
+        lab::Question::Saliency(asked) => asked,
+        other => panic!("{other:?}"),
+    })
+}
+
+fn line<'s>(screen: &'s str, part: &str) -> &'s str {
+    screen.lines().find(|l| l.contains(part)).unwrap_or_else(|| panic!("no {part} in\n{screen}"))
+}
+
+#[test]
+fn the_end_of_a_run_asks_for_the_heads_of_the_first_sentence() {
+    let mut h = scoring(120, 40);
+    h.events(scored(true));
+    let end = Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 1.0 };
+    let Some(Asked::Attention(heads)) = asked(&h.event(end)) else { panic!() };
+    assert_eq!((heads.model.as_str(), heads.sentence.as_deref()), ("bert-mini", Some("1")));
+    answer_latest(&mut h);
+    assert!(h.screen().contains("layer 1 head 1"), "{}", h.screen());
+    h.focus(HEADS);
+    h.keys("j l l");
+    assert!(h.screen().contains("layer 2 head 3"), "{}", h.screen());
+}
+
+#[test]
+fn every_key_of_an_own_sentence_asks_and_only_the_latest_answer_is_shown() {
+    let mut h = has_scored(120, 40);
+    let before = h.effects.len();
+    h.keys("o");
+    h.typed("A dog [MASK");
+    assert!(h.effects.len() == before, "nothing is asked without a mask");
+    let Some(Asked::Sentence(q)) = asked(&h.keys("]")) else { panic!() };
+    assert_eq!(
+        (q.text.as_str(), &q.models[..], &q.methods[..]),
+        ("A dog [MASK]", &["bert-mini".to_owned()][..], &["attention".to_owned()][..])
+    );
+    let first = latest(&h.effects).unwrap();
+    h.typed(" !");
+    let second = latest(&h.effects).unwrap();
+    assert!(second.0 > first.0);
+    h.event(common::saliency::seen(second.0, second.1, &second.2));
+    h.event(common::saliency::seen(first.0, first.1, &first.2));
+    let screen = h.screen();
+    assert!(line(&screen, "typed ").contains("dog") && screen.contains("A dog [MASK] !"), "{screen}");
+    h.keys("enter c");
+    let Some(Asked::Sentence(q)) = asked(&h.effects) else { panic!() };
+    assert_eq!(q.methods, ["attention", "integrated_gradients"], "what is laid beside is asked too");
+    answer_latest(&mut h);
+    h.focus(SENTENCES);
+    h.keys("j");
+    assert!(h.screen().contains("法国"), "moving on leaves the own sentence");
+    h.keys("o");
+    assert!(h.screen().contains("A dog [MASK] !"), "the last one is there to be edited");
+    h.keys("ctrl-u");
+    h.typed("no mask");
+    assert!(h.keys("enter").is_empty());
+    assert!(h.screen().contains("put [MASK] where"), "{}", h.screen());
+}
+
+#[test]
+fn an_edited_sentence_stands_below_what_it_was_and_is_left_by_a_key() {
+    let mut h = has_scored(120, 40);
+    h.focus(HEATMAP);
+    h.keys("O");
+    h.keys("home");
+    h.typed("Now ");
+    let Some(Asked::Sentence(q)) = asked(&h.effects) else { panic!() };
+    assert_eq!(q.text, "Now The keys to the cabinet [MASK] on the table .");
+    answer_latest(&mut h);
+    let screen = h.screen();
+    let (above, below) = (line(&screen, "before "), line(&screen, "typed "));
+    let at = |line: &str| line.find("cabinet").map(|i| line[..i].chars().count());
+    assert_eq!(at(above), at(below), "aligned token to token\n{screen}");
+    h.keys("esc b");
+    assert!(h.screen().contains("dispens"), "{}", h.screen());
+}
+
+#[test]
+fn filters_leave_the_sentences_that_pass_and_show_their_partner() {
+    let mut h = has_scored(120, 40);
+    h.keys("d");
+    assert!(h.screen().contains("(1 of 3: grammar)"), "{}", h.screen());
+    h.keys("d d d t t");
+    let screen = h.screen();
+    assert!(screen.contains("(1 of 3: import)") && screen.contains("意大利"), "{screen}");
+    h.keys("t");
+    assert!(line(&h.screen(), "trans ").contains("table"), "only that partner is shown");
+    h.keys("t r");
+    assert!(h.screen().contains(": right)"), "{}", h.screen());
+    h.keys("r d d");
+    assert!(h.screen().contains("wrong"), "{}", h.screen());
+}
+
+#[test]
+fn partners_methods_and_models_go_round() {
+    let mut h = has_scored(120, 40);
+    assert!(h.screen().contains("partner 1/2"));
+    h.keys("n");
+    assert!(h.screen().contains("partner 2/2"));
+    h.keys("n N");
+    assert!(h.screen().contains("partner 2/2"), "{}", h.screen());
+    assert!(h.screen().contains("bert-mini ATT"));
+    h.keys("m v");
+    assert!(h.screen().contains("roberta-mini IG"), "{}", h.screen());
+    h.keys("c");
+    assert!(h.screen().contains("roberta-mini IG | roberta-mini ATT"), "{}", h.screen());
+    h.keys("c");
+    assert!(h.screen().contains("roberta-mini IG | bert-mini IG"), "{}", h.screen());
+    h.keys("c m v");
+    assert!(h.screen().contains(": bert-mini ATT ━"), "{}", h.screen());
+}
+
+#[test]
+fn the_cursor_tells_score_rank_and_sub_words_and_keeps_its_place_across_strips() {
+    let mut h = has_scored(120, 40);
+    h.focus(HEATMAP);
+    h.keys("l");
+    let told = |h: &Harness| line(&h.screen(), " keys: ").to_owned();
+    assert!(
+        told(&h).contains("rank ") && told(&h).contains("sub-words key") && told(&h).contains("##s"),
+        "{}",
+        told(&h)
+    );
+    h.keys("j");
+    assert!(told(&h).contains("rank "), "the partner's `keys` stands below: {}", h.screen());
+    h.keys("end l");
+    assert!(h.screen().contains(" .: "), "{}", h.screen());
+}
+
+#[test]
+fn marks_are_saved_in_the_benchmarks_schema_and_never_over_a_file_unasked() {
+    let mut h = has_scored(120, 40);
+    assert!(h.keys("W").is_empty() && h.screen().contains("nothing is marked yet"));
+    h.keys("a l l . S C C");
+    assert!(h.screen().contains("2 marked, sufficiency 1/3, compactness 2/4"), "{}", h.screen());
+    // The word of the original that is picked up, and a partner that it is given.
+    h.keys(", j l , W");
+    let effects = h.keys("enter");
+    let [Effect::Save(document, existing)] = &effects[..] else { panic!("{effects:?}") };
+    assert_eq!(*existing, probity::tui::action::Existing::Ask);
+    assert_eq!(document.path, std::path::Path::new("rationales.jsonl"));
+    let lines: Vec<&str> = document.text.lines().collect();
+    assert_eq!(lines.len(), 2, "{}", document.text);
+    assert!(lines[0].contains(r#""rationale_ids":[1,2],"rationale_tokens":["keys","to"]"#), "{}", lines[0]);
+    assert!(lines[0].contains(r#""sufficiency":1,"compactness":2"#), "{}", lines[0]);
+    assert!(lines[1].contains(r#""sent_id":2"#) && lines[1].contains("\"alignment\":["), "{}", lines[1]);
+    let held = Saved::Exists(document.clone());
+    h.act(Action::Saved(Ok(held)));
+    assert!(h.screen().contains("rationales.jsonl exists"), "{}", h.screen());
+    let effects = h.keys("j enter");
+    assert!(matches!(&effects[..], [Effect::Save(d, probity::tui::action::Existing::Keep)] if d == document));
+    h.act(Action::Saved(Ok(Saved::Wrote("/x/rationales-2.jsonl".into()))));
+    assert!(h.screen().contains("wrote /x/rationales-2.jsonl"), "{}", h.screen());
+}
+
+#[test]
+fn the_mask_cannot_be_marked_and_marks_are_read_back() {
+    let mut h = has_scored(120, 40);
+    h.keys("a l l l l l .");
+    assert!(h.screen().contains("cannot be part of it"), "{}", h.screen());
+    h.keys("h . W");
+    let effects = h.keys("enter");
+    let [Effect::Save(document, _)] = &effects[..] else { panic!("{effects:?}") };
+    let mut other = has_scored(120, 40);
+    other.keys("R");
+    other.typed("mine.jsonl");
+    let effects = other.keys("enter");
+    assert_eq!(effects, [Effect::Load(ID, vec!["mine.jsonl".into()])]);
+    other.act(Action::Loaded(ID, Ok(vec![(**document).clone()])));
+    let screen = other.screen();
+    assert!(screen.contains("1 sentences were read") && screen.contains("2 marked"), "{screen}");
+}
+
+#[test]
+fn two_annotators_are_compared_from_their_files() {
+    let mut h = has_scored(120, 40);
+    h.keys("a l . W");
+    let effects = h.keys("enter");
+    let [Effect::Save(first, _)] = &effects[..] else { panic!("{effects:?}") };
+    let first = (**first).clone();
+    h.keys("l . W");
+    let effects = h.keys("enter");
+    let [Effect::Save(second, _)] = &effects[..] else { panic!("{effects:?}") };
+    let second = (**second).clone();
+    h.keys("A ctrl-u");
+    h.typed("a.jsonl");
+    h.keys("enter");
+    h.typed("b.jsonl");
+    let effects = h.keys("enter");
+    assert_eq!(effects, [Effect::Load(ID, vec!["a.jsonl".into(), "b.jsonl".into()])]);
+    let named = |name: &str, d: &Document| Document { path: name.into(), text: d.text.clone() };
+    h.act(Action::Loaded(ID, Ok(vec![named("a.jsonl", &first), named("b.jsonl", &second)])));
+    let screen = h.screen();
+    for part in ["Two annotators", "a.jsonl", "Cohen's kappa", "token-F1 of the rationales"] {
+        assert!(screen.contains(part), "{part}\n{screen}");
+    }
+    h.keys("esc");
+    let broken = Document { path: "b.jsonl".into(), text: "{}\n".into() };
+    h.keys("R");
+    h.typed("b.jsonl");
+    h.keys("enter");
+    h.act(Action::Loaded(ID, Ok(vec![broken])));
+    h.keys("!");
+    assert!(h.screen().contains("line 1: missing field"), "{}", h.screen());
+}
+
+#[test]
+fn a_board_of_commands_and_events_alone_is_the_board_that_was_shown() {
+    let mut h = has_scored(120, 40);
+    h.keys("o");
+    h.typed("The [MASK] .");
+    answer_latest(&mut h);
+    h.keys("x");
+    answer_latest(&mut h);
+    assert_eq!(fold(&h.record), h.state.board);
+}
+
+#[test]
+fn the_pair_in_view_is_exported_as_it_is_drawn() {
+    let mut h = has_scored(120, 40);
+    h.focus(HEATMAP);
+    let effects = h.keys("e");
+    let Some(Effect::Export(figure, _)) = effects.last() else { panic!("{effects:?}") };
+    assert_eq!(figure.name, "heatmap-bert-mini-attention-1");
+    for extension in ["png", "svg", "csv"] {
+        assert!(probity::figure::render(figure, extension).unwrap().is_some_and(|bytes| bytes.len() > 100));
+    }
+    h.keys("y");
+    assert!(h.screen().contains("copied"));
+}
