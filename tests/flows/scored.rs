@@ -26,10 +26,10 @@ fn the_end_of_a_run_asks_for_the_heads_of_the_first_sentence() {
     let Some(Asked::Attention(heads)) = asked(&h.event(end)) else { panic!() };
     assert_eq!((heads.model.as_str(), heads.sentence.as_deref()), ("bert-mini", Some("1")));
     answer_latest(&mut h);
-    assert!(h.screen().contains("layer 1 head 1"), "{}", h.screen());
+    assert!(h.screen().contains("Head 1.1: The"), "{}", h.screen());
     h.focus(HEADS);
     h.keys("j l l");
-    assert!(h.screen().contains("layer 2 head 3"), "{}", h.screen());
+    assert!(h.screen().contains("Head 2.3: The"), "{}", h.screen());
 }
 
 #[test]
@@ -96,9 +96,11 @@ fn filters_leave_the_sentences_that_pass_and_show_their_partner() {
     h.keys("t");
     assert!(line(&h.screen(), "trans ").contains("table"), "only that partner is shown");
     h.keys("t r");
-    assert!(h.screen().contains(": right)"), "{}", h.screen());
-    h.keys("r d d");
-    assert!(h.screen().contains("wrong"), "{}", h.screen());
+    assert!(h.screen().contains("(3 of 3: right)"), "{}", h.screen());
+    h.keys("v r");
+    assert!(h.screen().contains("(2 of 3: wrong)"), "{}", h.screen());
+    h.keys("d");
+    assert!(h.screen().contains("no sentence passes the filter"), "{}", h.screen());
 }
 
 #[test]
@@ -117,7 +119,7 @@ fn partners_methods_and_models_go_round() {
     h.keys("c");
     assert!(h.screen().contains("roberta-mini IG | bert-mini IG"), "{}", h.screen());
     h.keys("c m v");
-    assert!(h.screen().contains(": bert-mini ATT ━"), "{}", h.screen());
+    assert!(h.screen().contains(": bert-mini ATT ─"), "{}", h.screen());
 }
 
 #[test]

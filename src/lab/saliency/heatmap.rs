@@ -13,6 +13,8 @@ use crate::lab::{EngineInfo, Tagged};
 
 /// Longest title, in characters.
 const TITLE: usize = 90;
+/// Longest name of a strip, in characters.
+const LABEL: usize = 18;
 
 /// A method of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,13 +93,17 @@ pub fn tokens(choices: &[Choice], sides: &[Side<'_>], pairs: &[(usize, usize)]) 
             sides.iter().filter_map(|s| s.rows.get(k).copied().flatten()).flat_map(|r| &r.value.scores);
         let largest = scores.map(|s| f64::from(s.abs())).filter(|s| s.is_finite()).fold(0.0, f64::max);
         let unit = if shares && largest > 0.0 { largest } else { 1.0 };
-        let prefix = match (methods.len() > 1, models.len() > 1) {
-            (true, _) => format!("{} ", short_method(&choice.method)),
-            (false, true) => format!("{} ", shortened(last_part(&choice.model), 9)),
-            (false, false) => String::new(),
-        };
         for side in sides {
-            strips.push(strip(format!("{prefix}{}", side.name), side, k, unit));
+            let label = match (methods.len() > 1, models.len() > 1) {
+                (true, _) => format!("{} {}", short_method(&choice.method), side.name),
+                (false, true) => {
+                    let room = LABEL.saturating_sub(side.name.chars().count() + 1);
+                    let model: String = last_part(&choice.model).chars().take(room).collect();
+                    format!("{model} {}", side.name)
+                }
+                (false, false) => side.name.clone(),
+            };
+            strips.push(strip(label, side, k, unit));
         }
     }
     let label = match (shares, choices.first()) {

@@ -106,16 +106,15 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let weight = v.scores.get(at.0).and_then(|l| l.get(at.1)?.get(word)).copied().unwrap_or(f32::NAN);
     let text = v.words.get(word).map_or("", String::as_str);
     let which = if v.sentence == OWN { String::new() } else { format!(" {}", v.sentence) };
+    let (layer, head) = (at.0 + 1, at.1 + 1);
     let title = format!(
-        "Heads of {}{which}: layer {} head {}, {text} {}",
-        last_part(&found.model),
-        at.0 + 1,
-        at.1 + 1,
-        decimals(f64::from(weight), 3)
+        "Head {layer}.{head}: {text} {}, {}{which}",
+        decimals(f64::from(weight), 3),
+        last_part(&found.model)
     );
     frame.render_widget(pane_block(state, HEADS, &fit(&printable(&title), room)), area);
     let inner = inside(area);
-    let table = table(inner);
+    let table = table(inner, v.scores.len());
     let below = inner.height - table.height;
     let chart = |figure| Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Lines };
     frame.render_widget(chart(figure), table);
@@ -136,15 +135,17 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
 /// Layer and head at a position of the screen.
 pub fn at(state: &State, pane: Rect, mouse: Mouse) -> Option<(usize, usize)> {
     let (figure, scores) = (view(state).heads.as_ref()?, &attention(state)?.value.scores);
-    let table = table(inside(pane));
+    let table = table(inside(pane), scores.len());
     let cells = scores.iter().enumerate().flat_map(|(l, heads)| (0..heads.len()).map(move |h| (l, h)));
     cells.into_iter().find(|(l, h)| {
         cell_area(figure, table, *l, *h).is_some_and(|cell| cell.contains((mouse.x, mouse.y).into()))
     })
 }
 
-/// The room of the table; below it are the words of one head, where there is room for both.
-fn table(inner: Rect) -> Rect {
-    let below = if inner.height >= 10 { 4 } else { 0 };
+/// The room of the table; below it are the words of one head, where every layer keeps a row of its own.
+fn table(inner: Rect, layers: usize) -> Rect {
+    // A legend above and an axis below take three rows.
+    let spare = usize::from(inner.height).saturating_sub(layers + 3);
+    let below = if spare >= 3 { spare.min(4) as u16 } else { 0 };
     Rect { height: inner.height - below, ..inner }
 }

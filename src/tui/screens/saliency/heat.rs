@@ -1,16 +1,14 @@
 //! The heatmap pane: the sentence in view and its partner as strips of scored words, what the model predicts, and everything
 //! about the word under the cursor.
 
-use std::collections::BTreeSet;
-
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::annotate::{self, marks};
 use super::{HEATMAP, Shown, results, run, shown, view};
-use crate::base::numbers::{decimals, probability};
-use crate::base::text::{fit, last_part, printable};
+use crate::base::numbers::{decimals, probability, short};
+use crate::base::text::{fit, last_part, pad, printable, width, wrapped};
 use crate::corpus::rationales::align;
 use crate::engine::message::Outcome;
 use crate::figure::layers::Tokens;
@@ -182,12 +180,11 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(pane_block(state, HEATMAP, &fit(&printable(&title(state)), room)), area);
     let inner = inside(area);
     let Some(figure) = &view.heat else { return nothing(frame, inner, state) };
-    let mut lines = told(state);
-    lines.truncate(usize::from(inner.height).saturating_sub(4));
-    let chart = Rect { height: inner.height - lines.len() as u16, ..inner };
+    let chart = strips_area(state, area);
+    let lines = told(state, usize::from(inner.width));
     frame.render_widget(strips(state, figure), chart);
-    for (k, (role, text)) in lines.into_iter().enumerate() {
-        let row = Rect { y: chart.bottom() + k as u16, height: 1, ..inner };
+    let below = Rect { y: chart.bottom(), height: inner.bottom() - chart.bottom(), ..inner };
+    for (row, (role, text)) in below.rows().zip(lines) {
         let text = fit(&printable(&text), usize::from(row.width)).into_owned();
         frame.render_widget(Line::styled(text, state.theme().style(role)), row);
     }
@@ -202,7 +199,8 @@ pub fn strips<'a>(state: &'a State, figure: &'a Figure) -> Strips<'a> {
 /// Where the strips are drawn in the pane.
 pub fn strips_area(state: &State, pane: Rect) -> Rect {
     let inner = inside(pane);
-    let lines = told(state).len().min(usize::from(inner.height).saturating_sub(4)) as u16;
+    let lines = told(state, usize::from(inner.width)).len();
+    let lines = lines.min(usize::from(inner.height).saturating_sub(4)) as u16;
     Rect { height: inner.height - lines, ..inner }
 }
 
@@ -244,7 +242,7 @@ fn prediction<'a>(state: &'a State, model: &str, id: &str) -> Option<&'a Tagged<
 
 /// What the model says in a sentence, in a line.
 fn answers(state: &State, name: &str, found: Option<&Tagged<PredictionFinding>>) -> String {
-    let Some(found) = found else { return format!(" {name:<9} no prediction yet") };
+    let Some(found) = found else { return format!(" {name} no prediction yet") };
     let v = &found.value;
     let top: Vec<String> =
         v.top.iter().take(4).map(|g| format!("{} {}", g.answer, probability(g.probability))).collect();
@@ -254,32 +252,47 @@ fn answers(state: &State, name: &str, found: Option<&Tagged<PredictionFinding>>)
         None => "",
     };
     let mark = if v.top1.is_some() { super::sentences::sign(state, v.top1) } else { " " };
-    format!("{mark}{name:<9} {}{right}", top.join(" · "))
+    format!("{mark}{name} {}{right}", top.join(" · "))
 }
 
-/// The lines below the strips.
-fn told(state: &State) -> Vec<(Role, String)> {
-    let choices = choices(state);
-    let sides = sides(state, &choices);
-    let mut lines = Vec::new();
-    let models: BTreeSet<&str> = choices.iter().map(|c| c.model.as_str()).collect();
-    for choice in choices.iter().take(models.len().max(1)) {
+/// Every side by every model, with its prediction: name and line.
+fn predicted<'a>(
+    state: &'a State,
+    choices: &[Choice],
+) -> Vec<(String, Option<&'a Tagged<PredictionFinding>>)> {
+    let sides = sides(state, choices);
+    let mut models: Vec<&str> = choices.iter().map(|c| c.model.as_str()).collect();
+    models.dedup();
+    let mut all = Vec::new();
+    for model in &models {
         for (k, side) in sides.iter().enumerate() {
             let found = match (&view(state).base, shown(state)) {
                 (Some(base), Some(Shown::Own(_))) if sides.len() == 2 && k == 0 => {
-                    base.predictions.iter().find(|p| p.model == choice.model)
+                    base.predictions.iter().find(|p| p.model == *model)
                 }
-                _ => prediction(state, &choice.model, &side.sentence.sentence),
+                _ => prediction(state, model, &side.sentence.sentence),
             };
-            let name = if models.len() > 1 {
-                format!("{} {}", fit(last_part(&choice.model), 10), side.name)
-            } else {
-                side.name.clone()
+            let name = match models.len() {
+                1 => side.name.clone(),
+                _ => format!("{} {}", fit(last_part(model), 12), side.name),
             };
-            lines.push((Role::Text, answers(state, &name, found)));
+            all.push((printable(&name).into_owned(), found));
         }
     }
-    lines.extend(pointed(state).map(|p| (Role::Value, under_cursor(&p))));
+    all
+}
+
+/// The lines below the strips, in so many columns.
+fn told(state: &State, room: usize) -> Vec<(Role, String)> {
+    let all = predicted(state, &choices(state));
+    let wide = all.iter().map(|(name, _)| width(name)).max().unwrap_or(0);
+    let mut lines: Vec<(Role, String)> =
+        all.into_iter().map(|(name, found)| (Role::Text, answers(state, &pad(&name, wide), found))).collect();
+    if let Some(pointed) = pointed(state) {
+        let mut text = wrapped(&printable(&under_cursor(&pointed)), room.saturating_sub(1));
+        text.truncate(2);
+        lines.extend(text.into_iter().map(|line| (Role::Value, format!(" {line}"))));
+    }
     lines.extend(annotate::line(state).map(|text| (Role::Changed, text)));
     lines
 }
@@ -288,7 +301,7 @@ fn told(state: &State) -> Vec<(Role, String)> {
 fn under_cursor(pointed: &Pointed<'_>) -> String {
     let Pointed { sentence, row, word, .. } = pointed;
     let text = sentence.words.get(*word).map_or("", String::as_str);
-    let Some(row) = row.map(|r| &r.value) else { return format!(" {text}: no score yet") };
+    let Some(row) = row.map(|r| &r.value) else { return format!("{text}: no score yet") };
     let mut parts = Vec::new();
     if row.excluded.contains(word) {
         parts.push(if sentence.masks.contains(word) {
@@ -297,7 +310,7 @@ fn under_cursor(pointed: &Pointed<'_>) -> String {
             "takes no part".to_owned()
         });
     } else {
-        parts.push(row.scores.get(*word).map_or("no score".into(), |s| decimals(f64::from(*s), 4)));
+        parts.push(row.scores.get(*word).map_or("no score".into(), |s| short(rounded(*s))));
         if let Some(rank) = row.ranking.iter().position(|w| w == word) {
             let top = if rank < row.k { format!(", among the top {}", row.k) } else { String::new() };
             parts.push(format!("rank {} of {}{top}", rank + 1, row.ranking.len()));
@@ -307,7 +320,7 @@ fn under_cursor(pointed: &Pointed<'_>) -> String {
         .subwords
         .iter()
         .filter(|s| s.words.contains(word))
-        .map(|s| format!("{} {}", s.text, decimals(f64::from(s.score), 4)))
+        .map(|s| format!("{} {}", s.text, short(rounded(s.score))))
         .collect();
     if pieces.len() > 1 || pieces.first().is_some_and(|p| !p.starts_with(text)) {
         parts.push(format!("sub-words {}", pieces.join(" ")));
@@ -319,7 +332,12 @@ fn under_cursor(pointed: &Pointed<'_>) -> String {
     if let Some(f1) = row.token_f1 {
         parts.push(format!("F1 {}", decimals(f1, 2)));
     }
-    format!(" {text}: {}", parts.join(" · "))
+    format!("{text}: {}", parts.join(" · "))
+}
+
+/// A score in as many digits as can be read.
+fn rounded(score: f32) -> f64 {
+    (f64::from(score) * 1e5).round() / 1e5
 }
 
 /// Why there is no heatmap.

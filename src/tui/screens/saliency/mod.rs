@@ -3,6 +3,7 @@
 //! A sentence can be typed, and then follows the typing; a rationale can be marked and saved.
 
 mod annotate;
+mod commands;
 mod copying;
 mod curve;
 mod heads;
@@ -18,11 +19,11 @@ mod typed;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout as Split, Rect};
 
-use self::annotate::{Annotations, marking};
+use self::annotate::Annotations;
 use self::heat::Beside;
 use self::index::Index;
 use self::scores::Table;
-use self::sentences::{Filter, PERTURBATIONS};
+use self::sentences::Filter;
 use crate::engine::board::Job;
 use crate::engine::message::{Command, Event, Outcome, Question};
 use crate::figure::Figure;
@@ -32,12 +33,12 @@ use crate::lab::saliency::question::Question as Asked;
 use crate::lab::saliency::results::{Own, Results};
 use crate::lab::{self, LabId};
 use crate::tui::action::{Document, Effect, Mouse};
-use crate::tui::commands::{Context, Entry, always, rows};
+use crate::tui::commands::Entry;
 use crate::tui::panes::listing::Listing;
 use crate::tui::reduce::job;
 use crate::tui::screen::{Origin, Pane, Screen, ScreenId};
 use crate::tui::setup as frame_setup;
-use crate::tui::state::{Start, State};
+use crate::tui::state::{Start, State, moved};
 
 /// This screen.
 pub const ID: ScreenId = ScreenId("saliency");
@@ -73,6 +74,8 @@ pub struct View {
     pub head: (usize, usize),
     /// Which table is shown.
     pub table: Table,
+    /// Columns of the table that are moved out of sight.
+    pub columns_gone: usize,
     /// Which figure is drawn.
     pub drawn: usize,
     /// What has been marked.
@@ -108,6 +111,7 @@ impl View {
             cursor: (0, 0),
             head: (0, 0),
             table: Table::default(),
+            columns_gone: 0,
             drawn: 0,
             annotation: Annotations::default(),
             typed: String::new(),
@@ -129,65 +133,6 @@ pub struct Saliency;
 
 /// The screen, for the registry.
 pub static SCREEN: Saliency = Saliency;
-
-static TAB: &[Entry] = rows! { Context::Global;
-    "lab-saliency", "saliency lab",
-        "Shows the saliency lab. In the setup pane a bare digit types a number instead.",
-        ["4", "alt-4"], None, always => |s| { s.show(ID); Vec::new() };
-};
-
-static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
-    "dimension", "filter by dimension", "Lists the sentences of the next dimension alone, and then all again.",
-        ["d"], Some(("filter", 11)), |s| !results(s).sentences.is_empty() => next_dimension;
-    "perturbation", "filter by perturbation",
-        "Lists the sentences with a partner of the next kind alone (words that do not matter, words that do, another form), and then all again.",
-        ["t"], Some(("filter", 11)), |s| !results(s).sentences.is_empty() => next_perturbation;
-    "right-or-wrong", "filter right or wrong", "Lists the sentences that the model in view gets right, then those that it does not, then all.",
-        ["r"], Some(("filter", 11)), |s| !results(s).sentences.is_empty() => next_right;
-    "saliency-method", "next method", "Shows the scores of the next method.",
-        ["m"], Some(("method", 12)), |s| results(s).methods().len() > 1 => next_method;
-    "saliency-model", "next model", "Shows the scores of the next model.",
-        ["v"], None, |s| results(s).models().len() > 1 => next_model;
-    "beside", "side by side", "Lays another method beside the one in view, then another model, then nothing.",
-        ["c"], Some(("compare", 13)), |s| !results(s).sentences.is_empty() => next_beside;
-    "next-partner", "next partner", "Shows the next perturbed partner of the sentence.",
-        ["n"], None, |s| !results(s).sentences.is_empty() => |s| turn_partner(s, true);
-    "previous-partner", "previous partner", "Shows the previous perturbed partner of the sentence.",
-        ["N"], None, |s| !results(s).sentences.is_empty() => |s| turn_partner(s, false);
-    "own-sentence", "own sentence",
-        "Types a sentence with [MASK]; prediction and scores follow every key. The last one typed is there to be edited.",
-        ["o"], Some(("own", 14)), typed::can_ask => typed::open;
-    "edit-sentence", "edit sentence", "Edits the sentence under the cursor as one of your own; what it was stays above it.",
-        ["O"], Some(("own", 14)), typed::can_edit => typed::edit;
-    "back-to-data", "back to the data", "Leaves the own sentence and shows the sentence of the data again.",
-        ["b"], None, |s| view(s).typed_shown => typed::leave;
-    "heads", "ask the heads", "Asks for the attention of every head of every layer in the sentence under the cursor.",
-        ["x"], None, |s| typed::can_ask(s) && heads::question(s).is_some() => ask_heads;
-    "next-table", "next table", "Shows the next table of scores.", ["]"], None, always => |s| turn_table(s, true);
-    "previous-table", "previous table", "Shows the previous table of scores.",
-        ["["], None, always => |s| turn_table(s, false);
-    "next-curve", "next figure", "Draws the next figure: F1 against the rationale ratio, MAP against it, right answers.",
-        ["}"], None, always => |s| turn_curve(s, 1);
-    "previous-curve", "previous figure", "Draws the previous figure.",
-        ["{"], None, always => |s| turn_curve(s, curve::DRAWN.len() - 1);
-    "annotate", "mark rationales", "Begins to mark rationales in the sentences, or ends it. What was marked stays until the program ends; saving it is a key of its own.",
-        ["a"], Some(("mark", 15)), |s| !results(s).sentences.is_empty() => annotate::toggle;
-    "mark-word", "mark word", "While marking: takes the word under the cursor into the rationale, or out of it. A sentence begins with its gold rationale.",
-        ["."], None, marking => annotate::mark;
-    "clear-marks", "clear marks", "While marking: takes every word of the sentence out of the rationale.",
-        ["-"], None, marking => annotate::clear;
-    "align-word", "align word", "While marking: picks up a word of the original, and then aligns it with the word under the cursor of its partner, or parts them.",
-        [","], None, marking => annotate::align;
-    "sufficiency", "score sufficiency", "While marking: the next score of whether the rationale is enough for the answer, 1 to 3.",
-        ["S"], None, marking => annotate::sufficiency;
-    "compactness", "score compactness", "While marking: the next score of whether the rationale holds nothing else, 1 to 4.",
-        ["C"], None, marking => annotate::compactness;
-    "save-marks", "save marks", "Saves what was marked as JSON lines in the benchmark's schema; a file that exists is replaced only if you say so.",
-        ["W"], None, always => annotate::save;
-    "open-marks", "open marks", "Reads marks that were saved, to go on with them.", ["R"], None, always => annotate::open;
-    "annotators", "two annotators", "Compares the marks of two annotators from two files: Cohen's kappa and token-F1.",
-        ["A"], None, always => annotate::compare;
-};
 
 fn view(state: &State) -> &View {
     &state.screens.saliency
@@ -246,103 +191,9 @@ fn ask(state: &mut State, asked: Asked) -> Vec<Effect> {
     job::ask(state, Question::Experiment { generation, question: asked.into() })
 }
 
-fn ask_heads(state: &mut State) -> Vec<Effect> {
-    heads::question(state).map_or(Vec::new(), |question| ask(state, Asked::Attention(question)))
-}
-
-/// The entry after the present one, with "all" (none) between the last and the first.
-fn next_of(all: &[String], now: Option<&String>) -> Option<String> {
-    let at = now.and_then(|now| all.iter().position(|x| x == now)).map_or(0, |k| k + 1);
-    all.get(at).cloned()
-}
-
-fn next_dimension(state: &mut State) -> Vec<Effect> {
-    let next = next_of(&sentences::dimensions(state), view(state).filter.dimension.as_ref());
-    refilter(state, |filter| filter.dimension = next)
-}
-
-fn next_perturbation(state: &mut State) -> Vec<Effect> {
-    let next = next_of(&PERTURBATIONS.map(str::to_owned), view(state).filter.perturbation.as_ref());
-    refilter(state, |filter| filter.perturbation = next)
-}
-
-fn next_right(state: &mut State) -> Vec<Effect> {
-    refilter(state, |filter| {
-        filter.right = match filter.right {
-            None => Some(true),
-            Some(true) => Some(false),
-            Some(false) => None,
-        }
-    })
-}
-
-fn refilter(state: &mut State, change: impl FnOnce(&mut Filter)) -> Vec<Effect> {
-    let view = view_mut(state);
-    change(&mut view.filter);
-    view.typed_shown = false;
-    another_sentence(state);
-    state.place_mut(ID).scroll.remove(&SENTENCES);
-    Vec::new()
-}
-
 fn another_sentence(state: &mut State) {
     let view = view_mut(state);
     (view.partner, view.cursor, view.annotation.held) = (0, (0, 0), None);
-}
-
-fn next_method(state: &mut State) -> Vec<Effect> {
-    let all: Vec<String> = results(state).methods().into_iter().map(str::to_owned).collect();
-    let next = next_of(&all, Some(&view(state).method)).or(all.first().cloned());
-    view_mut(state).method = next.unwrap_or_default();
-    typed::ask_again(state)
-}
-
-fn next_model(state: &mut State) -> Vec<Effect> {
-    let all: Vec<String> = results(state).models().into_iter().map(str::to_owned).collect();
-    let next = next_of(&all, Some(&view(state).model)).or(all.first().cloned());
-    view_mut(state).model = next.unwrap_or_default();
-    typed::ask_again(state)
-}
-
-fn next_beside(state: &mut State) -> Vec<Effect> {
-    for _ in 0..3 {
-        let view = view_mut(state);
-        view.beside = view.beside.next();
-        // What has no second one is passed over.
-        if view.beside == Beside::Nothing || heat::choices(state).len() > 1 {
-            break;
-        }
-    }
-    if view(state).beside == Beside::Nothing && heat::choices(state).len() == 1 {
-        let several = results(state).models().len() > 1 || results(state).methods().len() > 1;
-        if !several {
-            state.view.toast =
-                Some("the run has one model and one method; there is nothing to lay beside".into());
-        }
-    }
-    view_mut(state).cursor.0 = 0;
-    typed::ask_again(state)
-}
-
-fn turn_partner(state: &mut State, on: bool) -> Vec<Effect> {
-    let Some(Shown::Data(original, _)) = shown(state) else { return Vec::new() };
-    let of = sentences::partners(state, original).len().max(1);
-    let view = view_mut(state);
-    view.partner = (view.partner.min(of - 1) + if on { 1 } else { of - 1 }) % of;
-    Vec::new()
-}
-
-fn turn_table(state: &mut State, on: bool) -> Vec<Effect> {
-    let table = view(state).table.turned(on);
-    view_mut(state).table = table;
-    state.place_mut(ID).scroll.remove(&SCORES);
-    Vec::new()
-}
-
-fn turn_curve(state: &mut State, by: usize) -> Vec<Effect> {
-    let drawn = &mut view_mut(state).drawn;
-    *drawn = (*drawn + by) % curve::DRAWN.len();
-    Vec::new()
 }
 
 /// Number of lines of a pane that is a list.
@@ -375,7 +226,7 @@ impl Screen for Saliency {
     }
 
     fn tab(&self) -> &'static Entry {
-        &TAB[0]
+        &commands::TAB[0]
     }
 
     fn question(&self) -> Option<&'static str> {
@@ -432,7 +283,7 @@ impl Screen for Saliency {
     }
 
     fn commands(&self) -> &'static [Entry] {
-        COMMANDS
+        commands::COMMANDS
     }
 
     fn travel(&self, state: &mut State, pane: Pane, by: i64) {
@@ -470,6 +321,10 @@ impl Screen for Saliency {
                 let head = heads::step(state, 0, by);
                 let view = view_mut(state);
                 view.head = head.unwrap_or(view.head);
+            }
+            SCORES => {
+                let view = view_mut(state);
+                view.columns_gone = moved(view.columns_gone, by, view.table.most_gone() + 1);
             }
             _ => return None,
         }
@@ -565,7 +420,7 @@ impl Screen for Saliency {
         let mine = run(state).is_some_and(|job| job.generation == *generation);
         // A question that waits for its answer must not be superseded by this one.
         if mine && !view(state).typed_shown && results(state).attention.is_none() {
-            ask_heads(state)
+            commands::ask_heads(state)
         } else {
             Vec::new()
         }

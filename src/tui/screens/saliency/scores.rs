@@ -49,6 +49,12 @@ impl Table {
         }
     }
 
+    /// Most columns that can be moved out of sight.
+    #[must_use]
+    pub fn most_gone(self) -> usize {
+        self.columns().len() - KEYS - 1
+    }
+
     fn columns(self) -> &'static [&'static str] {
         match self {
             Table::Interpretability | Table::Perturbations => &[
@@ -66,11 +72,14 @@ impl Table {
                 "F1Δ",
                 "n",
             ],
-            Table::Accuracy => &["model", "dimension", "inputs", "Top-1 (interval)", "Top-3 (interval)", "n"],
+            Table::Accuracy => &["model", "dimension", "inputs", "n", "Top-1 (interval)", "Top-3 (interval)"],
             Table::Differences => &["a", "b", "metric", "a - b (interval)", "p", "n"],
         }
     }
 }
+
+/// Columns that say what a row is about; they stay where the others are moved out of sight.
+const KEYS: usize = 3;
 
 /// A table as text: its columns as wide as their widest field.
 pub struct Laid {
@@ -95,7 +104,7 @@ fn some(e: Option<&Estimate>, show: fn(&Estimate) -> String) -> String {
 /// Fields of every row of a table.
 pub fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
     let found = results(state);
-    let model = |name: &str| printable(last_part(name)).into_owned();
+    let model = |name: &str| fit(&printable(last_part(name)), 12).into_owned();
     match table {
         Table::Interpretability | Table::Perturbations => {
             let by_kind = table == Table::Perturbations;
@@ -114,6 +123,7 @@ pub fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
                         dimension,
                         span(&v.token_f1),
                         mean(&v.random_f1),
+                        f.n.to_string(),
                         some(v.map.as_ref(), span),
                         some(v.random_map.as_ref(), mean),
                         some(v.pcc.as_ref(), mean),
@@ -121,7 +131,6 @@ pub fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
                         some(v.pcc_all.as_ref(), mean),
                         some(v.map_star.as_ref(), mean),
                         some(v.f1_delta.as_ref(), mean),
-                        f.n.to_string(),
                     ]
                 })
                 .collect()
@@ -131,7 +140,7 @@ pub fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
                 let v = &f.value;
                 let inputs = if v.perturbation == ALL { &v.sample } else { &v.perturbation };
                 let (top1, top3) = (span(&v.top1), span(&v.top3));
-                vec![model(&f.model), v.dimension.clone(), inputs.clone(), top1, top3, f.n.to_string()]
+                vec![model(&f.model), v.dimension.clone(), inputs.clone(), f.n.to_string(), top1, top3]
             };
             found.accuracy.iter().map(row).collect()
         }
@@ -157,8 +166,11 @@ pub fn laid(state: &State) -> Laid {
         fields.max().unwrap_or(0).min(26)
     };
     let widths: Vec<usize> = (0..heads.len()).map(wide).collect();
+    let gone = view(state).columns_gone.min(table.most_gone());
+    let stays = |c: usize| c < KEYS || c >= KEYS + gone;
     let line = |row: &Vec<String>| {
-        let fields: Vec<String> = row.iter().zip(&widths).map(|(f, w)| pad(f, *w)).collect();
+        let fields = row.iter().zip(&widths).enumerate().filter(|(c, _)| stays(*c));
+        let fields: Vec<String> = fields.map(|(_, (f, w))| pad(f, *w)).collect();
         fields.join(" ").trim_end().to_owned()
     };
     Laid { header: line(&heads), rows: rows.iter().map(line).collect() }

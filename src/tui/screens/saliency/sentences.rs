@@ -113,7 +113,8 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
         let marked = if view.annotation.made.contains_key(&sentence.sentence) { "*" } else { "" };
         let line = format!("{marked}{}", sentence.words.join(" "));
         let line = pad(&fit(&printable(&line), text), text);
-        let dimension = pad(&fit(&printable(&sentence.dimension), dimension), dimension);
+        let letters: String = printable(&sentence.dimension).chars().take(4).collect();
+        let dimension = pad(&letters, dimension);
         format!("{line} {dimension} {own}{}", fit(&theirs, marks.max(width(&theirs).min(marks))))
     });
 }

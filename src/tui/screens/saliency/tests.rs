@@ -102,13 +102,13 @@ fn what_is_not_there_is_not_laid_beside() {
     let mut state = started();
     take(&mut state, 1, finding(ALL, Kind::Data(data(&["m"], &["attention"]))));
     take(&mut state, 1, finding(ALL, Kind::Sentence(sentence(0))));
-    next_beside(&mut state);
+    commands::next_beside(&mut state);
     assert_eq!(view(&state).beside, Beside::Nothing);
     assert!(state.view.toast.as_ref().is_some_and(|t| t.contains("nothing to lay beside")));
     take(&mut state, 1, finding(ALL, Kind::Data(data(&["m", "n"], &["attention"]))));
-    next_beside(&mut state);
+    commands::next_beside(&mut state);
     assert_eq!(view(&state).beside, Beside::Model);
-    next_beside(&mut state);
+    commands::next_beside(&mut state);
     assert_eq!(view(&state).beside, Beside::Nothing);
 }
 

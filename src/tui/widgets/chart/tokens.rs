@@ -256,15 +256,15 @@ impl Chart<'_> {
         }
         sample.push((format!(" {bound}"), dim));
         let mut out = vec![(sample, printable(&tokens.label).into_owned())];
+        for doubt in tokens.doubts() {
+            out.push((vec![(self.pick("╱╱", "//").to_owned(), dim)], printable(doubt).into_owned()));
+        }
         let any = |pick: fn(&Token) -> bool| tokens.strips.iter().flat_map(|s| &s.tokens).any(pick);
         if any(|t| t.gold) {
             out.push((vec![(self.pick("▔▔", "~~").to_owned(), dim)], "gold".into()));
         }
         if any(|t| t.top) {
             out.push((vec![(self.pick("▲", "^").to_owned(), dim)], "top K".into()));
-        }
-        for doubt in tokens.doubts() {
-            out.push((vec![(self.pick("╱╱", "//").to_owned(), dim)], printable(doubt).into_owned()));
         }
         out
     }
