@@ -8,6 +8,7 @@
 pub mod experiment;
 pub mod figures;
 pub mod finding;
+pub mod metrics;
 pub mod question;
 pub mod results;
 pub mod settings;
