@@ -71,9 +71,10 @@ mod tests {
 
     #[test]
     fn the_p_value_is_that_of_the_t_distribution() {
-        // Twelve pairs with r = .5: 2 P(T > 1.8257) with ten degrees of freedom.
-        let x: Vec<f64> = (0..12).map(|i| f64::from(u8::from(i % 2 == 0))).collect();
-        let y: Vec<f64> = (0..12).map(|i| f64::from(u8::from((i % 2 == 0) == (i < 9)))).collect();
+        // Twelve pairs with r = .5: half of one list and √¾ of another that is orthogonal to it.
+        let x: Vec<f64> = (0..12).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
+        let other = |i: usize| if i % 4 < 2 { 1.0 } else { -1.0 };
+        let y: Vec<f64> = (0..12).map(|i| 0.5 * x[i] + 0.75_f64.sqrt() * other(i)).collect();
         let found = pearson(&x, &y).unwrap();
         assert!((found.r - 0.5).abs() < 1e-12 && (found.p - 0.097_855).abs() < 1e-6, "{found:?}");
         // Three pairs: t has one degree of freedom, whose distribution is an arc tangent.
