@@ -242,8 +242,8 @@ fn judged(dimension: &str, perturbation: &str, model: usize, method: usize) -> I
         dimension: dimension.into(),
         perturbation: perturbation.into(),
         method: METHODS[method].into(),
-        token_f1: estimate(at),
-        random_f1: estimate(0.29),
+        token_f1: Some(estimate(at)),
+        random_f1: Some(estimate(0.29)),
         map: Some(estimate(at + 0.4)),
         random_map: Some(estimate(0.31)),
         pcc: Some(estimate(0.93)),
@@ -255,10 +255,11 @@ fn judged(dimension: &str, perturbation: &str, model: usize, method: usize) -> I
         f1_delta: Some(estimate(0.06)),
         f1_delta_signed: Some(estimate(-0.06)),
         f1_delta_pairs: Some(estimate(0.11)),
-        ratio: 0.31,
+        ratio: Some(0.31),
         sufficiency: None,
         comprehensiveness: None,
         pairs: 62,
+        missing: 0,
         originals: 50,
         incomplete: 1,
     }
@@ -290,8 +291,10 @@ fn tables(model: usize) -> Vec<Finding> {
                 from,
                 to: from + 0.2,
                 ratio: from + 0.11,
-                token_f1: estimate(0.2 + 0.6 * from + 0.1 * method as f64),
+                token_f1: Some(estimate(0.2 + 0.6 * from + 0.1 * method as f64)),
+                random_f1: Some(estimate(from + 0.08)),
                 map: Some(estimate(0.5 + 0.3 * from - 0.1 * method as f64)),
+                random_map: Some(estimate(0.3)),
             };
             list.push(finding(name, 22, Kind::Ratio(ratio)));
         }

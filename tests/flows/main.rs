@@ -403,7 +403,7 @@ fn the_mouse_clicks_models_tabs_labs_and_footer() {
     mouse(&mut h, MouseKind::Press, setup.x + 10, setup.y + 1);
     assert_eq!(h.lab().spec.models.len(), 2);
     // The tabs are named in the order of their keys.
-    mouse(&mut h, MouseKind::Press, 57, 0);
+    mouse(&mut h, MouseKind::Press, 69, 0);
     assert_eq!(h.state.view.screen, models_screen::ID);
     mouse(&mut h, MouseKind::Press, 33, 0);
     assert_eq!(h.state.view.screen, interventions::ID);

@@ -290,9 +290,10 @@ pub struct InterpretabilityFinding {
     /// Identifier of the method.
     pub method: String,
     /// Token-F1 against the gold rationales; of originals and partners where `perturbation` is `all`, else of the partners.
-    pub token_f1: Estimate,
-    /// What a random ranking has.
-    pub random_f1: Estimate,
+    /// None where nothing is known of gold rationales.
+    pub token_f1: Option<Estimate>,
+    /// What a random ranking has, computed over all rankings.
+    pub random_f1: Option<Estimate>,
     /// Mean average precision of the partners' rankings; none without partners.
     pub map: Option<Estimate>,
     /// What random rankings have.
@@ -303,9 +304,9 @@ pub struct InterpretabilityFinding {
     pub pcc_all: Option<Estimate>,
     /// Pairs with p < .05.
     pub pcc_kept: usize,
-    /// Pairs that have a correlation.
+    /// Pairs for which a correlation is made.
     pub pcc_total: usize,
-    /// Pairs whose correlation is not defined: constant scores, or fewer than three tokens.
+    /// Those of them that have none: constant scores, or fewer than three words.
     pub pcc_undefined: usize,
     /// MAP over the pairs that PCC is suited to (all but syntactic transformations).
     pub map_star: Option<Estimate>,
@@ -316,13 +317,15 @@ pub struct InterpretabilityFinding {
     /// Mean of |differences| pair by pair.
     pub f1_delta_pairs: Option<Estimate>,
     /// Mean share of the words that the gold rationale takes.
-    pub ratio: f64,
+    pub ratio: Option<f64>,
     /// What probability loses when only the predicted rationale is left; none where it was not asked for.
     pub sufficiency: Option<Estimate>,
     /// What it loses without the predicted rationale.
     pub comprehensiveness: Option<Estimate>,
     /// Pairs of an original and a partner.
     pub pairs: usize,
+    /// Partners that should have been asked and could not be.
+    pub missing: usize,
     /// Originals: the clusters of the bootstrap.
     pub originals: usize,
     /// Rows of integrated gradients that miss the tolerance.
@@ -343,9 +346,13 @@ pub struct RatioFinding {
     /// Mean ratio.
     pub ratio: f64,
     /// Token-F1.
-    pub token_f1: Estimate,
+    pub token_f1: Option<Estimate>,
+    /// What a random ranking has, which rises with the ratio.
+    pub random_f1: Option<Estimate>,
     /// MAP of the partners whose original has such a ratio; none without.
     pub map: Option<Estimate>,
+    /// What random rankings have.
+    pub random_map: Option<Estimate>,
 }
 
 /// Two models or two methods on the same inputs. Its model is `all`; `n` is the number of originals, which are the units.

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use super::figures::provenance;
 use super::finding::{AttentionFinding, SaliencyFinding, Sample, SentenceFinding};
+use super::methods::named;
 use super::results::Results;
 use super::spec::Direction;
 use crate::base::text::{last_part, printable_label, shortened};
@@ -56,21 +58,12 @@ impl<'a> Side<'a> {
 /// A method in a few letters.
 #[must_use]
 pub fn short_method(method: &str) -> &str {
-    match method {
-        "attention" => "ATT",
-        "integrated_gradients" => "IG",
-        "gradient_x_input" => "G×I",
-        "occlusion" => "OCC",
-        "rollout" => "ROLL",
-        "random" => "RAND",
-        other => other,
-    }
+    named(method).map_or(method, |m| m.short())
 }
 
 /// A method in words.
-#[must_use]
-pub fn method_title(method: &str) -> String {
-    method.replace("_x_", " × ").replace('_', " ")
+fn method_title(method: &str) -> &str {
+    named(method).map_or(method, |m| m.title())
 }
 
 /// Which words of an original stand over which of its partner: the benchmark's pairs, or else those of a longest common
@@ -94,24 +87,29 @@ pub fn tokens(choices: &[Choice], sides: &[Side<'_>], pairs: &[(usize, usize)]) 
         let largest = scores.map(|s| f64::from(s.abs())).filter(|s| s.is_finite()).fold(0.0, f64::max);
         let unit = if shares && largest > 0.0 { largest } else { 1.0 };
         for side in sides {
-            let label = match (methods.len() > 1, models.len() > 1) {
-                (true, _) => format!("{} {}", short_method(&choice.method), side.name),
-                (false, true) => {
-                    let room = LABEL.saturating_sub(side.name.chars().count() + 1);
-                    let model: String = last_part(&choice.model).chars().take(room).collect();
-                    format!("{model} {}", side.name)
-                }
-                (false, false) => side.name.clone(),
-            };
+            let label = label(choice, &side.name, (models.len() > 1, methods.len() > 1));
             strips.push(strip(label, side, k, unit));
         }
     }
     let label = match (shares, choices.first()) {
         (true, _) => "share of the method's largest score".to_owned(),
-        (false, Some(choice)) => method_title(&choice.method),
+        (false, Some(choice)) => method_title(&choice.method).to_owned(),
         (false, None) => String::new(),
     };
     Tokens { strips, pairs: if sides.len() == 2 { pairs.to_vec() } else { Vec::new() }, bound: None, label }
+}
+
+/// The name of a strip: of model and method what differs between strips, and the side.
+fn label(choice: &Choice, side: &str, (models, methods): (bool, bool)) -> String {
+    let method = short_method(&choice.method);
+    let after = if models && methods { method } else { side };
+    let room = LABEL.saturating_sub(after.chars().count() + 1);
+    let model: String = last_part(&choice.model).chars().take(room).collect();
+    match (models, methods) {
+        (true, _) => format!("{model} {after}"),
+        (false, true) => format!("{method} {side}"),
+        (false, false) => side.to_owned(),
+    }
 }
 
 fn strip(label: String, side: &Side<'_>, choice: usize, unit: f64) -> Strip {
@@ -148,17 +146,16 @@ pub fn figure(
         _ => format!("heatmap-{}", sentence.sentence),
     };
     let models: BTreeSet<&str> = choices.iter().map(|c| last_part(&c.model)).collect();
-    let methods: BTreeSet<String> = choices.iter().map(|c| method_title(&c.method)).collect();
-    let join = |all: Vec<String>| all.join(" and ");
-    let title = format!(
-        "{} of {}: {}",
-        join(methods.into_iter().collect()),
-        join(models.into_iter().map(str::to_owned).collect()),
-        shortened(&sentence.text, TITLE)
-    );
+    let methods: BTreeSet<&str> = choices.iter().map(|c| method_title(&c.method)).collect();
+    let join = |all: BTreeSet<&str>| all.into_iter().collect::<Vec<_>>().join(", ");
+    let title = format!("{} of {}: {}", join(methods), join(models), shortened(&sentence.text, TITLE));
     let layers = vec![Layer::Tokens(tokens(choices, sides, pairs))];
-    let mut provenance =
-        provenance(results, engine, sides.iter().flat_map(|s| &s.rows).flatten().next().copied());
+    let behind = sides.iter().flat_map(|s| &s.rows).flatten().next();
+    let mut provenance = behind.map_or_else(Provenance::default, |row| provenance(row, engine));
+    let data = results.data.iter();
+    provenance
+        .entries
+        .extend(data.map(|d| ("data".to_owned(), format!("{} {}", d.value.source, d.value.sha256))));
     for row in sides.iter().flat_map(|s| &s.rows).flatten() {
         let v = &row.value;
         if let (Some(gap), Some(steps)) = (v.gap, v.steps) {
@@ -169,48 +166,10 @@ pub fn figure(
     Some(Figure { name, title, layers, provenance, ..Figure::default() })
 }
 
-/// An original with a partner, or a sentence alone, by one method of a model. None where the sentence is not known.
-#[must_use]
-pub fn pair(
-    (results, engine): (&Results, Option<&EngineInfo>),
-    choice: &Choice,
-    sentence: &str,
-    partner: Option<&str>,
-) -> Option<Figure> {
-    let side = |id: &str| {
-        let sentence = &results.sentence(id)?.value;
-        Some(Side::new(sentence, vec![results.row(&choice.model, id, &choice.method)]))
-    };
-    let mut sides = vec![side(sentence)?];
-    sides.extend(partner.and_then(side));
-    let aligned = if let [a, b] = &sides[..] { pairs(a.sentence, b.sentence) } else { Vec::new() };
-    figure((results, engine), std::slice::from_ref(choice), &sides, &aligned)
-}
-
-fn provenance<T>(results: &Results, engine: Option<&EngineInfo>, behind: Option<&Tagged<T>>) -> Provenance {
-    let mut entries: Vec<(String, String)> = Vec::new();
-    let mut add = |key: &str, value: String| entries.push((key.to_owned(), value));
-    if let Some(b) = behind {
-        add("n", b.n.to_string());
-        add("seed", b.seed.to_string());
-        add("spec", b.spec.clone());
-    }
-    if let Some(d) = &results.data {
-        let models: Vec<String> = d.value.models.iter().map(|m| format!("{} {}", m.name, m.hash)).collect();
-        add("models", models.join(", "));
-        add("data", format!("{} {}", d.value.source, d.value.sha256));
-    }
-    if let Some(engine) = engine {
-        add("device", engine.device.clone());
-        add("probity", engine.version.clone());
-    }
-    Provenance { entries }
-}
-
 /// Attention between the mask and one word in every head: layers from the first on top, heads from the left.
 #[must_use]
 pub fn heads(
-    (results, engine): (&Results, Option<&EngineInfo>),
+    engine: Option<&EngineInfo>,
     attention: &Tagged<AttentionFinding>,
     word: usize,
 ) -> Option<Figure> {
@@ -242,6 +201,6 @@ pub fn heads(
         x: Axis::of("head", names("", count)),
         y: Axis::of("layer", names("", v.scores.len())),
         layers: vec![Layer::Cells(cells)],
-        provenance: provenance(results, engine, Some(attention)),
+        provenance: provenance(attention, engine),
     })
 }

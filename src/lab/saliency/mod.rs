@@ -6,15 +6,23 @@
 //! (faithfulness). Where the numbers come from files, no model is needed.
 
 pub mod annotation;
+pub mod data;
 pub mod experiment;
+pub mod explain;
 pub mod figures;
 pub mod finding;
 pub mod heatmap;
+pub mod input;
+pub mod methods;
+pub mod metrics;
+pub mod predict;
 pub mod question;
 pub mod results;
+pub mod sentence;
 pub mod settings;
 pub mod spec;
 pub mod summary;
+pub mod words;
 
 pub use experiment::LAB;
 pub use finding::{KINDS, Kind};

@@ -1,8 +1,9 @@
 //! The fields of a spec of this lab as settings: one row per parameter.
 
+use super::methods::NAMES;
+use super::metrics::map::Membership;
 use super::spec::{
-    Baseline, Direction, HeadRef, METHODS, MOST_INPUTS, Membership, ScoreKind, Spec, TargetKind, TopK,
-    dimension_name,
+    Baseline, Direction, HeadRef, MOST_INPUTS, ScoreKind, Spec, TargetKind, TopK, dimension_name,
 };
 use crate::corpus::rationales::{Dimension, Language};
 use crate::lab::layer::LayerRef;
@@ -99,18 +100,18 @@ fn methods() -> Setting<Spec> {
         "saliency.methods",
         "Methods",
         "What gives each token its score; a random ranking is always beside them.",
-        |_: &Spec, _| Kind::Marks(METHODS.map(|m| m.replace('_', " ")).to_vec()),
-        |s, _| Value::Marks(METHODS.map(|m| s.saliency.methods.iter().any(|x| x == m)).to_vec()),
+        |_: &Spec, _| Kind::Marks(NAMES.iter().map(|m| m.replace('_', " ")).collect()),
+        |s, _| Value::Marks(NAMES.iter().map(|m| s.saliency.methods.iter().any(|x| x == m)).collect()),
         |s, _, value| {
             let Value::Marks(on) = value else { return Ok(()) };
             if !on.contains(&true) {
                 return Err(SettingError::Refused("at least one method must stay".into()));
             }
-            let is_on = |m: &str| METHODS.iter().zip(&on).any(|(name, on)| *on && *name == m);
+            let is_on = |m: &str| NAMES.iter().zip(&on).any(|(name, on)| *on && *name == m);
             // Those that stay keep their order; what was picked comes behind.
             let chosen = &mut s.saliency.methods;
             chosen.retain(|m| is_on(m));
-            let more: Vec<String> = METHODS
+            let more: Vec<String> = NAMES
                 .iter()
                 .filter(|m| is_on(m) && !chosen.iter().any(|c| c == *m))
                 .map(|m| (*m).into())
@@ -269,11 +270,14 @@ fn top_k() -> Setting<Spec> {
 }
 
 fn membership() -> Setting<Spec> {
-    let help =
-        "MAP takes two words for the same where they read the same (public code), or where they are aligned.";
+    let help = "MAP takes two words for the same where they read the same (public code), are the same occurrence, or are aligned.";
     row("metrics.membership", "MAP by", help).one_of(
-        &[Membership::String, Membership::Position],
-        |m| if *m == Membership::String { "string".into() } else { "position".to_owned() },
+        &[Membership::String, Membership::Occurrence, Membership::Position],
+        |m| match m {
+            Membership::String => "string".to_owned(),
+            Membership::Occurrence => "occurrence".to_owned(),
+            Membership::Position => "position".to_owned(),
+        },
         |s: &Spec, m| s.metrics.membership == *m,
         |s, m| s.metrics.membership = *m,
     )

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::base::suggest::is_unknown;
-use crate::base::text::shortened;
+use super::methods::NAMES;
+use super::metrics::map::Membership;
 use crate::corpus::rationales::{Dimension, Language};
 use crate::lab::LabId;
 pub use crate::lab::interval::IntervalSpec;
@@ -216,7 +216,8 @@ impl TargetKind {
     }
 }
 
-/// How gradients are integrated; baseline and target hold for gradient × input too, as far as it has them.
+/// How gradients are integrated. The target is that of gradient × input and occlusion too, and the baseline is what occlusion puts
+/// in the place of a word.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PathSpec {
@@ -266,17 +267,6 @@ impl std::fmt::Display for TopK {
             TopK::Fixed(k) => write!(f, "{k}"),
         }
     }
-}
-
-/// When MAP takes two tokens for the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Membership {
-    /// Where they read the same.
-    #[default]
-    String,
-    /// Where the alignment says so.
-    Position,
 }
 
 /// How scores are judged.
@@ -337,10 +327,7 @@ impl Spec {
             return refuse.because("saliency.methods", problem.into());
         }
         for name in methods {
-            if !METHODS.contains(&name.as_str()) {
-                let shown = shortened(name, 40);
-                return refuse.because("saliency.methods", is_unknown(&shown, &METHODS));
-            }
+            refuse.unknown("saliency.methods", name, NAMES)?;
         }
         refuse.twice("saliency.methods", methods)
     }
@@ -396,10 +383,6 @@ impl LabSpec for Spec {
         }
     }
 }
-
-/// Identifiers of the methods.
-pub const METHODS: [&str; 6] =
-    ["attention", "integrated_gradients", "gradient_x_input", "occlusion", "rollout", "random"];
 
 /// The shipped default spec.
 pub const SALIENCY_TOML: &str = include_str!("../../../assets/specs/saliency.toml");

@@ -7,7 +7,7 @@ use crate::base::numbers::decimals;
 use crate::figure::render;
 use crate::lab::Tagged;
 use crate::lab::saliency::finding::ALL;
-use crate::lab::saliency::heatmap::method_title;
+use crate::lab::saliency::heatmap::short_method;
 use crate::lab::saliency::spec::{DataSpec, Spec};
 use crate::tui::screen::Origin;
 use crate::tui::setup;
@@ -93,7 +93,7 @@ pub fn origin(state: &State) -> Option<Origin> {
             let (v, word) = (&row.value, pointed.word);
             let score = v.scores.get(word).map_or("n/a".into(), |s| decimals(f64::from(*s), 6));
             let text = pointed.sentence.words.get(word).map_or("", String::as_str);
-            let what = format!("{} of `{text}` in sentence {}: {score}", method_title(&v.method), v.sentence);
+            let what = format!("{} of `{text}` in sentence {}: {score}", short_method(&v.method), v.sentence);
             let mut more = vec![("explained".to_owned(), v.target.clone())];
             more.extend(v.steps.map(|s| ("steps".to_owned(), s.to_string())));
             more.extend(v.gap.map(|g| ("completeness error".to_owned(), decimals(g, 6))));

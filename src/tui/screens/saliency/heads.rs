@@ -70,7 +70,7 @@ fn word(state: &State) -> usize {
 
 /// The table of heads; none where nothing was asked.
 pub fn figure(state: &State) -> Option<Figure> {
-    heatmap::heads((results(state), state.board.engine.as_ref()), attention(state)?, word(state))
+    heatmap::heads(state.board.engine.as_ref(), attention(state)?, word(state))
 }
 
 /// All words in the head under the cursor.
