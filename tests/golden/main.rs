@@ -11,6 +11,7 @@ mod common;
 mod comparison;
 mod data;
 mod encoders;
+mod explained;
 mod harness;
 mod interventions;
 mod models;
@@ -27,6 +28,7 @@ fn main() -> std::process::ExitCode {
             comparison::tests(),
             data::tests(),
             encoders::tests(),
+            explained::tests(),
             interventions::tests(),
             interventions::attacks::tests(),
             interventions::saturated::tests(),

@@ -227,6 +227,7 @@ pub fn accuracy(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure
             dimensions.push(&a.value.dimension);
         }
     }
+    dimensions.sort_by_key(|d| results.place("", "", d));
     let mut layers = Vec::new();
     for model in results.models() {
         for sample in ["original", "perturbed"] {

@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn what_is_expected_is_found_by_how_it_reads() {
-        for name in ["bert-mini", "gpt2-mini", "bart-mini", "roberta-mini"] {
+        for name in ["bert-tiny", "gpt2-tiny", "bart-tiny", "roberta-tiny"] {
             let model = Model::load(&name.parse().unwrap(), Device::Cpu).unwrap();
             let text = "The dogs near the gate [MASK].";
             let first = Reader::new(&model).unwrap().read(&own(text, None).unwrap()).unwrap().unwrap();

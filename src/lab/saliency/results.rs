@@ -149,4 +149,19 @@ impl Results {
         }
         methods
     }
+
+    /// Where something of a model, a method and a dimension stands in tables: models, methods and dimensions in the order of the
+    /// run, `all` behind the single dimensions.
+    #[must_use]
+    pub fn place(&self, model: &str, method: &str, dimension: &str) -> (usize, usize, usize) {
+        fn at<'a>(mut all: impl Iterator<Item = &'a str>, one: &str) -> usize {
+            all.position(|x| x == one).unwrap_or(usize::MAX)
+        }
+        let dimensions = self.data.iter().flat_map(|d| &d.value.dimensions);
+        (
+            at(self.models().into_iter(), model),
+            at(self.methods().into_iter(), method),
+            at(dimensions.map(|d| d.dimension.as_str()), dimension),
+        )
+    }
 }

@@ -65,7 +65,9 @@ fn accuracy(results: &Results, out: &mut Vec<String>) {
         ]
     };
     let columns = ["model", "dimension", "inputs", "Top-1", "Top-3", "n"];
-    section(out, "right predictions", &columns, results.accuracy.iter().filter(of).map(row).collect());
+    let mut all: Vec<_> = results.accuracy.iter().filter(of).collect();
+    all.sort_by_key(|a| results.place(&a.model, "", &a.value.dimension));
+    section(out, "right predictions", &columns, all.into_iter().map(row).collect());
 }
 
 fn interpretability(results: &Results, out: &mut Vec<String>) {
@@ -102,8 +104,10 @@ fn interpretability(results: &Results, out: &mut Vec<String>) {
         "F1Δ",
         "n",
     ];
-    let all = results.interpretability.iter().filter(|i| i.value.perturbation == ALL);
-    section(out, "agreement with people and with perturbed forms", &columns, all.map(row).collect());
+    let mut all: Vec<_> = results.interpretability.iter().filter(|i| i.value.perturbation == ALL).collect();
+    all.sort_by_key(|i| results.place(&i.model, &i.value.method, &i.value.dimension));
+    let title = "agreement with people and with perturbed forms";
+    section(out, title, &columns, all.into_iter().map(row).collect());
 }
 
 /// Sentences about each method over all dimensions.

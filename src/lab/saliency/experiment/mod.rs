@@ -6,6 +6,8 @@ mod forecast;
 mod live;
 mod overall;
 mod rows;
+#[cfg(test)]
+mod tests;
 
 use self::bench::Bench;
 use super::spec::{SALIENCY_TOML, Spec};

@@ -44,15 +44,16 @@ pub fn one_way(model: &Model, direction: Direction) -> Option<String> {
     }
 }
 
-/// Head by head the attention between the slots of an input and its tokens, summed over the slots: heads x tokens. `row` is
-/// the place in the batch, of which `all` is the attention: `[B,H,T,T]`.
-fn to_mask(all: &Array, row: usize, case: &Case<'_>) -> Vec<Vec<f64>> {
+/// What each of the first `length` tokens pays to the slots, summed over them: heads x tokens. `row` is the place in the batch, of
+/// which `all` is the attention: `[B,H,T,T]`, row = attending token.
+#[must_use]
+pub fn to_mask(all: &Array, row: usize, slots: &[usize], length: usize) -> Vec<Vec<f64>> {
     let (heads, queries, keys) = (all.shape[1], all.shape[2], all.shape[3]);
     let at = |head: usize, query: usize, key: usize| {
         f64::from(all.data[((row * heads + head) * queries + query) * keys + key])
     };
-    let sum = |head: usize, query: usize| case.input.slots.iter().map(|s| at(head, query, *s)).sum();
-    (0..heads).map(|head| (0..case.input.ids.len()).map(|query| sum(head, query)).collect()).collect()
+    let sum = |head: usize, query: usize| slots.iter().map(|s| at(head, query, *s)).sum();
+    (0..heads).map(|head| (0..length).map(|query| sum(head, query)).collect()).collect()
 }
 
 /// Attention of each case at one layer, averaged over its slots: heads x tokens.
@@ -86,7 +87,7 @@ pub fn heads(
             let slots = cases[*k].input.slots.len();
             let mut sums = match direction {
                 Direction::FromMask => from_mask(&all, site..site + slots, lengths[*k], kind),
-                Direction::ToMask => to_mask(&all, row, &cases[*k]),
+                Direction::ToMask => to_mask(&all, row, &cases[*k].input.slots, lengths[*k]),
             };
             site += slots;
             sums.iter_mut().flatten().for_each(|s| *s /= slots.max(1) as f64);
@@ -98,8 +99,9 @@ pub fn heads(
     Ok(found)
 }
 
-/// What some sites attend to, summed over them: heads x tokens. `all` is `[N,H,T]`.
-fn from_mask(all: &Array, sites: std::ops::Range<usize>, length: usize, kind: ScoreKind) -> Vec<Vec<f64>> {
+/// What some sites attend to among the first `length` tokens, summed over the sites: heads x tokens. `all` is `[N,H,T]`.
+#[must_use]
+pub fn from_mask(all: &Array, sites: std::ops::Range<usize>, length: usize, kind: ScoreKind) -> Vec<Vec<f64>> {
     let (heads, keys) = (all.shape[1], all.shape[2]);
     let mut sums = vec![vec![0.0; length]; heads];
     for site in sites {
@@ -121,7 +123,8 @@ fn from_mask(all: &Array, sites: std::ops::Range<usize>, length: usize, kind: Sc
 }
 
 /// One score a token from those of the heads.
-fn put_together(heads: &[Vec<f64>], head: HeadRef) -> Vec<f64> {
+#[must_use]
+pub fn put_together(heads: &[Vec<f64>], head: HeadRef) -> Vec<f64> {
     let count = heads.len().max(1) as f64;
     let sum = || -> Vec<f64> {
         let tokens = heads.first().map_or(0, Vec::len);

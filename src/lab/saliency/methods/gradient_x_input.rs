@@ -50,7 +50,7 @@ impl Method for GradientXInput {
         let at = At { model, cases, ends: &ends, target: spec.integrated_gradients.target };
         let points: Vec<Point> = (0..cases.len()).map(|case| Point::Along(case, 1.0)).collect();
         let mut found = vec![Scores::default(); cases.len()];
-        at.gradients(&points, pulse, |case, _, gradient| {
+        at.gradients(&points, pulse, &mut |case, _, gradient| {
             let wide: Vec<f64> = gradient.iter().map(|g| f64::from(*g)).collect();
             found[case] = Scores::plain(ends.dot_input(case, &wide), cases[case].input);
         })?;

@@ -8,7 +8,7 @@ use crate::base::Pulse;
 use crate::lab::fault::Fault;
 use crate::model::{Dtype, Model, Offer};
 
-pub use self::attention::{heads, one_way, shape};
+pub use self::attention::{from_mask, heads, one_way, put_together, shape, to_mask};
 pub use self::path::{Point, value_at_points};
 
 /// An input with what is explained.
@@ -120,7 +120,5 @@ fn no_embeddings(model: &Model) -> Option<String> {
 /// Passes that one with gradients counts as.
 const WITH_GRADIENT: usize = 3;
 
-#[cfg(test)]
-mod testing;
 #[cfg(test)]
 mod tests;

@@ -111,6 +111,12 @@ impl Ends {
         Ok(Self { width, from, to })
     }
 
+    /// Ends that are given.
+    #[cfg(test)]
+    pub fn of(width: usize, from: Vec<Vec<f32>>, to: Vec<Vec<f32>>) -> Self {
+        Self { width, from, to }
+    }
+
     /// By token: the sum over the embedding of (input − baseline) times `weights`.
     pub fn dot(&self, case: usize, weights: &[f64]) -> Vec<f64> {
         let ends = self.to[case].chunks_exact(self.width).zip(self.from[case].chunks_exact(self.width));
@@ -189,7 +195,7 @@ impl At<'_> {
         &self,
         points: &[Point],
         pulse: &mut dyn Pulse,
-        mut take: impl FnMut(usize, f64, &[f32]),
+        take: &mut dyn FnMut(usize, f64, &[f32]),
     ) -> Result<(), Fault> {
         let mut done = 0;
         for group in self.groups(points) {
