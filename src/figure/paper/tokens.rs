@@ -75,7 +75,7 @@ fn token(scene: &mut Scene, tokens: &Tokens, k: usize, at: usize, text: &str, a:
     scene.rectangle(a, b, colour, 1.0);
     scene.frame(a, b, Pen { alpha: 0.35, ..Pen::new(GREY, 0.7) });
     let ink = if colour.is_light() { INK } else { WHITE };
-    if tokens.strips[k].doubt.is_some() {
+    if score.is_some() && tokens.strips[k].doubt.is_some() {
         scene.hatch(a, b, Pen { colour: ink, alpha: 0.4, ..Pen::new(GREY, 0.8) });
         // The word stays readable on a patch of its own colour.
         let half = font::width(text, WORD) / 2.0 + 2.0;

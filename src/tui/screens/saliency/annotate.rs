@@ -325,7 +325,11 @@ impl Page for Annotators {
 
 fn words(compared: &Compared) -> Vec<(Role, String)> {
     let f = &compared.found;
-    let span = |e: &Estimate| format!("{:.3} ({:.3} to {:.3})", e.mean, e.lo, e.hi);
+    let span = |e: &Estimate| match f.sentences {
+        // One sentence alone says nothing about others.
+        0 | 1 => format!("{:.3} (no interval from one sentence)", e.mean),
+        _ => format!("{:.3} ({:.3} to {:.3})", e.mean, e.lo, e.hi),
+    };
     let kappa = f.kappa.as_ref().map_or("not defined: chance alone makes the marks alike".into(), span);
     let scored = |what: &str, (kappa, n): (Option<f64>, usize)| {
         let kappa = match (kappa, n) {

@@ -49,7 +49,7 @@ pub static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
     "next-table", "next table", "Shows the next table of scores.", ["]"], None, always => |s| turn_table(s, true);
     "previous-table", "previous table", "Shows the previous table of scores.",
         ["["], None, always => |s| turn_table(s, false);
-    "next-curve", "next figure", "Draws the next figure: F1 against the rationale ratio, MAP against it, right answers.",
+    "next-curve", "next figure", "Draws the next figure: F1 by rationale ratio, MAP by it, right answers.",
         ["}"], None, always => |s| turn_curve(s, 1);
     "previous-curve", "previous figure", "Draws the previous figure.",
         ["{"], None, always => |s| turn_curve(s, curve::DRAWN.len() - 1);

@@ -36,7 +36,7 @@ pub fn question(state: &State) -> Option<AttentionQuestion> {
     let pointed = heat::pointed(state)?;
     let model = view(state).model.clone();
     Some(match shown(state)? {
-        Shown::Own(_) => AttentionQuestion { model, sentence: None, text: pointed.sentence.text.clone() },
+        Shown::Own(_) => AttentionQuestion { model, sentence: None, text: view(state).typed.clone() },
         Shown::Data(..) => AttentionQuestion {
             model,
             sentence: Some(pointed.sentence.sentence.clone()),

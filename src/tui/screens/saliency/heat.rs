@@ -16,6 +16,7 @@ use crate::figure::{Figure, Layer};
 use crate::lab::Tagged;
 use crate::lab::saliency::finding::{PredictionFinding, SaliencyFinding, SentenceFinding};
 use crate::lab::saliency::heatmap::{self, Choice, Side, short_method};
+use crate::lab::saliency::methods::RANDOM;
 use crate::lab::saliency::results::Own;
 use crate::tui::layout::inside;
 use crate::tui::panes::{message, pane_block, problem};
@@ -58,7 +59,8 @@ pub fn choices(state: &State) -> Vec<Choice> {
     let second = match view.beside {
         Beside::Nothing => None,
         Beside::Method => {
-            after(found.methods(), &view.method).map(|method| Choice { method, ..first.clone() })
+            let all = found.methods().into_iter().filter(|m| *m != RANDOM || view.method == RANDOM);
+            after(all.collect(), &view.method).map(|method| Choice { method, ..first.clone() })
         }
         Beside::Model => after(found.models(), &view.model).map(|model| Choice { model, ..first.clone() }),
     };

@@ -62,15 +62,15 @@ impl Table {
                 "by",
                 "dimension",
                 "F1 (interval)",
-                "random",
+                "rand",
+                "n",
                 "MAP (interval)",
-                "random",
-                "PCC p<.05",
-                "of all",
+                "rand",
+                "PCC",
+                "p<.05",
                 "all",
                 "MAP*",
                 "F1Δ",
-                "n",
             ],
             Table::Accuracy => &["model", "dimension", "inputs", "n", "Top-1 (interval)", "Top-3 (interval)"],
             Table::Differences => &["a", "b", "metric", "a - b (interval)", "p", "n"],
@@ -188,8 +188,8 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let room = usize::from(area.width.saturating_sub(6));
     let at = TABLES.iter().position(|t| *t == view(state).table).map_or(1, |k| k + 1);
     let level = results(state).interpretability.first().and_then(|i| i.level);
-    let level = level.map_or(String::new(), |l| format!(", {} % intervals", (l * 1e6).round() / 1e4));
-    let k = results(state).data.as_ref().map_or(String::new(), |d| format!(", K: {}", d.value.k));
+    let level = level.map_or(String::new(), |l| format!(", {} %", (l * 1e6).round() / 1e4));
+    let k = results(state).data.as_ref().map_or(String::new(), |d| format!(", {}", d.value.k));
     let title = format!("{} ({at}/{}){level}{k}", view(state).table.title(), TABLES.len());
     frame.render_widget(pane_block(state, SCORES, &fit(&printable(&title), room)), area);
     let inner = inside(area);

@@ -102,7 +102,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let marks = 4;
     let text = wide.saturating_sub(dimension + marks + 2).max(8);
     let listing = Listing { len: view.listed.len(), cursor: state.place(ID).scrolled(SENTENCES) };
-    let header = format!("{} {} {}", pad("sentence", text), pad("dim.", dimension), "o~");
+    let header = format!("{} {} {}", pad("sentence", text), pad("dim.", dimension), "ok");
     listing.draw(frame, inner, state, &header, |k, _| {
         let Some(sentence) = found.sentences.get(view.listed[k]).map(|s| &s.value) else {
             return String::new();
