@@ -15,7 +15,10 @@ pub mod question;
 pub mod results;
 pub mod settings;
 pub mod spec;
+pub mod studies;
 pub mod summary;
+pub mod survey;
+pub mod tally;
 
 pub use experiment::LAB;
 pub use finding::{KINDS, Kind};

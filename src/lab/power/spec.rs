@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::bound::{Bound, DELTA};
+use super::bound::{self, Bound, DELTA, Ratio};
 use super::compare::Terms;
 use crate::base::text::{last_part, shortened};
 use crate::corpus::probing::PROBING;
@@ -42,6 +42,12 @@ pub struct Spec {
     /// What is asked of the comparison.
     #[serde(default)]
     pub test: TestSpec,
+    /// What is measured beside the comparison.
+    #[serde(default, skip_serializing_if = "AlsoSpec::is_off")]
+    pub also: AlsoSpec,
+    /// What was decided before any result was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
     /// How uncertainty is stated.
     #[serde(default)]
     pub interval: IntervalSpec,
@@ -80,6 +86,10 @@ pub struct SideSpec {
     pub pooling: Option<PoolOver>,
     /// Standard deviation of Gaussian noise that is added to every vector.
     pub noise: f64,
+    /// Steps for which the encoder is trained on sentences with their words in random order before it is read; 0 leaves it as
+    /// it is.
+    #[serde(skip_serializing_if = "is_none")]
+    pub corrupted: usize,
     /// `logistic`, or `mlp:H` with H hidden units.
     pub classifier: String,
     /// Files of results in place of a probe: one a seed.
@@ -93,9 +103,95 @@ impl Default for SideSpec {
             layer: LayerRef::Last,
             pooling: None,
             noise: 0.0,
+            corrupted: 0,
             classifier: "logistic".into(),
             results: Vec::new(),
         }
+    }
+}
+
+/// Whether a count is that of doing nothing; such fields are left out, so that specs keep the hashes they had before.
+fn is_none(count: &usize) -> bool {
+    *count == 0
+}
+
+/// What is measured beside the comparison, at its largest size.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AlsoSpec {
+    /// The bits that labels take given vectors, by prequential coding.
+    pub mdl: bool,
+    /// Accuracy on random labels.
+    pub control: bool,
+    /// Six folds of all examples, each tested once.
+    pub folds: bool,
+    /// Standard deviations of noise on the second side with which the comparison is made again.
+    pub noise: Vec<f64>,
+}
+
+impl AlsoSpec {
+    /// Whether nothing more is measured.
+    #[must_use]
+    pub fn is_off(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Most standard deviations of a study of noise.
+const MOST_NOISES: usize = 12;
+/// Most steps of corruption.
+const MOST_STEPS: usize = 20_000;
+
+/// What was decided before any result was seen. It is part of the spec and of its hash, which the session records before the
+/// first finding.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// What is to be shown.
+    pub hypothesis: Hypothesis,
+    /// Test items after which the comparison counts; none for all that the run has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n: Option<usize>,
+    /// When to stop.
+    #[serde(default)]
+    pub stop: Stop,
+}
+
+/// What a plan is to show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hypothesis {
+    /// The two sides differ.
+    Differ,
+    /// They are as good as equal within the margin.
+    Equal,
+}
+
+/// When a plan stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// After n items, at which the fixed test is made once.
+    #[default]
+    AtN,
+    /// As soon as the sequential test allows it, at the latest after n items.
+    Early,
+}
+
+impl Plan {
+    /// In words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let what = match self.hypothesis {
+            Hypothesis::Differ => "the sides differ",
+            Hypothesis::Equal => "the sides are equal within the margin",
+        };
+        let stop = match self.stop {
+            Stop::AtN => "one test at",
+            Stop::Early => "sequential test, at most",
+        };
+        let n = self.n.map_or("all items".into(), |n| format!("{} items", crate::figure::layers::grouped(n)));
+        format!("{what}; {stop} {n}")
     }
 }
 
@@ -166,6 +262,21 @@ impl Default for TestSpec {
     }
 }
 
+impl TestSpec {
+    /// Training examples, and examples in all, that the bound recommends for a difference; none where it has no number.
+    #[must_use]
+    pub fn recommended(&self, gap: f64, parameters: Option<u64>) -> (Option<u64>, Option<u64>) {
+        let found = parameters.and_then(|p| bound::recommended(self.bound, gap, p, self.delta).ok());
+        (found.map(|r| r.n_train), found.map(|r| Ratio::PAPER.total(r.n_train)))
+    }
+
+    /// Excess risk that the bound leaves after `n` training examples.
+    #[must_use]
+    pub fn risk(&self, n: u64, parameters: u64) -> Option<f64> {
+        bound::margin(self.bound, n, parameters, self.delta).ok()
+    }
+}
+
 /// How uncertainty is stated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -232,6 +343,9 @@ impl Spec {
         if mine.noise != other.noise {
             name += &format!(", noise {}", mine.noise);
         }
+        if mine.corrupted != other.corrupted && mine.corrupted > 0 {
+            name += &format!(", corrupted {}", mine.corrupted);
+        }
         if self.encoder(true) == self.encoder(false) && mine == other {
             name += if first { " (1)" } else { " (2)" };
         }
@@ -266,10 +380,15 @@ impl Spec {
                 );
             }
             refuse.outside(&format!("{name}.noise"), side.noise, 0.0..=1e6)?;
+            refuse.outside(&format!("{name}.corrupted"), side.corrupted, 0..=MOST_STEPS)?;
             if side.results.iter().any(|r| r.trim().is_empty()) {
                 return refuse
                     .because(&format!("{name}.results"), "names no file: leave the empty name out".into());
             }
+        }
+        if self.of_files() && !self.also.is_off() {
+            let problem = "asks for trained probes, which results from files are not: leave it out".into();
+            return refuse.because("also", problem);
         }
         if self.a.results.len() != self.b.results.len() {
             let (a, b) = (self.a.results.len(), self.b.results.len());
@@ -309,6 +428,17 @@ impl Spec {
         refuse.outside("test.target", t.target, 0.05..=0.999)?;
         refuse.outside("test.margin", t.margin, 1e-6..=1.0)?;
         refuse.outside("test.delta", t.delta, 1e-300..=0.5)?;
+        if let Err(e) = bound::margin(t.bound, 1, 1, t.delta) {
+            return refuse.because("test.bound", format!(": {e}"));
+        }
+        if self.also.noise.len() > MOST_NOISES {
+            let count = self.also.noise.len();
+            return refuse.because("also.noise", format!("has {count} values: allowed are {MOST_NOISES}"));
+        }
+        self.also.noise.iter().try_for_each(|sigma| refuse.outside("also.noise", *sigma, 0.0..=1e6))?;
+        if let Some(n) = self.plan.as_ref().and_then(|plan| plan.n) {
+            refuse.outside("plan.n", n, 1..=1_000_000_000)?;
+        }
         refuse.outside("interval.level", self.interval.level, 0.5..=0.9999)
     }
 }
