@@ -78,11 +78,7 @@ pub fn answer(args: &NArgs, out: &mut dyn Write) -> Result<(), CliError> {
     }
     let by = match bound {
         Bound::Own(constant) => format!("own bound, n epsilon^2 = {constant}"),
-        _ => format!(
-            "{} bound, {} parameters, delta {delta:e}",
-            answer.bound,
-            grouped(parameters as usize)
-        ),
+        _ => format!("{} bound, {} parameters, delta {delta:e}", answer.bound, grouped(parameters as usize)),
     };
     let text = format!(
         "{} training examples, {} in all at {ratio}  (epsilon {:.6}, {by})",

@@ -93,7 +93,10 @@ impl std::str::FromStr for Bound {
         match text {
             "published" => Ok(Bound::Published),
             "textbook" => Ok(Bound::Textbook),
-            "own" => Err("the own bound needs its number: own:C for n = C / epsilon^2, for example own:95.88".into()),
+            "own" => {
+                Err("the own bound needs its number: own:C for n = C / epsilon^2, for example own:95.88"
+                    .into())
+            }
             _ => Err(unknown("bound", text, &["published", "textbook", "own:C"])),
         }
     }

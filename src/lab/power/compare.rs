@@ -69,9 +69,7 @@ pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding
     let p = |test: fn(u64, u64) -> f64| binary.then(|| together(each(test)));
     let exact = p(mcnemar::exact);
     let (estimate, margin_p, t_p) = match (&tally.shift, tables.first()) {
-        (Some(shift), _) => {
-            (shift.interval(terms.level), shift.equivalence(terms.margin), Some(shift.p()))
-        }
+        (Some(shift), _) => (shift.interval(terms.level), shift.equivalence(terms.margin), Some(shift.p())),
         (None, Some(table)) => (difference(table, terms.level), equivalence(table, terms.margin), None),
         (None, None) => (Estimate::exact(f64::NAN), f64::NAN, None),
     };

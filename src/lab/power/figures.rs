@@ -14,11 +14,7 @@ const FIGURES: [&str; 4] = ["power", "margins", "sequential", "noise"];
 /// Everything that there is to draw.
 #[must_use]
 pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
-    [power, margins, sequential, noise]
-        .map(|figure| figure(results, engine))
-        .into_iter()
-        .flatten()
-        .collect()
+    [power, margins, sequential, noise].map(|figure| figure(results, engine)).into_iter().flatten().collect()
 }
 
 /// The figure of a name.
@@ -104,7 +100,7 @@ fn telling(results: &Results) -> &[Tagged<PowerFinding>] {
 /// Power against n for each noise on the second side (Zhu et al. 2022, Figure 3).
 #[must_use]
 pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
-    let first = results.noise.first()?;
+    let first = results.noise.iter().max_by_key(|t| t.n)?;
     let mut sigmas: Vec<f64> = results.noise.iter().map(|t| t.value.sigma).collect();
     sigmas.dedup();
     let line = |(k, sigma): (usize, &f64)| {
@@ -115,11 +111,19 @@ pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
             n: t.n.into(),
             ..Datum::default()
         };
-        Layer::Line(Line { label: format!("σ {sigma}"), role: Role::nth(k), points: mine.map(point).collect() })
+        Layer::Line(Line {
+            label: format!("σ {sigma}"),
+            role: Role::nth(k),
+            points: mine.map(point).collect(),
+        })
     };
     let mut layers: Vec<Layer> = sigmas.iter().enumerate().map(line).collect();
     if let Some(target) = results.needed().map(|r| r.value.target) {
-        layers.push(Layer::Rule(Rule { at: target, upright: false, label: format!("wanted power {target}") }));
+        layers.push(Layer::Rule(Rule {
+            at: target,
+            upright: false,
+            label: format!("wanted power {target}"),
+        }));
     }
     Some(Figure {
         name: "noise".into(),
@@ -134,7 +138,7 @@ pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
 /// Accuracies by training examples, with their spread over seeds and the excess risk that the bound allows.
 #[must_use]
 pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
-    let first = results.margins.first()?;
+    let first = results.margins.iter().max_by_key(|t| t.n)?;
     let mut names: Vec<&str> = Vec::new();
     for margin in &results.margins {
         if !names.contains(&margin.value.name.as_str()) {

@@ -11,6 +11,7 @@ pub mod figures;
 pub mod finding;
 pub mod pairs;
 pub mod pilot;
+pub mod plan;
 pub mod question;
 pub mod results;
 pub mod settings;

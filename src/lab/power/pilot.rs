@@ -17,8 +17,8 @@ use crate::stats::required::{Aim, approximate, detectable, required};
 pub const TINY: f64 = 0.01;
 /// Numbers of items beyond which nobody is told to go: as good as no bound.
 pub const MOST_NEEDED: f64 = 1e8;
-/// Least and most n of a curve, as powers of two.
-const CURVE: std::ops::RangeInclusive<u32> = 2..=17;
+/// Least and most n of a curve, as powers of the square root of two.
+const CURVE: std::ops::RangeInclusive<u32> = 4..=34;
 
 /// Discordance and how well the pilot knows it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -100,10 +100,11 @@ impl Pilot {
         Ok((estimate, middle.type_m, middle.type_s))
     }
 
-    /// The curve of power against n: doubling, and the n at hand.
+    /// The curve of power against n: doubling at every other place, and the n at hand.
     #[must_use]
     pub fn curve(&self, names: (&str, &str), aim: Aim) -> Vec<PowerFinding> {
-        let mut sizes: Vec<u64> = CURVE.map(|k| 1u64 << k).chain([self.n as u64]).collect();
+        let mut sizes: Vec<u64> =
+            CURVE.map(|k| 2f64.powf(0.5 * f64::from(k)).round() as u64).chain([self.n as u64]).collect();
         sizes.sort_unstable();
         sizes.dedup();
         let of = |n: u64| {

@@ -199,7 +199,8 @@ fn corrupted(first: bool) -> Setting<Spec> {
 }
 
 fn also() -> Setting<Spec> {
-    let names = || ["code length (mdl)", "control task", "six folds", "noise on B"].map(String::from).to_vec();
+    let names =
+        || ["code length (mdl)", "control task", "six folds", "noise on B"].map(String::from).to_vec();
     Setting::new(
         "also",
         "Also",
@@ -307,16 +308,17 @@ fn margin() -> Setting<Spec> {
 
 fn bound() -> Setting<Spec> {
     let help = "The bound that recommends training examples: as the paper's tables are made, or as textbooks have it.";
-    row("test.bound", "Bound", help).one_of(
-        &[Bound::Published, Bound::Textbook],
-        |b| b.name().to_owned(),
-        |s: &Spec, b| s.test.bound == *b,
-        |s, b| s.test.bound = *b,
-    )
-    .shown(|s, _| match s.test.bound {
-        Bound::Own(constant) => format!("own: n = {} / ε²", short(constant)),
-        bound => bound.name().to_owned(),
-    })
+    row("test.bound", "Bound", help)
+        .one_of(
+            &[Bound::Published, Bound::Textbook],
+            |b| b.name().to_owned(),
+            |s: &Spec, b| s.test.bound == *b,
+            |s, b| s.test.bound = *b,
+        )
+        .shown(|s, _| match s.test.bound {
+            Bound::Own(constant) => format!("own: n = {} / ε²", short(constant)),
+            bound => bound.name().to_owned(),
+        })
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! What a run says, in words and tables.
 
 use super::finding::{ComparisonFinding, Open, RequiredFinding};
+use super::plan::{Hypothesis, Plan, Stop};
 use super::results::Results;
-use super::spec::{Hypothesis, Plan, Spec, Stop};
+use super::spec::Spec;
 use crate::base::numbers::{probability, score};
 use crate::base::text::{printable_label, section};
 use crate::figure::layers::grouped;
@@ -74,8 +75,7 @@ pub fn verdict(results: &Results) -> Vec<String> {
     let Some(c) = results.comparison() else { return Vec::new() };
     let v = &c.value;
     let planned = if v.planned { ", planned" } else { "" };
-    let mut out =
-        vec![format!("{}; p {} ({}, n {}{planned})", lead(c), p_value(v.p), v.test, grouped(c.n))];
+    let mut out = vec![format!("{}; p {} ({}, n {}{planned})", lead(c), p_value(v.p), v.test, grouped(c.n))];
     let collapsed = results.collapse.as_ref().filter(|c| c.value.collapsed);
     let required = results.needed();
     if let Some(required) = required {
@@ -108,10 +108,11 @@ pub fn verdict(results: &Results) -> Vec<String> {
 fn needed(results: &Results, r: &RequiredFinding, n: usize, collapsed: bool) -> String {
     // Only probes have a bound, and they are tested on sentences.
     let items = if r.bound.is_some() { "test sentences" } else { "items" };
-    let known = results.power_at_hand().map_or(String::new(), |p| {
-        format!(" [{:.0}, {:.0}]", 100.0 * p.lo, 100.0 * p.hi)
-    });
-    let mut text = format!("with {} {items} you would see this {}{known} of the time", grouped(n), often(r.power));
+    let known = results
+        .power_at_hand()
+        .map_or(String::new(), |p| format!(" [{:.0}, {:.0}]", 100.0 * p.lo, 100.0 * p.hi));
+    let mut text =
+        format!("with {} {items} you would see this {}{known} of the time", grouped(n), often(r.power));
     text += &match r.n_test.mean {
         Some(_) if collapsed => String::new(),
         Some(_) => format!("; {} give {}", span(&r.n_test), often(r.target)),
@@ -170,7 +171,7 @@ pub fn beside(results: &Results) -> Vec<String> {
         let v = &c.value;
         let by = |x: f64| format!("{:.1}", 100.0 * x);
         out.push(format!(
-            "{}: control-task selectivity {} points ({} % on the task, {} % on random labels, {} % of which it learned by heart)",
+            "{}: control-task selectivity {} points ({} % on the task, {} % on random labels; it knows {} % of the random labels that it was trained on)",
             v.name,
             interval(v.difference).trim_start_matches('+').replace('+', ""),
             by(v.accuracy.mean),
@@ -230,7 +231,12 @@ pub fn lines(results: &Results, spec: Option<&Spec>) -> Vec<String> {
             probability(v.power.mean),
         ]
     });
-    section(&mut out, "Noise on the second side", &["sigma", "n train", "n", "difference", "power"], noise.collect());
+    section(
+        &mut out,
+        "Noise on the second side",
+        &["sigma", "n train", "n", "difference", "power"],
+        noise.collect(),
+    );
     out.extend(results.required.as_ref().and_then(|r| recommended(&r.value)));
     out.extend(beside(results));
     out.iter().map(|line| printable_label(line)).collect()

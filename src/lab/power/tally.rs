@@ -176,8 +176,11 @@ mod tests {
             asked.target = 0.9;
             let more = under(&results, &spec, &asked).unwrap();
             let n = |a: &Answer| a.required.as_ref().and_then(|r| r.value.n_test.mean);
-            assert!(n(&more).zip(n(&under(&results, &spec, &Adjust { target: 0.5, ..asked }).unwrap()))
-                .is_none_or(|(more, less)| more > less));
+            assert!(
+                n(&more)
+                    .zip(n(&under(&results, &spec, &Adjust { target: 0.5, ..asked }).unwrap()))
+                    .is_none_or(|(more, less)| more > less)
+            );
             asked.pilot = Some(40);
             let fewer = under(&results, &spec, &asked).unwrap().comparison.unwrap();
             assert_eq!(fewer.n, 32);

@@ -70,7 +70,11 @@ impl Bench<'_> {
         let drawn = self.sentences.drawn(self.largest());
         for (side, first) in self.sides.into_iter().zip([true, false]) {
             let name = self.spec.name(first);
-            host.stage(format!("{name}: code length"), "blocks", 0.05 * super::probes::weight(self.largest()));
+            host.stage(
+                format!("{name}: code length"),
+                "blocks",
+                0.05 * super::probes::weight(self.largest()),
+            );
             let [train, ..] = side.data(self.spec, self.sentences, &drawn, host)?;
             let mut order: Vec<usize> = (0..train.len()).collect();
             shuffle(&mut stream(self.spec.seed, "order of code"), &mut order);

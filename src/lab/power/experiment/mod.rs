@@ -23,7 +23,9 @@ use crate::lab::fault::Fault;
 use crate::lab::finding::{Body, Finding};
 use crate::lab::host::{Host, Share};
 use crate::lab::spec::checked;
-use crate::lab::{self, Details, Preset, EngineInfo, Experiment, Kinds, Lab, LabId, LabResults, Question, Results};
+use crate::lab::{
+    self, Details, EngineInfo, Experiment, Kinds, Lab, LabId, LabResults, Preset, Question, Results,
+};
 
 /// The lab.
 pub static LAB: Power = Power;
@@ -79,7 +81,9 @@ impl Lab for Power {
     fn compared(&self, finding: &Finding) -> Option<Comparison> {
         let Body::Lab(Kinds::Power(kind)) = &finding.body else { return None };
         let (what, test, p, planned) = match kind {
-            Kind::Comparison(c) => (format!("{} against {}: {}", c.a, c.b, c.metric), &c.test, c.p, c.planned),
+            Kind::Comparison(c) => {
+                (format!("{} against {}: {}", c.a, c.b, c.metric), &c.test, c.p, c.planned)
+            }
             Kind::Noise(c) => {
                 let after = format!("accuracy after {} training examples", c.n_train);
                 (format!("{} against {} with noise {}: {after}", c.a, c.b, c.sigma), &c.test, c.p, false)

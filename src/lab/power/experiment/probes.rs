@@ -137,7 +137,11 @@ fn fault(e: GalleryError, first: bool) -> Fault {
     let key = if first { "a.corrupted" } else { "b.corrupted" };
     match e {
         GalleryError::Cancelled(_) => Fault::Cancelled,
-        e => Fault::Failed(problem(&e, key, "only models with a head that the program can train can be corrupted")),
+        e => Fault::Failed(problem(
+            &e,
+            key,
+            "only models with a head that the program can train can be corrupted",
+        )),
     }
 }
 

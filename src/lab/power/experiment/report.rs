@@ -8,8 +8,9 @@ use crate::lab::power::compare::{Names, adjust, resampled};
 use crate::lab::power::finding::{CollapseFinding, ComparisonFinding, Kind, SequentialFinding, TallyFinding};
 use crate::lab::power::pairs::Pairs;
 use crate::lab::power::pilot::collapse;
+use crate::lab::power::plan::Stop;
 use crate::lab::power::question::Adjust;
-use crate::lab::power::spec::{Spec, Stop};
+use crate::lab::power::spec::Spec;
 use crate::lab::power::tally::{Tally, places, told};
 use crate::lab::{self};
 use crate::stats::rng::{shuffle, stream};
@@ -50,7 +51,16 @@ impl Reporter {
         let names = Names { a: spec.name(true), b: spec.name(false), metric: "accuracy".into() };
         let model = if spec.of_files() { format!("{},{}", names.a, names.b) } else { spec.models.join(",") };
         let label = Label::new(&lab::Spec::from(spec.clone()), &model);
-        Self { spec: spec.clone(), label, names, sizes, made: Vec::new(), best_power: 0.0, last: true, folds: Vec::new() }
+        Self {
+            spec: spec.clone(),
+            label,
+            names,
+            sizes,
+            made: Vec::new(),
+            best_power: 0.0,
+            last: true,
+            folds: Vec::new(),
+        }
     }
 
     /// The same for another metric, or another size of the training data; whether it is the largest.
@@ -98,7 +108,8 @@ impl Reporter {
             host.find(self.finding(n, false, host.elapsed(), Kind::Comparison(comparison)))?;
         }
         let found = curve.into_iter().map(Kind::Power).chain(required.map(Kind::Required));
-        let found: Vec<Kind> = found.chain(self.sequential(pairs)).chain(self.tallies(pairs, &tally)).collect();
+        let found: Vec<Kind> =
+            found.chain(self.sequential(pairs)).chain(self.tallies(pairs, &tally)).collect();
         for kind in found {
             host.find(self.finding(n, is_final, host.elapsed(), kind))?;
         }

@@ -144,7 +144,8 @@ impl Sentences {
         for part in &drawn.parts {
             let mut rows = part.clone();
             // Positive numbers stand in the order of their bits.
-            let hash = |row: &usize| unit(&mut stream(seed, &format!("control {}", self.texts[*row]))).to_bits();
+            let hash =
+                |row: &usize| unit(&mut stream(seed, &format!("control {}", self.texts[*row]))).to_bits();
             rows.sort_by_cached_key(hash);
             rows.iter().enumerate().for_each(|(k, row)| labels[*row] = k % self.classes);
         }

@@ -68,7 +68,8 @@ pub fn margins(frame: &mut Frame, area: Rect, state: &State) {
         let (n, bound) = (v.n_train?, v.bound.as_ref()?);
         Some(format!(" {bound} bound: train on {}", grouped(n as usize)))
     });
-    let title = if found.noise.is_empty() { "Accuracy ± margin of the bound" } else { "Power vs n by noise on B" };
+    let title =
+        if found.noise.is_empty() { "Accuracy ± margin of the bound" } else { "Power vs n by noise on B" };
     chart(frame, area, state, (MARGINS, title), view(state).margins.as_ref(), below);
 }
 
@@ -87,7 +88,14 @@ pub fn sequential(frame: &mut Frame, area: Rect, state: &State) {
         let text = "an item is one step: clusters, an even number of seeds and other metrics have none";
         return message(frame, inside(area), text, state.theme().style(Role::Dim));
     }
-    chart(frame, area, state, (SEQUENTIAL, "Peeking allowed: A's share of wins"), view(state).sequential.as_ref(), below);
+    chart(
+        frame,
+        area,
+        state,
+        (SEQUENTIAL, "Peeking allowed: A's share of wins"),
+        view(state).sequential.as_ref(),
+        below,
+    );
 }
 
 /// The verdict, and the 2×2 table beside it or, in a narrow pane, below.

@@ -15,9 +15,9 @@ use crate::engine::board::Job;
 use crate::engine::message::{Command, Event, Outcome, Question};
 use crate::figure::Figure;
 use crate::lab::power::figures;
+use crate::lab::power::plan::{Hypothesis, Plan, Stop};
 use crate::lab::power::question::{Adjust, Question as Asked};
 use crate::lab::power::tally::under;
-use crate::lab::power::spec::{Hypothesis, Plan, Stop};
 use crate::lab::power::{Results, Spec};
 use crate::lab::{self, LabId};
 use crate::tui::action::Effect;
@@ -91,12 +91,12 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
     "swap", "swap sides", "Makes the first side the second and the second the first.",
         ["x"], Some(("swap", 12)), |s| s.replay.is_none() => swap;
     "studies", "studies of the paper", "Sets the lab up as one of the studies of Zhu et al. (2022).",
-        ["t"], Some(("study", 12)), |s| s.replay.is_none() => |s| popups::pick(s, &studies::STUDIES, 0);
+        ["t"], Some(("study", 13)), |s| s.replay.is_none() => |s| popups::pick(s, &studies::STUDIES, 0);
     "survey", "known data sets", "Shows for known data sets whether they are large enough for this comparison.",
-        ["d"], Some(("data sets", 13)), always => |s| popups::show(s, &studies::SURVEY);
+        ["d"], Some(("data sets", 16)), always => |s| popups::show(s, &studies::SURVEY);
     "plan", "freeze a plan",
         "Writes into the setup, before any result is seen, what the run is to show; again for the next plan, and for none.",
-        ["P"], Some(("plan", 13)), |s| s.replay.is_none() => plan;
+        ["P"], Some(("plan", 17)), |s| s.replay.is_none() => plan;
 };
 
 fn view(state: &State) -> &View {
@@ -244,7 +244,7 @@ impl Screen for Power {
         let side = if body.width >= 150 { 42 } else { 34 };
         let [setup, right] = Split::horizontal([Constraint::Length(side), Constraint::Fill(1)]).areas(body);
         let [curve, verdict, below] =
-            Split::vertical([Constraint::Fill(5), Constraint::Length(12), Constraint::Fill(4)]).areas(right);
+            Split::vertical([Constraint::Fill(5), Constraint::Length(13), Constraint::Fill(4)]).areas(right);
         let [margins, sequential] =
             Split::horizontal([Constraint::Fill(1), Constraint::Fill(1)]).areas(below);
         vec![
@@ -305,7 +305,11 @@ impl Screen for Power {
         let found = results(state);
         let drawn = (
             figures::power(found, engine),
-            if found.noise.is_empty() { figures::margins(found, engine) } else { figures::noise(found, engine) },
+            if found.noise.is_empty() {
+                figures::margins(found, engine)
+            } else {
+                figures::noise(found, engine)
+            },
             figures::sequential(found, engine),
         );
         let view = view_mut(state);

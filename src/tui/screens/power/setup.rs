@@ -44,7 +44,11 @@ impl Setup for PowerSetup {
         let files = spec.of_files();
         let shown = |key: &str| {
             let of_probes = OF_PROBES.iter().any(|f| key == format!("a.{f}") || key == format!("b.{f}"));
-            let of_probes = of_probes || key.starts_with("task.") || key.starts_with("training.") || key == "also" || key == "test.bound";
+            let of_probes = of_probes
+                || key.starts_with("task.")
+                || key.starts_with("training.")
+                || key == "also"
+                || key == "test.bound";
             if files { !of_probes } else { !OF_FILES.contains(&key) }
         };
         let mut rows: Vec<Row> =

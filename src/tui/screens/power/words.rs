@@ -71,7 +71,7 @@ fn tests(c: &ComparisonFinding) -> String {
         return format!("{}equivalence p {equal}", resampled.unwrap_or_default());
     }
     format!(
-        "exact p {}  χ² p {}  corrected p {}  equivalence p {equal}",
+        "McNemar exact p {}, χ² {}, corrected {}; equivalence p {equal}",
         p(c.exact_p),
         p(c.chi2_p),
         p(c.corrected_p)
@@ -85,7 +85,7 @@ fn family(state: &State, c: &Tagged<ComparisonFinding>) -> Option<String> {
     let mine = all.iter().find(|m| m.comparison.lab == LabId::Power && m.comparison.what == what)?;
     let of = all.len();
     Some(format!(
-        "over {of} comparison{} of this session: Holm p {}, BH q {}",
+        "over {of} comparison{} so far: Holm p {}, BH q {}",
         if of == 1 { "" } else { "s" },
         p_value(mine.holm),
         p_value(mine.bh)
