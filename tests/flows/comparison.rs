@@ -2,6 +2,7 @@
 
 use probity::lab::power::Results;
 use probity::lab::power::question::Question as Terms;
+use probity::tui::screens::power::SCREEN;
 
 use super::common::comparison::{adjusted, comparing, has_compared};
 use super::*;
@@ -50,6 +51,9 @@ fn a_replay_answers_other_terms_without_a_model() {
     let after = needed(&replay);
     assert!(after.target == 0.9 && after.n_test.mean > before.n_test.mean, "{after:?}");
     assert!(replay.screen().contains("needed for 0.9"), "{}", replay.screen());
+    // The command that would make it has a line for each line of the spec.
+    let origin = probity::tui::screen::Screen::origin(&SCREEN, &replay.state).unwrap();
+    assert!(origin.command.contains("\ntarget = 0.9\n"), "{}", origin.command);
     replay.focus(probity::tui::setup::PANE);
     replay.row("pilot");
     replay.keys("h");

@@ -112,7 +112,7 @@ pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
             ..Datum::default()
         };
         Layer::Line(Line {
-            label: format!("σ {sigma}"),
+            label: format!("{sigma} σ"),
             role: Role::nth(k),
             points: mine.map(point).collect(),
         })

@@ -56,10 +56,10 @@ impl Size {
     pub fn words(self) -> &'static str {
         match self {
             Size::Enough => "enough",
-            Size::Likely => "enough by the estimate",
-            Size::Unlikely => "too small by the estimate",
+            Size::Likely => "likely enough",
+            Size::Unlikely => "likely too small",
             Size::TooSmall => "too small",
-            Size::NoAnswer => "no n is recommended",
+            Size::NoAnswer => "no n recommended",
         }
     }
 }
@@ -104,8 +104,8 @@ impl Verdict {
         let number = |n: u64| grouped(n as usize);
         let trains = match self.trains {
             None => "–",
-            Some(true) => "within the bound",
-            Some(false) => "below the bound",
+            Some(true) => "enough",
+            Some(false) => "too small",
         };
         [
             self.set.name.to_owned(),

@@ -23,7 +23,6 @@ pub fn lines(state: &State, room: usize) -> Vec<(Role, String)> {
     for (k, sentence) in verdict(found).into_iter().enumerate() {
         say(if k == 0 { Role::Title } else { Role::Text }, &sentence);
     }
-    beside(found).iter().for_each(|sentence| say(Role::Text, sentence));
     if let Some(plan) = ran(state).and_then(|spec| spec.plan.as_ref()) {
         say(Role::Text, &planned(plan, found));
     }
@@ -31,6 +30,7 @@ pub fn lines(state: &State, room: usize) -> Vec<(Role, String)> {
     if let Some(line) = family(state, c) {
         say(Role::Dim, &line);
     }
+    beside(found).iter().for_each(|sentence| say(Role::Text, sentence));
     out
 }
 
@@ -142,6 +142,8 @@ pub fn origin(state: &State) -> Option<Origin> {
         (test.alpha, test.target, test.margin) = (asked.alpha, asked.target, asked.margin);
         Spec::from(spec).to_toml()
     });
-    let command = format!("probity run /dev/stdin <<'END'\n{}\nEND", printable(spec.trim()));
+    // Line by line: what makes a text printable shows line ends as signs.
+    let spec: Vec<_> = spec.trim().lines().map(printable).collect();
+    let command = format!("probity run /dev/stdin <<'END'\n{}\nEND", spec.join("\n"));
     Some(Origin { what: lead(c), entries, command })
 }
