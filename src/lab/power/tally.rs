@@ -82,8 +82,8 @@ pub fn told(
 #[must_use]
 pub fn under(results: &Results, ran: &Spec, asked: &Adjust) -> Option<Answer> {
     let most = asked.pilot.unwrap_or(usize::MAX);
-    let fits = results.tallies.iter().filter(|t| t.value.tally.items <= most);
-    let at = fits.last().or(results.tallies.first())?;
+    let fits = results.tallies.iter().rev().find(|t| t.value.tally.items <= most);
+    let at = fits.or(results.tallies.first())?;
     let mut spec = ran.clone();
     (spec.test.alpha, spec.test.target, spec.test.margin) = (asked.alpha, asked.target, asked.margin);
     let v = &at.value;
