@@ -255,7 +255,10 @@ impl Start {
     /// # Errors
     /// As [`Start::feed`].
     pub fn corrupted(self, steps: usize, seed: u64, watch: Watch<'_>) -> Result<Model> {
-        let settings = Settings { shuffled_steps: steps, seed, ..Settings::default() };
+        let usual = Settings::default();
+        // As many sentences as are read, and some that may be too long.
+        let sentences = (steps + 8).saturating_mul(usual.batch).min(usual.sentences);
+        let settings = Settings { shuffled_steps: steps, seed, sentences, ..usual };
         let (trainer, _) = self.feed(Diet::Shuffled, &settings, Device::Cpu, watch)?;
         let (name, params) = (format!("{}, corrupted {steps}", self.name), trainer.params()?);
         Ok(Model::from_params(&name, self.arch, params, Some(self.tokenizer), Device::Cpu)?)

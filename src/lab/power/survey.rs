@@ -118,7 +118,7 @@ impl Verdict {
 }
 
 /// Heads of the table.
-pub const HEADS: [&str; 5] = ["set", "test", "for the comparison", "train", "for the bound"];
+pub const HEADS: [&str; 5] = ["set", "test", "this comparison", "train", "the bound"];
 
 #[cfg(test)]
 mod tests {

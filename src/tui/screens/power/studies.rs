@@ -56,7 +56,7 @@ impl Picker for Studies {
 pub struct Survey;
 
 /// Columns of the table.
-const COLUMNS: [usize; 5] = [28, 8, 20, 9, 13];
+const COLUMNS: [usize; 5] = [30, 8, 18, 9, 11];
 
 impl Page for Survey {
     fn name(&self) -> &'static str {

@@ -80,6 +80,8 @@ fn tests(c: &ComparisonFinding) -> String {
 
 /// The p-value over everything that was compared in the session.
 fn family(state: &State, c: &Tagged<ComparisonFinding>) -> Option<String> {
+    // A smaller pilot is a look at the same comparison, whose p-value in the family is that of all its items.
+    results(state).comparisons.last().filter(|whole| whole.n == c.n)?;
     let what = format!("{} against {}: {}", c.value.a, c.value.b, c.value.metric);
     let all = state.board.family.corrected();
     let mine = all.iter().find(|m| m.comparison.lab == LabId::Power && m.comparison.what == what)?;
