@@ -385,11 +385,11 @@ fn the_mouse_drags_sliders_and_the_marker() {
     mouse(&mut h, MouseKind::Press, first, line.y);
     assert_eq!(marker(&h.state), 0.005);
     let effects = mouse(&mut h, MouseKind::Drag, first + length + 30, line.y + 5);
-    assert_eq!(marker(&h.state), 20.9, "the last radius of the grid");
-    assert_eq!(only_point(&effects).value, 20.9);
+    assert_eq!(marker(&h.state), 61.1, "the last radius of the grid");
+    assert_eq!(only_point(&effects).value, 61.1);
     mouse(&mut h, MouseKind::Release, first, line.y);
     assert!(mouse(&mut h, MouseKind::Drag, first, line.y).is_empty());
-    assert_eq!(marker(&h.state), 20.9);
+    assert_eq!(marker(&h.state), 61.1);
     let curves = inside(compute(&h.state).unwrap().pane(CURVES).unwrap());
     mouse(&mut h, MouseKind::Press, curves.x + 5, curves.y + 4);
     assert_eq!((marker(&h.state), h.state.here().focus), (0.005, CURVES));

@@ -5,6 +5,8 @@ mod stored;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use tokio::sync::mpsc::error::TryRecvError;
+
 use super::{Cache, LocalEngine, LocalOptions};
 use crate::corpus::micro::lexicon;
 use crate::engine::Engine;
@@ -51,6 +53,7 @@ fn small(model: &str) -> Spec {
     spec.task.examples = 600;
     spec.interval.resamples = 200;
     spec.probe.replicates = Some(2);
+    spec.probe.grid = "tiny".into();
     let method =
         |name: &str, values: &[f64]| MethodSpec { values: values.to_vec(), ..MethodSpec::named(name) };
     spec.methods = vec![
@@ -105,8 +108,15 @@ impl Rig {
     fn until(&mut self, stop: impl Fn(&Event) -> bool) {
         let deadline = Instant::now() + Duration::from_secs(240);
         loop {
-            assert!(Instant::now() < deadline, "the engine does not answer");
-            let Some(event) = self.events.blocking_recv() else { panic!("the engine is gone") };
+            let event = match self.events.try_recv() {
+                Ok(event) => event,
+                Err(TryRecvError::Disconnected) => panic!("the engine is gone"),
+                Err(TryRecvError::Empty) => {
+                    assert!(Instant::now() < deadline, "the engine does not answer");
+                    std::thread::sleep(Duration::from_millis(1));
+                    continue;
+                }
+            };
             self.board.on_event(&event);
             let done = stop(&event);
             self.log.push(event);
@@ -342,7 +352,7 @@ fn a_cancelled_run_ends_and_the_next_one_runs() {
     let model = fixture(dir.path());
     let mut rig = Rig::new(Cache::none());
     rig.send(run(1, small(&model)));
-    rig.until(|e| matches!(e, Event::Progress { .. }));
+    rig.until(|e| matches!(e, Event::Forecast { .. }));
     rig.send(Command::Cancel { job: 1 });
     assert_eq!(rig.finish(), Outcome::Cancelled);
     rig.send(run(2, plain(&model)));

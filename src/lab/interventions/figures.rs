@@ -11,7 +11,7 @@ use super::{find, looks};
 use crate::figure::layers::{Count, Datum, Guide, Line, Points, Rule, Spot, grouped};
 use crate::figure::role::{BLACK, MARKERS};
 use crate::figure::{Axis, Dash, Figure, Layer, Marker, Provenance, Role, Scale};
-use crate::lab::{EngineInfo, Tagged};
+use crate::lab::{EngineInfo, Origin, Tagged};
 use crate::model::source::in_print;
 
 /// Reliabilities whose lines of equal value are drawn into the plane.
@@ -249,40 +249,28 @@ fn provenance<'a>(
     model: &str,
     points: impl Iterator<Item = &'a Tagged<ReliabilityFinding>> + Clone,
 ) -> Provenance {
-    let mut entries: Vec<(String, String)> = Vec::new();
-    let mut add = |key: &str, value: String| entries.push((key.to_owned(), value));
+    let mut origin = Origin::default();
     let span = |pick: fn(&ReliabilityFinding) -> usize| {
         let n = || points.clone().map(|p| pick(&p.value));
         let (lo, hi) = (n().min().unwrap_or(0), n().max().unwrap_or(0));
         if lo == hi { grouped(lo) } else { format!("{}-{}", grouped(lo), grouped(hi)) }
     };
-    add("n", format!("{} (C) / {} (S)", span(|f| f.n_c), span(|f| f.n_s)));
-    let first = points.clone().next();
-    if let Some(level) = first.and_then(|p| p.level) {
-        add("intervals", format!("{} %, {}", (level * 1e6).round() / 1e4, rests_on(points.clone())));
-    }
-    if points.clone().any(|p| !p.is_final) {
-        add("state", "still being refined".into());
-    }
-    if let Some(p) = first {
-        add("seed", p.seed.to_string());
-        add("spec", p.spec.clone());
+    origin.add("n", format!("{} (C) / {} (S)", span(|f| f.n_c), span(|f| f.n_s)));
+    if let Some(first) = points.clone().next() {
+        let all_final = points.clone().all(|p| p.is_final);
+        origin.results(first, all_final, &format!(", {}", rests_on(points)));
     }
     match results.data.iter().find(|d| d.model == model) {
         Some(d) => {
-            add("model", format!("{model} {}", d.value.model_hash));
-            add("data", format!("{} {}", d.value.task, d.value.data_hash));
+            origin.add("model", format!("{model} {}", d.value.model_hash));
+            origin.add("data", format!("{} {}", d.value.task, d.value.data_hash));
             if let Some(source) = &d.value.source {
-                add("data file", source.summary());
+                origin.add("data file", source.summary());
             }
         }
-        None => add("model", model.to_owned()),
+        None => origin.add("model", model),
     }
-    if let Some(engine) = engine {
-        add("device", engine.device.clone());
-        add("probity", engine.version.clone());
-    }
-    Provenance { entries }
+    origin.computed_by(engine)
 }
 
 /// What the intervals of these points cover.

@@ -56,16 +56,17 @@ pub const EPSILONS: [f64; 29] = [
 ];
 
 /// The radii of Canby et al. and further ones at the last ratio of theirs. Their grid suits embeddings with coordinates near 1;
-/// models with larger ones (GPT-2's kind) have not reached their plateau at 5. The grid does not depend on the data: radii
+/// models with larger ones (GPT-2's kind) have not reached their plateau at 5. At 61 the last built-in model (gpt2-mini, whose
+/// coordinates vary five times as much as those of bert-mini) has reached it. The grid does not depend on the data: radii
 /// that were made to fit the embeddings could not be compared between models.
-pub const FURTHER_EPSILONS: [f64; 33] = {
-    let mut all = [0.0; 33];
+pub const FURTHER_EPSILONS: [f64; 36] = {
+    let mut all = [0.0; 36];
     let mut i = 0;
     while i < EPSILONS.len() {
         all[i] = EPSILONS[i];
         i += 1;
     }
-    let further = [7.15, 10.22, 14.62, 20.9];
+    let further = [7.15, 10.22, 14.62, 20.9, 29.9, 42.7, 61.1];
     while i < all.len() {
         all[i] = further[i - EPSILONS.len()];
         i += 1;

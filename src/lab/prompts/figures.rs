@@ -12,7 +12,7 @@ use crate::figure::layers::{
 };
 use crate::figure::role::{BLACK, MARKERS};
 use crate::figure::{Axis, Figure, Layer, Marker, Provenance, Role};
-use crate::lab::{Details, EngineInfo, Tagged};
+use crate::lab::{Details, EngineInfo, Origin, Tagged};
 use crate::model::source::in_print;
 use crate::stats::estimate::Estimate;
 
@@ -39,32 +39,20 @@ fn figure<T>(
 }
 
 fn provenance<T>(results: &Results, engine: Option<&EngineInfo>, behind: Option<&Tagged<T>>) -> Provenance {
-    let mut entries: Vec<(String, String)> = Vec::new();
-    let mut add = |key: &str, value: String| entries.push((key.to_owned(), value));
+    let mut origin = Origin::default();
     if let Some(b) = behind {
-        add("n", b.n.to_string());
-        if let Some(level) = b.level {
-            add("intervals", format!("{} %", (level * 1e6).round() / 1e4));
-        }
-        if !b.is_final {
-            add("state", "still being refined".into());
-        }
-        add("seed", b.seed.to_string());
-        add("spec", b.spec.clone());
+        origin.add("n", b.n.to_string());
+        origin.results(b, b.is_final, "");
     }
     if let Some(d) = &results.data {
         let models: Vec<String> = d.value.models.iter().map(|m| format!("{} {}", m.name, m.hash)).collect();
-        add("models", models.join(", "));
+        origin.add("models", models.join(", "));
         let sources: Vec<&str> = d.value.sources.iter().map(|s| s.path.as_str()).collect();
         let from = if sources.is_empty() { "built-in facts".to_owned() } else { sources.join(", ") };
-        add("data", format!("{from} {}", d.value.data_hash));
-        add("answers", d.value.candidates.name().to_owned());
+        origin.add("data", format!("{from} {}", d.value.data_hash));
+        origin.add("answers", d.value.candidates.name());
     }
-    if let Some(engine) = engine {
-        add("device", engine.device.clone());
-        add("probity", engine.version.clone());
-    }
-    Provenance { entries }
+    origin.computed_by(engine)
 }
 
 fn band(e: Estimate) -> Option<(f64, f64)> {
@@ -385,12 +373,13 @@ pub fn causal(bias: Option<Bias>) -> Figure {
         format!("Backdoor path of {}: {}", b.title(), b.letters())
     });
     let name = bias.map_or("causal".to_owned(), |b| format!("causal-{}", b.name()));
-    let entries = vec![("source".to_owned(), "Cao et al. 2022, Figure 2".to_owned())];
+    let mut origin = Origin::default();
+    origin.add("source", "Cao et al. 2022, Figure 2");
     Figure {
         name,
         title,
         layers: vec![Layer::Graph(graph)],
-        provenance: Provenance { entries },
+        provenance: origin.computed_by(None),
         ..Figure::default()
     }
 }

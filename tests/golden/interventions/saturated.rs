@@ -8,7 +8,6 @@ use crate::common::{Golden, Report, Tensors, json};
 use probity::base::NoPulse;
 use probity::base::matrix::Real;
 use probity::lab::interventions::methods::attack::{Aim, Schedule, fgsm, losses, pgd, signs};
-use probity::lab::interventions::methods::shallow::Shallow;
 use probity::probe::mlp::Layer;
 use probity::probe::{Dense, Mlp};
 use serde_json::Value;
@@ -168,30 +167,6 @@ fn saturated_in_single_precision(dir: &Path) {
     let mut report = Report::new("interventions/saturated, f32");
     for case in set.cases() {
         attack::<f32>(&set, &mut report, &case, 1e-5);
-        shallow(&set, &mut report, &case, 1e-5);
     }
     report.finish();
-}
-
-/// PGD by what changes from step to step, where the probe has one hidden layer and two classes: the same points.
-fn shallow(set: &Saturated, report: &mut Report, case: &Case, tolerance: f64) {
-    let Some(probe) = Shallow::of(&case.probe.cast()) else { return };
-    let h: Dense<f32> = matrix::<f64>(&set.stored, "x_test").cast();
-    let steps = number(&set.info["T"]) as usize;
-    let (want, turned) = set.grid(case, "pgd.margin");
-    let mut got = Vec::new();
-    for epsilon in numbers(&set.info["eps"]) {
-        let schedule = Schedule { epsilon: epsilon as f32, step: (epsilon / 10.0) as f32, steps };
-        let walked = probe.pgd(&h, (&case.labels, case.aim), schedule, &mut NoPulse).unwrap();
-        got.extend(margins(&case.probe, &walked.cast(), &case.labels));
-        if let Some(points) = set.stored.find(&format!("{}.pgd.{epsilon:?}", case.truth.0)) {
-            let name = format!("{} PGD points by changes, eps {epsilon}", case.key);
-            report.close64(&name, walked.cast::<f64>().data(), &points.data, tolerance);
-        }
-    }
-    let clean = &set.stored.get(&format!("{}.clean_margin", case.key)).data;
-    let usual = clean.iter().map(|m| m.abs()).sum::<f64>() / h.rows() as f64;
-    let want: Vec<f64> = want.data.iter().map(|m| turned * m).collect();
-    let apart = relative(&got, &want, usual);
-    report.close64(&format!("{} margins by changes", case.key), &apart, &vec![0.0; apart.len()], tolerance);
 }

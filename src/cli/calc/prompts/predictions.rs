@@ -11,7 +11,7 @@ use crate::cli::error::CliError;
 use crate::cli::output;
 use crate::lab::prompts::consistency::{Draws, Regime, Scoring};
 use crate::lab::prompts::places::Ties;
-use crate::lab::prompts::predictions::{Missing, read};
+use crate::lab::prompts::predictions::{Missing, Predictions, read};
 use crate::lab::prompts::ranked::Ranked;
 use crate::stats::estimate::Estimate;
 
@@ -149,35 +149,50 @@ pub(super) fn predictions(
             Some(ScoringArg::Exact) | None => Scoring::Exact,
         },
     };
-    let models = found.models.clone();
     let report = found.table().report(draws.ties);
-    let (adjusted, stability, instances) = (found.adjusted(), found.stability(), found.instances());
-    let left_out = found.left_out.clone();
-    let panel = found.panel();
-    let ranked = (relations >= subset).then(|| panel.ranked(&draws, LEVEL));
+    let models = found.models.clone();
+    let mut said = said(&found, &draws);
+    let ranked = (relations >= subset).then(|| found.panel().ranked(&draws, LEVEL));
     if args.json {
-        let left = |m: Missing| Left { relation: m.relation, instances: m.instances, reason: m.reason };
-        let whole = Whole {
-            spread: answer(report),
-            adjusted: Ordered(models.iter().cloned().zip(adjusted).collect()),
-            stability: Ordered(models.iter().cloned().zip(stability).collect()),
-            rank_consistency: ranked.as_ref().map(|r| regimes(r, &models, draws.ties)),
-            subset,
-            level: LEVEL,
-            instances,
-            left_out: left_out.into_iter().map(left).collect(),
-        };
-        return output::json(out, &whole);
+        said.rank_consistency = ranked.map(|r| regimes(&r, &models, draws.ties));
+        return output::json(out, &said);
     }
     spread(&report, out)?;
-    output::line(out, &format!("{relations} relations, {instances} instances"))?;
-    for m in left_out.iter().take(LISTED) {
+    output::line(out, &format!("{relations} relations, {} instances", said.instances))?;
+    tell(&said, relations, ranked.as_ref(), out)
+}
+
+/// All but the rank consistency.
+fn said(found: &Predictions, draws: &Draws) -> Whole {
+    let left =
+        |m: &Missing| Left { relation: m.relation.clone(), instances: m.instances, reason: m.reason.clone() };
+    Whole {
+        spread: answer(found.table().report(draws.ties)),
+        adjusted: Ordered(found.models.iter().cloned().zip(found.adjusted()).collect()),
+        stability: Ordered(found.models.iter().cloned().zip(found.stability()).collect()),
+        rank_consistency: None,
+        subset: draws.subset,
+        level: LEVEL,
+        instances: found.instances(),
+        left_out: found.left_out.iter().map(left).collect(),
+    }
+}
+
+fn tell(
+    said: &Whole,
+    relations: usize,
+    ranked: Option<&[Ranked; 3]>,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let subset = said.subset;
+    for m in said.left_out.iter().take(LISTED) {
         let line =
             format!("left out: {} instances of {}: of the first, {}", m.instances, m.relation, m.reason);
         output::line(out, &printable_label(&line))?;
     }
-    if left_out.len() > LISTED {
-        output::line(out, &format!("left out: instances of {} more relations", left_out.len() - LISTED))?;
+    if said.left_out.len() > LISTED {
+        let more = said.left_out.len() - LISTED;
+        output::line(out, &format!("left out: instances of {more} more relations"))?;
     }
     let Some(ranked) = ranked else {
         let what = format!(
@@ -185,22 +200,21 @@ pub(super) fn predictions(
         );
         return output::line(out, &what);
     };
-    for (k, model) in models.iter().enumerate() {
+    for (k, ((model, adjusted), (_, stable))) in said.adjusted.0.iter().zip(&said.stability.0).enumerate() {
         let shares = ranked.each_ref().map(|r| share(r.models[k]));
-        let stable = stability[k].map_or("n/a".to_owned(), |s| format!("{s:.3}"));
-        let line = format!(
-            "{model}: adjusted {:.3}  stability {stable}  rank consistency {}",
-            adjusted[k],
-            told(shares)
-        );
+        let stable = stable.map_or("n/a".to_owned(), |s| format!("{s:.3}"));
+        let line =
+            format!("{model}: adjusted {adjusted:.3}  stability {stable}  rank consistency {}", told(shares));
         output::line(out, &printable_label(&line))?;
     }
-    let line = format!(
-        "whole order: rank consistency {}; {} draws of {subset} of {relations} relations",
-        told(ranked.each_ref().map(|r| share(r.whole))),
-        draws.count
-    );
-    output::line(out, &line)
+    let line = format!("whole order: rank consistency {}", told(ranked.each_ref().map(|r| share(r.whole))));
+    output::line(out, &line)?;
+    let counted = Regime::ALL.iter().zip(ranked).map(|(regime, r)| {
+        let how = if r.exact { "all" } else { "drawn" };
+        format!("{} {} ({how})", regime.name(), r.tally.draws)
+    });
+    let counted = counted.collect::<Vec<_>>().join("  ");
+    output::line(out, &format!("draws of {subset} of {relations} relations: {counted}"))
 }
 
 fn told(shares: [String; 3]) -> String {
@@ -287,7 +301,12 @@ mod tests {
         assert_eq!((&v["subset"], &v["instances"]), (&2.into(), &12.into()));
         let told = run(&path, &["--subset", "2"]).unwrap();
         assert!(told.contains("whole order: rank consistency original 1.000"), "{told}");
-        assert!(told.contains("1000 draws of 2 of 4 relations"), "{told}");
+        assert!(
+            told.contains(
+                "draws of 2 of 4 relations: original 6 (all)  random 1000 (drawn)  adjusted 6 (all)"
+            ),
+            "{told}"
+        );
     }
 
     #[test]

@@ -40,10 +40,10 @@ const STEPS: usize = 100;
 const EXPECTED_STEPS: usize = 700;
 /// Strengths of a slice of a sweep, spread over the grid.
 const APPLIED: usize = 6;
-/// Strengths and replicates of a slice of assessment.
-const ASSESSED: (usize, usize) = (8, 2);
+/// Strengths of a slice of assessment.
+const ASSESSED: usize = 8;
 /// Assessments of a sweep in units of its last one: the bands on the way there, and the rivals on a part of the examples.
-const ASSESSMENTS: f64 = 1.8;
+const ASSESSMENTS: f64 = 2.6;
 /// Strengths at which fresh probes look for what is left, and probes at each.
 const LEAKS: (f64, f64) = (2.0, 2.0);
 
@@ -179,7 +179,7 @@ fn counted(bench: &Bench, host: &dyn Host) -> (Work, Work) {
         let bare = test as f64 * replicates + rivals as f64 - full;
         work.add(&named(bench, SWEEP, i), values * full);
         work.add(&named(bench, BARE, i), values * bare);
-        let judged = values * replicates * bench.spec.probe.oracles.len() as f64;
+        let judged = values * bench.spec.probe.oracles.len() as f64;
         work.add(&format!("{ASSESS} {test} {}", bench.resample_count), ASSESSMENTS * judged);
         if leaves(method) {
             let recipe = bench.seats.first().and_then(small);
@@ -346,11 +346,12 @@ impl<'a> Slices<'a> {
         Ok(chunk.len() as f64 * all / unit.max(f64::MIN_POSITIVE))
     }
 
-    /// Assesses scores that are no one's, of as many examples as the run has.
+    /// Assesses scores that are no one's, of as many examples and replicates as the run has.
     fn assess(&self) -> f64 {
+        let begun = Instant::now();
         let bench = self.bench;
         let other = bench.other(bench.test.len());
-        let (strengths, replicates) = ASSESSED;
+        let (strengths, replicates) = (ASSESSED, bench.spec.probe.count());
         let score = |i: usize, k: usize, m: usize| ((7 * i + 3 * k + m) % 11) as f64 / 11.0;
         let judged = |k: usize, m: usize| Scored {
             scores: ExampleScores {
@@ -365,8 +366,11 @@ impl<'a> Slices<'a> {
         let resamples = Resamples::new(other.len(), bench.resample_count, bench.seed);
         let strata: Vec<usize> = other.iter().map(|o| o.unwrap_or(classes)).collect();
         let halves = Halves::new(&strata, HALVINGS, bench.seed);
+        // The run draws resamples and halves once for all that it assesses.
+        let drawn = begun.elapsed().as_secs_f64();
         std::hint::black_box(assess(&sweep, &resamples, &halves, bench.label.level()));
-        (strengths * replicates) as f64
+        let all = begun.elapsed().as_secs_f64();
+        strengths as f64 * all / (all - drawn).max(f64::MIN_POSITIVE)
     }
 }
 

@@ -42,7 +42,7 @@ const TRAINING_COPIES: usize = 5;
 const REST: usize = 6 << 20;
 /// What the phases of a run hold resident, for each byte of the largest: the allocator keeps some of what the others
 /// have given back. Measured with the system's allocator on Linux.
-const HELD: f64 = 1.5;
+const HELD: f64 = 1.7;
 /// Bytes of an example's scores at a strength: completeness always, selectivity and its like where it is defined.
 const TALLY: usize = 6;
 /// Statistics that are followed through the resamples.

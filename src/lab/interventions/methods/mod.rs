@@ -7,7 +7,6 @@ pub mod identity;
 pub mod inlp;
 pub mod pgd;
 pub mod random;
-pub mod shallow;
 
 #[cfg(test)]
 pub(crate) mod testing;

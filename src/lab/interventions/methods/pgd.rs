@@ -4,7 +4,6 @@
 //! the size of a step; here it is a share of ε, by default ε/10.
 
 use super::attack::{Aim, Schedule, pgd, signs};
-use super::shallow::Shallow;
 use crate::base::Pulse;
 use crate::lab::interventions::method::{
     FitData, Fitted, Goal, InterventionError, Method, Needs, Prepared, check_rows, check_value,
@@ -82,7 +81,6 @@ impl Method for Pgd {
 
 struct Target {
     probe: Probe<Intervention>,
-    shallow: Option<Shallow>,
     steps: usize,
     /// Step size as a share of the radius.
     share: f64,
@@ -90,25 +88,18 @@ struct Target {
 
 impl Target {
     fn new(probe: Probe<Intervention>, options: &Options) -> Self {
-        let shallow = Shallow::of(probe.mlp());
-        Self { probe, shallow, steps: options.integer("steps"), share: options.real("step") }
+        Self { probe, steps: options.integer("steps"), share: options.real("step") }
     }
 }
 
 struct Rows<'a> {
-    path: Path<'a>,
+    mlp: &'a Mlp,
     h: &'a Matrix,
     targets: Vec<usize>,
+    /// Signs at h, the first step of every radius.
+    first: Matrix,
     steps: usize,
     share: f64,
-}
-
-/// How the rows walk.
-enum Path<'a> {
-    /// By what changes from step to step.
-    Shallow(&'a Shallow),
-    /// Through the whole network at every step; with the signs at h, which are the first step of every radius.
-    Any(&'a Mlp, Matrix),
 }
 
 impl Fitted for Target {
@@ -121,11 +112,8 @@ impl Fitted for Target {
         let mlp = self.probe.mlp();
         check_rows(h, targets, mlp.inputs(), mlp.classes())?;
         pulse.beat(0, 1)?;
-        let path = match &self.shallow {
-            Some(shallow) => Path::Shallow(shallow),
-            None => Path::Any(mlp, signs(mlp, h, targets, Aim::Towards)),
-        };
-        Ok(Box::new(Rows { path, h, targets: targets.to_vec(), steps: self.steps, share: self.share }))
+        let first = signs(mlp, h, targets, Aim::Towards);
+        Ok(Box::new(Rows { mlp, h, targets: targets.to_vec(), first, steps: self.steps, share: self.share }))
     }
     fn to_bytes(&self) -> Vec<u8> {
         self.probe.to_bytes()
@@ -137,11 +125,7 @@ impl Prepared for Rows<'_> {
         let epsilon = check_value(&EPSILON, value)?;
         let schedule =
             Schedule { epsilon: epsilon as f32, step: (epsilon * self.share) as f32, steps: self.steps };
-        let towards = (self.targets.as_slice(), Aim::Towards);
-        Ok(match &self.path {
-            Path::Shallow(shallow) => shallow.pgd(self.h, towards, schedule, pulse)?,
-            Path::Any(mlp, first) => pgd(mlp, self.h, towards, first, schedule, pulse)?,
-        })
+        Ok(pgd(self.mlp, self.h, (&self.targets, Aim::Towards), &self.first, schedule, pulse)?)
     }
 }
 

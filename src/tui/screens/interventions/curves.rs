@@ -9,7 +9,7 @@ use super::measured::{
     results, without,
 };
 use super::{CURVES, ran, run, view};
-use crate::base::numbers::{percent, plus_minus, score, short};
+use crate::base::numbers::{decimals, percent, plus_minus, score, short};
 use crate::base::text::{fit, printable, width};
 use crate::engine::message::Outcome;
 use crate::figure::layers::Count;
@@ -150,7 +150,7 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
         text.push_str("  ! Ze is no longer read: no optimum here");
     }
     let apart = b.replicates > 1 && !b.provisional && scores(state, p, room).0.narrow;
-    let brackets = apart.then(|| " (in brackets: examples alone)".to_owned());
+    let legend = apart.then(|| " (±: with them/examples alone)".to_owned());
     let beside = [
         ("constant answer's S", b.s_floor),
         ("Ze read after", b.ze_balanced_accuracy.map(|e| e.mean)),
@@ -158,7 +158,7 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
         ("C where S", b.c_on_s.map(|c| c.mean)),
     ];
     let beside = beside.into_iter().filter_map(|(name, v)| v.map(|v| format!("; {name} {}", score(v))));
-    for part in brackets.into_iter().chain(beside) {
+    for part in legend.into_iter().chain(beside) {
         if width(&text) + width(&part) > room {
             break;
         }
@@ -201,11 +201,11 @@ fn behaviour(state: &State) -> Option<Line<'static>> {
     Some(Line::styled(text, state.theme().style(Role::Dim)))
 }
 
-/// The mean with half the wide band, and if wanted in brackets half the narrow one where the two are told apart.
+/// The mean with half the wide band, and if wanted after a stroke half the narrow one where the two are told apart.
 fn estimate(b: &Banded, narrow: bool) -> String {
     let wide = format!("{} {}", score(b.mean), plus_minus(b.half_width()));
     match b.form.filter(|_| narrow).and(b.narrow_half_width()) {
-        Some(narrow) => format!("{wide} ({})", plus_minus(narrow)),
+        Some(narrow) => format!("{wide}/{}", decimals(narrow, 3)),
         None => wide,
     }
 }

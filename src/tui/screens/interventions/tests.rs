@@ -38,11 +38,11 @@ fn steps_go_along_the_grid_and_stop_at_its_ends() {
     turn(&mut state, setup::STRENGTH, -2);
     assert_eq!(marker(&state), 0.092);
     turn(&mut state, setup::STRENGTH, 1000);
-    assert_eq!(marker(&state), 20.9);
+    assert_eq!(marker(&state), 61.1);
     assert!(turn(&mut state, setup::STRENGTH, 1).is_empty(), "at the end nothing is asked");
-    typed(&mut state, setup::STRENGTH, "30.5").unwrap();
+    typed(&mut state, setup::STRENGTH, "70.5").unwrap();
     turn(&mut state, setup::STRENGTH, 1);
-    assert_eq!(marker(&state), 30.5, "a step up never leads down");
+    assert_eq!(marker(&state), 70.5, "a step up never leads down");
     assert_eq!(typed(&mut state, setup::STRENGTH, "-1").unwrap_err(), "allowed are 0 to 100");
 }
 
