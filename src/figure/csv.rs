@@ -206,7 +206,7 @@ fn graph(graph: &Graph, out: &mut Vec<Row>) {
 
 /// A field by RFC 4180. A leading `=`, `+`, `-` or `@` would be run as a formula by spreadsheets; a quote mark before it
 /// makes it text.
-fn text(field: &str) -> String {
+pub fn text(field: &str) -> String {
     let field = printable_label(field);
     let field = if field.starts_with(['=', '+', '-', '@']) { format!("'{field}") } else { field };
     if field.contains([',', '"', '#']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field }

@@ -24,6 +24,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 pub use axis::{Axis, Scale};
+pub use csv::text as csv_text;
 pub use layers::Layer;
 pub use role::{Dash, Emphasis, Marker, Role};
 

@@ -19,10 +19,12 @@ pub mod plan;
 pub mod power;
 pub mod prompts;
 pub mod results;
+pub mod saliency;
 pub mod setting;
 pub mod spec;
 pub mod stimuli;
 pub mod store;
+pub mod table;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -71,6 +73,10 @@ pub trait Lab: Sync {
     /// Experiments that can be picked by name beside [`Self::default_spec`].
     fn presets(&self) -> &'static [Preset] {
         &[]
+    }
+    /// The tables of a run, in the layout of the papers; none where a lab has none.
+    fn tables(&self, _results: &Results) -> Vec<table::Table> {
+        Vec::new()
     }
     /// The comparison that a finding makes, for corrections over all of a session's; none for findings that test nothing.
     fn compared(&self, _finding: &Finding) -> Option<family::Comparison> {
@@ -373,6 +379,8 @@ labs! {
     Prompts = prompts;
     /// How much data a comparison needs (Zhu et al., Card et al.).
     Power = power;
+    /// Which tokens a prediction rests on, and whether that agrees with people (Wang et al.).
+    Saliency = saliency;
 }
 
 impl LabId {

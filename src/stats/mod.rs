@@ -4,6 +4,7 @@
 pub mod binomial;
 pub mod bootstrap;
 pub mod corrections;
+pub mod correlation;
 pub mod distance;
 pub mod estimate;
 pub mod folded;

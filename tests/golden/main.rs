@@ -11,12 +11,14 @@ mod common;
 mod comparison;
 mod data;
 mod encoders;
+mod explained;
 mod harness;
 mod interventions;
 mod models;
 mod models_logits;
 mod models_second_opinion;
 mod prompts;
+mod saliency;
 mod stats;
 mod tokens;
 
@@ -27,6 +29,7 @@ fn main() -> std::process::ExitCode {
             comparison::tests(),
             data::tests(),
             encoders::tests(),
+            explained::tests(),
             interventions::tests(),
             interventions::attacks::tests(),
             interventions::saturated::tests(),
@@ -36,6 +39,7 @@ fn main() -> std::process::ExitCode {
             models_logits::tests(),
             models_second_opinion::tests(),
             prompts::tests(),
+            saliency::tests(),
             stats::tests(),
             tokens::tests(),
         ]

@@ -1,4 +1,4 @@
-//! Calculators: one question, one answer, no model. With `--json`, one object on one line, otherwise a readable line; the
+//! Calculators: one question, one answer, and no model but for `saliency`. With `--json`, one object on one line, otherwise a readable line; the
 //! numbers come from the same code as the labs'. A new calculator is a file here and a line in the two lists below.
 
 pub mod compare;
@@ -7,6 +7,8 @@ pub mod mcnemar;
 pub mod n;
 pub mod power;
 pub mod prompts;
+pub mod rationale;
+pub mod saliency;
 pub mod score;
 
 use std::io::Write;
@@ -32,6 +34,10 @@ pub enum Calculator {
     Power(power::PowerArgs),
     /// Compare two models by their results on the same items.
     Compare(compare::CompareArgs),
+    /// Judge saliency scores that were computed anywhere, against gold rationales and perturbed inputs.
+    Rationale(rationale::RationaleArgs),
+    /// Say what a model predicts for the mask of one sentence, and which words that rests on.
+    Saliency(saliency::SaliencyArgs),
     /// Say what is left of a table of two properties when they are made uncorrelated (Canby et al.).
     Decorrelate(decorrelate::DecorrelateArgs),
 }
@@ -49,6 +55,8 @@ pub fn answer(calculator: &Calculator, out: &mut dyn Write) -> Result<(), CliErr
         Calculator::Mcnemar(args) => mcnemar::answer(args, out),
         Calculator::Power(args) => power::answer(args, out),
         Calculator::Compare(args) => compare::answer(args, out),
+        Calculator::Rationale(args) => rationale::answer(args, out),
+        Calculator::Saliency(args) => saliency::answer(args, out),
         Calculator::Decorrelate(args) => decorrelate::answer(args, out),
     }
 }

@@ -1,0 +1,232 @@
+//! What a run works on: the sentences, and each model with the inputs and methods that it serves.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::lab;
+use crate::lab::fault::Fault;
+use crate::lab::finding::Label;
+use crate::lab::host::{Host, NoticeLevel};
+use crate::lab::saliency::data::{self, Drawn, draw, leave_out};
+use crate::lab::saliency::finding::{
+    ALL, DataFinding, DimensionNote, Kind, LeftOut, ModelNote, SentenceFinding,
+};
+use crate::lab::saliency::input::{Input, Reader};
+use crate::lab::saliency::methods::{METHODS, Method, RANDOM, named, shape};
+use crate::lab::saliency::metrics::top_k::Size;
+use crate::lab::saliency::spec::{Spec, TopK};
+use crate::model::Model;
+
+/// A model of a run.
+pub struct Member {
+    /// Its name.
+    pub name: String,
+    /// The model.
+    pub model: Arc<Model>,
+    /// What its findings have in common.
+    pub label: Label,
+    /// The methods that it serves, the random ranking last.
+    pub methods: Vec<&'static dyn Method>,
+    /// Methods that it does not serve, with the reason.
+    pub refused: Vec<(String, String)>,
+    /// By sentence: the input; none where it cannot be asked.
+    pub inputs: Vec<Option<Input>>,
+}
+
+/// Everything that a run works on.
+pub struct Bench {
+    /// What was asked for.
+    pub spec: Spec,
+    /// What findings about all models have in common.
+    pub label: Label,
+    /// The sentences, each original followed by its partners.
+    pub sentences: Vec<SentenceFinding>,
+    /// By original: its place and those of its partners.
+    pub families: Vec<Range<usize>>,
+    /// Dimensions, in the order of tables.
+    pub dimensions: Vec<String>,
+    /// Mean share of the words that a gold rationale takes, by dimension.
+    pub ratios: BTreeMap<String, f64>,
+    /// The models.
+    pub members: Vec<Member>,
+    source: String,
+    sha256: String,
+    left_out: Vec<LeftOut>,
+}
+
+/// A model with the methods that it serves and no inputs yet.
+///
+/// # Errors
+/// [`Fault`]: a model that cannot be loaded, or predicts nothing.
+pub fn member(spec: &Spec, name: &str, wanted: &[String], host: &mut dyn Host) -> Result<Member, Fault> {
+    let model = host.model(name)?;
+    Reader::new(&model)?;
+    let random = RANDOM.to_owned();
+    let wanted = wanted.iter().filter(|m| **m != random).chain([&random]);
+    let (mut methods, mut refused): (Vec<&'static dyn Method>, Vec<(String, String)>) =
+        (Vec::new(), Vec::new());
+    for method in wanted.filter_map(|name| named(name)) {
+        match method.refuses(&model, spec) {
+            None => methods.push(method),
+            Some(reason) => refused.push((method.id().into(), reason)),
+        }
+    }
+    let label = Label::new(&lab::Spec::from(spec.clone()), name);
+    Ok(Member { name: name.to_owned(), model, label, methods, refused, inputs: Vec::new() })
+}
+
+/// Mean share of the words that gold rationales take, by dimension; those without any have none.
+fn ratios(sentences: &[SentenceFinding]) -> BTreeMap<String, f64> {
+    let mut sums: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+    for s in sentences.iter().filter(|s| !s.gold.is_empty()) {
+        let sum = sums.entry(s.dimension.clone()).or_default();
+        let length: usize = s.gold.iter().map(Vec::len).sum();
+        sum.0 += length as f64 / (s.gold.len() * s.words.len()) as f64;
+        sum.1 += 1.0;
+    }
+    sums.into_iter().map(|(dimension, (sum, count))| (dimension, sum / count)).collect()
+}
+
+impl Bench {
+    /// Draws the sentences, loads the models and reads every sentence for each.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn open(spec: &Spec, host: &mut dyn Host) -> Result<Self, Fault> {
+        let drawn = draw(spec, host)?;
+        let dimensions = drawn.dimensions();
+        let Drawn { families, source, sha256, mut left_out } = drawn;
+        let (mut sentences, mut ranges) = (Vec::new(), Vec::new());
+        for family in families {
+            let from = sentences.len();
+            sentences.extend(family);
+            ranges.push(from..sentences.len());
+        }
+        let mut members = Vec::new();
+        for name in &spec.models {
+            let mut member = member(spec, name, &spec.saliency.methods, host)?;
+            member.inputs = inputs(&member, &sentences, &mut left_out, host)?;
+            if member.inputs.iter().all(Option::is_none) {
+                return Err(data::nothing(name).into());
+            }
+            members.push(member);
+        }
+        Ok(Self {
+            spec: spec.clone(),
+            label: Label::new(&lab::Spec::from(spec.clone()), ALL),
+            ratios: ratios(&sentences),
+            sentences,
+            families: ranges,
+            dimensions,
+            members,
+            source,
+            sha256,
+            left_out,
+        })
+    }
+
+    /// Size of the predicted rationale of sentences of a dimension.
+    #[must_use]
+    pub fn size(&self, dimension: &str) -> Size {
+        match self.spec.metrics.k {
+            TopK::Ratio => Size::Ratio(self.ratios.get(dimension).copied().unwrap_or(0.0)),
+            TopK::Gold => Size::Gold,
+            TopK::Fixed(k) => Size::Fixed(k),
+        }
+    }
+
+    /// Tells what is asked of which models, and every sentence.
+    ///
+    /// # Errors
+    /// Cancellation.
+    pub fn report(&self, host: &mut dyn Host) -> Result<(), Fault> {
+        let t = host.elapsed();
+        let data = self.data();
+        let n = data.originals + data.perturbed;
+        host.find(self.label.finding(n, true, t, Kind::Data(data)))?;
+        for s in &self.sentences {
+            host.find(self.label.finding(s.words.len(), true, t, Kind::Sentence(s.clone())))?;
+        }
+        for member in &self.members {
+            for (method, reason) in &member.refused {
+                let what = format!("no {method} of `{}`: {reason}", member.name);
+                let hint = "the other methods and the predictions are measured";
+                host.notice(NoticeLevel::Warning, lab::fault::problem(&what, "saliency.methods", hint))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn data(&self) -> DataFinding {
+        let note = |dimension: &String| {
+            let of = |original: bool| {
+                let mine = self.sentences.iter().filter(|s| s.dimension == *dimension);
+                mine.filter(|s| s.original.is_none() == original).count()
+            };
+            DimensionNote {
+                dimension: dimension.clone(),
+                originals: of(true),
+                perturbed: of(false),
+                ratio: self.ratios.get(dimension).copied().unwrap_or(0.0),
+            }
+        };
+        let dimensions: Vec<DimensionNote> = self.dimensions.iter().map(note).collect();
+        let model = |m: &Member| {
+            let (layers, heads) = shape(&m.model);
+            ModelNote {
+                name: m.name.clone(),
+                hash: m.model.hash().to_owned(),
+                methods: m.methods.iter().map(|m| m.id().to_owned()).collect(),
+                refused: m.refused.clone(),
+                inputs: m.inputs.iter().flatten().count(),
+                layers,
+                heads,
+            }
+        };
+        let k = match self.spec.metrics.k {
+            TopK::Ratio => "K = the dimension's rationale ratio × words".to_owned(),
+            _ => self.size("").words(),
+        };
+        DataFinding {
+            source: self.source.clone(),
+            sha256: self.sha256.clone(),
+            originals: dimensions.iter().map(|d| d.originals).sum(),
+            perturbed: dimensions.iter().map(|d| d.perturbed).sum(),
+            dimensions,
+            left_out: self.left_out.clone(),
+            models: self.members.iter().map(model).collect(),
+            k,
+        }
+    }
+}
+
+/// Every sentence as the model sees it.
+fn inputs(
+    member: &Member,
+    sentences: &[SentenceFinding],
+    left_out: &mut Vec<LeftOut>,
+    host: &mut dyn Host,
+) -> Result<Vec<Option<Input>>, Fault> {
+    let reader = Reader::new(&member.model)?;
+    let mut inputs = Vec::with_capacity(sentences.len());
+    for (at, sentence) in sentences.iter().enumerate() {
+        if at % 256 == 0 {
+            host.poll()?;
+        }
+        inputs.push(match reader.read(sentence)? {
+            Ok(input) => Some(input),
+            Err(reason) => {
+                leave_out(left_out, &member.name, &reason, &sentence.sentence);
+                None
+            }
+        });
+    }
+    Ok(inputs)
+}
+
+/// Names of all methods that a text may name, for a message.
+#[must_use]
+pub fn known_methods() -> String {
+    METHODS.iter().map(|m| m.id()).collect::<Vec<_>>().join(", ")
+}

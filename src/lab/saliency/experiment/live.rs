@@ -1,0 +1,140 @@
+//! Answers to questions: a sentence that was typed, and the attention of all heads.
+
+use super::bench::{Bench, member};
+use crate::base::{Cancelled, Pulse};
+use crate::lab::fault::{Fault, problem};
+use crate::lab::finding::{Finding, Label};
+use crate::lab::host::Host;
+use crate::lab::saliency::explain::explain;
+use crate::lab::saliency::finding::{ALL, AttentionFinding, Kind, SentenceFinding};
+use crate::lab::saliency::input::Reader;
+use crate::lab::saliency::methods::{Case, Method, RANDOM, heads, named, one_way, shape};
+use crate::lab::saliency::question::{AttentionQuestion, Question as Asked, SentenceQuestion};
+use crate::lab::saliency::sentence::own;
+use crate::lab::saliency::spec::{Direction, ScoreKind, Spec};
+use crate::lab::saliency::words::to_words;
+use crate::lab::{self, Question};
+use crate::model::Offer;
+
+/// Polls the host and says nothing of progress: an answer is short.
+struct Poll<'a>(&'a mut dyn Host);
+
+impl Pulse for Poll<'_> {
+    fn beat(&mut self, _done: usize, _total: usize) -> Result<(), Cancelled> {
+        self.0.poll()
+    }
+}
+
+/// The findings that answer a question.
+///
+/// # Errors
+/// [`Fault::Failed`] where it cannot be answered.
+pub fn answer(
+    spec: &Spec,
+    bench: Option<&Bench>,
+    question: &Question,
+    host: &mut dyn Host,
+) -> Result<Vec<Finding>, Fault> {
+    match Asked::within(question)? {
+        Asked::Sentence(asked) => sentence(spec, asked, host),
+        Asked::Attention(asked) => attention(spec, bench, asked, host),
+    }
+}
+
+fn typed(text: &str, answer: Option<&str>) -> Result<SentenceFinding, Fault> {
+    own(text, answer)
+        .map_err(|e| problem(&e, "sentence", "for example: The capital of France is [MASK] .").into())
+}
+
+fn sentence(spec: &Spec, asked: &SentenceQuestion, host: &mut dyn Host) -> Result<Vec<Finding>, Fault> {
+    let sentence = typed(&asked.text, asked.answer.as_deref())?;
+    let models = if asked.models.is_empty() { &spec.models } else { &asked.models };
+    let methods = if asked.methods.is_empty() { &spec.saliency.methods } else { &asked.methods };
+    if let Some(unknown) = methods.iter().find(|m| named(m).is_none()) {
+        let hint = format!("known are {}", super::bench::known_methods());
+        return Err(problem(&format!("`{unknown}` is no method"), "method", &hint).into());
+    }
+    let label = Label::new(&lab::Spec::from(spec.clone()), ALL);
+    let mut findings =
+        vec![label.finding(sentence.words.len(), true, host.elapsed(), Kind::Sentence(sentence.clone()))];
+    let mut reasons = Vec::new();
+    for name in models {
+        let member = member(spec, name, methods, host)?;
+        // A random ranking of a sentence of one's own says nothing, unless it was asked for.
+        let asked = |m: &dyn Method| m.id() != RANDOM || methods.iter().any(|n| n == RANDOM);
+        let chosen: Vec<&dyn Method> = member.methods.iter().copied().filter(|m| asked(*m)).collect();
+        match explain(&member.model, &sentence, &chosen, spec, &mut Poll(host))? {
+            Ok(found) => {
+                let t = host.elapsed();
+                findings.push(member.label.finding(1, true, t, Kind::Prediction(found.prediction)));
+                let rows = found.rows.into_iter();
+                findings
+                    .extend(rows.map(|r| member.label.finding(r.tokens.len(), true, t, Kind::Saliency(r))));
+            }
+            Err(reason) => {
+                reasons.push(format!("`{name}`: {reason}"));
+                continue;
+            }
+        }
+        reasons
+            .extend(member.refused.iter().map(|(method, reason)| format!("`{name}`: no {method}: {reason}")));
+    }
+    // With nothing at all to show, the reasons are the answer.
+    if findings.len() == 1 {
+        return Err(
+            problem(&reasons.join("; "), "sentence", "change the sentence, or choose another model").into()
+        );
+    }
+    Ok(findings)
+}
+
+fn attention(
+    spec: &Spec,
+    bench: Option<&Bench>,
+    asked: &AttentionQuestion,
+    host: &mut dyn Host,
+) -> Result<Vec<Finding>, Fault> {
+    let known = |id: &String| {
+        let found = bench.and_then(|b| b.sentences.iter().find(|s| s.sentence == *id)).cloned();
+        found.ok_or_else(|| {
+            problem(&format!("there is no sentence {id}"), "sentence", "run the experiment first")
+        })
+    };
+    let sentence = match &asked.sentence {
+        Some(id) => known(id)?,
+        None => typed(&asked.text, None)?,
+    };
+    let name = if asked.model.is_empty() {
+        spec.models.first().cloned().unwrap_or_default()
+    } else {
+        asked.model.clone()
+    };
+    let member = member(spec, &name, &[], host)?;
+    member.model.require(Offer::Attention)?;
+    let input = Reader::new(&member.model)?.read(&sentence)?;
+    let input = input
+        .map_err(|e| problem(&format!("`{name}`: {e}"), "sentence", "choose another sentence or model"))?;
+    // What cannot be read the other way is shown as it can.
+    let direction = match one_way(&member.model, spec.attention.direction) {
+        Some(_) => Direction::FromMask,
+        None => spec.attention.direction,
+    };
+    let case = Case { input: &input, predicted: &[], name: &sentence.sentence };
+    let mut scores = Vec::new();
+    for layer in 0..shape(&member.model).0 {
+        let all = heads(&member.model, &[case], (layer, direction, ScoreKind::Softmax), &mut Poll(host))?;
+        let words = |head: &Vec<f64>| {
+            to_words(head, &input.words, input.count).into_iter().map(|s| s as f32).collect::<Vec<f32>>()
+        };
+        scores.push(all.iter().flatten().map(words).collect());
+    }
+    let found = AttentionFinding {
+        sentence: sentence.sentence.clone(),
+        words: sentence.words.clone(),
+        excluded: input.excluded.clone(),
+        direction,
+        scores,
+    };
+    let n = found.words.len();
+    Ok(vec![member.label.finding(n, true, host.elapsed(), Kind::Attention(found))])
+}

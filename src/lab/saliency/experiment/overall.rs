@@ -1,0 +1,343 @@
+//! What the rows of a model say together: accuracy, agreement with people, agreement with perturbed forms, and what differs
+//! between methods and models. Means are over inputs; originals are what is resampled and tested, each with its partners.
+
+use super::bench::Bench;
+use super::rows::{Gathered, Kept};
+use crate::lab::fault::{Fault, problem};
+use crate::lab::host::Host;
+use crate::lab::saliency::finding::{
+    ALL, AccuracyFinding, DifferenceFinding, InterpretabilityFinding, Kind, RatioFinding, Sample,
+};
+use crate::lab::saliency::metrics::faithful::Faithfulness;
+use crate::lab::saliency::metrics::judge::{Judged, Partner, Rules, judge};
+use crate::lab::saliency::metrics::ratio::{Draws, against_ratio};
+use crate::lab::saliency::metrics::summary::{Cell, cell, mean_by_original};
+use crate::lab::saliency::metrics::versus::{Metric, versus};
+use crate::stats::Estimate;
+use crate::stats::bootstrap::Resamples;
+use crate::stats::paired::Differences;
+use crate::stats::replicates::exact_floor;
+
+/// Bins of the curve against the rationale ratio.
+const BINS: usize = 10;
+
+/// The rules of a dimension.
+fn rules(bench: &Bench, dimension: &str) -> Rules {
+    let membership = bench.spec.metrics.membership;
+    Rules { membership, ..Rules::new(bench.size(dimension)) }
+}
+
+/// A judged original, with what belongs to its rows besides.
+struct Family {
+    dimension: String,
+    judged: Judged,
+    /// By kind of perturbation, empty for the original: erasure and completeness of each row.
+    rows: Vec<(String, Option<Faithfulness>, Option<bool>)>,
+}
+
+/// Every original of a method whose row is there, with those of its partners.
+fn families(bench: &Bench, rows: &[Option<Kept>]) -> Result<Vec<Family>, Fault> {
+    let mut found = Vec::new();
+    for range in &bench.families {
+        let Some(original) = rows[range.start].as_ref() else { continue };
+        let dimension = &bench.sentences[range.start].dimension;
+        let mut all = vec![(String::new(), original.erasure, original.complete)];
+        let (mut partners, mut missing) = (Vec::new(), Vec::new());
+        for s in range.start + 1..range.end {
+            let sentence = &bench.sentences[s];
+            let kind = sentence.perturbation.clone().unwrap_or_default();
+            match &rows[s] {
+                Some(kept) => {
+                    all.push((kind.clone(), kept.erasure, kept.complete));
+                    partners.push(Partner {
+                        scored: kept.scored.clone(),
+                        perturbation: kind,
+                        alignment: sentence.alignment.clone(),
+                    });
+                }
+                None => missing.push(kind),
+            }
+        }
+        let judged = judge(&original.scored, &partners, &rules(bench, dimension));
+        let id = &bench.sentences[range.start].sentence;
+        let told = |e| problem(&format!("sentence {id}: {e}"), "data", "correct the alignment");
+        let judged = Judged { missing, ..judged.map_err(told)? };
+        found.push(Family { dimension: dimension.clone(), judged, rows: all });
+    }
+    Ok(found)
+}
+
+/// A mean of shares from 0 to 1 by original. Where all are equal, or few differ, no resample shows the spread that there may be.
+fn share(each: &[Vec<f64>], resamples: &Resamples, level: f64) -> Option<Estimate> {
+    let found = mean_by_original(each, resamples, level)?;
+    let clusters = each.iter().filter(|e| !e.is_empty()).count();
+    let floor = exact_floor(found.mean, clusters, false, level);
+    Some(floor.map_or(found, |f| Estimate { lo: found.lo.min(f.lo), hi: found.hi.max(f.hi), ..found }))
+}
+
+/// Kinds of perturbation in the data, in the order of their first sentence.
+fn kinds(bench: &Bench) -> Vec<String> {
+    let mut kinds: Vec<String> = Vec::new();
+    for kind in bench.sentences.iter().filter_map(|s| s.perturbation.as_ref()) {
+        if !kinds.contains(kind) {
+            kinds.push(kind.clone());
+        }
+    }
+    kinds.sort();
+    kinds
+}
+
+/// Tells everything about a model as far as it has been asked.
+///
+/// # Errors
+/// [`Fault`].
+pub fn tell(
+    bench: &Bench,
+    k: usize,
+    gathered: &Gathered,
+    is_final: bool,
+    host: &mut dyn Host,
+) -> Result<(), Fault> {
+    tell_accuracy(bench, k, gathered, is_final, host)?;
+    for m in 0..bench.members[k].methods.len() {
+        host.poll()?;
+        tell_method(bench, (k, m), gathered, is_final, host)?;
+    }
+    Ok(())
+}
+
+fn tell_accuracy(
+    bench: &Bench,
+    k: usize,
+    gathered: &Gathered,
+    is_final: bool,
+    host: &mut dyn Host,
+) -> Result<(), Fault> {
+    let (member, interval) = (&bench.members[k], &bench.spec.interval);
+    let groups = [(ALL.to_owned(), ALL.to_owned()), (Sample::Original.name().into(), ALL.into())];
+    let perturbed = std::iter::once(ALL.to_owned()).chain(kinds(bench));
+    let groups: Vec<(String, String)> =
+        groups.into_iter().chain(perturbed.map(|kind| (Sample::Perturbed.name().into(), kind))).collect();
+    for dimension in bench.dimensions.iter().map(String::as_str).chain([ALL]) {
+        let mine: Vec<_> = bench
+            .families
+            .iter()
+            .filter(|f| dimension == ALL || bench.sentences[f.start].dimension == dimension)
+            .filter(|f| std::ops::Range::clone(f).any(|s| gathered.right[s].is_some()))
+            .collect();
+        let resamples = Resamples::new(mine.len(), interval.resamples, bench.spec.seed);
+        for (sample, perturbation) in &groups {
+            let belongs = |s: usize| {
+                let sentence = &bench.sentences[s];
+                (sample == ALL || sentence.sample.name() == sample)
+                    && (perturbation == ALL || sentence.perturbation.as_deref() == Some(perturbation))
+            };
+            let right = |f: &std::ops::Range<usize>| {
+                f.clone().filter(|s| belongs(*s)).filter_map(|s| gathered.right[s]).collect::<Vec<_>>()
+            };
+            let each: Vec<Vec<(bool, bool)>> = mine.iter().map(|f| right(f)).collect();
+            let number = |right: bool| f64::from(u8::from(right));
+            let share = |of: fn(&(bool, bool)) -> bool| {
+                let values: Vec<Vec<f64>> =
+                    each.iter().map(|e| e.iter().map(|r| number(of(r))).collect()).collect();
+                share(&values, &resamples, interval.level)
+            };
+            let Some((top1, top3)) = share(|r| r.0).zip(share(|r| r.1)) else { continue };
+            let found = AccuracyFinding {
+                dimension: dimension.to_owned(),
+                sample: sample.clone(),
+                perturbation: perturbation.clone(),
+                top1,
+                top3,
+            };
+            let n = each.iter().map(Vec::len).sum();
+            host.find(member.label.finding(n, is_final, host.elapsed(), Kind::Accuracy(found)))?;
+        }
+    }
+    Ok(())
+}
+
+fn tell_method(
+    bench: &Bench,
+    (k, m): (usize, usize),
+    gathered: &Gathered,
+    is_final: bool,
+    host: &mut dyn Host,
+) -> Result<(), Fault> {
+    let (member, interval) = (&bench.members[k], &bench.spec.interval);
+    let method = member.methods[m].id();
+    let alpha = rules(bench, "").alpha;
+    let all = families(bench, &gathered.rows[m])?;
+    for dimension in bench.dimensions.iter().map(String::as_str).chain([ALL]) {
+        let mine: Vec<&Family> =
+            all.iter().filter(|f| dimension == ALL || f.dimension == dimension).collect();
+        if mine.is_empty() {
+            continue;
+        }
+        let judged: Vec<&Judged> = mine.iter().map(|f| &f.judged).collect();
+        let resamples = Resamples::new(judged.len(), interval.resamples, bench.spec.seed);
+        for kind in std::iter::once(None).chain(kinds(bench).into_iter().map(Some)) {
+            let cell = cell(&judged, kind.as_deref(), &resamples, alpha, interval.level);
+            if kind.is_some() && cell.pairs == 0 {
+                continue;
+            }
+            let (found, n) = interpretability(
+                &mine,
+                (dimension, kind.as_deref(), method),
+                cell,
+                &resamples,
+                interval.level,
+            );
+            host.find(member.label.finding(n, is_final, host.elapsed(), Kind::Interpretability(found)))?;
+        }
+        let draws = Draws { count: interval.resamples, seed: bench.spec.seed, level: interval.level, alpha };
+        for bin in against_ratio(&judged, BINS, &draws) {
+            let Some(ratio) = bin.ratio.map(|r| r.mean) else { continue };
+            let found = RatioFinding {
+                dimension: dimension.to_owned(),
+                method: method.to_owned(),
+                from: bin.from,
+                to: bin.to,
+                ratio,
+                token_f1: bin.token_f1,
+                random_f1: bin.random_f1,
+                map: bin.map,
+                random_map: bin.random_map,
+            };
+            let n = bin.originals + bin.pairs;
+            host.find(member.label.finding(n, is_final, host.elapsed(), Kind::Ratio(found)))?;
+        }
+    }
+    Ok(())
+}
+
+/// A cell as it is told, with the number of its inputs.
+fn interpretability(
+    families: &[&Family],
+    (dimension, kind, method): (&str, Option<&str>, &str),
+    cell: Cell,
+    resamples: &Resamples,
+    level: f64,
+) -> (InterpretabilityFinding, usize) {
+    let belongs = |row: &(String, Option<Faithfulness>, Option<bool>)| kind.is_none_or(|kind| row.0 == kind);
+    let erased = |of: fn(&Faithfulness) -> f64| {
+        let each: Vec<Vec<f64>> = families
+            .iter()
+            .map(|f| f.rows.iter().filter(|r| belongs(r)).filter_map(|r| r.1.as_ref().map(of)).collect())
+            .collect();
+        mean_by_original(&each, resamples, level)
+    };
+    let inputs = families.iter().flat_map(|f| &f.rows).filter(|r| belongs(r));
+    let incomplete = inputs.clone().filter(|r| r.2 == Some(false)).count();
+    let n = inputs.count();
+    let found = InterpretabilityFinding {
+        dimension: dimension.to_owned(),
+        perturbation: kind.unwrap_or(ALL).to_owned(),
+        method: method.to_owned(),
+        token_f1: cell.token_f1,
+        random_f1: cell.random_f1,
+        map: cell.map,
+        random_map: cell.random_map,
+        pcc: cell.pcc,
+        pcc_all: cell.pcc_all,
+        pcc_kept: cell.pcc_kept,
+        pcc_total: cell.pcc_total,
+        pcc_undefined: cell.pcc_undefined.constant + cell.pcc_undefined.few,
+        map_star: cell.map_star,
+        f1_delta: cell.f1_delta.map(|d| d.absolute),
+        f1_delta_signed: cell.f1_delta.map(|d| d.signed),
+        f1_delta_pairs: cell.f1_delta.map(|d| d.by_pair),
+        ratio: cell.ratio.map(|r| r.mean),
+        sufficiency: erased(|f| f.sufficiency),
+        comprehensiveness: erased(|f| f.comprehensiveness),
+        pairs: cell.pairs,
+        missing: cell.missing,
+        originals: cell.originals,
+        incomplete,
+    };
+    (found, n)
+}
+
+/// Compares methods with each other in each model, and models with each other by each method, over all dimensions.
+///
+/// # Errors
+/// [`Fault`].
+pub fn compare(bench: &Bench, gathered: &[Gathered], host: &mut dyn Host) -> Result<(), Fault> {
+    let mut all: Vec<(String, usize, &str, Vec<Family>)> = Vec::new();
+    for (k, (member, of)) in bench.members.iter().zip(gathered).enumerate() {
+        for (method, rows) in member.methods.iter().zip(&of.rows) {
+            all.push((format!("{} {}", member.name, method.id()), k, method.id(), families(bench, rows)?));
+        }
+    }
+    for (i, a) in all.iter().enumerate() {
+        for b in &all[i + 1..] {
+            // Two methods of one model, or one method of two models; a comparison of both at once would say nothing.
+            if (a.1 == b.1) == (a.2 == b.2) {
+                continue;
+            }
+            host.poll()?;
+            let of = |families: &'_ [Family]| families.iter().map(|f| f.judged.clone()).collect::<Vec<_>>();
+            let (first, second) = (of(&a.3), of(&b.3));
+            let (first, second): (Vec<&Judged>, Vec<&Judged>) =
+                (first.iter().collect(), second.iter().collect());
+            for metric in Metric::ALL {
+                let Some(v) = versus(&first, &second, metric, bench.spec.interval.level) else { continue };
+                let test = "t test over originals";
+                tell_difference(
+                    bench,
+                    (&a.0, &b.0, metric.name()),
+                    (v.difference, v.p, test),
+                    v.originals,
+                    host,
+                )?;
+            }
+        }
+    }
+    compare_accuracy(bench, gathered, host)
+}
+
+fn compare_accuracy(bench: &Bench, gathered: &[Gathered], host: &mut dyn Host) -> Result<(), Fault> {
+    for (i, a) in gathered.iter().enumerate() {
+        for (j, b) in gathered.iter().enumerate().skip(i + 1) {
+            let mut differences = Differences::default();
+            for family in &bench.families {
+                let both = |s: usize| Some((a.right[s]?.0, b.right[s]?.0));
+                let pairs: Vec<(bool, bool)> = family.clone().filter_map(both).collect();
+                if !pairs.is_empty() {
+                    let each = pairs.iter().map(|(a, b)| f64::from(u8::from(*a)) - f64::from(u8::from(*b)));
+                    differences.sums.push(each.sum());
+                    differences.sizes.push(pairs.len() as f64);
+                }
+            }
+            let n = differences.sums.len();
+            if n > 1 {
+                let found = (
+                    differences.interval(bench.spec.interval.level),
+                    differences.p(),
+                    "t test over originals",
+                );
+                let names = (bench.members[i].name.as_str(), bench.members[j].name.as_str(), "top1");
+                tell_difference(bench, names, found, n, host)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn tell_difference(
+    bench: &Bench,
+    (a, b, metric): (&str, &str, &str),
+    (difference, p, test): (Estimate, f64, &str),
+    n: usize,
+    host: &mut dyn Host,
+) -> Result<(), Fault> {
+    let found = DifferenceFinding {
+        a: a.to_owned(),
+        b: b.to_owned(),
+        metric: metric.to_owned(),
+        difference,
+        p,
+        test: test.to_owned(),
+    };
+    Ok(host.find(bench.label.finding(n, true, host.elapsed(), Kind::Difference(found)))?)
+}

@@ -1,0 +1,193 @@
+//! Row by row: what each model predicts in each sentence, and from which tokens.
+
+use super::bench::{Bench, Member};
+use crate::base::{Cancelled, Pulse};
+use crate::lab::fault::Fault;
+use crate::lab::host::Host;
+use crate::lab::saliency::explain::{row, told_prediction};
+use crate::lab::saliency::finding::Kind;
+use crate::lab::saliency::input::Input;
+use crate::lab::saliency::methods::{Case, Method, Point, value_at_points};
+use crate::lab::saliency::metrics::faithful::{Faithfulness, faithfulness};
+use crate::lab::saliency::metrics::input::Scored;
+use crate::lab::saliency::predict::{Prediction, predict};
+use crate::lab::saliency::spec::Spec;
+use crate::model::chunk::TOKENS_PER_BATCH;
+
+/// Inputs of the first step, so that the first rows come at once, and of later ones.
+const FIRST: usize = 4;
+const MOST: usize = 32;
+/// Passes of a prediction.
+const PREDICTION: usize = 1;
+/// Further passes of an input and a method whose erasure is measured: whole, alone, without.
+const ERASURE: usize = 3;
+
+/// What is kept of a row for the means.
+#[derive(Debug, Clone)]
+pub struct Kept {
+    /// The scores by word, ranked.
+    pub scored: Scored,
+    /// Whether its completeness error is within the tolerance.
+    pub complete: Option<bool>,
+    /// Sufficiency and comprehensiveness, where they were asked for.
+    pub erasure: Option<Faithfulness>,
+}
+
+/// What is kept of a model.
+#[derive(Debug, Clone, Default)]
+pub struct Gathered {
+    /// By sentence: whether the first answer is right, and whether one of the first three is.
+    pub right: Vec<Option<(bool, bool)>>,
+    /// By method and sentence.
+    pub rows: Vec<Vec<Option<Kept>>>,
+    /// Sentences that were asked.
+    pub asked: usize,
+}
+
+/// Forward passes that the sentences of a model take.
+#[must_use]
+pub fn passes(spec: &Spec, member: &Member) -> usize {
+    member.inputs.iter().flatten().map(|input| passes_of(spec, member, input)).sum()
+}
+
+/// Forward passes that one input takes, all methods together.
+#[must_use]
+pub fn passes_of(spec: &Spec, member: &Member, input: &Input) -> usize {
+    let each =
+        |m: &&dyn Method| m.passes(spec, input.count) + if spec.saliency.erasure { ERASURE } else { 0 };
+    PREDICTION + member.methods.iter().map(|m| each(m)).sum::<usize>()
+}
+
+/// Counts the passes of a step within those of its stage.
+struct Share<'a> {
+    host: &'a mut dyn Host,
+    done: usize,
+    of_step: usize,
+    total: usize,
+}
+
+impl Pulse for Share<'_> {
+    fn beat(&mut self, done: usize, total: usize) -> Result<(), Cancelled> {
+        self.host.poll()?;
+        let done = self.done + self.of_step * done.min(total) / total.max(1);
+        self.host.progress(done.min(self.total), self.total);
+        Ok(())
+    }
+}
+
+/// Asks a model all sentences. `meanwhile` is called after each step, with how many are done.
+///
+/// # Errors
+/// [`Fault`].
+pub fn ask(
+    bench: &Bench,
+    k: usize,
+    host: &mut dyn Host,
+    mut meanwhile: impl FnMut(&Gathered, &mut dyn Host) -> Result<(), Fault>,
+) -> Result<Gathered, Fault> {
+    let member = &bench.members[k];
+    let total = passes(&bench.spec, member);
+    let mut gathered = Gathered {
+        right: vec![None; bench.sentences.len()],
+        rows: vec![vec![None; bench.sentences.len()]; member.methods.len()],
+        asked: 0,
+    };
+    let all: Vec<usize> = (0..bench.sentences.len()).filter(|s| member.inputs[*s].is_some()).collect();
+    let (mut at, mut size, mut done) = (0, FIRST, 0);
+    while at < all.len() {
+        let step = &all[at..(at + size).min(all.len())];
+        let inputs: Vec<&Input> = step.iter().filter_map(|s| member.inputs[*s].as_ref()).collect();
+        let mut share = Share { host, done, of_step: step.len() * PREDICTION, total };
+        let predicted = predict(&member.model, &inputs, TOKENS_PER_BATCH, &mut share)?;
+        done += share.of_step;
+        for (s, p) in step.iter().zip(&predicted) {
+            gathered.right[*s] = p.top1.zip(p.top3);
+            let input = member.inputs[*s].as_ref().map_or(0, |i| i.slots.len());
+            let found = told_prediction(&bench.sentences[*s], input, p);
+            host.find(member.label.finding(1, true, host.elapsed(), Kind::Prediction(found)))?;
+        }
+        for m in 0..member.methods.len() {
+            explain(bench, (k, m), (step, &inputs, &predicted), (&mut done, total), &mut gathered, host)?;
+        }
+        gathered.asked += step.len();
+        at += step.len();
+        size = (2 * size).min(MOST);
+        meanwhile(&gathered, host)?;
+    }
+    Ok(gathered)
+}
+
+/// One method on the inputs of a step.
+fn explain(
+    bench: &Bench,
+    (k, m): (usize, usize),
+    (step, inputs, predicted): (&[usize], &[&Input], &[Prediction]),
+    (done, total): (&mut usize, usize),
+    gathered: &mut Gathered,
+    host: &mut dyn Host,
+) -> Result<(), Fault> {
+    let (member, spec) = (&bench.members[k], &bench.spec);
+    let method = member.methods[m];
+    let cases: Vec<Case<'_>> = step
+        .iter()
+        .zip(inputs)
+        .zip(predicted)
+        .map(|((s, input), p)| Case { input, predicted: &p.ids, name: &bench.sentences[*s].sentence })
+        .collect();
+    let of_step = inputs.iter().map(|i| method.passes(spec, i.count)).sum();
+    let mut share = Share { host, done: *done, of_step, total };
+    let scores = method.explain(&member.model, &cases, spec, &mut share)?;
+    *done += of_step;
+    let mut rows = Vec::new();
+    for ((s, case), found) in step.iter().zip(&cases).zip(&scores) {
+        let sentence = &bench.sentences[*s];
+        rows.push(row(sentence, method, case.input, found, bench.size(&sentence.dimension))?);
+    }
+    let mut erasures = vec![None; rows.len()];
+    if spec.saliency.erasure {
+        let of_step = ERASURE * rows.len();
+        let mut share = Share { host, done: *done, of_step, total };
+        let tops: Vec<&[usize]> =
+            rows.iter().map(|(row, _)| &row.ranking[..row.k.min(row.ranking.len())]).collect();
+        erasures = erase(member, &cases, &tops, spec, &mut share)?.into_iter().map(Some).collect();
+        *done += of_step;
+    }
+    for (((s, (mut found, scored)), p), erasure) in step.iter().zip(rows).zip(predicted).zip(erasures) {
+        found.target.clone_from(&p.said);
+        found.sufficiency = erasure.map(|e| e.sufficiency);
+        found.comprehensiveness = erasure.map(|e| e.comprehensiveness);
+        let complete = found.complete;
+        let n = found.tokens.len();
+        host.find(member.label.finding(n, true, host.elapsed(), Kind::Saliency(found)))?;
+        gathered.rows[m][*s] = Some(Kept { scored, complete, erasure });
+    }
+    Ok(())
+}
+
+/// What the prediction loses when only the top words are left, and when they are gone: tokens that are taken away stand at the
+/// baseline of integrated gradients.
+fn erase(
+    member: &Member,
+    cases: &[Case<'_>],
+    tops: &[&[usize]],
+    spec: &Spec,
+    pulse: &mut dyn Pulse,
+) -> Result<Vec<Faithfulness>, Fault> {
+    let mut points = Vec::new();
+    for (case, (c, top)) in cases.iter().zip(tops).enumerate() {
+        let in_top = |words: &Vec<usize>| words.iter().any(|w| top.contains(w));
+        // The mask is asked, and the frame says where the text begins and ends: both stay.
+        let stays = |t: usize| c.input.frame[t] || c.input.slots.contains(&t) || c.input.words[t].is_empty();
+        let gone = |without: bool| -> Vec<bool> {
+            (0..c.input.ids.len()).map(|t| !stays(t) && in_top(&c.input.words[t]) == without).collect()
+        };
+        points.extend([
+            Point::Along(case, 1.0),
+            Point::Without(case, gone(false)),
+            Point::Without(case, gone(true)),
+        ]);
+    }
+    let baseline = spec.integrated_gradients.baseline;
+    let values = value_at_points(&member.model, cases, &points, baseline, pulse)?;
+    Ok(values.chunks_exact(ERASURE).map(|v| faithfulness(v[0], v[1], v[2])).collect())
+}

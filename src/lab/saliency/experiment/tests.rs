@@ -1,0 +1,270 @@
+//! The procedure on a small built-in model, with a host that keeps what it is told.
+
+use std::sync::Arc;
+
+use super::super::finding::{ALL, OWN, Sample};
+use super::super::question::{AttentionQuestion, Question as Asked, SentenceQuestion};
+use super::super::results::Results as Found;
+use super::*;
+use crate::base::{Cancelled, Problem, Pulse};
+use crate::lab::demand::Slice;
+use crate::lab::host::Waiting;
+use crate::lab::store::{NoStore, Store};
+use crate::model::{Device, Dtype, Model};
+
+/// Keeps what it is told.
+struct Desk {
+    found: Vec<Finding>,
+    notices: Vec<Problem>,
+    dtype: Dtype,
+    beats: usize,
+    cancel_after: usize,
+    waiting: Option<Waiting>,
+    replies: Vec<Vec<Finding>>,
+    progress: Vec<(usize, usize)>,
+}
+
+impl Desk {
+    fn new() -> Self {
+        Self {
+            found: Vec::new(),
+            notices: Vec::new(),
+            dtype: Dtype::F32,
+            beats: 0,
+            cancel_after: usize::MAX,
+            waiting: None,
+            replies: Vec::new(),
+            progress: Vec::new(),
+        }
+    }
+
+    fn results(&self) -> Found {
+        let mut results = Found::default();
+        for finding in &self.found {
+            if let Body::Lab(Kinds::Saliency(kind)) = &finding.body {
+                results.take(finding, kind);
+            }
+        }
+        results
+    }
+}
+
+impl Pulse for Desk {
+    fn beat(&mut self, _: usize, _: usize) -> Result<(), Cancelled> {
+        self.poll()
+    }
+}
+
+impl Host for Desk {
+    fn poll(&mut self) -> Result<(), Cancelled> {
+        self.beats += 1;
+        if self.beats > self.cancel_after { Err(Cancelled) } else { Ok(()) }
+    }
+
+    fn stage(&mut self, _: String, _: &'static str, _: f64) {
+        self.progress.push((0, 0));
+    }
+
+    fn plan(&mut self, _: f64) {}
+
+    fn progress(&mut self, done: usize, total: usize) {
+        self.progress.push((done, total));
+    }
+
+    fn elapsed(&self) -> f64 {
+        0.0
+    }
+
+    fn model(&mut self, name: &str) -> Result<Arc<Model>, Fault> {
+        let kept = (Device::Cpu, self.dtype);
+        Ok(Arc::new(Model::load_with(&name.parse()?, kept, &mut |_| Ok(()))?))
+    }
+
+    fn store(&self) -> Arc<dyn Store> {
+        Arc::new(NoStore)
+    }
+
+    fn memory_limit(&self) -> Option<u64> {
+        None
+    }
+
+    fn find(&mut self, finding: Finding) -> Result<(), Cancelled> {
+        self.found.push(finding);
+        Ok(())
+    }
+
+    fn notice(&mut self, _: NoticeLevel, problem: Problem) -> Result<(), Cancelled> {
+        self.notices.push(problem);
+        Ok(())
+    }
+
+    fn foretell(&mut self, forecast: Forecast) -> Result<(), Cancelled> {
+        assert!(forecast.bytes > 0 && forecast.seconds > 0.0);
+        Ok(())
+    }
+
+    fn waiting(&mut self) -> Option<Waiting> {
+        self.waiting.take()
+    }
+
+    fn reply(&mut self, _: u64, findings: Vec<Finding>, _: bool) -> Result<(), Cancelled> {
+        self.replies.push(findings);
+        Ok(())
+    }
+
+    fn rate(&mut self, _: &str, slice: Slice<'_>) -> Result<f64, Fault> {
+        Ok(1e-3 / slice()?)
+    }
+}
+
+fn spec(models: &[&str], methods: &[&str], inputs: usize) -> Spec {
+    let mut spec = Spec::shipped();
+    spec.models = models.iter().map(|m| (*m).to_owned()).collect();
+    spec.saliency.methods = methods.iter().map(|m| (*m).to_owned()).collect();
+    (spec.data.inputs, spec.interval.resamples) = (inputs, 200);
+    (spec.integrated_gradients.steps, spec.integrated_gradients.most_steps) = (4, 8);
+    spec
+}
+
+fn opened(spec: &Spec) -> Box<dyn Experiment> {
+    LAB.open(&lab::Spec::from(spec.clone())).unwrap()
+}
+
+fn ran(spec: &Spec) -> (Desk, Box<dyn Experiment>) {
+    let (mut desk, mut run) = (Desk::new(), opened(spec));
+    run.run(&mut desk).unwrap();
+    (desk, run)
+}
+
+#[test]
+fn a_run_tells_every_sentence_prediction_and_row_once_and_then_the_means() {
+    let mut spec = spec(&["bert-tiny", "gpt2-tiny"], &["attention", "integrated_gradients"], 40);
+    spec.saliency.erasure = true;
+    let (desk, run) = ran(&spec);
+    let found = desk.results();
+    let data = &found.data.as_ref().unwrap().value;
+    assert_eq!(data.originals + data.perturbed, found.sentences.len());
+    assert!((30..=40).contains(&found.sentences.len()));
+    let asked: usize = data.models.iter().map(|m| m.inputs).sum();
+    assert_eq!((found.predictions.len(), run.examined()), (asked, asked));
+    // Three methods: the random ranking is always there.
+    assert_eq!(found.rows.len(), 3 * asked);
+    let left: usize = data.left_out.iter().map(|l| l.count).sum();
+    assert_eq!(asked + left, 2 * found.sentences.len());
+    assert!(data.left_out.iter().all(|l| l.model == "gpt2-tiny"), "{:?}", data.left_out);
+    for row in &found.rows {
+        let v = &row.value;
+        let sentence = &found.sentence(&v.sentence).unwrap().value;
+        assert_eq!((&v.tokens, v.scores.len()), (&sentence.words, sentence.words.len()));
+        assert_eq!(v.ranking.len() + v.excluded.len(), v.tokens.len());
+        assert!(v.k >= 1 && v.k <= v.ranking.len() && v.token_f1.is_some() && v.sufficiency.is_some());
+        assert_eq!(v.gap.is_some(), v.method == "integrated_gradients");
+    }
+    for (model, method) in [("bert-tiny", "attention"), ("gpt2-tiny", "random")] {
+        let all = found.interpretability.iter().find(|i| {
+            let v = &i.value;
+            i.model == model && v.method == method && v.dimension == ALL && v.perturbation == ALL
+        });
+        let all = all.unwrap();
+        assert!(all.is_final && all.value.token_f1.is_some() && all.value.random_f1.is_some());
+        assert!(all.value.sufficiency.is_some() && all.value.comprehensiveness.is_some());
+    }
+    let all = |a: &&crate::lab::Tagged<super::super::finding::AccuracyFinding>| a.value.dimension == ALL;
+    assert!(found.accuracy.iter().filter(all).count() >= 6);
+    // Methods within each model, each method between the models, and the models' accuracy.
+    let pairs: Vec<(&str, &str)> =
+        found.differences.iter().map(|d| (d.value.a.as_str(), d.value.b.as_str())).collect();
+    assert!(pairs.contains(&("bert-tiny attention", "bert-tiny integrated_gradients")), "{pairs:?}");
+    assert!(pairs.contains(&("bert-tiny attention", "gpt2-tiny attention")));
+    assert!(pairs.contains(&("bert-tiny", "gpt2-tiny")));
+    assert!(!pairs.contains(&("bert-tiny attention", "gpt2-tiny integrated_gradients")));
+    let compared = desk.found.iter().filter_map(|f| LAB.compared(f)).count();
+    assert_eq!(compared, found.differences.len());
+    assert!(desk.progress.iter().all(|(done, total)| done <= total));
+    let figures = figures::all(&found, None);
+    assert_eq!(
+        figures.iter().map(|f| f.name.as_str()).collect::<Vec<_>>(),
+        ["heatmap", "f1-ratio", "map-ratio", "accuracy"]
+    );
+    assert!(summary::lines(&found).len() > 20);
+}
+
+#[test]
+fn equal_seeds_give_equal_findings_and_another_seed_other_sentences() {
+    let first = spec(&["bert-tiny"], &["attention"], 16);
+    let (a, b) = (ran(&first).0.found, ran(&first).0.found);
+    assert_eq!(a, b);
+    let mut other = first;
+    other.seed = 1;
+    assert_ne!(
+        ran(&other).0.results().sentences,
+        ran(&spec(&["bert-tiny"], &["attention"], 16)).0.results().sentences
+    );
+}
+
+#[test]
+fn a_model_in_half_precision_is_asked_what_it_can_answer() {
+    let spec = spec(&["bert-tiny"], &["integrated_gradients", "attention"], 8);
+    let (mut desk, mut run) = (Desk { dtype: Dtype::Bf16, ..Desk::new() }, opened(&spec));
+    run.run(&mut desk).unwrap();
+    assert!(desk.notices.iter().any(|n| n.what.contains("integrated_gradients") && n.what.contains("bf16")));
+    assert_eq!(desk.results().methods(), ["attention", "random"]);
+}
+
+#[test]
+fn a_run_that_is_cancelled_stops_and_can_still_be_asked() {
+    let spec = spec(&["bert-tiny"], &["attention"], 60);
+    let (mut desk, mut run) = (Desk { cancel_after: 12, ..Desk::new() }, opened(&spec));
+    assert!(matches!(run.run(&mut desk), Err(Fault::Cancelled)));
+    desk.cancel_after = usize::MAX;
+    let asked = Asked::Sentence(SentenceQuestion {
+        text: "The dogs near the gate [MASK] barking .".into(),
+        answer: Some("are".into()),
+        models: Vec::new(),
+        methods: vec!["ig".into(), "random".into()],
+    });
+    let answer = run.answer(&asked.into(), Share::Quick, &mut desk).unwrap();
+    let mut found = desk.results();
+    assert!(found.answer(1, &answer) && !found.answer(0, &answer));
+    let own = found.own.as_ref().unwrap();
+    assert_eq!(own.sentence.as_ref().unwrap().value.sentence, OWN);
+    assert_eq!((own.predictions.len(), own.rows.len()), (1, 2));
+    assert_eq!((own.rows[0].value.sample, own.rows[0].value.k), (Sample::Own, 0));
+    assert_eq!(figures::own(&found, None).unwrap().name, "own");
+}
+
+#[test]
+fn questions_are_answered_while_it_runs_and_nonsense_becomes_a_notice() {
+    let spec = spec(&["bert-tiny"], &["attention"], 8);
+    let text = |text: &str| {
+        let asked =
+            SentenceQuestion { text: text.into(), answer: None, models: Vec::new(), methods: Vec::new() };
+        Question::from(Asked::Sentence(asked))
+    };
+    let (mut desk, mut run) = (Desk::new(), opened(&spec));
+    desk.waiting = Some(Waiting { ticket: 1, question: text("A cat [MASK] .") });
+    run.run(&mut desk).unwrap();
+    assert_eq!(desk.replies.len(), 1);
+    assert_eq!(desk.replies[0].len(), 3, "the sentence, the prediction, one row");
+    desk.waiting = Some(Waiting { ticket: 2, question: text("no mask") });
+    run.run(&mut desk).unwrap();
+    assert!(desk.notices.iter().any(|n| n.what.contains("[MASK]")), "{:?}", desk.notices);
+    let heads = |sentence: Option<&str>| {
+        let sentence = sentence.map(str::to_owned);
+        Question::from(Asked::Attention(AttentionQuestion {
+            model: String::new(),
+            sentence,
+            text: "A cat [MASK] .".into(),
+        }))
+    };
+    let known = desk.results().sentences[0].value.clone();
+    for (asked, words) in [(heads(None), 4), (heads(Some(&known.sentence)), known.words.len())] {
+        let answer = run.answer(&asked, Share::All, &mut desk).unwrap();
+        let Body::Lab(Kinds::Saliency(Kind::Attention(found))) = &answer[0].body else {
+            panic!("{answer:?}")
+        };
+        assert_eq!(found.scores.len(), desk.results().data.unwrap().value.models[0].layers);
+        assert!(found.scores.iter().flatten().all(|head| head.len() == words));
+    }
+    assert!(run.answer(&heads(Some("nowhere")), Share::All, &mut desk).is_err());
+}

@@ -1,0 +1,122 @@
+//! One sentence and one model: what it predicts, and from which tokens by each method. The rows of a run, the answers to a
+//! sentence that is typed and the command line all come from here.
+
+use super::finding::{PredictionFinding, SaliencyFinding, SentenceFinding, Subword};
+use super::input::{Input, Reader, Unfit};
+use super::methods::{Case, Method, Scores};
+use super::metrics::input::Scored;
+use super::metrics::judge::{Rules, single};
+use super::metrics::top_k::Size;
+use super::predict::{Prediction, predict};
+use super::spec::Spec;
+use super::words::to_words;
+use crate::base::Pulse;
+use crate::lab::fault::{Fault, problem};
+use crate::model::Model;
+use crate::model::chunk::TOKENS_PER_BATCH;
+
+/// A sentence as a model takes it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Explanation {
+    /// What it predicts.
+    pub prediction: PredictionFinding,
+    /// From which tokens, by each method.
+    pub rows: Vec<SaliencyFinding>,
+}
+
+/// Explains a sentence of the user's; or says why the model cannot be asked.
+///
+/// # Errors
+/// Those of the model; cancellation.
+pub fn explain(
+    model: &Model,
+    sentence: &SentenceFinding,
+    methods: &[&dyn Method],
+    spec: &Spec,
+    pulse: &mut dyn Pulse,
+) -> Result<Result<Explanation, Unfit>, Fault> {
+    let input = match Reader::new(model)?.read(sentence)? {
+        Ok(input) => input,
+        Err(unfit) => return Ok(Err(unfit)),
+    };
+    let predicted = predict(model, &[&input], TOKENS_PER_BATCH, pulse)?;
+    let Some(predicted) = predicted.first() else { return Ok(Err("nothing was predicted".into())) };
+    let case = Case { input: &input, predicted: &predicted.ids, name: &sentence.sentence };
+    let mut rows = Vec::new();
+    for method in methods {
+        for scores in method.explain(model, &[case], spec, pulse)? {
+            let (mut told, _) = row(sentence, *method, &input, &scores, Size::Gold)?;
+            told.target.clone_from(&predicted.said);
+            rows.push(told);
+        }
+    }
+    Ok(Ok(Explanation { prediction: told_prediction(sentence, input.slots.len(), predicted), rows }))
+}
+
+/// A prediction as it is told.
+#[must_use]
+pub fn told_prediction(sentence: &SentenceFinding, masks: usize, p: &Prediction) -> PredictionFinding {
+    PredictionFinding {
+        sentence: sentence.sentence.clone(),
+        dimension: sentence.dimension.clone(),
+        sample: sentence.sample,
+        perturbation: sentence.perturbation.clone(),
+        masks,
+        top: p.top.clone(),
+        answer_probability: p.answer_probability,
+        top1: p.top1,
+        top3: p.top3,
+    }
+}
+
+/// The scores of a method as they are told and kept.
+///
+/// # Errors
+/// [`Fault::Failed`] for scores that are no numbers.
+pub fn row(
+    sentence: &SentenceFinding,
+    method: &dyn Method,
+    input: &Input,
+    found: &Scores,
+    size: Size,
+) -> Result<(SaliencyFinding, Scored), Fault> {
+    let words = to_words(&found.tokens, &input.words, input.count);
+    let ranked = |w: usize| !input.excluded.contains(&w);
+    let scores: Vec<Option<f64>> = words.iter().enumerate().map(|(w, s)| ranked(w).then_some(*s)).collect();
+    let scored =
+        Scored::new(&sentence.sentence, sentence.words.clone(), scores.clone(), sentence.gold.clone())
+            .map_err(|e| {
+                problem(
+                    &format!("sentence {}: {e}", sentence.sentence),
+                    method.id(),
+                    "choose another method or model",
+                )
+            })?;
+    let judged = single(&scored, &Rules::new(size));
+    let subword = |t: usize| Subword {
+        text: input.tokens[t].clone(),
+        words: input.words[t].clone(),
+        score: found.tokens[t] as f32,
+    };
+    let told = SaliencyFinding {
+        sentence: sentence.sentence.clone(),
+        dimension: sentence.dimension.clone(),
+        sample: sentence.sample,
+        perturbation: sentence.perturbation.clone(),
+        method: method.id().into(),
+        tokens: sentence.words.clone(),
+        scores: scores.iter().map(|s| s.unwrap_or(0.0) as f32).collect(),
+        excluded: input.excluded.clone(),
+        ranking: scored.ranking().to_vec(),
+        k: if sentence.gold.is_empty() { 0 } else { judged.k },
+        subwords: (0..input.ids.len()).map(subword).collect(),
+        target: String::new(),
+        token_f1: judged.f1,
+        gap: found.gap,
+        steps: found.steps,
+        complete: found.complete,
+        sufficiency: None,
+        comprehensiveness: None,
+    };
+    Ok((told, scored))
+}

@@ -1,0 +1,327 @@
+//! Figures of the lab: the heatmap of an original and its perturbed partner, agreement against the rationale ratio, accuracy.
+
+use super::finding::{ALL, RatioFinding, SaliencyFinding, SentenceFinding};
+use super::methods::named;
+use super::results::{Own, Results};
+use crate::base::suggest::unknown;
+use crate::base::text::printable_label;
+use crate::figure::layers::{Bar, Bars, Datum, Line, Strip, Token, Tokens, grouped};
+use crate::figure::{Axis, Figure, Layer, Provenance, Role};
+use crate::lab::{Details, EngineInfo, Tagged};
+use crate::stats::Estimate;
+
+/// The figures that have names.
+const FIGURES: [&str; 5] = ["heatmap", "own", "f1-ratio", "map-ratio", "accuracy"];
+
+/// Everything that there is to draw without a choice.
+#[must_use]
+pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
+    [
+        heatmap(results, engine, &Heat::default()),
+        own(results, engine),
+        against_ratio(results, engine, Agreement::TokenF1, None),
+        against_ratio(results, engine, Agreement::Map, None),
+        accuracy(results, engine),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// The figure of a name; `sentence`, `method` and `partner` say of what.
+///
+/// # Errors
+/// A sentence that says what there is.
+pub fn pick(
+    name: &str,
+    details: &Details<'_>,
+    results: &Results,
+    engine: Option<&EngineInfo>,
+) -> Result<Figure, String> {
+    let known = ["sentence", "partner", "method"];
+    if let Some((key, _)) = details.more.iter().find(|(key, _)| !known.contains(key)) {
+        return Err(unknown("key", key, &known));
+    }
+    let of = |key: &str| details.more.iter().find(|(k, _)| *k == key).map(|(_, value)| *value);
+    let method = of("method").map(|m| named(m).map_or(m, |m| m.id()));
+    let figure = match name {
+        "heatmap" => {
+            let methods = method.into_iter().collect();
+            let heat =
+                Heat { model: details.model, sentence: of("sentence"), partner: of("partner"), methods };
+            heatmap(results, engine, &heat)
+        }
+        "own" => own(results, engine),
+        "f1-ratio" => against_ratio(results, engine, Agreement::TokenF1, Some((details.model, method))),
+        "map-ratio" => against_ratio(results, engine, Agreement::Map, Some((details.model, method))),
+        "accuracy" => accuracy(results, engine),
+        _ => return Err(unknown("figure", name, &FIGURES)),
+    };
+    figure.ok_or_else(|| "the session has nothing of that to draw".into())
+}
+
+/// Which heatmap.
+#[derive(Debug, Clone, Default)]
+pub struct Heat<'a> {
+    /// The model; none takes the first.
+    pub model: Option<&'a str>,
+    /// The sentence, an original or a partner; none takes the first original that has its scores.
+    pub sentence: Option<&'a str>,
+    /// The partner beside an original; none takes its first one.
+    pub partner: Option<&'a str>,
+    /// The methods; empty takes all but the random ranking.
+    pub methods: Vec<&'a str>,
+}
+
+/// The scores of a row as a strip, as shares of the largest of its method, so that methods stand side by side.
+fn strip(label: String, row: &SaliencyFinding, sentence: &SentenceFinding, largest: f64) -> Strip {
+    let gold: Vec<usize> = sentence.gold.first().cloned().unwrap_or_default();
+    let top = &row.ranking[..row.k.min(row.ranking.len())];
+    let token = |(i, text): (usize, &String)| Token {
+        text: printable_label(text),
+        score: (!row.excluded.contains(&i)).then(|| f64::from(row.scores[i]) / largest),
+        gold: gold.contains(&i),
+        top: top.contains(&i),
+    };
+    Strip { label, tokens: row.tokens.iter().enumerate().map(token).collect(), ..Strip::default() }
+}
+
+fn largest(rows: &[&SaliencyFinding]) -> f64 {
+    let most = rows.iter().flat_map(|r| &r.scores).map(|s| f64::from(s.abs())).fold(0.0, f64::max);
+    if most > 0.0 { most } else { 1.0 }
+}
+
+fn short(method: &str) -> &str {
+    named(method).map_or(method, |m| m.short())
+}
+
+/// Strips of an original and a partner under each method.
+#[must_use]
+pub fn heatmap(results: &Results, engine: Option<&EngineInfo>, heat: &Heat<'_>) -> Option<Figure> {
+    let model = heat.model.or_else(|| results.models().first().copied())?;
+    let of_model = |r: &&Tagged<SaliencyFinding>| r.model == model;
+    let chosen =
+        heat.sentence.or_else(|| results.rows.iter().find(of_model).map(|r| r.value.sentence.as_str()))?;
+    let chosen = &results.sentence(chosen)?.value;
+    let original = chosen.original.as_deref().unwrap_or(&chosen.sentence);
+    let original = &results.sentence(original)?.value;
+    let partner = match (&chosen.original, heat.partner) {
+        (Some(_), _) => Some(chosen.sentence.as_str()),
+        (None, Some(partner)) => Some(partner),
+        (None, None) => original.partners.first().map(String::as_str),
+    };
+    let partner = partner.and_then(|id| results.sentence(id)).map(|t| &t.value);
+    let mut methods = heat.methods.clone();
+    if methods.is_empty() {
+        methods = results.methods();
+        methods.retain(|m| *m != super::methods::RANDOM);
+    }
+    let mut strips = Vec::new();
+    let mut first = None;
+    for method in methods {
+        let row = |s: &SentenceFinding| results.row(model, &s.sentence, method);
+        let Some(a) = row(original) else { continue };
+        let b = partner.and_then(|p| row(p).map(|r| (p, r)));
+        let most = largest(&b.iter().map(|(_, r)| &r.value).chain([&a.value]).collect::<Vec<_>>());
+        strips.push(strip(format!("{} original", short(method)), &a.value, original, most));
+        if let Some((p, r)) = b {
+            let kind = p.perturbation.as_deref().unwrap_or("perturbed");
+            strips.push(strip(format!("{} {}", short(method), printable_label(kind)), &r.value, p, most));
+        }
+        first = first.or(Some(a));
+    }
+    let first = first?;
+    let pairs = partner.and_then(|p| p.alignment.clone()).unwrap_or_default();
+    let answer = original.answer.as_deref().map_or(String::new(), |a| format!(" = {}", printable_label(a)));
+    let title = format!("{}: what the prediction of [MASK]{answer} rests on", printable_label(model));
+    Some(tokens("heatmap", title, strips, pairs, provenance(first, engine)))
+}
+
+fn tokens(
+    name: &str,
+    title: String,
+    strips: Vec<Strip>,
+    pairs: Vec<(usize, usize)>,
+    provenance: Provenance,
+) -> Figure {
+    let label = "score / largest of the method".to_owned();
+    let layer = Layer::Tokens(Tokens { strips, pairs, bound: Some(1.0), label });
+    Figure {
+        name: name.into(),
+        title,
+        x: Axis::default(),
+        y: Axis::default(),
+        layers: vec![layer],
+        provenance,
+    }
+}
+
+/// The sentence that was typed last, under each model and method.
+#[must_use]
+pub fn own(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
+    let Own { sentence, rows, .. } = results.own.as_ref()?;
+    let sentence = &sentence.as_ref()?.value;
+    let first = rows.first()?;
+    let each = rows.iter().map(|r| {
+        let label = format!("{} {}", printable_label(&r.model), short(&r.value.method));
+        strip(label, &r.value, sentence, largest(&[&r.value]))
+    });
+    // Strips stand in pairs, aligned place by place: all are of one sentence.
+    let pairs = (0..sentence.words.len()).map(|i| (i, i)).collect();
+    let title = "What the prediction of [MASK] rests on".to_owned();
+    Some(tokens("own", title, each.collect(), pairs, provenance(first, engine)))
+}
+
+/// What is drawn against the rationale ratio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Agreement {
+    /// Token-F1.
+    TokenF1,
+    /// MAP.
+    Map,
+}
+
+impl Agreement {
+    fn of(self, r: &RatioFinding) -> Option<Estimate> {
+        if self == Agreement::TokenF1 { r.token_f1 } else { r.map }
+    }
+
+    fn by_chance(self, r: &RatioFinding) -> Option<Estimate> {
+        if self == Agreement::TokenF1 { r.random_f1 } else { r.random_map }
+    }
+}
+
+/// Agreement against the rationale ratio (Figure 1 of the paper): one line a dimension for a chosen model and method; without a
+/// choice one line for each model and method, over all dimensions. What chance has stands beside it.
+#[must_use]
+pub fn against_ratio(
+    results: &Results,
+    engine: Option<&EngineInfo>,
+    agreement: Agreement,
+    choice: Option<(Option<&str>, Option<&str>)>,
+) -> Option<Figure> {
+    let chosen = choice.and_then(|(model, method)| {
+        let method = method?;
+        Some((model.or_else(|| results.models().first().copied())?, method))
+    });
+    let mut lines: Vec<(String, Vec<&Tagged<RatioFinding>>)> = Vec::new();
+    for r in &results.ratios {
+        let v = &r.value;
+        let label = match chosen {
+            Some((model, method)) if r.model == model && v.method == method && v.dimension != ALL => {
+                v.dimension.clone()
+            }
+            None if v.dimension == ALL && v.method != super::methods::RANDOM => {
+                format!("{} {}", r.model, short(&v.method))
+            }
+            _ => continue,
+        };
+        match lines.iter_mut().find(|l| l.0 == label) {
+            Some(line) => line.1.push(r),
+            None => lines.push((label, vec![r])),
+        }
+    }
+    let first = *lines.first()?.1.first()?;
+    let point = |r: &&Tagged<RatioFinding>, y: Option<Estimate>| {
+        let y = y?;
+        Some(Datum {
+            x: r.value.ratio,
+            y: y.mean,
+            band: Some((y.lo, y.hi)),
+            n: r.n.into(),
+            ..Datum::default()
+        })
+    };
+    let line = |(k, (label, points)): (usize, &(String, Vec<&Tagged<RatioFinding>>))| {
+        let points = points.iter().filter_map(|r| point(r, agreement.of(&r.value))).collect();
+        Layer::Line(Line { label: printable_label(label), role: Role::nth(k), points })
+    };
+    let mut layers: Vec<Layer> = lines.iter().enumerate().map(line).collect();
+    let chance = results.ratios.iter().filter(|r| {
+        let v = &r.value;
+        v.dimension == ALL && (&r.model, &v.method) == (&first.model, &first.value.method)
+    });
+    let points = chance.filter_map(|r| point(&r, agreement.by_chance(&r.value)));
+    let points: Vec<Datum> = points.map(|p| Datum { band: None, ..p }).collect();
+    layers.push(Layer::Line(Line {
+        label: "by chance".into(),
+        role: Role::nth(lines.len()).faint(),
+        points,
+    }));
+    let (name, word) = match agreement {
+        Agreement::TokenF1 => ("f1-ratio", "token-F1"),
+        Agreement::Map => ("map-ratio", "MAP"),
+    };
+    let of = chosen
+        .map_or(String::new(), |(model, method)| format!(": {} {}", printable_label(model), short(method)));
+    Some(Figure {
+        name: name.into(),
+        title: format!("{word} against the rationale ratio{of}"),
+        x: Axis::linear("rationale length / sentence length").from_to(0.0, 1.0),
+        y: Axis::linear(word).from_to(0.0, 1.0),
+        layers,
+        provenance: provenance(first, engine),
+    })
+}
+
+/// Accuracy by dimension: Top-1 of originals and of perturbed partners, by model.
+#[must_use]
+pub fn accuracy(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
+    let first = results.accuracy.first()?;
+    let mut dimensions: Vec<&str> = Vec::new();
+    for a in &results.accuracy {
+        if !dimensions.contains(&a.value.dimension.as_str()) {
+            dimensions.push(&a.value.dimension);
+        }
+    }
+    dimensions.sort_by_key(|d| results.place("", "", d));
+    let mut layers = Vec::new();
+    for model in results.models() {
+        for sample in ["original", "perturbed"] {
+            let bar = |(c, dimension): (usize, &&str)| {
+                let is = |a: &&Tagged<super::finding::AccuracyFinding>| {
+                    let v = &a.value;
+                    a.model == model
+                        && v.dimension == **dimension
+                        && v.sample == sample
+                        && v.perturbation == ALL
+                };
+                let a = results.accuracy.iter().find(is)?;
+                let y = a.value.top1;
+                Some(Bar { band: Some((y.lo, y.hi)), n: a.n.into(), ..Bar::of(c, y.mean) })
+            };
+            let bars: Vec<Bar> = dimensions.iter().enumerate().filter_map(bar).collect();
+            if !bars.is_empty() {
+                let label = printable_label(&format!("{model} {sample}"));
+                layers.push(Layer::Bars(Bars { label, role: Role::nth(layers.len()), bars }));
+            }
+        }
+    }
+    Some(Figure {
+        name: "accuracy".into(),
+        title: "Right predictions (Top-1) by dimension".into(),
+        x: Axis::of("dimension", dimensions.iter().map(|d| printable_label(d))),
+        y: Axis::linear("share of right predictions").from_to(0.0, 1.0),
+        layers,
+        provenance: provenance(first, engine),
+    })
+}
+
+fn provenance<T>(point: &Tagged<T>, engine: Option<&EngineInfo>) -> Provenance {
+    let mut entries: Vec<(String, String)> = vec![("n".into(), grouped(point.n))];
+    let mut add = |key: &str, value: String| entries.push((key.to_owned(), value));
+    if let Some(level) = point.level {
+        add("intervals", format!("{} %", (level * 1e6).round() / 1e4));
+    }
+    if !point.is_final {
+        add("state", "still being refined".into());
+    }
+    add("seed", point.seed.to_string());
+    add("spec", point.spec.clone());
+    add("model", printable_label(&point.model));
+    if let Some(engine) = engine {
+        add("device", engine.device.clone());
+        add("probity", engine.version.clone());
+    }
+    Provenance { entries }
+}

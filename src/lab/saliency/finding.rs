@@ -1,0 +1,388 @@
+//! What the lab finds: one struct a kind. Words are counted from 0; a score belongs to a word, and is the sum of what its
+//! sub-words have.
+
+use serde::{Deserialize, Serialize};
+
+use super::spec::Direction;
+use crate::stats::estimate::Estimate;
+
+/// Stands for every dimension, every kind of perturbation, or every model.
+pub const ALL: &str = "all";
+/// Identifier of a sentence that was typed.
+pub const OWN: &str = "own";
+
+/// The kinds of finding.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Kind {
+    /// What is asked of which models.
+    Data(DataFinding),
+    /// A sentence, once for all models.
+    Sentence(SentenceFinding),
+    /// What a model predicts.
+    Prediction(PredictionFinding),
+    /// Which tokens that rests on, by a method.
+    Saliency(SaliencyFinding),
+    /// Share of right predictions.
+    Accuracy(AccuracyFinding),
+    /// Agreement with people and with the perturbed form.
+    Interpretability(InterpretabilityFinding),
+    /// Agreement among inputs of like rationale ratio.
+    Ratio(RatioFinding),
+    /// Two models or two methods on the same inputs.
+    Difference(DifferenceFinding),
+    /// Attention of all heads.
+    Attention(AttentionFinding),
+}
+
+/// Names of the kinds, by which a reader tells what a newer program wrote from what is damaged.
+pub const KINDS: [&str; 9] = [
+    "data",
+    "sentence",
+    "prediction",
+    "saliency",
+    "accuracy",
+    "interpretability",
+    "ratio",
+    "difference",
+    "attention",
+];
+
+impl Kind {
+    /// Whether it has intervals.
+    #[must_use]
+    pub fn has_interval(&self) -> bool {
+        matches!(self, Kind::Accuracy(_) | Kind::Interpretability(_) | Kind::Ratio(_) | Kind::Difference(_))
+    }
+}
+
+/// What is asked of which models. Its model is `all`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DataFinding {
+    /// The file as the spec names it, or what is built in.
+    pub source: String,
+    /// SHA-256 of what the sentences are from.
+    pub sha256: String,
+    /// Originals that are asked.
+    pub originals: usize,
+    /// Perturbed partners that are asked.
+    pub perturbed: usize,
+    /// The same by dimension.
+    pub dimensions: Vec<DimensionNote>,
+    /// Inputs that were left out, by reason.
+    pub left_out: Vec<LeftOut>,
+    /// The models.
+    pub models: Vec<ModelNote>,
+    /// How large a predicted rationale is, in words.
+    pub k: String,
+}
+
+/// A dimension of the data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DimensionNote {
+    /// Its name.
+    pub dimension: String,
+    /// Originals.
+    pub originals: usize,
+    /// Perturbed partners.
+    pub perturbed: usize,
+    /// Mean share of the words that the gold rationale takes.
+    pub ratio: f64,
+}
+
+/// Inputs that were left out for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeftOut {
+    /// The model; `all` for what no model is asked.
+    pub model: String,
+    /// Why.
+    pub reason: String,
+    /// How many.
+    pub count: usize,
+    /// Identifier of the first.
+    pub first: String,
+}
+
+/// What a model can be asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelNote {
+    /// Its name.
+    pub name: String,
+    /// Hash of its weights and tokenizer.
+    pub hash: String,
+    /// Methods that it serves.
+    pub methods: Vec<String>,
+    /// Methods that it does not serve, each with the reason.
+    pub refused: Vec<(String, String)>,
+    /// Inputs that it is asked.
+    pub inputs: usize,
+    /// Number of its layers; of a denoising model, of its decoder's.
+    pub layers: usize,
+    /// Number of heads of a layer.
+    pub heads: usize,
+}
+
+/// Which form of a sentence it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sample {
+    /// As it is in the benchmark.
+    Original,
+    /// Changed.
+    Perturbed,
+    /// Typed by the user.
+    Own,
+}
+
+impl Sample {
+    /// The name in findings.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Sample::Original => "original",
+            Sample::Perturbed => "perturbed",
+            Sample::Own => OWN,
+        }
+    }
+}
+
+/// A sentence. Its model is `all`; `n` is the number of its words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SentenceFinding {
+    /// Identifier: that of the data, or `own`.
+    pub sentence: String,
+    /// Dimension; empty where there is none.
+    pub dimension: String,
+    /// Which form it is.
+    pub sample: Sample,
+    /// How a perturbed one was made: `dispens`, `import`, `trans`.
+    pub perturbation: Option<String>,
+    /// The original of a perturbed one.
+    pub original: Option<String>,
+    /// The perturbed partners of an original.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub partners: Vec<String>,
+    /// The text as written, with `[MASK]`.
+    pub text: String,
+    /// Its words, the mask among them as `[MASK]`.
+    pub words: Vec<String>,
+    /// Start and end of each word in the text, in characters.
+    pub spans: Vec<(usize, usize)>,
+    /// Which words are masks.
+    pub masks: Vec<usize>,
+    /// Gold rationales: sets of words, of which any one suffices.
+    pub gold: Vec<Vec<usize>>,
+    /// The word for the mask; none where nothing is expected.
+    pub answer: Option<String>,
+    /// Of a perturbed one: pairs (word of the original, word of this one).
+    pub alignment: Option<Vec<(usize, usize)>>,
+}
+
+/// An answer with its probability.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Guess {
+    /// The answer; the tokens of several masks together.
+    pub answer: String,
+    /// Its probability; with several masks the product of theirs.
+    pub probability: f64,
+}
+
+/// What a model predicts in a sentence. `n` is 1.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PredictionFinding {
+    /// The sentence.
+    pub sentence: String,
+    /// Its dimension.
+    pub dimension: String,
+    /// Which form it is.
+    pub sample: Sample,
+    /// How it was perturbed.
+    pub perturbation: Option<String>,
+    /// Mask tokens that stand for the answer in this model.
+    pub masks: usize,
+    /// The most probable answers, best first.
+    pub top: Vec<Guess>,
+    /// Probability of the expected answer; none where nothing is expected.
+    pub answer_probability: Option<f64>,
+    /// Whether the first is the expected one.
+    pub top1: Option<bool>,
+    /// Whether one of the first three is.
+    pub top3: Option<bool>,
+}
+
+/// A token of the model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Subword {
+    /// As the vocabulary spells it.
+    pub text: String,
+    /// Words that it overlaps; empty for special tokens.
+    pub words: Vec<usize>,
+    /// Its score.
+    pub score: f32,
+}
+
+/// Which tokens a prediction rests on. `n` is the number of words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SaliencyFinding {
+    /// The sentence.
+    pub sentence: String,
+    /// Its dimension.
+    pub dimension: String,
+    /// Which form it is.
+    pub sample: Sample,
+    /// How it was perturbed.
+    pub perturbation: Option<String>,
+    /// Identifier of the method.
+    pub method: String,
+    /// The words, the mask among them.
+    pub tokens: Vec<String>,
+    /// A score a word; signed. Words that take no part have 0.
+    pub scores: Vec<f32>,
+    /// Words that take no part in the ranking: the masks, and what a causal model does not see.
+    pub excluded: Vec<usize>,
+    /// The words that take part, highest score first; ties in the order of the sentence.
+    pub ranking: Vec<usize>,
+    /// Size of the predicted rationale: the first `k` words of the ranking. 0 where there is nothing to compare with.
+    pub k: usize,
+    /// The model's tokens.
+    #[serde(default)]
+    pub subwords: Vec<Subword>,
+    /// What was explained: the predicted tokens.
+    pub target: String,
+    /// Token-F1 of these words; none without gold rationale.
+    pub token_f1: Option<f64>,
+    /// Completeness error: |sum of attributions − (f(x) − f(baseline))| / |f(x) − f(baseline)|. Integrated gradients alone.
+    pub gap: Option<f64>,
+    /// Steps of the path.
+    pub steps: Option<usize>,
+    /// Whether the error is within the tolerance; none for other methods.
+    pub complete: Option<bool>,
+    /// What the model's probability loses when only the predicted rationale is left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sufficiency: Option<f64>,
+    /// What it loses when the predicted rationale is masked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comprehensiveness: Option<f64>,
+}
+
+/// Share of right predictions. `n` is the number of inputs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AccuracyFinding {
+    /// Dimension, or `all`.
+    pub dimension: String,
+    /// `original`, `perturbed`, or `all`.
+    pub sample: String,
+    /// Kind of perturbation, or `all`.
+    pub perturbation: String,
+    /// The first answer is right.
+    pub top1: Estimate,
+    /// One of the first three is.
+    pub top3: Estimate,
+}
+
+/// Agreement with people and with the perturbed form. `n` is the number of inputs behind token-F1.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InterpretabilityFinding {
+    /// Dimension, or `all`.
+    pub dimension: String,
+    /// Kind of perturbation, or `all`.
+    pub perturbation: String,
+    /// Identifier of the method.
+    pub method: String,
+    /// Token-F1 against the gold rationales; of originals and partners where `perturbation` is `all`, else of the partners.
+    /// None where nothing is known of gold rationales.
+    pub token_f1: Option<Estimate>,
+    /// What a random ranking has, computed over all rankings.
+    pub random_f1: Option<Estimate>,
+    /// Mean average precision of the partners' rankings; none without partners.
+    pub map: Option<Estimate>,
+    /// What random rankings have.
+    pub random_map: Option<Estimate>,
+    /// Mean correlation of aligned scores, over pairs with p < .05.
+    pub pcc: Option<Estimate>,
+    /// The same over all pairs: the filter leaves the high ones.
+    pub pcc_all: Option<Estimate>,
+    /// Pairs with p < .05.
+    pub pcc_kept: usize,
+    /// Pairs for which a correlation is made.
+    pub pcc_total: usize,
+    /// Those of them that have none: constant scores, or fewer than three words.
+    pub pcc_undefined: usize,
+    /// MAP over the pairs that PCC is suited to (all but syntactic transformations).
+    pub map_star: Option<Estimate>,
+    /// |mean F1 of the originals that have such a partner − mean F1 of the partners|.
+    pub f1_delta: Option<Estimate>,
+    /// The same with its sign.
+    pub f1_delta_signed: Option<Estimate>,
+    /// Mean of |differences| pair by pair.
+    pub f1_delta_pairs: Option<Estimate>,
+    /// Mean share of the words that the gold rationale takes.
+    pub ratio: Option<f64>,
+    /// What probability loses when only the predicted rationale is left; none where it was not asked for.
+    pub sufficiency: Option<Estimate>,
+    /// What it loses without the predicted rationale.
+    pub comprehensiveness: Option<Estimate>,
+    /// Pairs of an original and a partner.
+    pub pairs: usize,
+    /// Partners that should have been asked and could not be.
+    pub missing: usize,
+    /// Originals: the clusters of the bootstrap.
+    pub originals: usize,
+    /// Rows of integrated gradients that miss the tolerance.
+    pub incomplete: usize,
+}
+
+/// Agreement among inputs of like rationale ratio. `n` is the number of inputs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RatioFinding {
+    /// Dimension, or `all`.
+    pub dimension: String,
+    /// Identifier of the method.
+    pub method: String,
+    /// Least ratio.
+    pub from: f64,
+    /// Ratios are below this.
+    pub to: f64,
+    /// Mean ratio.
+    pub ratio: f64,
+    /// Token-F1.
+    pub token_f1: Option<Estimate>,
+    /// What a random ranking has, which rises with the ratio.
+    pub random_f1: Option<Estimate>,
+    /// MAP of the partners whose original has such a ratio; none without.
+    pub map: Option<Estimate>,
+    /// What random rankings have.
+    pub random_map: Option<Estimate>,
+}
+
+/// Two models or two methods on the same inputs. Its model is `all`; `n` is the number of originals, which are the units.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DifferenceFinding {
+    /// The first, for example `bert-mini attention`.
+    pub a: String,
+    /// The second.
+    pub b: String,
+    /// `token_f1`, `map`, or `top1`.
+    pub metric: String,
+    /// Mean of the first less mean of the second.
+    pub difference: Estimate,
+    /// Two-sided p-value.
+    pub p: f64,
+    /// The test.
+    pub test: String,
+}
+
+/// Attention of all heads between the mask and the words. `n` is the number of words.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AttentionFinding {
+    /// The sentence.
+    pub sentence: String,
+    /// Its words.
+    pub words: Vec<String>,
+    /// Words that are masks or that the model does not see.
+    pub excluded: Vec<usize>,
+    /// Who attends.
+    pub direction: Direction,
+    /// Probabilities by layer, head and word.
+    pub scores: Vec<Vec<Vec<f32>>>,
+}

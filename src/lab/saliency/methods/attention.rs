@@ -1,0 +1,191 @@
+//! Attention (ATT): the weight between the mask and each token in one layer, the last by default. Of a causal model, what its last
+//! token attends to; of a denoising one, what its decoder attends to in the encoder where the mask is predicted.
+
+use super::{Case, Method, Scores};
+use crate::base::Pulse;
+use crate::lab::fault::Fault;
+use crate::lab::layer::LayerRef;
+use crate::lab::saliency::spec::{AttentionSpec, Direction, HeadRef, ScoreKind, Spec};
+use crate::model::chunk::{TOKENS_PER_BATCH, chunks};
+use crate::model::{Array, Batch, HookPoint, Model, Offer, Plan, Sites};
+
+/// The method.
+pub static METHOD: Attention = Attention;
+
+/// Attention.
+pub struct Attention;
+
+/// Layers and heads of the attention that is read.
+#[must_use]
+pub fn shape(model: &Model) -> (usize, usize) {
+    let arch = model.arch();
+    arch.decoder.map_or((arch.layers, arch.heads), |d| (d.layers, d.heads))
+}
+
+/// Where the attention of a layer is read, from 0.
+#[must_use]
+pub fn pattern(model: &Model, layer: usize) -> HookPoint {
+    if model.arch().decoder.is_some() { HookPoint::CrossPattern(layer) } else { HookPoint::Pattern(layer) }
+}
+
+/// Why a direction makes no sense for a model.
+#[must_use]
+pub fn one_way(model: &Model, direction: Direction) -> Option<String> {
+    let arch = model.arch();
+    match direction {
+        Direction::FromMask => None,
+        Direction::ToMask if arch.decoder.is_some() => {
+            Some("its encoder does not attend to the decoder, where the mask is predicted".into())
+        }
+        Direction::ToMask if arch.is_causal() => {
+            Some("its tokens attend to none behind them, and the last one predicts".into())
+        }
+        Direction::ToMask => None,
+    }
+}
+
+/// What each of the first `length` tokens pays to the slots, summed over them: heads x tokens. `row` is the place in the batch, of
+/// which `all` is the attention: `[B,H,T,T]`, row = attending token.
+#[must_use]
+pub fn to_mask(all: &Array, row: usize, slots: &[usize], length: usize) -> Vec<Vec<f64>> {
+    let (heads, queries, keys) = (all.shape[1], all.shape[2], all.shape[3]);
+    let at = |head: usize, query: usize, key: usize| {
+        f64::from(all.data[((row * heads + head) * queries + query) * keys + key])
+    };
+    let sum = |head: usize, query: usize| slots.iter().map(|s| at(head, query, *s)).sum();
+    (0..heads).map(|head| (0..length).map(|query| sum(head, query)).collect()).collect()
+}
+
+/// Attention of each case at one layer, averaged over its slots: heads x tokens.
+///
+/// # Errors
+/// Those of the model; cancellation.
+pub fn heads(
+    model: &Model,
+    cases: &[Case<'_>],
+    (layer, direction, kind): (usize, Direction, ScoreKind),
+    pulse: &mut dyn Pulse,
+) -> Result<Vec<Vec<Vec<f64>>>, Fault> {
+    let at = pattern(model, layer);
+    let pad = model.tokenizer()?.pad_id();
+    let lengths: Vec<usize> = cases.iter().map(|c| c.input.ids.len()).collect();
+    let mut found = vec![Vec::new(); cases.len()];
+    let mut done = 0;
+    for group in chunks(&lengths, TOKENS_PER_BATCH) {
+        let ids: Vec<&[u32]> = group.iter().map(|k| cases[*k].input.ids.as_slice()).collect();
+        let batch = Batch::new(&ids, pad)?;
+        let sites = match direction {
+            Direction::FromMask => {
+                let of = |(row, k): (usize, &usize)| cases[*k].input.slots.iter().map(move |s| (row, *s)).collect::<Vec<_>>();
+                Sites::At(group.iter().enumerate().flat_map(of).collect())
+            }
+            Direction::ToMask => Sites::All,
+        };
+        let all = model.forward(&batch, &Plan::default().capture_at(at, sites))?.take(at)?;
+        let mut site = 0;
+        for (row, k) in group.iter().enumerate() {
+            let slots = cases[*k].input.slots.len();
+            let mut sums = match direction {
+                Direction::FromMask => from_mask(&all, site..site + slots, lengths[*k], kind),
+                Direction::ToMask => to_mask(&all, row, &cases[*k].input.slots, lengths[*k]),
+            };
+            site += slots;
+            sums.iter_mut().flatten().for_each(|s| *s /= slots.max(1) as f64);
+            found[*k] = sums;
+        }
+        done += group.len();
+        pulse.beat(done, cases.len())?;
+    }
+    Ok(found)
+}
+
+/// What some sites attend to among the first `length` tokens, summed over the sites: heads x tokens. `all` is `[N,H,T]`.
+#[must_use]
+pub fn from_mask(all: &Array, sites: std::ops::Range<usize>, length: usize, kind: ScoreKind) -> Vec<Vec<f64>> {
+    let (heads, keys) = (all.shape[1], all.shape[2]);
+    let mut sums = vec![vec![0.0; length]; heads];
+    for site in sites {
+        for (head, sum) in sums.iter_mut().enumerate() {
+            let begin = (site * heads + head) * keys;
+            let weights = all.data[begin..begin + length].iter().map(|w| f64::from(*w));
+            match kind {
+                ScoreKind::Softmax => sum.iter_mut().zip(weights).for_each(|(s, w)| *s += w),
+                ScoreKind::Raw => {
+                    // The logarithm of a weight is the score before the softmax less a constant; zero is one that underflowed.
+                    let logs: Vec<f64> = weights.map(|w| w.max(f64::from(f32::MIN_POSITIVE)).ln()).collect();
+                    let mean = logs.iter().sum::<f64>() / length.max(1) as f64;
+                    sum.iter_mut().zip(logs).for_each(|(s, log)| *s += log - mean);
+                }
+            }
+        }
+    }
+    sums
+}
+
+/// One score a token from those of the heads.
+#[must_use]
+pub fn put_together(heads: &[Vec<f64>], head: HeadRef) -> Vec<f64> {
+    let count = heads.len().max(1) as f64;
+    let sum = || -> Vec<f64> {
+        let tokens = heads.first().map_or(0, Vec::len);
+        (0..tokens).map(|t| heads.iter().map(|h| h[t]).sum()).collect()
+    };
+    match head {
+        HeadRef::At(h) => heads.get(h.wrapping_sub(1)).cloned().unwrap_or_default(),
+        HeadRef::Sum => sum(),
+        HeadRef::Mean => sum().into_iter().map(|s| s / count).collect(),
+    }
+}
+
+fn layer_of(model: &Model, layer: LayerRef) -> Result<usize, String> {
+    Ok(layer.resolve(shape(model).0)? - 1)
+}
+
+impl Method for Attention {
+    fn id(&self) -> &'static str {
+        "attention"
+    }
+
+    fn title(&self) -> &'static str {
+        "attention"
+    }
+
+    fn short(&self) -> &'static str {
+        "ATT"
+    }
+
+    fn about(&self) -> &'static str {
+        "The attention between the mask and the token in one layer (Wang et al. 2022, section 4.2)."
+    }
+
+    fn refuses(&self, model: &Model, spec: &Spec) -> Option<String> {
+        let AttentionSpec { layer, head, direction, .. } = spec.attention;
+        if let Err(e) = model.require(Offer::Attention) {
+            return Some(e.to_string());
+        }
+        let heads = shape(model).1;
+        if let HeadRef::At(h) = head
+            && h > heads
+        {
+            return Some(format!("head {h} does not exist: a layer has heads 1 to {heads}"));
+        }
+        layer_of(model, layer).err().or_else(|| one_way(model, direction))
+    }
+
+    fn passes(&self, _spec: &Spec, _words: usize) -> usize {
+        1
+    }
+
+    fn explain(
+        &self,
+        model: &Model,
+        cases: &[Case<'_>],
+        spec: &Spec,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Vec<Scores>, Fault> {
+        let AttentionSpec { layer, head, direction, scores } = spec.attention;
+        let layer = layer_of(model, layer).map_err(|e| crate::lab::fault::problem(&e, "attention.layer", "choose another layer"))?;
+        let all = heads(model, cases, (layer, direction, scores), pulse)?;
+        Ok(all.iter().zip(cases).map(|(h, c)| Scores::plain(put_together(h, head), c.input)).collect())
+    }
+}

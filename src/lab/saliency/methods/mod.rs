@@ -1,0 +1,124 @@
+//! The methods that give each token a score: one file and one line in the registry each.
+
+mod path;
+
+use super::input::Input;
+use super::spec::Spec;
+use crate::base::Pulse;
+use crate::lab::fault::Fault;
+use crate::model::{Dtype, Model, Offer};
+
+pub use self::attention::{from_mask, heads, one_way, put_together, shape, to_mask};
+pub use self::path::{Point, value_at_points};
+
+/// An input with what is explained.
+#[derive(Debug, Clone, Copy)]
+pub struct Case<'a> {
+    /// The input.
+    pub input: &'a Input,
+    /// The tokens whose prediction is explained, one a slot.
+    pub predicted: &'a [u32],
+    /// Identifier of the sentence, for random streams.
+    pub name: &'a str,
+}
+
+/// What a method says of an input.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Scores {
+    /// A score a token; special tokens around the text have 0.
+    pub tokens: Vec<f64>,
+    /// Completeness error, where the method has one.
+    pub gap: Option<f64>,
+    /// Steps that were taken, where there are any.
+    pub steps: Option<usize>,
+    /// Whether the error is within the tolerance.
+    pub complete: Option<bool>,
+}
+
+impl Scores {
+    /// Scores without further ado; those of special tokens become 0.
+    fn plain(mut tokens: Vec<f64>, input: &Input) -> Self {
+        tokens.iter_mut().zip(&input.frame).filter(|(_, frame)| **frame).for_each(|(score, _)| *score = 0.0);
+        Self { tokens, ..Self::default() }
+    }
+}
+
+/// A method.
+pub trait Method: Sync {
+    /// The name in specs and findings.
+    fn id(&self) -> &'static str;
+    /// The name in words.
+    fn title(&self) -> &'static str;
+    /// The name in tables.
+    fn short(&self) -> &'static str;
+    /// One sentence: what a score is, and who proposed it.
+    fn about(&self) -> &'static str;
+    /// Why a model cannot be explained by it; none where it can.
+    fn refuses(&self, model: &Model, spec: &Spec) -> Option<String>;
+    /// Forward passes over an input of so many words; a pass with gradients counts as three.
+    fn passes(&self, spec: &Spec, words: usize) -> usize;
+    /// The scores of some inputs, in their order.
+    ///
+    /// # Errors
+    /// Those of the model; cancellation.
+    fn explain(
+        &self,
+        model: &Model,
+        cases: &[Case<'_>],
+        spec: &Spec,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Vec<Scores>, Fault>;
+}
+
+/// Makes the registry.
+macro_rules! registry {
+    ($($module:ident),+ $(,)?) => {
+        $( mod $module; )+
+
+        /// All methods.
+        pub static METHODS: &[&dyn Method] = &[$( &$module::METHOD ),+];
+
+        /// Their names.
+        pub const NAMES: &[&str] = &[$( stringify!($module) ),+];
+    };
+}
+
+registry! {
+    attention,
+    integrated_gradients,
+    gradient_x_input,
+    occlusion,
+    rollout,
+    random,
+}
+
+/// Identifier of the random ranking, which is always measured.
+pub const RANDOM: &str = "random";
+
+/// The method of a name; its short name serves too, in any case.
+#[must_use]
+pub fn named(name: &str) -> Option<&'static dyn Method> {
+    METHODS.iter().copied().find(|m| m.id() == name || m.short().eq_ignore_ascii_case(name))
+}
+
+/// Why a model has no gradients, if it has none.
+fn no_gradients(model: &Model) -> Option<String> {
+    if let Err(e) = model.require(Offer::Gradients) {
+        return Some(e.to_string());
+    }
+    match model.dtype() {
+        Dtype::F32 => None,
+        dtype => Some(format!("no gradients in {dtype}: load the model in f32")),
+    }
+}
+
+/// Why its input embeddings cannot be replaced, if they cannot.
+fn no_embeddings(model: &Model) -> Option<String> {
+    model.require(Offer::Hidden).err().map(|e| e.to_string())
+}
+
+/// Passes that one with gradients counts as.
+const WITH_GRADIENT: usize = 3;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,286 @@
+//! Points in the space of word embeddings: positions and segments stay, the vectors of tokens move. What the model says there,
+//! and the gradient, for many inputs in one batch.
+
+use super::Case;
+use crate::base::Pulse;
+use crate::lab::fault::Fault;
+use crate::lab::saliency::input::Input;
+use crate::lab::saliency::predict::softmax;
+use crate::lab::saliency::spec::{Baseline, TargetKind};
+use crate::model::chunk::{TOKENS_PER_BATCH, chunks};
+use crate::model::{Array, Batch, HookPoint, Model, Plan, Scalar, Sites, Target};
+
+/// A point: which case it belongs to, and what stands at each token.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Point {
+    /// All tokens at this share of the way from the baseline to the input.
+    Along(usize, f32),
+    /// The tokens that are marked stand at the baseline, the others as they are.
+    Without(usize, Vec<bool>),
+}
+
+impl Point {
+    fn case(&self) -> usize {
+        match self {
+            Point::Along(case, _) | Point::Without(case, _) => *case,
+        }
+    }
+}
+
+/// Both ends of the paths of some cases.
+pub struct Ends {
+    width: usize,
+    /// By case: tokens x width.
+    from: Vec<Vec<f32>>,
+    to: Vec<Vec<f32>>,
+}
+
+/// Word embeddings of rows of ids, row by row.
+fn embeddings(model: &Model, rows: &[Vec<u32>]) -> Result<Vec<Vec<f32>>, Fault> {
+    let pad = model.tokenizer()?.pad_id();
+    let lengths: Vec<usize> = rows.iter().map(Vec::len).collect();
+    let mut found = vec![Vec::new(); rows.len()];
+    for group in chunks(&lengths, TOKENS_PER_BATCH) {
+        let ids: Vec<&[u32]> = group.iter().map(|k| rows[*k].as_slice()).collect();
+        let batch = Batch::new(&ids, pad)?;
+        let all =
+            model.forward(&batch, &Plan::default().capture(HookPoint::Embed))?.take(HookPoint::Embed)?;
+        let (length, width) = (batch.len(), all.width());
+        for (row, k) in group.iter().enumerate() {
+            let begin = row * length * width;
+            found[*k] = all.data[begin..begin + lengths[*k] * width].to_vec();
+        }
+    }
+    Ok(found)
+}
+
+/// The mean of the table of word embeddings.
+fn mean_vector(model: &Model, pulse: &mut dyn Pulse) -> Result<Vec<f32>, Fault> {
+    let arch = model.arch();
+    let all: Vec<u32> = (0..arch.vocab as u32).collect();
+    let row = arch.max_positions.clamp(1, 512);
+    let mut sum = vec![0.0f64; arch.embedding.width];
+    // Some rows at a time: a large table twice in memory would be too much.
+    for part in all.chunks(row * 16) {
+        pulse.beat(0, 1)?;
+        let rows: Vec<Vec<u32>> = part.chunks(row).map(<[u32]>::to_vec).collect();
+        for vectors in embeddings(model, &rows)? {
+            for vector in vectors.chunks_exact(sum.len()) {
+                sum.iter_mut().zip(vector).for_each(|(s, v)| *s += f64::from(*v));
+            }
+        }
+    }
+    Ok(sum.into_iter().map(|s| (s / arch.vocab.max(1) as f64) as f32).collect())
+}
+
+impl Ends {
+    /// The ends for a baseline. Special tokens around the text are the same at both.
+    ///
+    /// # Errors
+    /// Those of the model.
+    pub fn new(
+        model: &Model,
+        cases: &[Case<'_>],
+        baseline: Baseline,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Self, Fault> {
+        let tokenizer = model.tokenizer()?;
+        let pad = tokenizer.pad_id();
+        let token = match baseline {
+            Baseline::Mask => tokenizer.special().mask.unwrap_or(pad),
+            _ => pad,
+        };
+        let ids: Vec<Vec<u32>> = cases.iter().map(|c| c.input.ids.clone()).collect();
+        let replaced = |input: &Input| -> Vec<u32> {
+            input.ids.iter().zip(&input.frame).map(|(id, frame)| if *frame { *id } else { token }).collect()
+        };
+        let to = embeddings(model, &ids)?;
+        let mut from = embeddings(model, &cases.iter().map(|c| replaced(c.input)).collect::<Vec<_>>())?;
+        let width = model.arch().embedding.width;
+        let vector = match baseline {
+            Baseline::Zero => Some(vec![0.0; width]),
+            Baseline::Mean => Some(mean_vector(model, pulse)?),
+            Baseline::Pad | Baseline::Mask => None,
+        };
+        if let Some(vector) = vector {
+            for (rows, case) in from.iter_mut().zip(cases) {
+                let each = rows.chunks_exact_mut(width).zip(&case.input.frame);
+                each.filter(|(_, frame)| !**frame).for_each(|(row, _)| row.copy_from_slice(&vector));
+            }
+        }
+        Ok(Self { width, from, to })
+    }
+
+    /// Ends that are given.
+    #[cfg(test)]
+    pub fn of(width: usize, from: Vec<Vec<f32>>, to: Vec<Vec<f32>>) -> Self {
+        Self { width, from, to }
+    }
+
+    /// By token: the sum over the embedding of (input − baseline) times `weights`.
+    pub fn dot(&self, case: usize, weights: &[f64]) -> Vec<f64> {
+        let ends = self.to[case].chunks_exact(self.width).zip(self.from[case].chunks_exact(self.width));
+        let each = ends.zip(weights.chunks_exact(self.width));
+        each.map(|((to, from), w)| to.iter().zip(from).zip(w).map(|((t, f), w)| f64::from(t - f) * w).sum())
+            .collect()
+    }
+
+    /// By token: the sum over the embedding of the input times `weights`.
+    pub fn dot_input(&self, case: usize, weights: &[f64]) -> Vec<f64> {
+        let each = self.to[case].chunks_exact(self.width).zip(weights.chunks_exact(self.width));
+        each.map(|(to, w)| to.iter().zip(w).map(|(t, w)| f64::from(*t) * w).sum()).collect()
+    }
+
+    /// Numbers of a gradient of a case.
+    pub fn size(&self, case: usize) -> usize {
+        self.to[case].len()
+    }
+
+    fn write(&self, point: &Point, out: &mut [f32]) {
+        let case = point.case();
+        let ends = self.from[case].iter().zip(&self.to[case]);
+        match point {
+            Point::Along(_, share) => {
+                out.iter_mut().zip(ends).for_each(|(x, (from, to))| *x = from + share * (to - from));
+            }
+            Point::Without(_, gone) => {
+                let at = |i: usize| gone[i / self.width];
+                out.iter_mut()
+                    .zip(ends)
+                    .enumerate()
+                    .for_each(|(i, (x, (from, to)))| *x = if at(i) { *from } else { *to });
+            }
+        }
+    }
+}
+
+/// What is asked at points.
+pub struct At<'a> {
+    /// The model.
+    pub model: &'a Model,
+    /// The cases.
+    pub cases: &'a [Case<'a>],
+    /// Where their paths begin and end.
+    pub ends: &'a Ends,
+    /// Probability or logit.
+    pub target: TargetKind,
+}
+
+impl At<'_> {
+    fn batch(&self, points: &[Point], group: &[usize]) -> Result<(Batch, Array), Fault> {
+        let ids: Vec<&[u32]> =
+            group.iter().map(|k| self.cases[points[*k].case()].input.ids.as_slice()).collect();
+        let batch = Batch::new(&ids, self.model.tokenizer()?.pad_id())?;
+        let (length, width) = (batch.len(), self.ends.width);
+        let mut rows = Array::zeros([group.len(), length, width]);
+        for (row, k) in group.iter().enumerate() {
+            let size = self.ends.size(points[*k].case());
+            let begin = row * length * width;
+            self.ends.write(&points[*k], &mut rows.data[begin..begin + size]);
+        }
+        Ok((batch, rows))
+    }
+
+    fn groups(&self, points: &[Point]) -> Vec<Vec<usize>> {
+        let lengths: Vec<usize> = points.iter().map(|p| self.cases[p.case()].input.ids.len()).collect();
+        chunks(&lengths, TOKENS_PER_BATCH)
+    }
+
+    /// The target at each point with its gradient with respect to the word embeddings (tokens x width), averaged over the
+    /// slots; `take` gets the place of the point.
+    ///
+    /// # Errors
+    /// Those of the model; cancellation, between batches.
+    pub fn gradients(
+        &self,
+        points: &[Point],
+        pulse: &mut dyn Pulse,
+        take: &mut dyn FnMut(usize, f64, &[f32]),
+    ) -> Result<(), Fault> {
+        let mut done = 0;
+        for group in self.groups(points) {
+            let (batch, rows) = self.batch(points, &group)?;
+            let mut targets = Vec::new();
+            for (row, k) in group.iter().enumerate() {
+                let case = &self.cases[points[*k].case()];
+                let each = case.input.slots.iter().zip(case.predicted);
+                targets.extend(each.map(|(position, token)| Target {
+                    row,
+                    position: *position,
+                    token: *token,
+                }));
+            }
+            let mut values = vec![0.0f64; group.len()];
+            let of = match self.target {
+                TargetKind::Probability => Scalar::Probability(targets.clone()),
+                TargetKind::Logit => Scalar::Logit(targets.clone()),
+            };
+            let plan = Plan::default().from_embeddings(rows).gradient(of, &[HookPoint::Embed]);
+            let trace = self.model.forward(&batch, &plan)?;
+            targets.iter().zip(&trace.scalars).for_each(|(t, value)| values[t.row] += f64::from(*value));
+            let gradient = trace.gradient(HookPoint::Embed)?;
+            let stride = batch.len() * self.ends.width;
+            let mut mean = Vec::new();
+            for (row, k) in group.iter().enumerate() {
+                let case = points[*k].case();
+                let slots = self.cases[case].input.slots.len().max(1) as f64;
+                let of_row = &gradient.data[row * stride..row * stride + self.ends.size(case)];
+                mean.clear();
+                mean.extend(of_row.iter().map(|g| g / slots as f32));
+                take(*k, values[row] / slots, &mean);
+            }
+            done += group.len();
+            pulse.beat(done, points.len())?;
+        }
+        Ok(())
+    }
+
+    /// The target at each point, averaged over the slots, without a gradient.
+    ///
+    /// # Errors
+    /// Those of the model; cancellation, between batches.
+    pub fn values(&self, points: &[Point], pulse: &mut dyn Pulse) -> Result<Vec<f64>, Fault> {
+        let mut values = vec![0.0f64; points.len()];
+        let mut done = 0;
+        for group in self.groups(points) {
+            let (batch, rows) = self.batch(points, &group)?;
+            let case = |k: usize| &self.cases[points[k].case()];
+            let sites = group.iter().enumerate();
+            let sites = sites.flat_map(|(row, k)| case(*k).input.slots.iter().map(move |s| (row, *s)));
+            let plan = Plan::default().from_embeddings(rows).logits_at(Sites::At(sites.collect()));
+            let trace = self.model.forward(&batch, &plan)?;
+            let logits = trace.logits()?;
+            let mut at = 0;
+            for k in &group {
+                let predicted = case(*k).predicted;
+                for token in predicted {
+                    let row = logits.row(at);
+                    values[*k] += match self.target {
+                        TargetKind::Probability => softmax(row)[*token as usize],
+                        TargetKind::Logit => f64::from(row[*token as usize]),
+                    };
+                    at += 1;
+                }
+                values[*k] /= predicted.len().max(1) as f64;
+            }
+            done += group.len();
+            pulse.beat(done, points.len())?;
+        }
+        Ok(values)
+    }
+}
+
+/// The probability of what is explained at some points, for what is left of a prediction without some tokens.
+///
+/// # Errors
+/// Those of the model; cancellation.
+pub fn value_at_points(
+    model: &Model,
+    cases: &[Case<'_>],
+    points: &[Point],
+    baseline: Baseline,
+    pulse: &mut dyn Pulse,
+) -> Result<Vec<f64>, Fault> {
+    let ends = Ends::new(model, cases, baseline, pulse)?;
+    At { model, cases, ends: &ends, target: TargetKind::Probability }.values(points, pulse)
+}

@@ -1,0 +1,58 @@
+//! The random ranking: every word gets a uniform number from a stream of its sentence. What any method must beat.
+
+use super::{Case, Method, Scores};
+use crate::base::Pulse;
+use crate::lab::fault::Fault;
+use crate::lab::saliency::spec::Spec;
+use crate::model::Model;
+use crate::stats::rng::{stream, unit};
+
+/// The method.
+pub static METHOD: Random = Random;
+
+/// The random ranking.
+pub struct Random;
+
+impl Method for Random {
+    fn id(&self) -> &'static str {
+        "random"
+    }
+
+    fn title(&self) -> &'static str {
+        "random ranking"
+    }
+
+    fn short(&self) -> &'static str {
+        "RND"
+    }
+
+    fn about(&self) -> &'static str {
+        "A number by chance: the base line."
+    }
+
+    fn refuses(&self, _model: &Model, _spec: &Spec) -> Option<String> {
+        None
+    }
+
+    fn passes(&self, _spec: &Spec, _words: usize) -> usize {
+        0
+    }
+
+    fn explain(
+        &self,
+        _model: &Model,
+        cases: &[Case<'_>],
+        spec: &Spec,
+        _pulse: &mut dyn Pulse,
+    ) -> Result<Vec<Scores>, Fault> {
+        let of = |case: &Case<'_>| {
+            let mut rng = stream(spec.seed, &format!("random ranking {}", case.name));
+            let words: Vec<f64> = (0..case.input.count).map(|_| unit(&mut rng)).collect();
+            // Shared out over a word's tokens: a sum of numbers by chance would favour long words.
+            let pieces = |word: usize| case.input.words.iter().filter(|of| of.contains(&word)).count() as f64;
+            let token = |of: &Vec<usize>| of.iter().map(|w| words[*w] / pieces(*w)).sum();
+            Scores::plain(case.input.words.iter().map(token).collect(), case.input)
+        };
+        Ok(cases.iter().map(of).collect())
+    }
+}

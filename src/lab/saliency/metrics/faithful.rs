@@ -1,0 +1,44 @@
+//! Whether a rationale is what the answer rests on: sufficiency and comprehensiveness (DeYoung et al. 2020, "ERASER", section 4),
+//! from probabilities of the answer that a model gave. What the model is shown is up to the caller.
+
+use serde::{Deserialize, Serialize};
+
+/// Both measures of one input, as differences of probabilities in [-1, 1].
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Faithfulness {
+    /// `p(answer | input) - p(answer | rationale alone)`: small where the rationale is enough.
+    pub sufficiency: f64,
+    /// `p(answer | input) - p(answer | input without the rationale)`: large where the rationale was needed.
+    pub comprehensiveness: f64,
+}
+
+/// From the probabilities of the answer given the whole input, the rationale alone, and the input without it.
+#[must_use]
+pub fn faithfulness(whole: f64, alone: f64, without: f64) -> Faithfulness {
+    Faithfulness { sufficiency: whole - alone, comprehensiveness: whole - without }
+}
+
+/// Mean over rationales of growing size (the area over the perturbation curve, equation 3 there): one pair of probabilities, of the
+/// rationale alone and of the input without it, for each size. `None` without sizes.
+#[must_use]
+pub fn over_sizes(whole: f64, sizes: &[(f64, f64)]) -> Option<Faithfulness> {
+    let n = sizes.len() as f64;
+    let mean = |part: fn(&(f64, f64)) -> f64| sizes.iter().map(part).sum::<f64>() / n;
+    (!sizes.is_empty()).then(|| faithfulness(whole, mean(|s| s.0), mean(|s| s.1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_by_hand() {
+        let f = faithfulness(0.9, 0.8, 0.1);
+        assert!((f.sufficiency - 0.1).abs() < 1e-12 && (f.comprehensiveness - 0.8).abs() < 1e-12, "{f:?}");
+        assert_eq!(over_sizes(0.9, &[]), None);
+        let one = over_sizes(0.9, &[(0.8, 0.1)]).unwrap();
+        assert!((one.sufficiency - f.sufficiency).abs() < 1e-12);
+        let two = over_sizes(0.5, &[(0.5, 0.3), (0.3, 0.1)]).unwrap();
+        assert!((two.sufficiency - 0.1).abs() < 1e-12 && (two.comprehensiveness - 0.3).abs() < 1e-12);
+    }
+}

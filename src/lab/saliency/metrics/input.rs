@@ -1,0 +1,284 @@
+//! What is judged: inputs with a score for each word and gold rationales, originals with their perturbed partners.
+
+use thiserror::Error;
+
+use super::align::{AlignError, Slot, common_subsequence, given, one_for_one};
+use super::map::{Membership, mean_average_precision, occurrences};
+use super::random::expected_map;
+use super::top_k::{first_of, order};
+
+/// Most words of an input: an alignment takes time in the product of two lengths.
+pub const MAX_WORDS: usize = 4096;
+
+/// An input that cannot be judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum InputError {
+    /// Another number of scores than of words.
+    #[error("{scores} scores for {words} words")]
+    Lengths {
+        /// Scores.
+        scores: usize,
+        /// Words.
+        words: usize,
+    },
+    /// A score that is not a finite number.
+    #[error("the score of word {0} is not a finite number")]
+    Score(usize),
+    /// A gold rationale with an index that no word has.
+    #[error("a gold rationale names word {index}, but there are {words} words")]
+    Gold {
+        /// The index.
+        index: usize,
+        /// Words.
+        words: usize,
+    },
+    /// More words than are judged.
+    #[error("{0} words, more than the {MAX_WORDS} that are judged")]
+    Long(usize),
+    /// No word has a score.
+    #[error("no word has a score")]
+    Empty,
+    /// An alignment that makes no sense.
+    #[error(transparent)]
+    Align(#[from] AlignError),
+}
+
+/// An input with scores and gold rationales.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scored {
+    /// Name within its set.
+    pub id: String,
+    words: Vec<String>,
+    scores: Vec<Option<f64>>,
+    golds: Vec<Vec<usize>>,
+    ranking: Vec<usize>,
+    /// Whether the scores are only ranks, between which no distance is known.
+    ranks_only: bool,
+}
+
+impl Scored {
+    /// An input. Words without a score are outside the ranking (the mask, special tokens); signed scores are ranked as they
+    /// are. `golds` are sets of word indices, of which any one suffices; none where nothing is known of the rationale.
+    ///
+    /// # Errors
+    /// [`InputError`].
+    pub fn new(
+        id: impl Into<String>,
+        words: Vec<String>,
+        scores: Vec<Option<f64>>,
+        golds: Vec<Vec<usize>>,
+    ) -> Result<Self, InputError> {
+        if words.len() != scores.len() {
+            return Err(InputError::Lengths { scores: scores.len(), words: words.len() });
+        }
+        if words.len() > MAX_WORDS {
+            return Err(InputError::Long(words.len()));
+        }
+        if let Some(at) = scores.iter().position(|s| s.is_some_and(|s| !s.is_finite())) {
+            return Err(InputError::Score(at));
+        }
+        if let Some(&index) = golds.iter().flatten().find(|i| **i >= words.len()) {
+            return Err(InputError::Gold { index, words: words.len() });
+        }
+        let (ranked, values): (Vec<usize>, Vec<f64>) =
+            scores.iter().enumerate().filter_map(|(i, s)| s.map(|s| (i, s))).unzip();
+        if ranked.is_empty() {
+            return Err(InputError::Empty);
+        }
+        let ranking = order(&values).into_iter().map(|i| ranked[i]).collect();
+        Ok(Self { id: id.into(), words, scores, golds, ranking, ranks_only: false })
+    }
+
+    /// An input of which only the order of the words is known, the most important first. Words that the ranking leaves out are
+    /// outside it; PCC is not made of it.
+    ///
+    /// # Errors
+    /// [`InputError`]; for indices that no word has, as for a gold rationale.
+    pub fn from_ranking(
+        id: impl Into<String>,
+        words: Vec<String>,
+        ranking: &[usize],
+        golds: Vec<Vec<usize>>,
+    ) -> Result<Self, InputError> {
+        let mut scores = vec![None; words.len()];
+        for (place, &index) in ranking.iter().enumerate() {
+            let count = words.len();
+            let score = scores.get_mut(index).ok_or(InputError::Gold { index, words: count })?;
+            // Where a word is listed twice, its better place counts.
+            score.get_or_insert(-(place as f64));
+        }
+        Ok(Self { ranks_only: true, ..Self::new(id, words, scores, golds)? })
+    }
+
+    /// The words.
+    #[must_use]
+    pub fn words(&self) -> &[String] {
+        &self.words
+    }
+
+    /// The score of each word; none outside the ranking.
+    #[must_use]
+    pub fn scores(&self) -> &[Option<f64>] {
+        &self.scores
+    }
+
+    /// The gold rationales.
+    #[must_use]
+    pub fn golds(&self) -> &[Vec<usize>] {
+        &self.golds
+    }
+
+    /// The words inside the ranking, the most important first; equal scores keep the order of the sentence.
+    #[must_use]
+    pub fn ranking(&self) -> &[usize] {
+        &self.ranking
+    }
+
+    /// Whether only the order of the words is known.
+    #[must_use]
+    pub fn ranks_only(&self) -> bool {
+        self.ranks_only
+    }
+
+    /// Length of the shortest gold rationale; `None` without gold.
+    #[must_use]
+    pub fn gold_length(&self) -> Option<usize> {
+        self.golds.iter().map(Vec::len).min()
+    }
+
+    /// Length of the gold rationale over that of the input, of several rationales the mean; `None` without gold.
+    #[must_use]
+    pub fn ratio(&self) -> Option<f64> {
+        let (sets, words) = (self.golds.len() as f64, self.words.len() as f64);
+        let length = self.golds.iter().map(Vec::len).sum::<usize>() as f64;
+        (!self.golds.is_empty()).then(|| length / (sets * words))
+    }
+
+    /// The predicted rationale of so many words, in the order of the sentence.
+    #[must_use]
+    pub fn rationale(&self, k: usize) -> Vec<usize> {
+        first_of(&self.ranking, k)
+    }
+}
+
+/// How the words of an original and of a perturbed partner correspond: a given alignment completed, or that of a longest common
+/// subsequence of the words without regard to case. `replaced` pairs words that were replaced one for one.
+///
+/// # Errors
+/// [`InputError::Align`] for a given alignment that makes no sense.
+pub fn slots(
+    original: &Scored,
+    perturbed: &Scored,
+    alignment: Option<&[(usize, usize)]>,
+    replaced: bool,
+) -> Result<Vec<Slot>, InputError> {
+    let fold = |words: &[String]| words.iter().map(|w| w.to_lowercase()).collect::<Vec<_>>();
+    let slots = match alignment {
+        Some(pairs) => given(pairs, original.words.len(), perturbed.words.len())?,
+        None => common_subsequence(&fold(&original.words), &fold(&perturbed.words)),
+    };
+    Ok(if replaced { one_for_one(&slots) } else { slots })
+}
+
+/// MAP of two inputs, and what two rankings by chance would get. `slots` are needed for [`Membership::Position`] only.
+#[must_use]
+pub fn map_of(original: &Scored, perturbed: &Scored, slots: &[Slot], membership: Membership) -> (f64, f64) {
+    fn both<T: Eq + std::hash::Hash + Copy>(o: &Scored, p: &Scored, a: &[T], b: &[T]) -> (f64, f64) {
+        let a: Vec<T> = o.ranking.iter().map(|i| a[*i]).collect();
+        let b: Vec<T> = p.ranking.iter().map(|j| b[*j]).collect();
+        (mean_average_precision(&a, &b), expected_map(&a, &b))
+    }
+    match membership {
+        Membership::String => {
+            fn strings(scored: &Scored) -> Vec<&str> {
+                scored.words.iter().map(String::as_str).collect()
+            }
+            both(original, perturbed, &strings(original), &strings(perturbed))
+        }
+        Membership::Occurrence => {
+            both(original, perturbed, &occurrences(&original.words), &occurrences(&perturbed.words))
+        }
+        Membership::Position => {
+            // Words of the perturbed input by the word of the original that they are, or by a number that no such word has.
+            let own: Vec<usize> = (0..original.words.len()).collect();
+            let mut other: Vec<usize> = (0..perturbed.words.len()).map(|j| own.len() + j).collect();
+            for slot in slots {
+                if let (Some(i), Some(j)) = (slot.original, slot.perturbed) {
+                    other[j] = i;
+                }
+            }
+            both(original, perturbed, &own, &other)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        text.split_whitespace().map(str::to_owned).collect()
+    }
+
+    fn scored(text: &str, scores: &[f64]) -> Scored {
+        Scored::new("x", words(text), scores.iter().copied().map(Some).collect(), vec![]).unwrap()
+    }
+
+    #[test]
+    fn what_cannot_be_judged_is_refused_with_the_reason() {
+        let new = |scores: &[Option<f64>], golds: Vec<Vec<usize>>| {
+            Scored::new("x", words("a b"), scores.to_vec(), golds)
+        };
+        assert_eq!(new(&[Some(1.0)], vec![]), Err(InputError::Lengths { scores: 1, words: 2 }));
+        assert_eq!(new(&[None, Some(f64::NAN)], vec![]), Err(InputError::Score(1)));
+        assert_eq!(new(&[None, Some(f64::INFINITY)], vec![]), Err(InputError::Score(1)));
+        assert_eq!(new(&[None, None], vec![]), Err(InputError::Empty));
+        assert_eq!(new(&[None, Some(1.0)], vec![vec![2]]), Err(InputError::Gold { index: 2, words: 2 }));
+        let long = vec!["w".to_owned(); MAX_WORDS + 1];
+        let scores = vec![Some(0.0); long.len()];
+        assert_eq!(Scored::new("x", long, scores, vec![]), Err(InputError::Long(MAX_WORDS + 1)));
+        assert!(matches!(
+            Scored::from_ranking("x", words("a b"), &[5], vec![]),
+            Err(InputError::Gold { .. })
+        ));
+    }
+
+    #[test]
+    fn words_without_a_score_are_outside_the_ranking() {
+        let s = Scored::new(
+            "x",
+            words("a [MASK] b c"),
+            vec![Some(0.1), None, Some(0.5), Some(0.1)],
+            vec![vec![2, 3], vec![2]],
+        )
+        .unwrap();
+        assert_eq!(s.ranking(), [2, 0, 3]);
+        assert_eq!(s.rationale(2), [0, 2]);
+        assert_eq!((s.gold_length(), s.ratio()), (Some(1), Some(1.5 / 4.0)));
+        let ranked = Scored::from_ranking("x", words("a b c"), &[2, 0, 2], vec![]).unwrap();
+        assert_eq!((ranked.ranking(), ranked.ranks_only()), (&[2, 0][..], true));
+        assert_eq!(ranked.ratio(), None);
+    }
+
+    #[test]
+    fn membership_is_by_string_or_occurrence_or_position() {
+        let o = scored("the cat saw the dog", &[0.1, 0.3, 0.15, 0.05, 0.4]);
+        let p = scored("the cat saw the dog", &[0.05, 0.3, 0.15, 0.1, 0.4]);
+        let slots = slots(&o, &p, None, false).unwrap();
+        assert_eq!(map_of(&o, &p, &slots, Membership::String).0, 1.0, "either `the` will do");
+        let told = map_of(&o, &p, &slots, Membership::Occurrence).0;
+        // The fourth place holds another `the`: (1 + 1 + 1 + 3/4 + 1)/5.
+        assert!((told - 0.95).abs() < 1e-12, "{told}");
+        assert_eq!(map_of(&o, &p, &slots, Membership::Position).0, told);
+    }
+
+    #[test]
+    fn case_does_not_keep_words_from_being_aligned_but_strings_apart() {
+        let (o, p) = (scored("The dog", &[0.2, 0.1]), scored("Oh the dog", &[0.0, 0.2, 0.1]));
+        let slots = slots(&o, &p, None, false).unwrap();
+        assert_eq!(slots.iter().filter(|s| s.original.is_some() && s.perturbed.is_some()).count(), 2);
+        assert!(
+            map_of(&o, &p, &slots, Membership::Position).0 > map_of(&o, &p, &slots, Membership::String).0
+        );
+    }
+}

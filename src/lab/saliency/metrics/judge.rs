@@ -1,0 +1,141 @@
+//! The scores of single inputs and pairs, under rules that are chosen once and shown with every number.
+
+use serde::{Deserialize, Serialize};
+
+use super::input::{InputError, Scored, map_of, slots};
+use super::map::Membership;
+use super::pcc::{ALPHA, correlation, suits};
+use super::random::expected_best_f1;
+use super::rationale::{Several, best_f1};
+use super::top_k::Size;
+use crate::stats::correlation::{Correlation, Undefined};
+
+/// The rules.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Rules {
+    /// Words of a predicted rationale.
+    pub size: Size,
+    /// What counts of several gold rationales.
+    pub several: Several,
+    /// When words of both inputs count as the same for MAP.
+    pub membership: Membership,
+    /// Whether words that were replaced one for one are aligned with each other.
+    pub replaced: bool,
+    /// Level below which a correlation is kept.
+    pub alpha: f64,
+}
+
+impl Rules {
+    /// The paper's rules with this size.
+    #[must_use]
+    pub fn new(size: Size) -> Self {
+        let (several, membership) = (Several::default(), Membership::default());
+        Self { size, several, membership, replaced: false, alpha: ALPHA }
+    }
+}
+
+/// An input by itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Single {
+    /// Its name.
+    pub id: String,
+    /// Words of the predicted rationale.
+    pub k: usize,
+    /// Token-F1; none where nothing is known of the gold rationale.
+    pub f1: Option<f64>,
+    /// Expected F1 of a ranking by chance, with the same K.
+    pub random_f1: Option<f64>,
+    /// Length of the gold rationale over that of the input.
+    pub ratio: Option<f64>,
+    /// Whether a gold rationale is known and empty: its F1 is 0 whatever is predicted.
+    pub empty_gold: bool,
+}
+
+/// A perturbed partner of an original.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Pair {
+    /// Kind of the perturbation.
+    pub perturbation: String,
+    /// The partner by itself.
+    pub single: Single,
+    /// MAP of the partner's ranking against the original's.
+    pub map: f64,
+    /// Expected MAP of two rankings by chance.
+    pub random_map: f64,
+    /// Correlation of the scores; none where it is not made for this perturbation, or only ranks are known.
+    pub correlation: Option<Result<Correlation, Undefined>>,
+}
+
+/// An original with its partners.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Judged {
+    /// The original by itself.
+    pub original: Single,
+    /// Its partners.
+    pub pairs: Vec<Pair>,
+    /// Kinds of the partners that there should have been and were not.
+    pub missing: Vec<String>,
+}
+
+/// A partner as it is given.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Partner {
+    /// The input.
+    pub scored: Scored,
+    /// Kind of the perturbation.
+    pub perturbation: String,
+    /// Pairs of word indices, original and perturbed; none where nothing is known of it.
+    pub alignment: Option<Vec<(usize, usize)>>,
+}
+
+/// Judges an input by itself.
+#[must_use]
+pub fn single(scored: &Scored, rules: &Rules) -> Single {
+    let words = scored.words().len();
+    let gold = scored.gold_length();
+    let k = rules.size.of(words, gold.unwrap_or(0)).min(scored.ranking().len());
+    let f1 = best_f1(&scored.rationale(k), scored.golds(), rules.several).map(|f| f.f1);
+    Single {
+        id: scored.id.clone(),
+        k,
+        f1,
+        random_f1: expected_best_f1(scored.ranking(), k, scored.golds(), rules.several),
+        ratio: scored.ratio(),
+        empty_gold: gold.is_some() && scored.golds().iter().all(Vec::is_empty),
+    }
+}
+
+/// Judges a pair.
+///
+/// # Errors
+/// [`InputError::Align`] for a given alignment that makes no sense.
+pub fn pair(original: &Scored, partner: &Partner, rules: &Rules) -> Result<Pair, InputError> {
+    let scored = &partner.scored;
+    let slots = slots(original, scored, partner.alignment.as_deref(), rules.replaced)?;
+    let (map, random_map) = map_of(original, scored, &slots, rules.membership);
+    let made = suits(&partner.perturbation) && !original.ranks_only() && !scored.ranks_only();
+    let correlation = made.then(|| correlation(original.scores(), scored.scores(), &slots));
+    Ok(Pair {
+        perturbation: partner.perturbation.clone(),
+        single: single(scored, rules),
+        map,
+        random_map,
+        correlation,
+    })
+}
+
+/// Judges an original with its partners.
+///
+/// # Errors
+/// [`InputError::Align`] for a given alignment that makes no sense.
+pub fn judge(original: &Scored, partners: &[Partner], rules: &Rules) -> Result<Judged, InputError> {
+    let pairs = partners.iter().map(|p| pair(original, p, rules)).collect::<Result<_, _>>()?;
+    Ok(Judged { original: single(original, rules), pairs, missing: Vec::new() })
+}
+
+/// The mean length ratio of gold rationales, for [`Size::Ratio`]; `None` where no input has one.
+#[must_use]
+pub fn mean_ratio<'s>(inputs: impl IntoIterator<Item = &'s Scored>) -> Option<f64> {
+    let ratios: Vec<f64> = inputs.into_iter().filter_map(Scored::ratio).collect();
+    (!ratios.is_empty()).then(|| ratios.iter().sum::<f64>() / ratios.len() as f64)
+}

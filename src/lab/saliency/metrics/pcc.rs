@@ -1,0 +1,90 @@
+//! PCC: whether the scores themselves agree (equation 3 of the benchmark paper, Ding and Koehn 2021).
+//!
+//! The mean over the pairs with p < .05 is biased upward, since it leaves out those that do not agree. It never stands without
+//! the number of pairs that survived, and the mean over all pairs.
+
+use super::align::Slot;
+use crate::stats::correlation::{Correlation, Undefined, pearson};
+
+/// The level below which a correlation survives the paper's filter.
+pub const ALPHA: f64 = 0.05;
+
+/// Whether PCC is made for this kind of perturbation: for all but syntactic transformations, which move words about.
+#[must_use]
+pub fn suits(perturbation: &str) -> bool {
+    !perturbation.trim().to_lowercase().starts_with("trans")
+}
+
+/// The scores of both inputs, slot by slot; a word that the other side lacks faces a virtual word of score 0. Words without a
+/// score (outside the ranking, such as the mask) count as virtual, and slots in which no word has a score are left out.
+#[must_use]
+pub fn facing(original: &[Option<f64>], perturbed: &[Option<f64>], slots: &[Slot]) -> (Vec<f64>, Vec<f64>) {
+    let at =
+        |scores: &[Option<f64>], index: Option<usize>| index.and_then(|i| scores.get(i).copied().flatten());
+    let scored = |slot: &Slot| {
+        let (a, b) = (at(original, slot.original), at(perturbed, slot.perturbed));
+        (a.is_some() || b.is_some()).then(|| (a.unwrap_or(0.0), b.unwrap_or(0.0)))
+    };
+    slots.iter().filter_map(scored).unzip()
+}
+
+/// Pearson's correlation of the scores of two aligned inputs.
+///
+/// # Errors
+/// [`Undefined`] for fewer than three slots, or scores that do not vary.
+pub fn correlation(
+    original: &[Option<f64>],
+    perturbed: &[Option<f64>],
+    slots: &[Slot],
+) -> Result<Correlation, Undefined> {
+    let (a, b) = facing(original, perturbed, slots);
+    pearson(&a, &b)
+}
+
+/// The scores with those set to zero whose magnitude is below `share` of the largest one (Ding and Koehn's reading of noise, with
+/// a share of .01).
+#[must_use]
+pub fn without_noise(scores: &[f64], share: f64) -> Vec<f64> {
+    let largest = scores.iter().fold(0.0_f64, |m, s| m.max(s.abs()));
+    scores.iter().map(|s| if s.abs() < share * largest { 0.0 } else { *s }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::align::common_subsequence;
+    use super::*;
+
+    fn some(scores: &[f64]) -> Vec<Option<f64>> {
+        scores.iter().copied().map(Some).collect()
+    }
+
+    #[test]
+    fn inserted_words_face_a_virtual_word() {
+        let slots = common_subsequence(&["a", "b", "c"], &["a", "new", "b", "c"]);
+        let (o, p) = facing(&some(&[0.5, 0.3, 0.2]), &some(&[0.5, 0.1, 0.25, 0.15]), &slots);
+        assert_eq!((o, p), (vec![0.5, 0.0, 0.3, 0.2], vec![0.5, 0.1, 0.25, 0.15]));
+    }
+
+    #[test]
+    fn words_outside_the_ranking_are_no_pair() {
+        let slots = common_subsequence(&["a", "[MASK]", "c"], &["a", "[MASK]", "c"]);
+        let (o, p) = facing(&[Some(0.5), None, Some(0.2)], &[Some(0.4), None, None], &slots);
+        assert_eq!((o, p), (vec![0.5, 0.2], vec![0.4, 0.0]));
+    }
+
+    #[test]
+    fn equal_scores_correlate_fully_and_constant_ones_not_at_all() {
+        let slots = common_subsequence(&["a", "b", "c"], &["a", "b", "c"]);
+        let scores = some(&[0.5, 0.3, 0.1]);
+        let found = correlation(&scores, &scores, &slots).unwrap();
+        assert!((found.r - 1.0).abs() < 1e-12, "{found:?}");
+        assert_eq!(correlation(&scores, &some(&[0.2; 3]), &slots), Err(Undefined::Constant));
+        assert_eq!(correlation(&scores, &scores, &slots[..2]), Err(Undefined::Few));
+    }
+
+    #[test]
+    fn small_scores_are_noise() {
+        assert_eq!(without_noise(&[1.0, -0.011, 0.009, 0.0], 0.01), [1.0, -0.011, 0.0, 0.0]);
+        assert!(suits("dispens") && suits("Import.") && !suits("Trans.") && !suits("transformation"));
+    }
+}

@@ -1,0 +1,76 @@
+//! F1 and MAP against the rationale length ratio (the paper's Figure 1): does a score merely follow from long rationales?
+
+use serde::{Deserialize, Serialize};
+
+use super::judge::Judged;
+use super::summary::cell;
+use crate::stats::Estimate;
+use crate::stats::bootstrap::Resamples;
+
+/// The originals whose gold rationale makes a share of their words in `[from, to)`, with their partners.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Bin {
+    /// Lower end.
+    pub from: f64,
+    /// Upper end; the last bin holds its own.
+    pub to: f64,
+    /// Originals.
+    pub originals: usize,
+    /// Pairs with their partners.
+    pub pairs: usize,
+    /// Mean ratio of the inputs: where the point is drawn.
+    pub ratio: Option<Estimate>,
+    /// Token-F1 of the inputs.
+    pub token_f1: Option<Estimate>,
+    /// Expected F1 by chance, which rises with the ratio.
+    pub random_f1: Option<Estimate>,
+    /// MAP of the pairs.
+    pub map: Option<Estimate>,
+    /// Expected MAP by chance.
+    pub random_map: Option<Estimate>,
+}
+
+/// How the intervals are made.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Draws {
+    /// Resamples.
+    pub count: usize,
+    /// Seed.
+    pub seed: u64,
+    /// Level of the intervals.
+    pub level: f64,
+    /// Level of the filter of PCC.
+    pub alpha: f64,
+}
+
+/// The curve in bins of equal width between 0 and 1; bins without an original are left out. An original's partners go where the
+/// original is. Originals without a gold rationale are in no bin.
+#[must_use]
+pub fn against_ratio(judged: &[&Judged], bins: usize, draws: &Draws) -> Vec<Bin> {
+    let bins = bins.max(1);
+    let bin_of = |ratio: f64| ((ratio * bins as f64) as usize).min(bins - 1);
+    let mut groups: Vec<Vec<&Judged>> = vec![Vec::new(); bins];
+    for one in judged {
+        if let Some(ratio) = one.original.ratio {
+            groups[bin_of(ratio)].push(one);
+        }
+    }
+    let filled = groups.into_iter().enumerate().filter(|(_, group)| !group.is_empty());
+    filled
+        .map(|(i, group)| {
+            let resamples = Resamples::new(group.len(), draws.count, draws.seed);
+            let cell = cell(&group, None, &resamples, draws.alpha, draws.level);
+            Bin {
+                from: i as f64 / bins as f64,
+                to: (i + 1) as f64 / bins as f64,
+                originals: cell.originals,
+                pairs: cell.pairs,
+                ratio: cell.ratio,
+                token_f1: cell.token_f1,
+                random_f1: cell.random_f1,
+                map: cell.map,
+                random_map: cell.random_map,
+            }
+        })
+        .collect()
+}

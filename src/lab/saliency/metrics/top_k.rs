@@ -1,0 +1,93 @@
+//! From scores to a ranking and to a predicted rationale: the K words with the highest scores.
+
+use serde::{Deserialize, Serialize};
+
+/// How many words a predicted rationale has. With [`Size::Gold`], and with a [`Size::Ratio`] that was measured on the same gold
+/// rationales, the prediction is told something of the answer's length: whatever shows such a score says so.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Size {
+    /// A share of the words of the input: the paper's rule, with the mean rationale length ratio of the dimension.
+    Ratio(f64),
+    /// The same number for every input (five in the authors' public code).
+    Fixed(usize),
+    /// As many as the shortest gold rationale of the input has.
+    Gold,
+}
+
+impl Size {
+    /// K for an input of so many words whose shortest gold rationale has `gold`: at least 1 and at most `words`, with ratios
+    /// rounded half up (`⌊ratio · words + ½⌋`). 0 only where there are no words.
+    #[must_use]
+    pub fn of(self, words: usize, gold: usize) -> usize {
+        let k = match self {
+            // A product beyond the whole numbers saturates, and is then held to the words.
+            Size::Ratio(ratio) => (ratio * words as f64 + 0.5).floor().max(0.0) as usize,
+            Size::Fixed(k) => k,
+            Size::Gold => gold,
+        };
+        k.max(1).min(words)
+    }
+
+    /// The rule in words, for tables and captions.
+    #[must_use]
+    pub fn words(self) -> String {
+        match self {
+            Size::Ratio(ratio) => format!("K = {ratio:.3} × words"),
+            Size::Fixed(k) => format!("K = {k}"),
+            Size::Gold => "K = length of the gold rationale".to_owned(),
+        }
+    }
+}
+
+/// Indices by score, the largest first; equal scores keep the order of the sentence. Scores that are no numbers come last.
+#[must_use]
+pub fn order(scores: &[f64]) -> Vec<usize> {
+    let mut indices: Vec<usize> = (0..scores.len()).collect();
+    // Not `total_cmp`: it puts 0 before -0, which are equal scores.
+    indices.sort_by(|a, b| {
+        let (a, b) = (scores[*a], scores[*b]);
+        b.partial_cmp(&a).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+    });
+    indices
+}
+
+/// The K words with the highest scores, in the order of the sentence.
+#[must_use]
+pub fn top_k(scores: &[f64], k: usize) -> Vec<usize> {
+    first_of(&order(scores), k)
+}
+
+/// The first K of a ranking, in the order of the sentence.
+#[must_use]
+pub fn first_of(ranking: &[usize], k: usize) -> Vec<usize> {
+    let mut top = ranking[..k.min(ranking.len())].to_vec();
+    top.sort_unstable();
+    top
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_rounded_half_up_and_held_to_the_input() {
+        for (ratio, words, k) in
+            [(0.5, 5, 3), (0.3, 5, 2), (0.29, 5, 1), (0.01, 9, 1), (2.0, 4, 4), (0.5, 0, 0), (f64::NAN, 3, 1)]
+        {
+            assert_eq!(Size::Ratio(ratio).of(words, 0), k, "{ratio} of {words}");
+        }
+        assert_eq!((Size::Fixed(5).of(3, 0), Size::Fixed(0).of(3, 0), Size::Fixed(5).of(9, 0)), (3, 1, 5));
+        assert_eq!((Size::Gold.of(9, 4), Size::Gold.of(9, 0), Size::Gold.of(2, 4)), (4, 1, 2));
+        assert_eq!(Size::Ratio(1e300).of(7, 0), 7);
+    }
+
+    #[test]
+    fn equal_scores_keep_the_order_of_the_sentence() {
+        assert_eq!(order(&[0.2, 0.5, 0.2, 0.5]), [1, 3, 0, 2]);
+        assert_eq!(order(&[-0.0, 0.0, -0.0]), [0, 1, 2]);
+        assert_eq!(order(&[f64::NAN, -1.0, f64::NAN, 3.0]), [3, 1, 0, 2]);
+        assert_eq!(top_k(&[0.4, 0.2, 0.2, 0.2], 2), [0, 1]);
+        assert!(top_k(&[], 3).is_empty());
+    }
+}

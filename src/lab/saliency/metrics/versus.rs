@@ -1,0 +1,113 @@
+//! Two rankings of the same inputs: whether one scores higher, tested over originals.
+
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::judge::Judged;
+use crate::stats::Estimate;
+use crate::stats::paired::Differences;
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Metric {
+    /// Token-F1 of originals and partners.
+    TokenF1,
+    /// MAP of pairs.
+    Map,
+    /// PCC of pairs, those without significance too: a filter would let each ranking choose its own pairs.
+    Pcc,
+}
+
+impl Metric {
+    /// All of them.
+    pub const ALL: [Metric; 3] = [Metric::TokenF1, Metric::Map, Metric::Pcc];
+
+    /// The name in findings.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Metric::TokenF1 => "token_f1",
+            Metric::Map => "map",
+            Metric::Pcc => "pcc",
+        }
+    }
+
+    /// The scores of an original, each with the name of the input that it belongs to.
+    fn scores(self, judged: &Judged) -> Vec<(&str, f64)> {
+        match self {
+            Metric::TokenF1 => {
+                let all = std::iter::once(&judged.original).chain(judged.pairs.iter().map(|p| &p.single));
+                all.filter_map(|s| Some((s.id.as_str(), s.f1?))).collect()
+            }
+            Metric::Map => judged.pairs.iter().map(|p| (p.single.id.as_str(), p.map)).collect(),
+            Metric::Pcc => judged
+                .pairs
+                .iter()
+                .filter_map(|p| Some((p.single.id.as_str(), p.correlation?.ok()?.r)))
+                .collect(),
+        }
+    }
+}
+
+/// A comparison over the inputs that both rankings have a score for.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Versus {
+    /// What was compared.
+    pub metric: Metric,
+    /// Mean of the first.
+    pub a: f64,
+    /// Mean of the second.
+    pub b: f64,
+    /// The first less the second, with Student's t over originals.
+    pub difference: Estimate,
+    /// Two-sided p-value of no difference: a t test on the originals' sums, which partners cannot inflate.
+    pub p: f64,
+    /// Originals behind it.
+    pub originals: usize,
+    /// Scores behind it.
+    pub items: usize,
+    /// Scores of the first alone, and of the second alone; they count nowhere.
+    pub unmatched: [usize; 2],
+}
+
+/// Compares two rankings of the same originals, matched by name. `None` with fewer than two originals in common, of which
+/// nothing can be said.
+#[must_use]
+pub fn versus(a: &[&Judged], b: &[&Judged], metric: Metric, level: f64) -> Option<Versus> {
+    let others: HashMap<&str, &Judged> = b.iter().map(|j| (j.original.id.as_str(), *j)).collect();
+    let mut differences = Differences::default();
+    let (mut sums, mut items, mut only_a) = ([0.0; 2], 0, 0);
+    for judged in a {
+        let mine = metric.scores(judged);
+        let theirs: HashMap<&str, f64> = others
+            .get(judged.original.id.as_str())
+            .map(|j| metric.scores(j))
+            .unwrap_or_default()
+            .into_iter()
+            .collect();
+        let pairs: Vec<(f64, f64)> = mine.iter().filter_map(|(id, v)| Some((*v, *theirs.get(id)?))).collect();
+        only_a += mine.len() - pairs.len();
+        if pairs.is_empty() {
+            continue;
+        }
+        items += pairs.len();
+        sums[0] += pairs.iter().map(|p| p.0).sum::<f64>();
+        sums[1] += pairs.iter().map(|p| p.1).sum::<f64>();
+        differences.sums.push(pairs.iter().map(|p| p.0 - p.1).sum());
+        differences.sizes.push(pairs.len() as f64);
+    }
+    let of_b: usize = b.iter().map(|j| metric.scores(j).len()).sum();
+    let originals = differences.sums.len();
+    (originals > 1).then(|| Versus {
+        metric,
+        a: sums[0] / items as f64,
+        b: sums[1] / items as f64,
+        difference: differences.interval(level),
+        p: differences.p(),
+        originals,
+        items,
+        unmatched: [only_a, of_b.saturating_sub(items)],
+    })
+}

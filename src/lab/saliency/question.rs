@@ -1,0 +1,44 @@
+//! What can be asked while an experiment runs, and afterwards.
+
+use serde::{Deserialize, Serialize};
+
+/// A question to the lab.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "question", rename_all = "snake_case")]
+pub enum Question {
+    /// What do the models predict in a sentence that was typed, and from which tokens? The answer is the sentence, and for each
+    /// model its prediction and one `saliency` a method.
+    Sentence(SentenceQuestion),
+    /// How does every head of every layer attend between the mask and the tokens? The answer is one `attention`.
+    Attention(AttentionQuestion),
+}
+
+/// A sentence of the user's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SentenceQuestion {
+    /// The text, with `[MASK]` in the place of each token that is asked for; the masks stand side by side.
+    pub text: String,
+    /// The word that is expected; none where nothing is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<String>,
+    /// Names of models; empty takes those of the spec.
+    #[serde(default)]
+    pub models: Vec<String>,
+    /// Identifiers of methods; empty takes those of the spec.
+    #[serde(default)]
+    pub methods: Vec<String>,
+}
+
+/// The heads of a model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AttentionQuestion {
+    /// The model; empty takes the spec's first.
+    #[serde(default)]
+    pub model: String,
+    /// The sentence of the benchmark; none where `text` is one of the user's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sentence: Option<String>,
+    /// The text, where `sentence` is none.
+    #[serde(default)]
+    pub text: String,
+}

@@ -1,0 +1,167 @@
+//! What a run has found so far: the fold of its findings.
+
+use serde::{Deserialize, Serialize};
+
+use super::finding::{
+    AccuracyFinding, AttentionFinding, DataFinding, DifferenceFinding, InterpretabilityFinding, Kind,
+    PredictionFinding, RatioFinding, SaliencyFinding, SentenceFinding,
+};
+use crate::lab::Kinds;
+use crate::lab::finding::{Body, Finding};
+use crate::lab::results::{Tagged, replace};
+
+/// Results of a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// What is asked of which models.
+    pub data: Option<Tagged<DataFinding>>,
+    /// The sentences, each original followed by its partners.
+    pub sentences: Vec<Tagged<SentenceFinding>>,
+    /// Predictions, in the order in which they were made.
+    pub predictions: Vec<Tagged<PredictionFinding>>,
+    /// Scores of tokens, in the order in which they were computed.
+    pub rows: Vec<Tagged<SaliencyFinding>>,
+    /// Shares of right predictions.
+    pub accuracy: Vec<Tagged<AccuracyFinding>>,
+    /// Agreement by model, method, dimension and perturbation.
+    pub interpretability: Vec<Tagged<InterpretabilityFinding>>,
+    /// Agreement against the rationale ratio.
+    pub ratios: Vec<Tagged<RatioFinding>>,
+    /// Comparisons of models and methods.
+    pub differences: Vec<Tagged<DifferenceFinding>>,
+    /// The sentence that was typed last.
+    pub own: Option<Own>,
+    /// The heads that were asked about last.
+    pub attention: Option<Tagged<AttentionFinding>>,
+    /// Number of the latest answer.
+    #[serde(default)]
+    pub answered: u64,
+}
+
+/// A sentence that was typed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Own {
+    /// Number of the question.
+    pub ticket: u64,
+    /// The sentence.
+    pub sentence: Option<Tagged<SentenceFinding>>,
+    /// What each model predicts.
+    pub predictions: Vec<Tagged<PredictionFinding>>,
+    /// From which tokens, by model and method.
+    pub rows: Vec<Tagged<SaliencyFinding>>,
+}
+
+impl Results {
+    /// Takes in a finding of the run. A sentence, a prediction and a row of scores come once each.
+    pub fn take(&mut self, finding: &Finding, kind: &Kind) {
+        match kind {
+            Kind::Data(x) => self.data = Some(Tagged::new(finding, x)),
+            Kind::Sentence(x) => self.sentences.push(Tagged::new(finding, x)),
+            Kind::Prediction(x) => self.predictions.push(Tagged::new(finding, x)),
+            Kind::Saliency(x) => self.rows.push(Tagged::new(finding, x)),
+            Kind::Accuracy(x) => replace(&mut self.accuracy, Tagged::new(finding, x), |a, b| {
+                let key = |t: &Tagged<AccuracyFinding>| {
+                    let v = &t.value;
+                    (v.dimension.clone(), v.sample.clone(), v.perturbation.clone())
+                };
+                a.model == b.model && key(a) == key(b)
+            }),
+            Kind::Interpretability(x) => {
+                replace(&mut self.interpretability, Tagged::new(finding, x), |a, b| {
+                    let (v, w) = (&a.value, &b.value);
+                    a.model == b.model
+                        && (&v.method, &v.dimension, &v.perturbation)
+                            == (&w.method, &w.dimension, &w.perturbation)
+                });
+            }
+            Kind::Ratio(x) => replace(&mut self.ratios, Tagged::new(finding, x), |a, b| {
+                let (v, w) = (&a.value, &b.value);
+                a.model == b.model
+                    && (&v.method, &v.dimension, v.from.to_bits())
+                        == (&w.method, &w.dimension, w.from.to_bits())
+            }),
+            Kind::Difference(x) => replace(&mut self.differences, Tagged::new(finding, x), |a, b| {
+                (&a.value.a, &a.value.b, &a.value.metric) == (&b.value.a, &b.value.b, &b.value.metric)
+            }),
+            Kind::Attention(x) => self.attention = Some(Tagged::new(finding, x)),
+        }
+    }
+
+    /// Takes in the answer to the question of this number. False where it is older than the one that is there.
+    pub fn answer(&mut self, ticket: u64, findings: &[Finding]) -> bool {
+        if ticket < self.answered {
+            return false;
+        }
+        self.answered = ticket;
+        let mut own = Own { ticket, ..Own::default() };
+        for finding in findings {
+            let Body::Lab(Kinds::Saliency(kind)) = &finding.body else { continue };
+            match kind {
+                Kind::Sentence(x) => own.sentence = Some(Tagged::new(finding, x)),
+                Kind::Prediction(x) => own.predictions.push(Tagged::new(finding, x)),
+                Kind::Saliency(x) => own.rows.push(Tagged::new(finding, x)),
+                Kind::Attention(x) => self.attention = Some(Tagged::new(finding, x)),
+                _ => {}
+            }
+        }
+        if own.sentence.is_some() {
+            self.own = Some(own);
+        }
+        true
+    }
+
+    /// The sentence of this identifier.
+    #[must_use]
+    pub fn sentence(&self, id: &str) -> Option<&Tagged<SentenceFinding>> {
+        self.sentences.iter().find(|s| s.value.sentence == id)
+    }
+
+    /// What a model predicts in a sentence.
+    #[must_use]
+    pub fn prediction(&self, model: &str, sentence: &str) -> Option<&Tagged<PredictionFinding>> {
+        self.predictions.iter().find(|p| p.value.sentence == sentence && p.model == model)
+    }
+
+    /// The scores of a sentence by a method.
+    #[must_use]
+    pub fn row(&self, model: &str, sentence: &str, method: &str) -> Option<&Tagged<SaliencyFinding>> {
+        let is = |r: &&Tagged<SaliencyFinding>| {
+            r.value.sentence == sentence && r.value.method == method && r.model == model
+        };
+        self.rows.iter().find(is)
+    }
+
+    /// Names of the models, in the order of the run.
+    #[must_use]
+    pub fn models(&self) -> Vec<&str> {
+        let notes = self.data.as_ref().map_or(&[][..], |d| &d.value.models);
+        notes.iter().map(|m| m.name.as_str()).collect()
+    }
+
+    /// Identifiers of the methods, in the order of the run.
+    #[must_use]
+    pub fn methods(&self) -> Vec<&str> {
+        let mut methods: Vec<&str> = Vec::new();
+        for note in self.data.iter().flat_map(|d| &d.value.models) {
+            let more = note.methods.iter().map(String::as_str).filter(|m| !methods.contains(m));
+            let more: Vec<&str> = more.collect();
+            methods.extend(more);
+        }
+        methods
+    }
+
+    /// Where something of a model, a method and a dimension stands in tables: models, methods and dimensions in the order of the
+    /// run, `all` behind the single dimensions.
+    #[must_use]
+    pub fn place(&self, model: &str, method: &str, dimension: &str) -> (usize, usize, usize) {
+        fn at<'a>(mut all: impl Iterator<Item = &'a str>, one: &str) -> usize {
+            all.position(|x| x == one).unwrap_or(usize::MAX)
+        }
+        let dimensions = self.data.iter().flat_map(|d| &d.value.dimensions);
+        (
+            at(self.models().into_iter(), model),
+            at(self.methods().into_iter(), method),
+            at(dimensions.map(|d| d.dimension.as_str()), dimension),
+        )
+    }
+}

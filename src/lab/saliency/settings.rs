@@ -1,0 +1,350 @@
+//! The fields of a spec of this lab as settings: one row per parameter.
+
+use super::methods::NAMES;
+use super::metrics::map::Membership;
+use super::spec::{
+    Baseline, Direction, HeadRef, MOST_INPUTS, ScoreKind, Spec, TargetKind, TopK, dimension_name,
+};
+use crate::corpus::rationales::{Dimension, Language};
+use crate::lab::layer::LayerRef;
+use crate::lab::setting::rows::{level, models, row, seed};
+use crate::lab::setting::{Kind, Known, Range, Setting, SettingError, Value};
+
+/// All fields, in the order of the setup pane.
+#[must_use]
+pub fn settings() -> Vec<Setting<Spec>> {
+    let mut all = vec![
+        models("The models that are explained, in the order in which they run."),
+        language(),
+        file(),
+        dimensions(),
+        inputs(),
+        methods(),
+        layer(),
+        head(),
+        direction(),
+        scores(),
+        baseline(),
+        target(),
+        steps(),
+        tolerance(),
+        top_k(),
+        membership(),
+        erasure(),
+    ];
+    all.extend([
+        resamples(),
+        level(),
+        seed("The seed from which every random stream of the run is derived."),
+    ]);
+    all
+}
+
+fn language() -> Setting<Spec> {
+    row("data.language", "Language", "Language of the built-in benchmark.").one_of(
+        &Language::ALL,
+        |l| l.code().to_owned(),
+        |s: &Spec, l| s.data.language == l.code(),
+        |s, l| s.data.language = l.code().into(),
+    )
+}
+
+fn file() -> Setting<Spec> {
+    row("data.file", "Data", "A file of gold rationales in place of the built-in ones.").file(
+        "built in",
+        |s: &Spec| s.data.file.clone(),
+        |s, path| {
+            s.data.file = path;
+            // What is typed is relative to where the program runs.
+            s.data.base = std::path::PathBuf::new();
+        },
+    )
+}
+
+fn dimensions() -> Setting<Spec> {
+    let names = || Dimension::ALL.map(dimension_name);
+    Setting::new(
+        "data.dimensions",
+        "Dimensions",
+        "What the masked words ask of a model.",
+        move |_: &Spec, _| Kind::Marks(names().map(str::to_owned).to_vec()),
+        move |s, _| {
+            let chosen = &s.data.dimensions;
+            let on = |name: &str| chosen.is_empty() || chosen.iter().any(|d| d == name);
+            Value::Marks(names().map(on).to_vec())
+        },
+        move |s, _, value| {
+            let Value::Marks(on) = value else { return Ok(()) };
+            if !on.contains(&true) {
+                return Err(SettingError::Refused("at least one dimension must stay".into()));
+            }
+            let chosen = names().into_iter().zip(&on).filter(|(_, on)| **on).map(|(name, _)| name.to_owned());
+            s.data.dimensions = if on.contains(&false) { chosen.collect() } else { Vec::new() };
+            Ok(())
+        },
+    )
+}
+
+fn inputs() -> Setting<Spec> {
+    let help = "Originals and their perturbed partners together, drawn evenly over the dimensions; the benchmark has some 3,100.";
+    row("data.inputs", "Inputs", help).count(
+        &[60, 150, 300, 600, 1_200, 3_200],
+        1..=MOST_INPUTS,
+        |s: &Spec| s.data.inputs,
+        |s, n| s.data.inputs = n,
+    )
+}
+
+fn methods() -> Setting<Spec> {
+    Setting::new(
+        "saliency.methods",
+        "Methods",
+        "What gives each token its score; a random ranking is always beside them.",
+        |_: &Spec, _| Kind::Marks(NAMES.iter().map(|m| m.replace('_', " ")).collect()),
+        |s, _| Value::Marks(NAMES.iter().map(|m| s.saliency.methods.iter().any(|x| x == m)).collect()),
+        |s, _, value| {
+            let Value::Marks(on) = value else { return Ok(()) };
+            if !on.contains(&true) {
+                return Err(SettingError::Refused("at least one method must stay".into()));
+            }
+            let is_on = |m: &str| NAMES.iter().zip(&on).any(|(name, on)| *on && *name == m);
+            // Those that stay keep their order; what was picked comes behind.
+            let chosen = &mut s.saliency.methods;
+            chosen.retain(|m| is_on(m));
+            let more: Vec<String> = NAMES
+                .iter()
+                .filter(|m| is_on(m) && !chosen.iter().any(|c| c == *m))
+                .map(|m| (*m).into())
+                .collect();
+            chosen.extend(more);
+            Ok(())
+        },
+    )
+}
+
+fn layer() -> Setting<Spec> {
+    let layers = |spec: &Spec, known: &Known| known.layers(&spec.models).unwrap_or(12);
+    Setting::new(
+        "attention.layer",
+        "Att. layer",
+        "The layer whose attention is read; the last one in the paper.",
+        move |spec: &Spec, known| {
+            let most = layers(spec, known);
+            let stops = (1..=most).map(|l| l as f64).collect();
+            Kind::Slider { stops, range: Range::whole(1.0, most as f64), unset: None }
+        },
+        move |spec, known| match spec.attention.layer {
+            LayerRef::Last => Value::Number(layers(spec, known) as f64),
+            LayerRef::At(l) => Value::Number(l as f64),
+        },
+        move |spec, known, value| {
+            let layer = value.whole().unwrap_or(1);
+            let last = layer == layers(spec, known);
+            spec.attention.layer = if last { LayerRef::Last } else { LayerRef::At(layer) };
+            Ok(())
+        },
+    )
+    .shown(|spec, _| spec.attention.layer.to_string())
+}
+
+/// Heads that can be picked; others can be written into a spec.
+const HEADS: [HeadRef; 14] = [
+    HeadRef::Mean,
+    HeadRef::Sum,
+    HeadRef::At(1),
+    HeadRef::At(2),
+    HeadRef::At(3),
+    HeadRef::At(4),
+    HeadRef::At(5),
+    HeadRef::At(6),
+    HeadRef::At(7),
+    HeadRef::At(8),
+    HeadRef::At(9),
+    HeadRef::At(10),
+    HeadRef::At(11),
+    HeadRef::At(12),
+];
+
+fn head() -> Setting<Spec> {
+    row("attention.head", "Att. head", "One head, or the mean or the sum of all.")
+        .one_of(
+            &HEADS,
+            ToString::to_string,
+            |s: &Spec, h| s.attention.head == *h,
+            |s, h| s.attention.head = *h,
+        )
+        .shown(|s, _| s.attention.head.to_string())
+}
+
+fn direction() -> Setting<Spec> {
+    let help = "from mask: what the mask attends to, as the authors' code has it; to mask: what attends to it, as the paper's formula reads.";
+    row("attention.direction", "Direction", help).one_of(
+        &[Direction::FromMask, Direction::ToMask],
+        |d| d.name().replace('_', " "),
+        |s: &Spec, d| s.attention.direction == *d,
+        |s, d| {
+            s.attention.direction = *d;
+            if *d == Direction::ToMask {
+                s.attention.scores = ScoreKind::Softmax;
+            }
+        },
+    )
+}
+
+fn scores() -> Setting<Spec> {
+    let help = "Attention after the softmax, or before it up to a constant that no ranking depends on.";
+    row("attention.scores", "Scores", help).one_of(
+        &[ScoreKind::Softmax, ScoreKind::Raw],
+        |k| if *k == ScoreKind::Raw { "raw".into() } else { "softmax".to_owned() },
+        |s: &Spec, k| s.attention.scores == *k,
+        |s, k| {
+            s.attention.scores = *k;
+            if *k == ScoreKind::Raw {
+                s.attention.direction = Direction::FromMask;
+            }
+        },
+    )
+}
+
+fn baseline() -> Setting<Spec> {
+    row(
+        "integrated_gradients.baseline",
+        "Baseline",
+        "Where the path begins; padding between the frame in the paper.",
+    )
+    .one_of(
+        &[Baseline::Pad, Baseline::Mask, Baseline::Zero, Baseline::Mean],
+        |b| b.name().to_owned(),
+        |s: &Spec, b| s.integrated_gradients.baseline == *b,
+        |s, b| s.integrated_gradients.baseline = *b,
+    )
+}
+
+fn target() -> Setting<Spec> {
+    row(
+        "integrated_gradients.target",
+        "Target",
+        "What is explained: the probability of the predicted token, or its logit.",
+    )
+    .one_of(
+        &[TargetKind::Probability, TargetKind::Logit],
+        |t| t.name().to_owned(),
+        |s: &Spec, t| s.integrated_gradients.target == *t,
+        |s, t| s.integrated_gradients.target = *t,
+    )
+}
+
+fn steps() -> Setting<Spec> {
+    row("integrated_gradients.steps", "Steps", "Steps of the integral; 100 in the paper.").count(
+        &[10, 20, 50, 100, 200, 400],
+        1..=10_000,
+        |s: &Spec| s.integrated_gradients.steps,
+        |s, n| {
+            let path = &mut s.integrated_gradients;
+            path.steps = n;
+            path.most_steps = path.most_steps.max(n);
+        },
+    )
+}
+
+fn tolerance() -> Setting<Spec> {
+    let help = "Completeness error that is accepted; steps are doubled until it is kept, up to `most_steps`.";
+    row("integrated_gradients.tolerance", "Tolerance", help).number(
+        &[0.005, 0.01, 0.02, 0.05, 0.1, 0.2],
+        Range::real(1e-6, 1e6),
+        |s: &Spec| s.integrated_gradients.tolerance,
+        |s, x| s.integrated_gradients.tolerance = x,
+    )
+}
+
+fn top_k() -> Setting<Spec> {
+    let help = "Words of a predicted rationale: the dimension's ratio times the length (paper), as many as the gold has, or five (public code).";
+    row("metrics.k", "K", help)
+        .one_of(
+            &[TopK::Ratio, TopK::Gold, TopK::Fixed(5)],
+            ToString::to_string,
+            |s: &Spec, k| s.metrics.k == *k,
+            |s, k| s.metrics.k = *k,
+        )
+        .shown(|s, _| s.metrics.k.to_string())
+}
+
+fn membership() -> Setting<Spec> {
+    let help = "MAP takes two words for the same where they read the same (public code), are the same occurrence, or are aligned.";
+    row("metrics.membership", "MAP by", help).one_of(
+        &[Membership::String, Membership::Occurrence, Membership::Position],
+        |m| match m {
+            Membership::String => "string".to_owned(),
+            Membership::Occurrence => "occurrence".to_owned(),
+            Membership::Position => "position".to_owned(),
+        },
+        |s: &Spec, m| s.metrics.membership == *m,
+        |s, m| s.metrics.membership = *m,
+    )
+}
+
+fn erasure() -> Setting<Spec> {
+    let help = "Sufficiency and comprehensiveness: what probability loses with the predicted rationale alone, and without it.";
+    row("saliency.erasure", "Erasure", help).one_of(
+        &[false, true],
+        |on| if *on { "on".into() } else { "off".to_owned() },
+        |s: &Spec, on| s.saliency.erasure == *on,
+        |s, on| s.saliency.erasure = *on,
+    )
+}
+
+fn resamples() -> Setting<Spec> {
+    row("interval.resamples", "Resamples", "Bootstrap resamples of the originals, each with its partners.")
+        .count(
+            &[200, 500, 1_000, 2_000, 5_000],
+            100..=100_000,
+            |s: &Spec| s.interval.resamples,
+            |s, n| s.interval.resamples = n,
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::setting::KnownModel;
+    use crate::lab::spec::LabSpec;
+
+    #[test]
+    fn every_step_of_every_row_leaves_a_spec_that_can_run() {
+        let known = Known { models: vec![KnownModel { name: "bert-mini".into(), layers: 4 }] };
+        for setting in settings() {
+            let mut spec = Spec::shipped();
+            let values: Vec<Value> = match setting.kind(&spec, &known) {
+                // More resamples are wanted for a higher level than the row before it may have left.
+                Kind::Slider { stops, .. }
+                    if setting.key != "interval.level" && setting.key != "interval.resamples" =>
+                {
+                    stops.into_iter().map(Value::Number).collect()
+                }
+                Kind::Choice(names) => (0..names.len()).map(|i| Value::Choice(Some(i))).collect(),
+                Kind::Integer(_) => vec![Value::Number(7.0)],
+                Kind::Marks(names) => (0..names.len())
+                    .map(|i| Value::Marks((0..names.len()).map(|k| k <= i).collect()))
+                    .collect(),
+                _ => continue,
+            };
+            for value in values {
+                setting.set(&mut spec, &known, value.clone()).unwrap();
+                assert_eq!(setting.get(&spec, &known), value, "{}", setting.key);
+                spec.check("x").unwrap_or_else(|e| panic!("{}: {e}", setting.key));
+            }
+        }
+    }
+
+    #[test]
+    fn a_method_and_a_dimension_must_stay() {
+        let (known, mut spec) = (Known::default(), Spec::shipped());
+        let rows = settings();
+        for key in ["saliency.methods", "data.dimensions"] {
+            let row = rows.iter().find(|r| r.key == key).unwrap();
+            let Kind::Marks(names) = row.kind(&spec, &known) else { panic!() };
+            assert!(row.set(&mut spec, &known, Value::Marks(vec![false; names.len()])).is_err());
+            assert_eq!(spec, Spec::shipped());
+        }
+    }
+}

@@ -1,0 +1,388 @@
+//! The spec of the lab: which sentences, which methods with which choices, and how they are judged.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::methods::NAMES;
+use super::metrics::map::Membership;
+use crate::corpus::rationales::{Dimension, Language};
+use crate::lab::LabId;
+pub use crate::lab::interval::IntervalSpec;
+use crate::lab::layer::LayerRef;
+use crate::lab::spec::{LabSpec, Refuse, SpecError};
+
+/// What to compute, completely: the same spec with the same program gives the same findings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spec {
+    /// Which instrument runs.
+    pub lab: LabId,
+    /// Names of the models.
+    pub models: Vec<String>,
+    /// The seed from which every random stream of the run is derived.
+    #[serde(default)]
+    pub seed: u64,
+    /// The sentences.
+    #[serde(default)]
+    pub data: DataSpec,
+    /// The methods.
+    #[serde(default)]
+    pub saliency: SaliencySpec,
+    /// How attention is read.
+    #[serde(default)]
+    pub attention: AttentionSpec,
+    /// How gradients are integrated.
+    #[serde(default)]
+    pub integrated_gradients: PathSpec,
+    /// How scores are judged.
+    #[serde(default)]
+    pub metrics: MetricSpec,
+    /// How uncertainty is stated.
+    #[serde(default)]
+    pub interval: IntervalSpec,
+}
+
+/// The sentences.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DataSpec {
+    /// Language of the built-in benchmark: `en` or `zh`.
+    pub language: String,
+    /// A file of gold rationales in place of the built-in ones; a relative path is relative to the spec's file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Only these dimensions; empty takes all.
+    pub dimensions: Vec<String>,
+    /// Originals and perturbed partners together, drawn evenly over the dimensions; an original comes with all its partners.
+    pub inputs: usize,
+    /// Folder of the spec's file; not part of what is asked.
+    #[serde(skip)]
+    pub base: PathBuf,
+}
+
+impl Default for DataSpec {
+    fn default() -> Self {
+        Self { language: "en".into(), file: None, dimensions: Vec::new(), inputs: 600, base: PathBuf::new() }
+    }
+}
+
+/// The methods.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SaliencySpec {
+    /// Identifiers of methods.
+    pub methods: Vec<String>,
+    /// Whether sufficiency and comprehensiveness are measured too.
+    pub erasure: bool,
+}
+
+impl Default for SaliencySpec {
+    fn default() -> Self {
+        Self { methods: vec!["attention".into(), "integrated_gradients".into()], erasure: false }
+    }
+}
+
+/// Which head of a layer is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeadRef {
+    /// The mean over the heads.
+    #[default]
+    Mean,
+    /// The sum over the heads.
+    Sum,
+    /// This head, from 1.
+    #[serde(untagged)]
+    At(usize),
+}
+
+impl std::fmt::Display for HeadRef {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            HeadRef::Mean => f.write_str("mean"),
+            HeadRef::Sum => f.write_str("sum"),
+            HeadRef::At(head) => write!(f, "{head}"),
+        }
+    }
+}
+
+/// Who attends to whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// The mask attends to the tokens: where its prediction takes its information from, and what the authors' code reads.
+    #[default]
+    FromMask,
+    /// The tokens attend to the mask: the paper's formula, read word for word.
+    ToMask,
+}
+
+impl Direction {
+    /// The name in specs.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Direction::FromMask => "from_mask",
+            Direction::ToMask => "to_mask",
+        }
+    }
+}
+
+/// Which attention scores are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScoreKind {
+    /// Probabilities.
+    #[default]
+    Softmax,
+    /// Scaled products of query and key before the softmax, less their mean over the tokens: the softmax takes a constant away,
+    /// which no ranking depends on.
+    Raw,
+}
+
+/// How attention is read.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AttentionSpec {
+    /// The layer, from 1.
+    pub layer: LayerRef,
+    /// The head, or how heads are put together.
+    pub head: HeadRef,
+    /// Who attends.
+    pub direction: Direction,
+    /// Probabilities, or what is before them.
+    pub scores: ScoreKind,
+}
+
+impl Default for AttentionSpec {
+    fn default() -> Self {
+        Self {
+            layer: LayerRef::Last,
+            head: HeadRef::Mean,
+            direction: Direction::FromMask,
+            scores: ScoreKind::Softmax,
+        }
+    }
+}
+
+/// Where the path of integrated gradients begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Baseline {
+    /// `[CLS] [PAD] … [SEP]`, as in the paper.
+    #[default]
+    Pad,
+    /// `[CLS] [MASK] … [SEP]`.
+    Mask,
+    /// Vectors of zeros between the frame of special tokens.
+    Zero,
+    /// The mean of the table of word embeddings between the frame.
+    Mean,
+}
+
+impl Baseline {
+    /// The name in specs.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Baseline::Pad => "pad",
+            Baseline::Mask => "mask",
+            Baseline::Zero => "zero",
+            Baseline::Mean => "mean",
+        }
+    }
+}
+
+/// What gradients are taken of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TargetKind {
+    /// The probability of the predicted token, averaged over masks.
+    #[default]
+    Probability,
+    /// Its logit.
+    Logit,
+}
+
+impl TargetKind {
+    /// The name in specs.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            TargetKind::Probability => "probability",
+            TargetKind::Logit => "logit",
+        }
+    }
+}
+
+/// How gradients are integrated. The target is that of gradient × input and occlusion too, and the baseline is what occlusion puts
+/// in the place of a word.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PathSpec {
+    /// Where the path begins.
+    pub baseline: Baseline,
+    /// What is differentiated.
+    pub target: TargetKind,
+    /// Steps of the trapezoid rule.
+    pub steps: usize,
+    /// Completeness error that is accepted, as a share of the difference between the ends of the path.
+    pub tolerance: f64,
+    /// Steps are doubled up to this number while the error is larger.
+    pub most_steps: usize,
+}
+
+impl Default for PathSpec {
+    fn default() -> Self {
+        Self {
+            baseline: Baseline::Pad,
+            target: TargetKind::Probability,
+            steps: 100,
+            tolerance: 0.05,
+            most_steps: 800,
+        }
+    }
+}
+
+/// How many tokens a predicted rationale has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TopK {
+    /// The mean rationale ratio of the dimension times the length of the input, as in the paper.
+    #[default]
+    Ratio,
+    /// As many as the gold rationale has.
+    Gold,
+    /// This number.
+    #[serde(untagged)]
+    Fixed(usize),
+}
+
+impl std::fmt::Display for TopK {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            TopK::Ratio => f.write_str("ratio"),
+            TopK::Gold => f.write_str("gold"),
+            TopK::Fixed(k) => write!(f, "{k}"),
+        }
+    }
+}
+
+/// How scores are judged.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MetricSpec {
+    /// Size of a predicted rationale.
+    pub k: TopK,
+    /// Membership of MAP.
+    pub membership: Membership,
+}
+
+/// Most inputs of a run.
+pub const MOST_INPUTS: usize = 100_000;
+
+/// The name of a dimension in specs and findings.
+#[must_use]
+pub fn dimension_name(dimension: Dimension) -> &'static str {
+    match dimension {
+        Dimension::Grammar => "grammar",
+        Dimension::Semantics => "semantics",
+        Dimension::Knowledge => "knowledge",
+        Dimension::Reasoning => "reasoning",
+        Dimension::Computation => "computation",
+    }
+}
+
+impl Spec {
+    /// The language of the built-in benchmark.
+    #[must_use]
+    pub fn language(&self) -> Option<Language> {
+        Language::ALL.into_iter().find(|l| l.code() == self.data.language)
+    }
+
+    /// Where the file of gold rationales is, if there is one.
+    #[must_use]
+    pub fn file(&self) -> Option<PathBuf> {
+        self.data.file.as_ref().map(|file| self.data.base.join(file))
+    }
+
+    fn check_data(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
+        let data = &self.data;
+        refuse.unknown("data.language", &data.language, &Language::ALL.map(Language::code))?;
+        if let Some(file) = &data.file {
+            refuse.no_file("data.file", file)?;
+        } else {
+            let known = Dimension::ALL.map(dimension_name);
+            data.dimensions.iter().try_for_each(|d| refuse.unknown("data.dimensions", d, &known))?;
+        }
+        refuse.twice("data.dimensions", &data.dimensions)?;
+        refuse.outside("data.inputs", data.inputs, 1..=MOST_INPUTS)
+    }
+
+    fn check_methods(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
+        let methods = &self.saliency.methods;
+        if methods.is_empty() {
+            let problem = "is empty: name at least one method, for example [\"attention\"]";
+            return refuse.because("saliency.methods", problem.into());
+        }
+        for name in methods {
+            refuse.unknown("saliency.methods", name, NAMES)?;
+        }
+        refuse.twice("saliency.methods", methods)
+    }
+
+    fn check_choices(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
+        let (attention, path) = (&self.attention, &self.integrated_gradients);
+        for (key, at) in [
+            ("attention.layer", if let LayerRef::At(l) = attention.layer { l } else { 1 }),
+            ("attention.head", if let HeadRef::At(h) = attention.head { h } else { 1 }),
+        ] {
+            refuse.outside(key, at, 1..=10_000)?;
+        }
+        if attention.scores == ScoreKind::Raw && attention.direction == Direction::ToMask {
+            let problem = "cannot be raw where tokens attend to the mask: every token's scores lack a constant of its own";
+            return refuse.because("attention.scores", problem.into());
+        }
+        refuse.outside("integrated_gradients.steps", path.steps, 1..=10_000)?;
+        refuse.outside("integrated_gradients.tolerance", path.tolerance, 1e-6..=1e6)?;
+        refuse.outside("integrated_gradients.most_steps", path.most_steps, path.steps..=100_000)?;
+        if let TopK::Fixed(k) = self.metrics.k {
+            refuse.outside("metrics.k", k, 1..=1_000)?;
+        }
+        Ok(())
+    }
+}
+
+impl LabSpec for Spec {
+    fn subject(&self) -> &str {
+        "rationales"
+    }
+
+    fn lies_in(&mut self, folder: PathBuf) {
+        self.data.base = folder;
+    }
+
+    fn check(&self, origin: &str) -> Result<(), SpecError> {
+        let refuse = Refuse::new(origin);
+        refuse.no_models(&self.models)?;
+        self.check_data(&refuse)?;
+        self.check_methods(&refuse)?;
+        self.check_choices(&refuse)?;
+        self.interval.check(&refuse)
+    }
+
+    fn reach(&self, origin: &str) -> Result<(), SpecError> {
+        let refuse = Refuse::new(origin);
+        refuse.models(&self.models)?;
+        match self.file() {
+            Some(file) if !file.is_file() => {
+                refuse.because("data.file", format!(": {}: no such file", file.display()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The shipped default spec.
+pub const SALIENCY_TOML: &str = include_str!("../../../assets/specs/saliency.toml");

@@ -1,0 +1,175 @@
+//! What a run found, in plain words.
+
+use super::finding::{ALL, DifferenceFinding, InterpretabilityFinding};
+use super::methods::{RANDOM, named};
+use super::results::Results;
+use crate::base::numbers::{percent, probability, score};
+use crate::base::text::{printable_label, section};
+use crate::figure::layers::grouped;
+use crate::lab::Tagged;
+use crate::stats::Estimate;
+
+/// A number with its interval: `.47 [.44, .50]`; a dash for none.
+fn shown(e: Option<Estimate>) -> String {
+    e.map_or("–".into(), |e| format!("{} [{}, {}]", score(e.mean), score(e.lo), score(e.hi)))
+}
+
+fn mean(e: Option<Estimate>) -> String {
+    e.map_or("–".into(), |e| score(e.mean))
+}
+
+fn short(method: &str) -> &str {
+    named(method).map_or(method, |m| m.short())
+}
+
+/// The lines.
+#[must_use]
+pub fn lines(results: &Results) -> Vec<String> {
+    let mut out = Vec::new();
+    if let Some(d) = &results.data {
+        let v = &d.value;
+        let source = printable_label(&v.source);
+        out.push(format!(
+            "{} originals and {} perturbed partners ({source}); {}",
+            grouped(v.originals),
+            grouped(v.perturbed),
+            printable_label(&v.k)
+        ));
+        for l in &v.left_out {
+            let (model, reason) = (printable_label(&l.model), printable_label(&l.reason));
+            out.push(format!(
+                "  left out for {model}: {} × {reason}, first {}",
+                grouped(l.count),
+                printable_label(&l.first)
+            ));
+        }
+    }
+    accuracy(results, &mut out);
+    interpretability(results, &mut out);
+    out.extend(verdicts(results));
+    differences(results, &mut out);
+    out
+}
+
+fn accuracy(results: &Results, out: &mut Vec<String>) {
+    let of = |a: &&Tagged<super::finding::AccuracyFinding>| a.value.perturbation == ALL;
+    let row = |a: &Tagged<super::finding::AccuracyFinding>| {
+        let v = &a.value;
+        vec![
+            printable_label(&a.model),
+            printable_label(&v.dimension),
+            v.sample.clone(),
+            shown(Some(v.top1)),
+            shown(Some(v.top3)),
+            grouped(a.n),
+        ]
+    };
+    let columns = ["model", "dimension", "inputs", "Top-1", "Top-3", "n"];
+    let mut all: Vec<_> = results.accuracy.iter().filter(of).collect();
+    all.sort_by_key(|a| results.place(&a.model, "", &a.value.dimension));
+    section(out, "right predictions", &columns, all.into_iter().map(row).collect());
+}
+
+fn interpretability(results: &Results, out: &mut Vec<String>) {
+    let row = |i: &Tagged<InterpretabilityFinding>| {
+        let v = &i.value;
+        vec![
+            printable_label(&i.model),
+            short(&v.method).to_owned(),
+            printable_label(&v.dimension),
+            shown(v.token_f1),
+            mean(v.random_f1),
+            shown(v.map),
+            mean(v.random_map),
+            mean(v.map_star),
+            mean(v.pcc),
+            mean(v.pcc_all),
+            format!("{}/{}", v.pcc_kept, v.pcc_total),
+            mean(v.f1_delta),
+            grouped(i.n),
+        ]
+    };
+    let columns = [
+        "model",
+        "method",
+        "dimension",
+        "F1",
+        "chance",
+        "MAP",
+        "chance",
+        "MAP*",
+        "PCC p<.05",
+        "PCC all",
+        "kept",
+        "F1Δ",
+        "n",
+    ];
+    let mut all: Vec<_> = results.interpretability.iter().filter(|i| i.value.perturbation == ALL).collect();
+    all.sort_by_key(|i| results.place(&i.model, &i.value.method, &i.value.dimension));
+    let title = "agreement with people and with perturbed forms";
+    section(out, title, &columns, all.into_iter().map(row).collect());
+}
+
+/// Sentences about each method over all dimensions.
+#[must_use]
+pub fn verdicts(results: &Results) -> Vec<String> {
+    let mut out = Vec::new();
+    let overall = |i: &&Tagged<InterpretabilityFinding>| {
+        let v = &i.value;
+        v.dimension == ALL && v.perturbation == ALL && v.method != RANDOM
+    };
+    for i in results.interpretability.iter().filter(overall) {
+        let (v, name) = (&i.value, format!("{} by {}", printable_label(&i.model), short(&i.value.method)));
+        if let Some((f1, chance)) = v.token_f1.zip(v.random_f1) {
+            let verdict = match f1 {
+                e if e.lo > chance.mean => "finds the words that people marked more often than chance",
+                e if e.hi < chance.mean => "finds the words that people marked less often than chance",
+                _ => "finds the words that people marked no better than chance",
+            };
+            out.push(format!("{name} {verdict}: F1 {} against {}", shown(Some(f1)), score(chance.mean)));
+        }
+        if v.pcc_total > 0 {
+            out.push(format!(
+                "{name}: {} of {} correlations have p < .05; their mean {} is biased upward, over all pairs it is {}",
+                v.pcc_kept,
+                v.pcc_total,
+                mean(v.pcc),
+                mean(v.pcc_all)
+            ));
+        }
+        if v.pcc_undefined > 0 {
+            out.push(format!(
+                "{name}: {} pairs have no correlation (constant scores, or fewer than three words)",
+                v.pcc_undefined
+            ));
+        }
+        if v.incomplete > 0 {
+            let share = percent(v.incomplete as f64 / i.n.max(1) as f64);
+            out.push(format!(
+                "{name}: {} rows ({share}) miss the tolerance of completeness",
+                grouped(v.incomplete)
+            ));
+        }
+    }
+    out
+}
+
+fn differences(results: &Results, out: &mut Vec<String>) {
+    let name = |side: &str| {
+        let (model, method) = side.rsplit_once(' ').unwrap_or((side, ""));
+        printable_label(&format!("{model} {}", short(method))).trim_end().to_owned()
+    };
+    let row = |d: &Tagged<DifferenceFinding>| {
+        let v = &d.value;
+        let e = v.difference;
+        let text = format!("{:+.3} [{:+.3}, {:+.3}]", e.mean, e.lo, e.hi);
+        vec![name(&v.a), name(&v.b), v.metric.clone(), text, probability(v.p), grouped(d.n)]
+    };
+    let columns = ["first", "second", "measure", "difference", "p", "originals"];
+    section(
+        out,
+        "differences (paired by original, t test)",
+        &columns,
+        results.differences.iter().map(row).collect(),
+    );
+}
