@@ -17,7 +17,7 @@ use crate::engine::board::Board;
 use crate::engine::local::{self, Cache, LocalEngine, LocalOptions};
 use crate::engine::message::{EngineInfo, Event};
 use crate::figure;
-use crate::lab::Spec;
+use crate::lab::{Preset, Spec};
 use crate::session::format::Header;
 use crate::session::name;
 use crate::session::record::Recorder;
@@ -27,11 +27,15 @@ use crate::session::record::Recorder;
 #[command(after_help = "Examples:
   probity run assets/specs/agreement.toml
   probity run assets/specs/agreement.toml --json > findings.jsonl
+  probity run --preset margins
   probity run a.toml b.toml --out results --seed 7")]
 pub struct RunArgs {
     /// Specs to run, one after the other.
-    #[arg(required = true, value_name = "SPEC.toml")]
+    #[arg(required_unless_present = "preset", value_name = "SPEC.toml")]
     pub specs: Vec<PathBuf>,
+    /// Run an experiment that is shipped under a name; an unknown name lists them. May be given several times.
+    #[arg(long, value_name = "NAME")]
+    pub preset: Vec<String>,
     /// Write figures (PNG, SVG, CSV), findings.jsonl and the session to this folder (one folder per spec if there are several).
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -82,8 +86,14 @@ impl RunArgs {
     /// [`CliError::Usage`] for the first spec or model that cannot be used.
     pub fn tasks(&self) -> Result<Vec<Task>, CliError> {
         let mut tasks: Vec<Task> = Vec::new();
-        for path in &self.specs {
-            let mut spec = Spec::read(path)?;
+        let read = |path: &PathBuf| Ok((Spec::read(path)?, path.clone()));
+        let shipped = |name: &String| {
+            let preset = Preset::named(name).map_err(CliError::Usage)?;
+            Ok((preset.spec()?, PathBuf::from(preset.name)))
+        };
+        let all: Result<Vec<_>, CliError> =
+            self.specs.iter().map(read).chain(self.preset.iter().map(shipped)).collect();
+        for (mut spec, path) in all? {
             if let Some(seed) = self.seed {
                 spec.common_mut().set_seed(seed);
             }

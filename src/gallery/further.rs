@@ -25,7 +25,7 @@ use crate::model::exec::train::{AdamW, Trainer};
 use crate::model::families::ConfigFile;
 use crate::model::params::Params;
 use crate::model::source::{Files, ModelSource};
-use crate::model::{Tokenizer, weights};
+use crate::model::{Model, Tokenizer, weights};
 use crate::stats::intervals::wilson;
 use crate::stats::rng::{shuffle, stream, unit};
 
@@ -248,6 +248,20 @@ impl Start {
                 })
                 .collect(),
         }
+    }
+
+    /// The model after `steps` steps on sentences with their words in random order, as Zhu et al. (2022) corrupt an encoder.
+    ///
+    /// # Errors
+    /// As [`Start::feed`].
+    pub fn corrupted(self, steps: usize, seed: u64, watch: Watch<'_>) -> Result<Model> {
+        let usual = Settings::default();
+        // As many sentences as are read, and some that may be too long.
+        let sentences = (steps + 8).saturating_mul(usual.batch).min(usual.sentences);
+        let settings = Settings { shuffled_steps: steps, seed, sentences, ..usual };
+        let (trainer, _) = self.feed(Diet::Shuffled, &settings, Device::Cpu, watch)?;
+        let (name, params) = (format!("{}, corrupted {steps}", self.name), trainer.params()?);
+        Ok(Model::from_params(&name, self.arch, params, Some(self.tokenizer), Device::Cpu)?)
     }
 
     /// Trains on a diet and asks for all facts.

@@ -24,6 +24,7 @@ pub mod setting;
 pub mod spec;
 pub mod stimuli;
 pub mod store;
+pub mod table;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -69,9 +70,48 @@ pub trait Lab: Sync {
         results: &Results,
         engine: Option<&EngineInfo>,
     ) -> Result<Figure, String>;
+    /// Experiments that can be picked by name beside [`Self::default_spec`].
+    fn presets(&self) -> &'static [Preset] {
+        &[]
+    }
+    /// The tables of a run, in the layout of the papers; none where a lab has none.
+    fn tables(&self, _results: &Results) -> Vec<table::Table> {
+        Vec::new()
+    }
     /// The comparison that a finding makes, for corrections over all of a session's; none for findings that test nothing.
     fn compared(&self, _finding: &Finding) -> Option<family::Comparison> {
         None
+    }
+}
+
+/// An experiment of a lab that is shipped under a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preset {
+    /// Its name, unique over all labs.
+    pub name: &'static str,
+    /// What it shows, in a few words.
+    pub title: &'static str,
+    /// Its TOML.
+    pub toml: &'static str,
+}
+
+impl Preset {
+    /// The preset of that name, of any lab.
+    ///
+    /// # Errors
+    /// A sentence that names what there is.
+    pub fn named(name: &str) -> Result<&'static Self, String> {
+        let all = || LABS.iter().flat_map(|lab| lab.presets());
+        let names: Vec<&str> = all().map(|p| p.name).collect();
+        all().find(|p| p.name == name).ok_or_else(|| crate::base::suggest::unknown("preset", name, &names))
+    }
+
+    /// What it computes.
+    ///
+    /// # Errors
+    /// [`SpecError`], for a preset that was shipped damaged.
+    pub fn spec(&self) -> Result<Spec, SpecError> {
+        Spec::parse(self.toml, self.name)
     }
 }
 

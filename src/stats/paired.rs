@@ -136,29 +136,67 @@ impl Differences {
         (squares * units / (units - 1.0)).sqrt() / items
     }
 
+    /// What Student's t needs of them.
+    #[must_use]
+    pub fn shift(&self) -> Shift {
+        Shift { mean: self.mean(), error: self.standard_error(), units: self.sums.len() }
+    }
+
     /// The mean with its interval by Student's t.
     #[must_use]
     pub fn interval(&self, level: f64) -> Estimate {
-        let (mean, se) = (self.mean(), self.standard_error());
-        let half = student_quantile(0.5 + 0.5 * level, self.sums.len() as f64 - 1.0) * se;
-        Estimate { mean, lo: mean - half, hi: mean + half }
+        self.shift().interval(level)
     }
 
     /// p-value of no difference: two-sided t test. 1 where all differences are 0, NaN with fewer than two units.
     #[must_use]
     pub fn p(&self) -> f64 {
-        2.0 * self.tail(0.0).min(1.0 - self.tail(0.0))
+        self.shift().p()
     }
 
     /// p-value of equivalence within ±margin: the larger of two one-sided t tests.
     #[must_use]
     pub fn equivalence(&self, margin: f64) -> f64 {
+        self.shift().equivalence(margin)
+    }
+}
+
+/// A mean with its standard error over units that were drawn independently: all that Student's t asks for.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Shift {
+    /// The mean; NaN without items.
+    #[serde(deserialize_with = "super::estimate::number_or_null")]
+    pub mean: f64,
+    /// Its standard error; NaN with fewer than two units.
+    #[serde(deserialize_with = "super::estimate::number_or_null")]
+    pub error: f64,
+    /// Units.
+    pub units: usize,
+}
+
+impl Shift {
+    /// The mean with its interval by Student's t.
+    #[must_use]
+    pub fn interval(self, level: f64) -> Estimate {
+        let half = student_quantile(0.5 + 0.5 * level, self.units as f64 - 1.0) * self.error;
+        Estimate { mean: self.mean, lo: self.mean - half, hi: self.mean + half }
+    }
+
+    /// p-value of no difference: two-sided t test. 1 where all differences are 0, NaN with fewer than two units.
+    #[must_use]
+    pub fn p(self) -> f64 {
+        2.0 * self.tail(0.0).min(1.0 - self.tail(0.0))
+    }
+
+    /// p-value of equivalence within ±margin: the larger of two one-sided t tests.
+    #[must_use]
+    pub fn equivalence(self, margin: f64) -> f64 {
         (1.0 - self.tail(-margin)).max(self.tail(margin))
     }
 
     /// P(T <= t) for the t statistic of the hypothesis that the mean is `value`.
-    fn tail(&self, value: f64) -> f64 {
-        let (away, se, df) = (self.mean() - value, self.standard_error(), self.sums.len() as f64 - 1.0);
+    fn tail(self, value: f64) -> f64 {
+        let (away, se, df) = (self.mean - value, self.error, self.units as f64 - 1.0);
         if se.is_nan() {
             return f64::NAN;
         }

@@ -181,7 +181,10 @@ impl Critical {
         let guess = (0.5 * (size - (quantile + 2.0) * size.sqrt()) - 2.0).floor() as i64;
         let begin = if test == Test::Exact { guess.max(-1) } else { -1 };
         let mut critical = Self { test, half_level, quantile, half: Tail::new(m, begin, 0.5) };
-        critical.climb();
+        // The others' critical values are in closed form; from -1, where all terms round to 0, the climb would not end.
+        if test == Test::Exact {
+            critical.climb();
+        }
         critical
     }
 
@@ -304,6 +307,26 @@ mod tests {
         assert!(Discord::new(f64::NAN, 0.5).is_err());
         let d = Discord::new(0.1, 0.2).unwrap();
         assert!(power(d, 10, 0.0, Test::Exact).is_err() && power(d, MOST + 1, 0.05, Test::Exact).is_err());
+    }
+
+    /// With χ² and more than about two thousand discordant items the search for a critical value never ended.
+    #[test]
+    fn chi_squared_has_power_at_large_n() {
+        assert!((of(0.28, 0.30, 3_000, Test::Chi2) - of(0.28, 0.30, 3_000, Test::Exact)).abs() < 0.01);
+        assert!(of(0.28, 0.30, 1_000_000, Test::Corrected) > 0.999);
+    }
+
+    /// The sum visits 20 standard deviations of the number of discordant items: O(sqrt n) of them, each in constant time, about
+    /// ten thousand at n = 10⁶. Here n = 10⁹: what takes n steps or more would not end.
+    #[test]
+    fn the_largest_n_is_a_matter_of_its_square_root() {
+        for test in [Test::Exact, Test::Chi2, Test::Corrected] {
+            let (p01, p10) = (0.3, 0.300_03);
+            let got = power(Discord::new(p01, p10).unwrap(), MOST, 0.05, test).unwrap();
+            let z = (p10 - p01) * (MOST as f64 / (p01 + p10)).sqrt();
+            let want = super::super::folded::normal_at_most(z - normal_quantile(0.975));
+            assert!((got.power - want).abs() < 1e-3, "{test:?}: {} {want}", got.power);
+        }
     }
 
     /// The definition itself: every table of a small sample.

@@ -124,6 +124,154 @@ fn files_that_cannot_be_compared_are_refused() {
     refused(&probity.run(&["compare", &a, &a, "--metric", "f1"]), 2, &["no metric `f1`"]);
 }
 
+#[test]
+fn sets_that_match_in_part_are_counted_and_those_that_do_not_are_refused() {
+    let probity = Probity::new();
+    let some = |from: usize, to: usize| -> String {
+        (from..to).map(|i| format!("{{\"id\": {i}, \"correct\": {}}}\n", i % 2)).collect()
+    };
+    let (a, b) = (probity.file("a.jsonl", &some(0, 40)), probity.file("b.jsonl", &some(10, 60)));
+    let v = &json(&probity.run(&["compare", &a, &b, "--json"]).stdout)[0];
+    let count = |key: &str| v[key].as_u64();
+    assert_eq!(
+        (count("matched"), count("unmatched_a"), count("unmatched_b")),
+        (Some(30), Some(10), Some(20))
+    );
+    let apart = probity.file("apart.jsonl", &some(100, 140));
+    refused(&probity.run(&["compare", &a, &apart]), 2, &["no item is in both"]);
+}
+
+#[test]
+fn an_identifier_that_comes_twice_is_refused_with_its_line() {
+    let probity = Probity::new();
+    let a = probity.file("a.csv", "id,correct\n1,1\n2,0\n1,0\n");
+    refused(&probity.run(&["compare", &a, &a]), 2, &["a.csv, line 4", "`1` comes twice"]);
+}
+
+#[test]
+fn a_metric_that_is_not_right_or_wrong_takes_the_paired_t_and_resampling_and_says_so() {
+    let probity = Probity::new();
+    let row = |i: usize, shift: usize| {
+        format!("{{\"doc_id\": {i}, \"metrics\": [\"f1\"], \"f1\": {}}}\n", ((i + shift) % 7) as f64 / 7.0)
+    };
+    let file = |shift: usize| (0..50).map(|i| row(i, shift)).collect::<String>();
+    let (a, b) = (probity.file("a.jsonl", &file(0)), probity.file("b.jsonl", &file(1)));
+    let v = &json(&probity.run(&["compare", &a, &b, "--json"]).stdout)[0];
+    assert!(v["exact_p"].is_null() && v["both"].is_null() && !v["bootstrap"].is_null(), "{v}");
+    assert_eq!(v["test"], "paired t over items");
+    let told = probity.run(&["compare", &a, &b]).stdout;
+    assert!(
+        text(&told).contains("paired t over items") && text(&told).contains("resampled"),
+        "{}",
+        text(&told)
+    );
+    // Where a value must be right or wrong, half right is refused.
+    let half = probity.file("half.jsonl", "{\"id\": 1, \"correct\": 0.5}\n");
+    refused(&probity.run(&["compare", &half, &half]), 2, &["`correct` is 0.5", "0 or 1"]);
+}
+
+#[test]
+fn values_that_are_no_numbers_and_negative_counts_are_refused() {
+    let probity = Probity::new();
+    for (name, value) in
+        [("nan", "NaN"), ("infinite", "Infinity"), ("negative", "-1"), ("words", "\"often\"")]
+    {
+        let row = format!("{{\"id\": 1, \"correct\": {value}}}\n");
+        let a = probity.file(&format!("{name}.jsonl"), &row);
+        refused(&probity.run(&["compare", &a, &a]), 2, &["line 1"]);
+    }
+    refused(&probity.run(&["mcnemar", "-1", "2"]), 2, &["-1"]);
+    refused(&probity.run(&["power", "--p01", "-0.1", "--p10", ".1", "--n", "9"]), 2, &["-0.1"]);
+}
+
+#[test]
+fn a_line_of_enormous_length_is_refused_and_not_held_in_memory() {
+    let probity = Probity::new();
+    let long = format!("{{\"id\": 1, \"correct\": 1, \"x\": \"{}\"}}\n", "x".repeat(17 << 20));
+    let a = probity.file("long.jsonl", &long);
+    refused(&probity.run(&["compare", &a, &a]), 2, &["long.jsonl", "16 MiB"]);
+}
+
+/// A spec of the lab on a file of labelled sentences.
+fn on_sentences(probity: &Probity, rows: &str) -> std::process::Output {
+    probity.file("own.tsv", rows);
+    let spec = probity.file(
+        "own.toml",
+        "lab = \"power\"\nmodels = [\"bert-tiny\", \"untrained:bert-tiny\"]\n[task]\ndata = \"own.tsv\"\nsizes = [8]\n\
+         [training]\ngrid = \"small\"\nseeds = 1\n",
+    );
+    probity.run(&["run", &spec, "--quiet", "--no-session"])
+}
+
+/// Lines as SentEval has them: split, label, sentence.
+fn sentences(n: usize, label: impl Fn(usize) -> &'static str) -> String {
+    let part = |i: usize| ["tr", "va", "te"][i % 3];
+    (0..n).map(|i| format!("{}\t{}\tthe key number {i} is here\n", part(i), label(i))).collect()
+}
+
+#[test]
+fn sentences_of_one_class_cannot_be_probed() {
+    let output = on_sentences(&Probity::new(), &sentences(60, |_| "past"));
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("1 different labels"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_class_with_too_few_sentences_names_itself_and_what_would_do() {
+    let output = on_sentences(&Probity::new(), &sentences(60, |i| if i < 5 { "rare" } else { "common" }));
+    let told = text(&output.stderr);
+    assert!(told.contains("`rare` has 5 sentences") && told.contains("task.sizes"), "{told}");
+}
+
+/// A sentence that is in two parts of a file would be trained on and tested: it is used once, and counted.
+#[test]
+fn a_sentence_in_two_parts_of_a_file_is_used_once_and_counted() {
+    let label = |i: usize| if i.is_multiple_of(2) { "past" } else { "present" };
+    let rows = sentences(60, label) + "te\tpast\tthe key number 0 is here\n";
+    let output = on_sentences(&Probity::new(), &rows);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("1 come twice"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn a_study_runs_by_its_name_and_an_unknown_one_names_those_there_are() {
+    let probity = Probity::new();
+    refused(&probity.run(&["run", "--preset", "marginss"]), 2, &["margins"]);
+    let output = probity.run(&["run", "--preset", "classifiers", "--forecast", "--json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert_eq!(json(&output.stdout)[0]["model"], "bert-mini");
+}
+
+/// Everything that can be measured beside a comparison, on a small one.
+#[test]
+fn what_stands_beside_the_comparison_is_found_and_said() {
+    let probity = Probity::new();
+    let spec = probity.file(
+        "also.toml",
+        "lab = \"power\"\nmodels = [\"bert-tiny\"]\n[task]\nname = \"subj_number\"\nsizes = [8]\n[b]\ncorrupted = 2\n\
+         [also]\nmdl = true\ncontrol = true\nfolds = true\nnoise = [1.0]\n[test]\nbound = { own = 40.0 }\n\
+         [plan]\nhypothesis = \"differ\"\n[training]\ngrid = \"small\"\nseeds = 1\n",
+    );
+    let output = probity.run(&["run", &spec, "--json", "--no-session"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let all = json(&output.stdout);
+    for kind in ["control", "noise", "tally", "collapse"] {
+        assert!(kinds(&all).contains(&kind), "{kind}: {:?}", kinds(&all));
+    }
+    // Sixteen sentences are too few for a code; that is said, and the rest goes on.
+    assert!(!kinds(&all).contains(&"mdl") && text(&output.stderr).contains("too few for online coding"));
+    let comparisons: Vec<&Value> = all.iter().filter(|v| v["kind"] == "comparison").collect();
+    let planned: Vec<bool> = comparisons.iter().map(|v| v["planned"].as_bool().unwrap()).collect();
+    assert!(planned[0] && comparisons[0]["n"] == 4, "{planned:?}");
+    let pooled = comparisons.last().unwrap();
+    assert_eq!((pooled["n"].as_u64(), pooled["planned"].as_bool()), (Some(24), Some(false)));
+    assert!(pooled["metric"].as_str().unwrap().contains("6 folds"));
+    let required = all.iter().find(|v| v["kind"] == "required").unwrap();
+    assert_eq!(required["bound"], "own");
+    let control = all.iter().find(|v| v["kind"] == "control").unwrap();
+    assert!(control["memorised"].as_f64().unwrap() >= 0.5 && control["at_n"] == 16, "{control}");
+}
+
 /// Kinds of finding in the order in which they came, each once.
 fn kinds(all: &[Value]) -> Vec<&str> {
     let mut kinds: Vec<&str> = Vec::new();

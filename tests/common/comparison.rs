@@ -4,11 +4,11 @@ use probity::engine::message::{Answer, Event, Outcome};
 use probity::lab::power::Spec;
 use probity::lab::power::compare::{Names, adjust, compare};
 use probity::lab::power::finding::{
-    CollapseFinding, ComparisonFinding, ConfigurationFinding, Kind, MarginFinding, RequiredFinding,
-    SequentialFinding,
+    CollapseFinding, ComparisonFinding, ConfigurationFinding, Kind, MarginFinding, SequentialFinding,
+    TallyFinding,
 };
 use probity::lab::power::pairs::Pairs;
-use probity::lab::power::pilot::Pilot;
+use probity::lab::power::tally::{places, told};
 use probity::lab::{self, Finding, LabId};
 use probity::stats::sequential::Sequential;
 
@@ -52,6 +52,7 @@ fn sequential(pairs: &Pairs, names: &Names) -> Vec<Kind> {
                 lo,
                 hi,
                 may_stop: test.may_stop(0.05),
+                largest: Some(test.largest),
             }));
         }
     }
@@ -100,6 +101,7 @@ pub fn compared() -> Vec<Finding> {
         out.extend(made.iter().zip([128, 512]).map(|(c, n)| finding(n, true, Kind::Comparison(c.clone()))));
         out.extend(asked(&spec, &pairs).into_iter().map(|k| finding(n, true, k)));
         out.extend(sequential(&pairs, &names(4 * n)).into_iter().map(|k| finding(n, true, k)));
+        out.extend(tallies(&pairs, &names(4 * n)).into_iter().map(|k| finding(n, true, k)));
     }
     let collapse =
         CollapseFinding { a: spec.name(true), b: spec.name(false), collapsed: false, reasons: Vec::new() };
@@ -109,21 +111,19 @@ pub fn compared() -> Vec<Finding> {
 
 /// The curve and what is needed under the terms of a spec.
 fn asked(spec: &Spec, pairs: &Pairs) -> Vec<Kind> {
-    let (a, b) = (spec.name(true), spec.name(false));
-    let pilot = Pilot::of(pairs, 0.95).unwrap();
-    let mut kinds: Vec<Kind> = pilot.curve((&a, &b), spec.aim()).into_iter().map(Kind::Power).collect();
-    kinds.push(Kind::Required(RequiredFinding {
-        a,
-        b,
-        target: spec.test.target,
-        n_test: pilot.required(spec.aim()),
-        mde: pilot.detectable(spec.aim()),
-        power: pilot.power(pilot.n as u64, spec.aim()).unwrap().0.mean,
-        n_train: Some(62_259),
-        n_total: Some(93_389),
-        bound: Some("published".into()),
-    }));
-    kinds
+    let names = Names { a: spec.name(true), b: spec.name(false), metric: "accuracy".into() };
+    let (_, curve, required) = told(&pairs.tally(), &names, spec, Some(769));
+    curve.into_iter().map(Kind::Power).chain(required.map(Kind::Required)).collect()
+}
+
+/// What is kept of the items.
+fn tallies(pairs: &Pairs, names: &Names) -> Vec<Kind> {
+    let of = |at: usize| {
+        let tally = pairs.select(&(0..at).collect::<Vec<_>>()).tally();
+        let Names { a, b, metric } = names.clone();
+        Kind::Tally(TallyFinding { a, b, metric, tally })
+    };
+    places(pairs.n()).into_iter().map(of).collect()
 }
 
 /// The answer to a question about other terms.

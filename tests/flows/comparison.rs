@@ -2,6 +2,7 @@
 
 use probity::lab::power::Results;
 use probity::lab::power::question::Question as Terms;
+use probity::tui::screens::power::SCREEN;
 
 use super::common::comparison::{adjusted, comparing, has_compared};
 use super::*;
@@ -36,6 +37,47 @@ fn a_slider_asks_for_the_comparison_under_other_terms_and_the_answer_is_shown() 
     // An older answer changes nothing.
     h.event(adjusted(&probity::lab::power::Spec::shipped(), generation, ticket - 1));
     assert_eq!(needed(&h), after);
+}
+
+/// Nothing but the recording is there: other terms are answered from what the run told.
+#[test]
+fn a_replay_answers_other_terms_without_a_model() {
+    let live = has_compared(120, 40);
+    let mut replay = replayed(&live.record, 120, 40);
+    replay.keys("3");
+    let needed = |h: &Harness| h.state.screens.power.shown.needed().unwrap().value.clone();
+    let before = needed(&replay);
+    assert!(replay.keys("l").is_empty(), "a replay asks nothing");
+    let after = needed(&replay);
+    assert!(after.target == 0.9 && after.n_test.mean > before.n_test.mean, "{after:?}");
+    assert!(replay.screen().contains("needed for 0.9"), "{}", replay.screen());
+    // The command that would make it has a line for each line of the spec.
+    let origin = probity::tui::screen::Screen::origin(&SCREEN, &replay.state).unwrap();
+    assert!(origin.command.contains("\ntarget = 0.9\n"), "{}", origin.command);
+    replay.focus(probity::tui::setup::PANE);
+    replay.row("pilot");
+    replay.keys("h");
+    let shown = replay.state.screens.power.shown.comparison().unwrap().clone();
+    assert_eq!(shown.n, 256);
+    assert!(replay.screen().contains("pilot of 256"), "{}", replay.screen());
+    // The run itself is as it was.
+    assert_eq!(replay.state.board, live.state.board);
+}
+
+/// The line of the verdict that a slider changes is right before the engine has said anything.
+#[test]
+fn a_slider_is_answered_at_once() {
+    let mut h = has_compared(120, 40);
+    h.focus(probity::tui::setup::PANE);
+    h.row("test.margin");
+    let equal = |h: &Harness| h.state.screens.power.shown.comparison().unwrap().value.equivalence_p;
+    let before = equal(&h);
+    h.keys("l l l");
+    assert!(equal(&h) < before);
+    // Back where the run was, the run's own comparison is shown again.
+    h.keys("h h h");
+    assert_eq!(equal(&h), before);
+    assert!(h.state.screens.power.shown.answer.is_none());
 }
 
 #[test]

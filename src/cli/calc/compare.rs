@@ -100,8 +100,9 @@ pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let (a, b) = (side(&args.a, &args.also_a), side(&args.b, &args.also_b));
     let wanted = Wanted { filter: args.filter.clone(), metric: args.metric.clone() };
     let files: Vec<PathBuf> = a.iter().chain(&b).cloned().collect();
-    let read: Vec<Results> =
-        files.par_iter().map(|f| read(f, &wanted)).collect::<Result<_, _>>().map_err(|e| usage(&e))?;
+    // Of several files that cannot be read the first one is named, whichever is read first.
+    let read: Vec<_> = files.par_iter().map(|f| read(f, &wanted)).collect();
+    let read: Vec<Results> = read.into_iter().collect::<Result<_, _>>().map_err(|e| usage(&e))?;
     let (first, second) = read.split_at(a.len());
     let metrics = shared(&read);
     if metrics.is_empty() {

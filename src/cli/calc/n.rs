@@ -16,10 +16,12 @@ use crate::lab::power::bound::{Bound, Counted, Ratio, recommended};
 #[command(after_help = "Examples:
   probity n --gap 42/320 --dim 768
   probity n --gap 3.4% --dim 768 --bound textbook --delta .05
+  probity n --gap 3.4% --dim 768 --bound own:120
   probity n --gap .05 --dim 4096 --classifier mlp:20 --ratio 8:1:1 --json
 
 The published bound takes p*2^32 for the size of the class and 1e-8 for delta, as the tables of the paper do; the textbook bound
-takes 2^(32p), all classifiers with p weights of 32 bits. Half the gap is epsilon.")]
+takes 2^(32p), all classifiers with p weights of 32 bits. A bound of your own is given by its constant, into which its delta and
+the classifier have gone. Half the gap is epsilon.")]
 pub struct NArgs {
     /// Difference of the two accuracies that is to be resolved.
     #[arg(long, value_name = "GAP", allow_hyphen_values = true)]
@@ -27,7 +29,7 @@ pub struct NArgs {
     /// Size of the vectors (of the larger encoder).
     #[arg(long, value_name = "D", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     dim: u64,
-    /// `published` or `textbook`.
+    /// `published`, `textbook`, or `own:C` for a bound of the form n = C / epsilon^2.
     #[arg(long, default_value = "published")]
     bound: String,
     /// Probability that the bound fails.
@@ -59,13 +61,7 @@ struct Answer {
 /// [`CliError::Usage`] for what has none.
 pub fn answer(args: &NArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
-    let bound = match args.bound.as_str() {
-        "published" => Bound::Published,
-        "textbook" => Bound::Textbook,
-        other => {
-            return Err(usage(&crate::base::suggest::unknown("bound", other, &["published", "textbook"])));
-        }
-    };
+    let bound: Bound = args.bound.parse().map_err(|e: String| usage(&e))?;
     let parameters = classifier(&args.classifier)?.parameters(args.dim);
     let ratio: Ratio = args.ratio.parse().map_err(|e: String| usage(&e))?;
     let (gap, delta) = (number(&args.gap)?, number(&args.delta)?);
@@ -80,13 +76,15 @@ pub fn answer(args: &NArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if args.json {
         return output::json(out, &answer);
     }
+    let by = match bound {
+        Bound::Own(constant) => format!("own bound, n epsilon^2 = {constant}"),
+        _ => format!("{} bound, {} parameters, delta {delta:e}", answer.bound, grouped(parameters as usize)),
+    };
     let text = format!(
-        "{} training examples, {} in all at {ratio}  (epsilon {:.6}, {} bound, {} parameters, delta {delta:e})",
+        "{} training examples, {} in all at {ratio}  (epsilon {:.6}, {by})",
         grouped(answer.n_train as usize),
         grouped(answer.n_total as usize),
         answer.epsilon,
-        answer.bound,
-        grouped(parameters as usize),
     );
     output::line(out, &text)
 }

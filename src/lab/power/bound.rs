@@ -8,6 +8,9 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::base::numbers::number;
+use crate::base::suggest::unknown;
+
 /// δ of the published tables.
 pub const DELTA: f64 = 1e-8;
 /// Differences below this have no recommended n, as in the published code.
@@ -36,31 +39,65 @@ impl Counted {
 }
 
 /// What is taken for the size of the class.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Bound {
     /// `|H| = p 2³²`: what the published tables are made by.
     Published,
     /// `|H| = 2^(32 p)`: all classifiers with p weights of 32 bits.
     Textbook,
+    /// The user's: any bound of the form `n = c / ε²`, by its c. The classifier and δ are in it already.
+    Own(f64),
 }
 
+/// Largest constant of a user's own bound.
+pub const MOST_CONSTANT: f64 = 1e15;
+
 impl Bound {
-    /// Its name in specs and findings.
+    /// Its name in findings.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
             Bound::Published => "published",
             Bound::Textbook => "textbook",
+            Bound::Own(_) => "own",
         }
     }
 
-    /// `ln(2|H|/δ)`.
-    fn complexity(self, parameters: u64, delta: f64) -> f64 {
+    /// `n ε²`: twice `ln(2|H|/δ)`, or the user's number.
+    fn constant(self, parameters: u64, delta: f64) -> Result<f64, BoundError> {
         let p = parameters as f64;
-        match self {
-            Bound::Published => (2.0 * p * VALUES / delta).ln(),
-            Bound::Textbook => p * VALUES.ln() + (2.0 / delta).ln(),
+        if let Bound::Own(c) = self {
+            return if c > 0.0 && c <= MOST_CONSTANT { Ok(c) } else { Err(BoundError::Constant(c)) };
+        }
+        if !(delta > 0.0 && delta < 1.0) {
+            return Err(BoundError::Delta(delta));
+        }
+        if parameters == 0 {
+            return Err(BoundError::Parameters);
+        }
+        let size = if self == Bound::Textbook { p * VALUES.ln() } else { (p * VALUES).ln() };
+        Ok(2.0 * (size + (2.0 / delta).ln()))
+    }
+}
+
+/// `published`, `textbook`, or `own:C`.
+impl std::str::FromStr for Bound {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(c) = text.strip_prefix("own:") {
+            let c = number(c).map_err(|e| format!("own: {e}"))?;
+            return Bound::Own(c).constant(1, DELTA).map(|_| Bound::Own(c)).map_err(|e| e.to_string());
+        }
+        match text {
+            "published" => Ok(Bound::Published),
+            "textbook" => Ok(Bound::Textbook),
+            "own" => {
+                Err("the own bound needs its number: own:C for n = C / epsilon^2, for example own:95.88"
+                    .into())
+            }
+            _ => Err(unknown("bound", text, &["published", "textbook", "own:C"])),
         }
     }
 }
@@ -80,6 +117,9 @@ pub enum BoundError {
     /// No weights at all.
     #[error("the classifier has no parameters")]
     Parameters,
+    /// A number that makes no bound.
+    #[error("the own bound has the constant {0}: it must be above 0 and at most {MOST_CONSTANT:e}")]
+    Constant(f64),
 }
 
 /// A recommendation.
@@ -103,10 +143,9 @@ pub fn recommended(bound: Bound, gap: f64, parameters: u64, delta: f64) -> Resul
     if gap > 1.0 {
         return Err(BoundError::Large(gap));
     }
-    check(parameters, delta)?;
+    let constant = bound.constant(parameters, delta)?;
     let epsilon = gap / 2.0;
-    let n = 2.0 * bound.complexity(parameters, delta) / (epsilon * epsilon);
-    Ok(Recommended { n_train: n as u64, epsilon })
+    Ok(Recommended { n_train: (constant / (epsilon * epsilon)) as u64, epsilon })
 }
 
 /// The excess risk that n training examples leave: the other way round.
@@ -114,15 +153,7 @@ pub fn recommended(bound: Bound, gap: f64, parameters: u64, delta: f64) -> Resul
 /// # Errors
 /// [`BoundError`].
 pub fn margin(bound: Bound, n: u64, parameters: u64, delta: f64) -> Result<f64, BoundError> {
-    check(parameters, delta)?;
-    Ok((2.0 * bound.complexity(parameters, delta) / n as f64).sqrt())
-}
-
-fn check(parameters: u64, delta: f64) -> Result<(), BoundError> {
-    if !(delta > 0.0 && delta < 1.0) {
-        return Err(BoundError::Delta(delta));
-    }
-    if parameters == 0 { Err(BoundError::Parameters) } else { Ok(()) }
+    Ok((bound.constant(parameters, delta)? / n as f64).sqrt())
 }
 
 /// Parts of a data set: training, validation, test.
@@ -180,6 +211,21 @@ mod tests {
         assert!((eps - 0.305_994).abs() < 5e-7);
         let textbook = recommended(Bound::Textbook, 42.0 / 320.0, 769, 0.05).unwrap().n_train;
         assert_eq!(textbook, 7_922_952);
+    }
+
+    #[test]
+    fn an_own_bound_is_its_constant() {
+        let own = |c| recommended(Bound::Own(c), 42.0 / 320.0, 0, DELTA);
+        // The constant of the published bound at 768 dimensions.
+        assert_eq!(own(95.879_257).unwrap().n_train, 22_263);
+        assert!((margin(Bound::Own(4.0), 100, 0, DELTA).unwrap() - 0.2).abs() < 1e-12);
+        for bad in [0.0, -1.0, f64::NAN, 1e300] {
+            assert!(matches!(own(bad), Err(BoundError::Constant(_))), "{bad}");
+        }
+        assert_eq!("own:95.88".parse::<Bound>(), Ok(Bound::Own(95.88)));
+        for bad in ["own", "own:", "own:x", "own:-1", "own:nan", "publishd"] {
+            assert!(bad.parse::<Bound>().is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -2,12 +2,13 @@
 
 use super::finding::ComparisonFinding;
 use super::pairs::Pairs;
+use super::tally::Tally;
 use crate::base::matrix::Matrix;
 use crate::stats::bootstrap::{Resamples, interval};
 use crate::stats::corrections::{benjamini_hochberg, holm};
 use crate::stats::estimate::Estimate;
 use crate::stats::mcnemar;
-use crate::stats::paired::{Table, difference, equivalence};
+use crate::stats::paired::{difference, equivalence};
 
 /// Units beyond which a metric is not resampled: Student's t says the same by then.
 pub const MOST_RESAMPLED: usize = 20_000;
@@ -51,29 +52,28 @@ fn together(mut p: Vec<f64>) -> f64 {
 /// Student's t on items or clusters otherwise.
 #[must_use]
 pub fn compare(pairs: &Pairs, names: &Names, terms: Terms) -> ComparisonFinding {
-    let tables = if pairs.is_binary() { pairs.tables() } else { Vec::new() };
-    let total = tables.iter().fold(Table::default(), |sum, t| Table {
-        both: sum.both + t.both,
-        only_a: sum.only_a + t.only_a,
-        only_b: sum.only_b + t.only_b,
-        neither: sum.neither + t.neither,
-    });
+    let tally = pairs.tally();
+    let bootstrap = if tally.tables.is_empty() { resampled(pairs, terms) } else { None };
+    ComparisonFinding { bootstrap, ..of_tally(&tally, names, terms) }
+}
+
+/// The same from what is kept of the items; without resampling, for which all of them are needed.
+#[must_use]
+pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding {
+    let tables = &tally.tables;
+    let total = tally.total();
     let each =
         |test: fn(u64, u64) -> f64| tables.iter().map(|t| test(t.only_a, t.only_b)).collect::<Vec<_>>();
     let binary = !tables.is_empty();
     let count = |c: u64| binary.then_some(c);
     let p = |test: fn(u64, u64) -> f64| binary.then(|| together(each(test)));
-    let differences = pairs.differences();
     let exact = p(mcnemar::exact);
-    let plain = tables.len() == 1 && pairs.clusters.is_none();
-    let (estimate, margin_p, t_p) = match tables.first().filter(|_| plain) {
-        Some(table) => (difference(table, terms.level), equivalence(table, terms.margin), None),
-        None => {
-            let t = differences.p();
-            (differences.interval(terms.level), differences.equivalence(terms.margin), Some(t))
-        }
+    let (estimate, margin_p, t_p) = match (&tally.shift, tables.first()) {
+        (Some(shift), _) => (shift.interval(terms.level), shift.equivalence(terms.margin), Some(shift.p())),
+        (None, Some(table)) => (difference(table, terms.level), equivalence(table, terms.margin), None),
+        (None, None) => (Estimate::exact(f64::NAN), f64::NAN, None),
     };
-    let p_value = if plain { exact.unwrap_or(f64::NAN) } else { t_p.unwrap_or(f64::NAN) };
+    let p_value = t_p.or(exact).unwrap_or(f64::NAN);
     // With a single unit there is no test; a p-value of 1 claims nothing.
     let sound = |p: f64| if p.is_nan() { 1.0 } else { p };
     ComparisonFinding {
@@ -97,11 +97,12 @@ pub fn compare(pairs: &Pairs, names: &Names, terms: Terms) -> ComparisonFinding 
         right_to_wrong: count(total.only_a),
         margin: terms.margin,
         equivalence_p: sound(margin_p),
-        test: title(pairs, plain).to_owned(),
-        seeds: pairs.seeds(),
-        seed_sd: spread(pairs.by_seed().iter().map(|[a, b]| a - b)),
-        clusters: pairs.clusters.as_ref().map(|_| differences.sums.len()),
-        bootstrap: if binary { None } else { resampled(pairs, terms) },
+        test: title(tally).to_owned(),
+        planned: false,
+        seeds: tally.gaps.len(),
+        seed_sd: spread(tally.gaps.iter().copied()),
+        clusters: tally.shift.filter(|_| tally.clustered).map(|s| s.units),
+        bootstrap: None,
     }
 }
 
@@ -112,11 +113,11 @@ fn whole(e: Estimate, binary: bool) -> Estimate {
     Estimate { mean: e.mean, lo: e.lo.max(-most), hi: e.hi.min(most) }
 }
 
-fn title(pairs: &Pairs, plain: bool) -> &'static str {
-    match (plain, &pairs.clusters) {
-        (true, _) => "exact McNemar, Tango's interval",
-        (false, Some(_)) => "paired t over clusters",
-        (false, None) => "paired t over items",
+fn title(tally: &Tally) -> &'static str {
+    match (tally.shift, tally.clustered) {
+        (None, _) => "exact McNemar, Tango's interval",
+        (Some(_), true) => "paired t over clusters",
+        (Some(_), false) => "paired t over items",
     }
 }
 
@@ -131,7 +132,8 @@ pub fn spread(values: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 /// The difference resampled by unit: whole clusters where items belong together.
-fn resampled(pairs: &Pairs, terms: Terms) -> Option<Estimate> {
+#[must_use]
+pub fn resampled(pairs: &Pairs, terms: Terms) -> Option<Estimate> {
     let units = pairs.differences();
     let n = units.sums.len();
     if !(2..=MOST_RESAMPLED).contains(&n) {

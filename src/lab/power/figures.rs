@@ -1,23 +1,21 @@
 //! Figures of the lab: power against n, accuracies against the bound, and the sequential test.
 
-use super::finding::MarginFinding;
+use super::finding::{MarginFinding, NoiseFinding, PowerFinding};
 use super::results::Results;
 use crate::base::suggest::unknown;
 use crate::base::text::printable_label;
 use crate::figure::layers::{Datum, Line, Rule, grouped};
 use crate::figure::{Axis, Dash, Figure, Layer, Provenance, Role};
+use crate::lab::origin::Origin;
 use crate::lab::{Details, EngineInfo, Tagged};
 
 /// The figures that have names.
-const FIGURES: [&str; 3] = ["power", "margins", "sequential"];
+const FIGURES: [&str; 4] = ["power", "margins", "sequential", "noise"];
 
 /// Everything that there is to draw.
 #[must_use]
 pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
-    [power(results, engine), margins(results, engine), sequential(results, engine)]
-        .into_iter()
-        .flatten()
-        .collect()
+    [power, margins, sequential, noise].map(|figure| figure(results, engine)).into_iter().flatten().collect()
 }
 
 /// The figure of a name.
@@ -34,6 +32,7 @@ pub fn pick(
         "power" => power(results, engine),
         "margins" => margins(results, engine),
         "sequential" => sequential(results, engine),
+        "noise" => noise(results, engine),
         _ => return Err(unknown("figure", name, &FIGURES)),
     };
     figure.ok_or_else(|| "the session has no points to draw".into())
@@ -42,7 +41,7 @@ pub fn pick(
 /// Power against the number of test items, with the band of the pilot's own uncertainty and the n that is needed.
 #[must_use]
 pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
-    let curve = results.curve();
+    let curve = telling(results);
     let first = curve.first()?;
     let points = curve.iter().map(|p| {
         let power = p.value.power;
@@ -82,10 +81,65 @@ pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     })
 }
 
+/// The part of the curve in which something happens: from where the band leaves 0 to where it reaches 1, with the n at hand
+/// and what is needed.
+fn telling(results: &Results) -> &[Tagged<PowerFinding>] {
+    let curve = results.curve();
+    let Some(n) = curve.first().map(|p| p.n as f64) else { return curve };
+    let needed = results.needed().map(|r| r.value.n_test);
+    let ends = needed.iter().flat_map(|n| [n.mean, n.lo, n.hi]).flatten().chain([n]);
+    let (least, most) = ends.fold((n, n), |(a, b), x| (a.min(x), b.max(x)));
+    let power = |p: &Tagged<PowerFinding>| (p.value.at_n as f64, p.value.power);
+    let quiet = |p: &Tagged<PowerFinding>| matches!(power(p), (at, e) if e.hi < 0.05 && at < least);
+    let sure = |p: &Tagged<PowerFinding>| matches!(power(p), (at, e) if e.lo > 0.995 && at > most);
+    let from = curve.iter().take_while(|p| quiet(p)).count().saturating_sub(1);
+    let rest = &curve[from..];
+    let to = rest.iter().position(sure).map_or(rest.len(), |i| i + 1);
+    &rest[..to]
+}
+
+/// Power against n for each noise on the second side (Zhu et al. 2022, Figure 3).
+#[must_use]
+pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
+    let first = results.noise.iter().max_by_key(|t| t.n)?;
+    let mut sigmas: Vec<f64> = results.noise.iter().map(|t| t.value.sigma).collect();
+    sigmas.dedup();
+    let line = |(k, sigma): (usize, &f64)| {
+        let mine = results.noise.iter().filter(|t| t.value.sigma == *sigma);
+        let point = |t: &Tagged<NoiseFinding>| Datum {
+            x: t.value.at_n as f64,
+            y: t.value.power.mean,
+            n: t.n.into(),
+            ..Datum::default()
+        };
+        Layer::Line(Line {
+            label: format!("{sigma} σ"),
+            role: Role::nth(k),
+            points: mine.map(point).collect(),
+        })
+    };
+    let mut layers: Vec<Layer> = sigmas.iter().enumerate().map(line).collect();
+    if let Some(target) = results.needed().map(|r| r.value.target) {
+        layers.push(Layer::Rule(Rule {
+            at: target,
+            upright: false,
+            label: format!("wanted power {target}"),
+        }));
+    }
+    Some(Figure {
+        name: "noise".into(),
+        title: printable_label(&format!("Power: {} against {} with noise", first.value.a, first.value.b)),
+        x: Axis::doubling("test items"),
+        y: Axis::linear("power").from_to(0.0, 1.0),
+        layers,
+        provenance: provenance(first, engine),
+    })
+}
+
 /// Accuracies by training examples, with their spread over seeds and the excess risk that the bound allows.
 #[must_use]
 pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
-    let first = results.margins.first()?;
+    let first = results.margins.iter().max_by_key(|t| t.n)?;
     let mut names: Vec<&str> = Vec::new();
     for margin in &results.margins {
         if !names.contains(&margin.value.name.as_str()) {
@@ -116,8 +170,9 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
 /// The confidence sequence of the share of discordant items that favour the first, item by item.
 #[must_use]
 pub fn sequential(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
-    let first = results.sequential.first()?;
-    let points = results.sequential.iter().map(|s| {
+    let steps = results.steps();
+    let first = steps.first()?;
+    let points = steps.iter().map(|s| {
         let v = &s.value;
         Datum {
             x: v.at_n as f64,
@@ -133,7 +188,7 @@ pub fn sequential(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
         Layer::Line(Line { label, role, points: points.collect() }),
         Layer::Rule(Rule { at: 0.5, upright: false, label: "no difference".into() }),
     ];
-    if let Some(stop) = results.sequential.iter().find(|s| s.value.may_stop) {
+    if let Some(stop) = results.stop() {
         let at = stop.value.at_n as f64;
         layers.push(Layer::Rule(Rule {
             at,
@@ -152,20 +207,9 @@ pub fn sequential(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
 }
 
 fn provenance<T>(point: &Tagged<T>, engine: Option<&EngineInfo>) -> Provenance {
-    let mut entries: Vec<(String, String)> = vec![("n".into(), grouped(point.n))];
-    let mut add = |key: &str, value: String| entries.push((key.to_owned(), value));
-    if let Some(level) = point.level {
-        add("intervals", format!("{} %", (level * 1e6).round() / 1e4));
-    }
-    if !point.is_final {
-        add("state", "still being refined".into());
-    }
-    add("seed", point.seed.to_string());
-    add("spec", point.spec.clone());
-    add("model", printable_label(&point.model));
-    if let Some(engine) = engine {
-        add("device", engine.device.clone());
-        add("probity", engine.version.clone());
-    }
-    Provenance { entries }
+    let mut origin = Origin::default();
+    origin.add("n", grouped(point.n));
+    origin.results(point, point.is_final, "");
+    origin.add("model", printable_label(&point.model));
+    origin.computed_by(engine)
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::tally::Tally;
 use crate::stats::estimate::Estimate;
 use crate::stats::mcnemar::Test;
 
@@ -23,17 +24,36 @@ pub enum Kind {
     Sequential(SequentialFinding),
     /// Accuracy against what the bound promises.
     Margin(MarginFinding),
+    /// What items say, kept so that other terms need neither items nor a model.
+    Tally(TallyFinding),
+    /// Bits that the labels take where the encoder's vectors are known.
+    Mdl(MdlFinding),
+    /// Accuracy against that on random labels.
+    Control(ControlFinding),
+    /// The comparison with more or less noise on the second side.
+    Noise(NoiseFinding),
 }
 
 /// Names of the kinds, by which a reader tells what a newer program wrote from what is damaged.
-pub const KINDS: [&str; 7] =
-    ["configuration", "comparison", "power", "required", "collapse", "sequential", "margin"];
+pub const KINDS: [&str; 11] = [
+    "configuration",
+    "comparison",
+    "power",
+    "required",
+    "collapse",
+    "sequential",
+    "margin",
+    "tally",
+    "mdl",
+    "control",
+    "noise",
+];
 
 impl Kind {
     /// Whether it has intervals.
     #[must_use]
     pub fn has_interval(&self) -> bool {
-        !matches!(self, Kind::Collapse(_) | Kind::Margin(_))
+        !matches!(self, Kind::Collapse(_) | Kind::Margin(_) | Kind::Tally(_) | Kind::Mdl(_))
     }
 }
 
@@ -109,6 +129,9 @@ pub struct ComparisonFinding {
     pub equivalence_p: f64,
     /// The test that counts, and how the interval was made.
     pub test: String,
+    /// Whether it is what a plan said before any result was seen.
+    #[serde(default)]
+    pub planned: bool,
     /// Runs of each side with seeds of their own.
     pub seeds: usize,
     /// Standard deviation of the difference over the seeds; none with a single one.
@@ -161,6 +184,9 @@ pub struct RequiredFinding {
     pub b: String,
     /// Wanted power.
     pub target: f64,
+    /// Level of the test.
+    #[serde(default = "usual")]
+    pub alpha: f64,
     /// Test items for it.
     pub n_test: Open,
     /// The smallest difference that the items at hand would show with the wanted power; none where not even the largest.
@@ -173,6 +199,14 @@ pub struct RequiredFinding {
     pub n_total: Option<u64>,
     /// The bound; none where the results are from files, whose classifiers are unknown.
     pub bound: Option<String>,
+    /// Parameters as the bound counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<u64>,
+}
+
+/// The level that findings of older programs do not name.
+fn usual() -> f64 {
+    0.05
 }
 
 /// Whether there is a difference worth a recommendation.
@@ -207,6 +241,83 @@ pub struct SequentialFinding {
     pub hi: f64,
     /// Whether the largest e-value so far allows to stop.
     pub may_stop: bool,
+    /// Logarithm of that value, by which other levels are judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub largest: Option<f64>,
+}
+
+/// What the first items in the order drawn by the seed say.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TallyFinding {
+    /// Name of the first.
+    pub a: String,
+    /// Name of the second.
+    pub b: String,
+    /// What was measured.
+    pub metric: String,
+    /// The items.
+    pub tally: Tally,
+}
+
+/// Bits that the labels take where the encoder's vectors are known (Voita and Titov 2020). `n` of the finding is the number
+/// of coded examples.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MdlFinding {
+    /// The side.
+    pub name: String,
+    /// Which side it is, `a` or `b`.
+    pub side: String,
+    /// How they are coded.
+    pub method: String,
+    /// Bits in all.
+    pub codelength: f64,
+    /// Bits of a uniform code.
+    pub uniform: f64,
+    /// How many times shorter the code is.
+    pub compression: f64,
+}
+
+/// Accuracy against that on random labels (Hewitt and Liang 2019): one label a sentence by its hash, classes as balanced as in
+/// the task. Their difference is the control-task selectivity, which has nothing to do with that of interventions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ControlFinding {
+    /// The side.
+    pub name: String,
+    /// Which side it is, `a` or `b`.
+    pub side: String,
+    /// Training examples.
+    pub at_n: u64,
+    /// Accuracy on the task.
+    pub accuracy: Estimate,
+    /// Accuracy on the control task: chance, as far as no test sentence was trained on.
+    pub control_accuracy: Estimate,
+    /// Control-task selectivity: the first less the second.
+    pub difference: Estimate,
+    /// Share of the random labels of the training sentences that the probe has learned by heart.
+    pub memorised: f64,
+}
+
+/// The comparison with noise of a standard deviation on the second side (Zhu et al. 2022, Figure 3).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NoiseFinding {
+    /// Name of the first.
+    pub a: String,
+    /// Name of the second, without the noise.
+    pub b: String,
+    /// Standard deviation of the noise.
+    pub sigma: f64,
+    /// Training examples.
+    pub n_train: u64,
+    /// Test items.
+    pub at_n: u64,
+    /// Mean of the first less mean of the second.
+    pub difference: Estimate,
+    /// The p-value of the comparison.
+    pub p: f64,
+    /// The test.
+    pub test: String,
+    /// Power at that number of items, with the interval that they leave.
+    pub power: Estimate,
 }
 
 /// Accuracy against what the bound promises.

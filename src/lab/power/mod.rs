@@ -11,11 +11,15 @@ pub mod figures;
 pub mod finding;
 pub mod pairs;
 pub mod pilot;
+pub mod plan;
 pub mod question;
 pub mod results;
 pub mod settings;
 pub mod spec;
+pub mod studies;
 pub mod summary;
+pub mod survey;
+pub mod tally;
 
 pub use experiment::LAB;
 pub use finding::{KINDS, Kind};

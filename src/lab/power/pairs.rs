@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::tally::Tally;
 use crate::corpus::results::Results;
 use crate::stats::estimate::Estimate;
 use crate::stats::intervals::wilson;
@@ -107,6 +108,21 @@ impl Pairs {
         let (least, most) = if self.is_binary() { (0.0, 1.0) } else { (f64::MIN, f64::MAX) };
         // `max` and `min` take the other number where an end is none.
         Estimate { mean: e.mean, lo: e.lo.max(least), hi: e.hi.min(most) }
+    }
+
+    /// What the items say, as far as questions about the comparison need it.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        let binary = self.is_binary() && self.seeds() > 0;
+        let tables = if binary { self.tables() } else { Vec::new() };
+        let plain = tables.len() == 1 && self.clusters.is_none();
+        Tally {
+            items: self.n(),
+            gaps: self.by_seed().iter().map(|[a, b]| a - b).collect(),
+            shift: (!plain).then(|| self.differences().shift()),
+            clustered: self.clusters.is_some(),
+            tables,
+        }
     }
 
     /// Accuracies by seed: of the first and of the second.

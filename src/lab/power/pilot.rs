@@ -6,6 +6,7 @@
 
 use super::finding::{ComparisonFinding, Open, PowerFinding};
 use super::pairs::Pairs;
+use super::tally::Tally;
 use crate::stats::estimate::Estimate;
 use crate::stats::folded;
 use crate::stats::paired::Table;
@@ -16,8 +17,8 @@ use crate::stats::required::{Aim, approximate, detectable, required};
 pub const TINY: f64 = 0.01;
 /// Numbers of items beyond which nobody is told to go: as good as no bound.
 pub const MOST_NEEDED: f64 = 1e8;
-/// Least and most n of a curve, as powers of two.
-const CURVE: std::ops::RangeInclusive<u32> = 4..=17;
+/// Least and most n of a curve, as powers of the square root of two.
+const CURVE: std::ops::RangeInclusive<u32> = 4..=34;
 
 /// Discordance and how well the pilot knows it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -42,16 +43,19 @@ impl Pilot {
     /// What pairs say; none for metrics that are not 0 or 1, which have no discordant items.
     #[must_use]
     pub fn of(pairs: &Pairs, level: f64) -> Option<Self> {
-        if !pairs.is_binary() || pairs.n() == 0 {
+        Self::of_tally(&pairs.tally(), level)
+    }
+
+    /// The same from what is kept of the items.
+    #[must_use]
+    pub fn of_tally(tally: &Tally, level: f64) -> Option<Self> {
+        let total = tally.total();
+        if total.n() == 0 {
             return None;
         }
-        let tables = pairs.tables();
-        let items = (pairs.n() * tables.len()) as f64;
-        let sum = |count: fn(&Table) -> u64| tables.iter().map(count).sum::<u64>() as f64 / items;
-        let discord = Discord::new(sum(|t| t.only_b), sum(|t| t.only_a)).ok()?;
-        let plain = tables.len() == 1 && pairs.clusters.is_none();
-        let error = if plain { None } else { Some(pairs.differences().standard_error()) };
-        Some(Self::new(pairs.n(), discord, error, level))
+        let share = |count: u64| count as f64 / total.n() as f64;
+        let discord = Discord::new(share(total.only_b), share(total.only_a)).ok()?;
+        Some(Self::new(tally.items, discord, tally.shift.map(|s| s.error), level))
     }
 
     /// `error` is the standard error of the difference, where it is not that of independent items.
@@ -96,10 +100,11 @@ impl Pilot {
         Ok((estimate, middle.type_m, middle.type_s))
     }
 
-    /// The curve of power against n: doubling, and the n at hand.
+    /// The curve of power against n: doubling at every other place, and the n at hand.
     #[must_use]
     pub fn curve(&self, names: (&str, &str), aim: Aim) -> Vec<PowerFinding> {
-        let mut sizes: Vec<u64> = CURVE.map(|k| 1u64 << k).chain([self.n as u64]).collect();
+        let mut sizes: Vec<u64> =
+            CURVE.map(|k| 2f64.powf(0.5 * f64::from(k)).round() as u64).chain([self.n as u64]).collect();
         sizes.sort_unstable();
         sizes.dedup();
         let of = |n: u64| {
@@ -133,7 +138,12 @@ impl Pilot {
 
 /// What subsamples and folds say against a recommendation.
 #[must_use]
-pub fn collapse(comparisons: &[&ComparisonFinding], best_power: f64, target: f64) -> (bool, Vec<String>) {
+pub fn collapse(
+    comparisons: &[&ComparisonFinding],
+    folds: &[f64],
+    best_power: f64,
+    target: f64,
+) -> (bool, Vec<String>) {
     let mut reasons = Vec::new();
     let Some(last) = comparisons.last() else { return (false, reasons) };
     let gap = last.difference.mean.abs();
@@ -144,12 +154,15 @@ pub fn collapse(comparisons: &[&ComparisonFinding], best_power: f64, target: f64
         reasons
             .push(format!("power stays below {target} at every size that was run (at most {best_power:.2})"));
     }
-    let signs = comparisons.iter().map(|c| c.difference.mean).filter(|m| *m != 0.0);
-    let (up, down) = signs.fold((0, 0), |(u, d), m| if m > 0.0 { (u + 1, d) } else { (u, d + 1) });
-    if up > 0 && down > 0 {
-        reasons.push(format!(
-            "its sign changes over the subsamples ({up} for the first, {down} for the second)"
-        ));
+    let subsamples: Vec<f64> = comparisons.iter().map(|c| c.difference.mean).collect();
+    for (gaps, what) in [(subsamples.as_slice(), "subsamples"), (folds, "folds")] {
+        let up = gaps.iter().filter(|g| **g > 0.0).count();
+        let down = gaps.iter().filter(|g| **g < 0.0).count();
+        if up > 0 && down > 0 {
+            reasons.push(format!(
+                "its sign changes over the {what} ({up} for the first, {down} for the second)"
+            ));
+        }
     }
     // Small samples may have little power and still show a difference that the largest one makes out.
     let collapsed = reasons.len() >= 2;
@@ -223,8 +236,11 @@ mod tests {
         let pairs = |a: &[f64], b: &[f64]| Pairs { a: vec![a.to_vec()], b: vec![b.to_vec()], clusters: None };
         let up = compare(&pairs(&[1.0, 1.0, 0.0], &[0.0, 1.0, 0.0]), &names, terms);
         let down = compare(&pairs(&[0.0, 1.0, 0.0], &[1.0, 1.0, 0.0]), &names, terms);
-        assert!(collapse(&[&up, &down], 0.1, 0.8).0);
-        assert!(!collapse(&[&up, &up], 0.1, 0.8).0);
-        assert!(!collapse(&[&up], 0.9, 0.8).0 && !collapse(&[], 0.0, 0.8).0);
+        assert!(collapse(&[&up, &down], &[], 0.1, 0.8).0);
+        assert!(!collapse(&[&up, &up], &[0.1, 0.2], 0.1, 0.8).0);
+        assert!(!collapse(&[&up], &[], 0.9, 0.8).0 && !collapse(&[], &[], 0.0, 0.8).0);
+        // Folds that disagree speak against a recommendation as subsamples do.
+        let (collapsed, reasons) = collapse(&[&up, &up], &[0.1, -0.1, 0.0, 0.2, 0.1, 0.1], 0.1, 0.8);
+        assert!(collapsed && reasons.iter().any(|r| r.contains("folds (4 for the first, 1")), "{reasons:?}");
     }
 }

@@ -3,12 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::finding::{
-    CollapseFinding, ComparisonFinding, ConfigurationFinding, Kind, MarginFinding, PowerFinding,
-    RequiredFinding, SequentialFinding,
+    CollapseFinding, ComparisonFinding, ConfigurationFinding, ControlFinding, Kind, MarginFinding,
+    MdlFinding, NoiseFinding, PowerFinding, RequiredFinding, SequentialFinding, TallyFinding,
 };
 use crate::lab::Kinds;
 use crate::lab::finding::{Body, Finding};
 use crate::lab::results::{Tagged, replace};
+use crate::stats::Estimate;
 
 /// Everything that a run has found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -27,6 +28,18 @@ pub struct Results {
     pub margins: Vec<Tagged<MarginFinding>>,
     /// Whether to give up.
     pub collapse: Option<Tagged<CollapseFinding>>,
+    /// What is kept of the items, by rising number of them, as the latest pilot has it.
+    #[serde(default)]
+    pub tallies: Vec<Tagged<TallyFinding>>,
+    /// Code lengths of both sides.
+    #[serde(default)]
+    pub mdl: Vec<Tagged<MdlFinding>>,
+    /// Control tasks of both sides.
+    #[serde(default)]
+    pub controls: Vec<Tagged<ControlFinding>>,
+    /// Comparisons under noise, by rising noise and number of items.
+    #[serde(default)]
+    pub noise: Vec<Tagged<NoiseFinding>>,
     /// The answer to the latest question.
     pub answer: Option<Answer>,
 }
@@ -42,6 +55,9 @@ pub struct Answer {
     pub power: Vec<Tagged<PowerFinding>>,
     /// What is needed.
     pub required: Option<Tagged<RequiredFinding>>,
+    /// The test that may be looked at, as far as the items go.
+    #[serde(default)]
+    pub sequential: Vec<Tagged<SequentialFinding>>,
 }
 
 impl Results {
@@ -85,6 +101,30 @@ impl Results {
                 });
             }
             Kind::Collapse(x) => self.collapse = Some(Tagged::new(finding, x)),
+            Kind::Tally(x) => {
+                if self.tallies.first().is_some_and(|t| t.n != finding.n || t.value.metric != x.metric) {
+                    self.tallies.clear();
+                }
+                replace(&mut self.tallies, Tagged::new(finding, x), |a, b| {
+                    a.value.tally.items == b.value.tally.items
+                });
+                self.tallies.sort_by_key(|t| t.value.tally.items);
+            }
+            Kind::Mdl(x) => replace(&mut self.mdl, Tagged::new(finding, x), |a, b| {
+                (&a.value.side, &a.value.method) == (&b.value.side, &b.value.method)
+            }),
+            Kind::Control(x) => {
+                replace(&mut self.controls, Tagged::new(finding, x), |a, b| a.value.side == b.value.side);
+            }
+            Kind::Noise(x) => {
+                replace(&mut self.noise, Tagged::new(finding, x), |a, b| {
+                    (a.value.sigma, a.value.at_n) == (b.value.sigma, b.value.at_n)
+                });
+                self.noise.sort_by(|a, b| {
+                    let key = |t: &Tagged<NoiseFinding>| (t.value.sigma, t.value.at_n);
+                    key(a).partial_cmp(&key(b)).unwrap_or(std::cmp::Ordering::Equal)
+                });
+            }
         }
     }
 
@@ -100,7 +140,8 @@ impl Results {
                 Kind::Comparison(x) => answer.comparison = Some(Tagged::new(finding, x)),
                 Kind::Power(x) => answer.power.push(Tagged::new(finding, x)),
                 Kind::Required(x) => answer.required = Some(Tagged::new(finding, x)),
-                Kind::Configuration(_) | Kind::Sequential(_) | Kind::Margin(_) | Kind::Collapse(_) => {}
+                Kind::Sequential(x) => answer.sequential.push(Tagged::new(finding, x)),
+                _ => {}
             }
         }
         self.answer = Some(answer);
@@ -124,5 +165,25 @@ impl Results {
     pub fn curve(&self) -> &[Tagged<PowerFinding>] {
         let answered = self.answer.as_ref().map(|a| a.power.as_slice()).filter(|p| !p.is_empty());
         answered.unwrap_or(&self.power)
+    }
+
+    /// The steps of the sequential test, likewise.
+    #[must_use]
+    pub fn steps(&self) -> &[Tagged<SequentialFinding>] {
+        let answered = self.answer.as_ref().map(|a| a.sequential.as_slice()).filter(|s| !s.is_empty());
+        answered.unwrap_or(&self.sequential)
+    }
+
+    /// Power at the items of the comparison, with its interval.
+    #[must_use]
+    pub fn power_at_hand(&self) -> Option<Estimate> {
+        let n = self.comparison()?.n as u64;
+        self.curve().iter().find(|p| p.value.at_n == n).map(|p| p.value.power)
+    }
+
+    /// The first step at which one may stop.
+    #[must_use]
+    pub fn stop(&self) -> Option<&Tagged<SequentialFinding>> {
+        self.steps().iter().find(|s| s.value.may_stop)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::bound::Bound;
 use super::spec::{GRIDS, SIZES, SideSpec, Spec};
+use crate::base::numbers::short;
 use crate::base::text::shortened;
 use crate::corpus::probing::PROBING;
 use crate::lab::layer::LayerRef;
@@ -11,6 +12,8 @@ use crate::model::PoolOver;
 
 /// Classifiers that can be picked; others can be written into a spec.
 const CLASSIFIERS: [&str; 4] = ["logistic", "mlp:20", "mlp:64", "mlp:256"];
+/// Standard deviations of the paper's study of noise.
+pub const NOISES: [f64; 6] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0];
 /// Poolings that can be picked; none is the model's own.
 const POOLINGS: [Option<PoolOver>; 6] = [
     None,
@@ -32,10 +35,11 @@ pub fn settings() -> Vec<Setting<Spec>> {
             pooling(first),
             classifier(first),
             noise(first),
+            corrupted(first),
             results(first),
         ]);
     }
-    all.extend([filter(), metric(), grid(), seeds(), alpha(), target(), margin(), bound(), level()]);
+    all.extend([filter(), metric(), grid(), seeds(), also(), alpha(), target(), margin(), bound(), level()]);
     all.push(seed("The seed from which every random stream of the run is derived."));
     all
 }
@@ -77,7 +81,7 @@ fn data() -> Setting<Spec> {
 fn sizes() -> Setting<Spec> {
     let help =
         "Training sentences of each class in the largest step; earlier steps have a quarter of the next.";
-    row("task.sizes", "Pilot", help).count(
+    row("task.sizes", "Train", help).count(
         &[64, 256, 1_024, 4_096, 16_384],
         SIZES.0..=SIZES.1,
         |s: &Spec| s.task.sizes.last().copied().unwrap_or(64),
@@ -102,7 +106,7 @@ fn encoders(spec: &Spec, known: &Known) -> Vec<String> {
 fn encoder(first: bool) -> Setting<Spec> {
     Setting::new(
         key(first, "encoder"),
-        label(first, "encoder"),
+        label(first, "model"),
         "The model whose vectors this side reads; an untrained twin has its shape and fresh parameters.",
         |spec, known| Kind::Choice(encoders(spec, known)),
         move |spec: &Spec, known| {
@@ -119,7 +123,7 @@ fn encoder(first: bool) -> Setting<Spec> {
         },
     )
     .shown(move |spec, _| match spec.encoder(first) {
-        "" => "results".into(),
+        "" => "none: results from a file".into(),
         name => shortened(name, 40),
     })
 }
@@ -154,7 +158,7 @@ fn layer(first: bool) -> Setting<Spec> {
 
 fn pooling(first: bool) -> Setting<Spec> {
     let help = "How token vectors become one; the model's own way is the mean for most.";
-    row(key(first, "pooling"), label(first, "pooling"), help).one_of(
+    row(key(first, "pooling"), label(first, "pool"), help).one_of(
         &POOLINGS,
         |p| p.map_or("own".to_owned(), |p| p.to_string()),
         move |s: &Spec, p| s.side(first).pooling == *p,
@@ -176,7 +180,7 @@ fn classifier(first: bool) -> Setting<Spec> {
 
 fn noise(first: bool) -> Setting<Spec> {
     let help = "Standard deviation of Gaussian noise on every vector (Zhu et al., Figure 3).";
-    row(key(first, "noise"), label(first, "noise σ"), help).number(
+    row(key(first, "noise"), label(first, "noise"), help).number(
         &[0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0],
         Range::real(0.0, 1e6),
         move |s: &Spec| s.side(first).noise,
@@ -184,9 +188,45 @@ fn noise(first: bool) -> Setting<Spec> {
     )
 }
 
+fn corrupted(first: bool) -> Setting<Spec> {
+    let help = "Steps of training on shuffled words before the encoder is read (Zhu et al., Table 2: 200).";
+    row(key(first, "corrupted"), label(first, "spoil"), help).count(
+        &[0, 50, 100, 200, 500],
+        0..=20_000,
+        move |s: &Spec| s.side(first).corrupted,
+        move |s, steps| side_mut(s, first).corrupted = steps,
+    )
+}
+
+fn also() -> Setting<Spec> {
+    let names =
+        || ["code length (mdl)", "control task", "six folds", "noise on B"].map(String::from).to_vec();
+    Setting::new(
+        "also",
+        "Also",
+        "What is measured beside the comparison. Code lengths are prequential; variational ones are not offered.",
+        move |_, _| Kind::Marks(names()),
+        |s: &Spec, _| {
+            let a = &s.also;
+            Value::Marks(vec![a.mdl, a.control, a.folds, !a.noise.is_empty()])
+        },
+        |s, _, value| {
+            let Value::Marks(on) = value else { return Ok(()) };
+            let is = |i: usize| on.get(i).copied().unwrap_or(false);
+            (s.also.mdl, s.also.control, s.also.folds) = (is(0), is(1), is(2));
+            match (is(3), s.also.noise.is_empty()) {
+                (true, true) => s.also.noise = NOISES.to_vec(),
+                (false, false) => s.also.noise.clear(),
+                _ => {}
+            }
+            Ok(())
+        },
+    )
+}
+
 fn results(first: bool) -> Setting<Spec> {
     let help = "A file of results in place of a probe: lm-evaluation-harness samples, BEAR, JSON lines or CSV. Both sides need one.";
-    row(key(first, "results"), label(first, "results"), help).file(
+    row(key(first, "results"), label(first, "file"), help).file(
         "none",
         move |s: &Spec| s.side(first).results.first().cloned(),
         move |s, path| {
@@ -268,12 +308,17 @@ fn margin() -> Setting<Spec> {
 
 fn bound() -> Setting<Spec> {
     let help = "The bound that recommends training examples: as the paper's tables are made, or as textbooks have it.";
-    row("test.bound", "Bound", help).one_of(
-        &[Bound::Published, Bound::Textbook],
-        |b| b.name().to_owned(),
-        |s: &Spec, b| s.test.bound == *b,
-        |s, b| s.test.bound = *b,
-    )
+    row("test.bound", "Bound", help)
+        .one_of(
+            &[Bound::Published, Bound::Textbook],
+            |b| b.name().to_owned(),
+            |s: &Spec, b| s.test.bound == *b,
+            |s, b| s.test.bound = *b,
+        )
+        .shown(|s, _| match s.test.bound {
+            Bound::Own(constant) => format!("own: n = {} / ε²", short(constant)),
+            bound => bound.name().to_owned(),
+        })
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::bound::{Bound, DELTA};
+use super::bound::{self, Bound, DELTA, Ratio};
 use super::compare::Terms;
+use super::plan::{AlsoSpec, Plan};
 use crate::base::text::{last_part, shortened};
 use crate::corpus::probing::PROBING;
 use crate::lab::LabId;
@@ -42,6 +43,12 @@ pub struct Spec {
     /// What is asked of the comparison.
     #[serde(default)]
     pub test: TestSpec,
+    /// What is measured beside the comparison.
+    #[serde(default, skip_serializing_if = "AlsoSpec::is_off")]
+    pub also: AlsoSpec,
+    /// What was decided before any result was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
     /// How uncertainty is stated.
     #[serde(default)]
     pub interval: IntervalSpec,
@@ -80,6 +87,10 @@ pub struct SideSpec {
     pub pooling: Option<PoolOver>,
     /// Standard deviation of Gaussian noise that is added to every vector.
     pub noise: f64,
+    /// Steps for which the encoder is trained on sentences with their words in random order before it is read; 0 leaves it as
+    /// it is.
+    #[serde(skip_serializing_if = "is_none")]
+    pub corrupted: usize,
     /// `logistic`, or `mlp:H` with H hidden units.
     pub classifier: String,
     /// Files of results in place of a probe: one a seed.
@@ -93,10 +104,16 @@ impl Default for SideSpec {
             layer: LayerRef::Last,
             pooling: None,
             noise: 0.0,
+            corrupted: 0,
             classifier: "logistic".into(),
             results: Vec::new(),
         }
     }
+}
+
+/// Whether a count is that of doing nothing; such fields are left out, so that specs keep the hashes they had before.
+fn is_none(count: &usize) -> bool {
+    *count == 0
 }
 
 impl SideSpec {
@@ -166,6 +183,21 @@ impl Default for TestSpec {
     }
 }
 
+impl TestSpec {
+    /// Training examples, and examples in all, that the bound recommends for a difference; none where it has no number.
+    #[must_use]
+    pub fn recommended(&self, gap: f64, parameters: Option<u64>) -> (Option<u64>, Option<u64>) {
+        let found = parameters.and_then(|p| bound::recommended(self.bound, gap, p, self.delta).ok());
+        (found.map(|r| r.n_train), found.map(|r| Ratio::PAPER.total(r.n_train)))
+    }
+
+    /// Excess risk that the bound leaves after `n` training examples.
+    #[must_use]
+    pub fn risk(&self, n: u64, parameters: u64) -> Option<f64> {
+        bound::margin(self.bound, n, parameters, self.delta).ok()
+    }
+}
+
 /// How uncertainty is stated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -180,6 +212,10 @@ impl Default for IntervalSpec {
     }
 }
 
+/// Most standard deviations of a study of noise.
+const MOST_NOISES: usize = 12;
+/// Most steps of corruption.
+const MOST_STEPS: usize = 20_000;
 /// Grids that classifiers can be chosen from.
 pub const GRIDS: [&str; 2] = ["paper", "small"];
 /// Least and most training examples of a class.
@@ -232,6 +268,9 @@ impl Spec {
         if mine.noise != other.noise {
             name += &format!(", noise {}", mine.noise);
         }
+        if mine.corrupted != other.corrupted && mine.corrupted > 0 {
+            name += &format!(", corrupted {}", mine.corrupted);
+        }
         if self.encoder(true) == self.encoder(false) && mine == other {
             name += if first { " (1)" } else { " (2)" };
         }
@@ -266,10 +305,15 @@ impl Spec {
                 );
             }
             refuse.outside(&format!("{name}.noise"), side.noise, 0.0..=1e6)?;
+            refuse.outside(&format!("{name}.corrupted"), side.corrupted, 0..=MOST_STEPS)?;
             if side.results.iter().any(|r| r.trim().is_empty()) {
                 return refuse
                     .because(&format!("{name}.results"), "names no file: leave the empty name out".into());
             }
+        }
+        if self.of_files() && !self.also.is_off() {
+            let problem = "asks for trained probes, which results from files are not: leave it out".into();
+            return refuse.because("also", problem);
         }
         if self.a.results.len() != self.b.results.len() {
             let (a, b) = (self.a.results.len(), self.b.results.len());
@@ -309,6 +353,17 @@ impl Spec {
         refuse.outside("test.target", t.target, 0.05..=0.999)?;
         refuse.outside("test.margin", t.margin, 1e-6..=1.0)?;
         refuse.outside("test.delta", t.delta, 1e-300..=0.5)?;
+        if let Err(e) = bound::margin(t.bound, 1, 1, t.delta) {
+            return refuse.because("test.bound", format!(": {e}"));
+        }
+        if self.also.noise.len() > MOST_NOISES {
+            let count = self.also.noise.len();
+            return refuse.because("also.noise", format!("has {count} values: allowed are {MOST_NOISES}"));
+        }
+        self.also.noise.iter().try_for_each(|sigma| refuse.outside("also.noise", *sigma, 0.0..=1e6))?;
+        if let Some(n) = self.plan.as_ref().and_then(|plan| plan.n) {
+            refuse.outside("plan.n", n, 1..=1_000_000_000)?;
+        }
         refuse.outside("interval.level", self.interval.level, 0.5..=0.9999)
     }
 }

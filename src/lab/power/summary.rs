@@ -1,8 +1,10 @@
 //! What a run says, in words and tables.
 
 use super::finding::{ComparisonFinding, Open, RequiredFinding};
+use super::plan::{Hypothesis, Plan, Stop};
 use super::results::Results;
-use crate::base::numbers::{percent, probability, score};
+use super::spec::Spec;
+use crate::base::numbers::{probability, score};
 use crate::base::text::{printable_label, section};
 use crate::figure::layers::grouped;
 use crate::lab::Tagged;
@@ -57,52 +59,134 @@ pub fn lead(c: &Tagged<ComparisonFinding>) -> String {
     printable_label(&text)
 }
 
+/// A share of the time, as people say it: no decimals, unless they would turn nearly always into always.
+fn often(share: f64) -> String {
+    let whole = (100.0 * share).round();
+    match share {
+        s if s > 0.0 && whole == 0.0 => "less than 1 %".into(),
+        s if s < 1.0 && whole == 100.0 => "more than 99 %".into(),
+        _ => format!("{whole:.0} %"),
+    }
+}
+
 /// The verdict in plain words: sentences, the most important first.
 #[must_use]
 pub fn verdict(results: &Results) -> Vec<String> {
     let Some(c) = results.comparison() else { return Vec::new() };
     let v = &c.value;
-    let mut out = vec![format!("{}; p {} ({}, n {})", lead(c), p_value(v.p), v.test, grouped(c.n))];
-    if let Some(required) = results.needed() {
-        out.push(needed(&required.value, c.n));
+    let planned = if v.planned { ", planned" } else { "" };
+    let mut out = vec![format!("{}; p {} ({}, n {}{planned})", lead(c), p_value(v.p), v.test, grouped(c.n))];
+    let collapsed = results.collapse.as_ref().filter(|c| c.value.collapsed);
+    let required = results.needed();
+    if let Some(required) = required {
+        out.push(needed(results, &required.value, c.n, collapsed.is_some()));
     }
-    if v.equivalence_p < 0.05 {
-        out.push(format!(
-            "as good as equal within {} points (p {})",
-            score(100.0 * v.margin),
-            p_value(v.equivalence_p)
-        ));
+    let alpha = required.map_or(0.05, |r| r.value.alpha);
+    if v.equivalence_p < alpha {
+        let margin = score(100.0 * v.margin);
+        out.push(format!("as good as equal within {margin} points (p {})", p_value(v.equivalence_p)));
     }
-    if let Some(collapse) = results.collapse.as_ref().filter(|c| c.value.collapsed) {
+    if let Some(collapse) = collapsed {
         out.push(format!("no n is recommended: {}", collapse.value.reasons.join("; ")));
     }
-    if let Some(stop) = results.sequential.iter().find(|s| s.value.may_stop) {
-        out.push(format!(
-            "looked at item by item, one may stop at {} items",
+    match (results.stop(), results.steps().last()) {
+        (Some(stop), _) => out.push(format!(
+            "looked at item by item, one may stop after {} items",
             grouped(stop.value.at_n as usize)
-        ));
+        )),
+        (None, Some(last)) => out.push(format!(
+            "looked at item by item, {} items do not allow to stop (e {:.2} of {:.0})",
+            grouped(last.value.at_n as usize),
+            last.value.log_e.exp(),
+            1.0 / alpha
+        )),
+        (None, None) => {}
     }
     out
 }
 
-fn needed(r: &RequiredFinding, n: usize) -> String {
+fn needed(results: &Results, r: &RequiredFinding, n: usize, collapsed: bool) -> String {
+    // Only probes have a bound, and they are tested on sentences.
+    let items = if r.bound.is_some() { "test sentences" } else { "items" };
+    let known = results
+        .power_at_hand()
+        .map_or(String::new(), |p| format!(" [{:.0}, {:.0}]", 100.0 * p.lo, 100.0 * p.hi));
     let mut text =
-        format!("with {} test items you would see this {} of the time", grouped(n), percent(r.power));
+        format!("with {} {items} you would see this {}{known} of the time", grouped(n), often(r.power));
     text += &match r.n_test.mean {
-        Some(_) => format!("; {} give {}", span(&r.n_test), percent(r.target)),
+        Some(_) if collapsed => String::new(),
+        Some(_) => format!("; {} give {}", span(&r.n_test), often(r.target)),
         None => "; no number of items would be enough".to_owned(),
     };
     if let Some(mde) = r.mde {
-        text +=
-            &format!("; a difference below {} points would stay unseen", points(mde).trim_start_matches('+'));
+        let points = points(mde);
+        text += &format!("; a difference below {} points would stay unseen", points.trim_start_matches('+'));
     }
     text
 }
 
+/// What the bound recommends.
+fn recommended(r: &RequiredFinding) -> Option<String> {
+    let (n, total, bound) = (r.n_train?, r.n_total?, r.bound.as_ref()?);
+    let (n, total) = (grouped(n as usize), grouped(total as usize));
+    Some(format!("the {bound} bound recommends {n} training examples, {total} in all"))
+}
+
+/// What became of a plan.
+#[must_use]
+pub fn planned(plan: &Plan, results: &Results) -> String {
+    let at = |c: &Tagged<ComparisonFinding>| format!("{} items", grouped(c.n));
+    let made = results.comparisons.iter().find(|c| c.value.planned);
+    let outcome = match (plan.stop, made, results.stop()) {
+        (Stop::AtN, Some(c), _) if plan.hypothesis == Hypothesis::Equal => {
+            format!("made at {}: equivalence p {}", at(c), p_value(c.value.equivalence_p))
+        }
+        (Stop::AtN, Some(c), _) => format!("made at {}: p {}", at(c), p_value(c.value.p)),
+        (Stop::AtN, None, _) => "not made: every other number of items is exploration".into(),
+        (Stop::Early, _, Some(stop)) => {
+            format!("the sequential test stopped after {} items", grouped(stop.value.at_n as usize))
+        }
+        (Stop::Early, _, None) => "the sequential test has not stopped".into(),
+    };
+    format!("planned beforehand ({}): {outcome}", plan.words())
+}
+
+/// What was measured beside the comparison, a sentence each.
+#[must_use]
+pub fn beside(results: &Results) -> Vec<String> {
+    let mut out = Vec::new();
+    for m in &results.mdl {
+        let v = &m.value;
+        out.push(format!(
+            "{}: the labels of {} sentences take {} bits instead of {}, {:.2} times shorter ({} code)",
+            v.name,
+            grouped(m.n),
+            grouped(v.codelength.round() as usize),
+            grouped(v.uniform.round() as usize),
+            v.compression,
+            v.method
+        ));
+    }
+    for c in &results.controls {
+        let v = &c.value;
+        let by = |x: f64| format!("{:.1}", 100.0 * x);
+        out.push(format!(
+            "{}: control-task selectivity {} points ({} % on the task, {} % on random labels; it knows {} % of the random labels that it was trained on)",
+            v.name,
+            interval(v.difference).trim_start_matches('+').replace('+', ""),
+            by(v.accuracy.mean),
+            by(v.control_accuracy.mean),
+            by(v.memorised)
+        ));
+    }
+    out.iter().map(|line| printable_label(line)).collect()
+}
+
 /// What a run found, as lines of text.
 #[must_use]
-pub fn lines(results: &Results) -> Vec<String> {
+pub fn lines(results: &Results, spec: Option<&Spec>) -> Vec<String> {
     let mut out = verdict(results);
+    out.extend(spec.and_then(|spec| spec.plan.as_ref()).map(|plan| planned(plan, results)));
     let configuration = results.configurations.iter().map(|c| {
         let v = &c.value;
         let layer = v.layer.map_or("–".into(), |l| l.to_string());
@@ -137,13 +221,24 @@ pub fn lines(results: &Results) -> Vec<String> {
     });
     let head = ["measured", "n", "difference", "only a", "only b", "p", "Holm", "equivalence", "test"];
     section(&mut out, "Comparisons", &head, comparison.collect());
-    if let Some(r) = &results.required {
-        let v = &r.value;
-        if let (Some(n), Some(total), Some(bound)) = (v.n_train, v.n_total, &v.bound) {
-            let (n, total) = (grouped(n as usize), grouped(total as usize));
-            out.push(format!("the {bound} bound recommends {n} training examples, {total} in all"));
-        }
-    }
+    let noise = results.noise.iter().map(|t| {
+        let v = &t.value;
+        vec![
+            v.sigma.to_string(),
+            grouped(v.n_train as usize),
+            grouped(v.at_n as usize),
+            interval(v.difference),
+            probability(v.power.mean),
+        ]
+    });
+    section(
+        &mut out,
+        "Noise on the second side",
+        &["sigma", "n train", "n", "difference", "power"],
+        noise.collect(),
+    );
+    out.extend(results.required.as_ref().and_then(|r| recommended(&r.value)));
+    out.extend(beside(results));
     out.iter().map(|line| printable_label(line)).collect()
 }
 
@@ -155,6 +250,8 @@ mod tests {
     fn numbers_read_as_people_say_them() {
         assert_eq!((points(0.051).as_str(), points(-0.2).as_str()), ("+5.1", "-20.0"));
         assert_eq!(span(&Open { mean: Some(1180.0), lo: Some(700.0), hi: None }), "1,180 [700, ∞]");
+        assert_eq!((often(0.796).as_str(), often(0.997).as_str()), ("80 %", "more than 99 %"));
+        assert_eq!((often(1.0).as_str(), often(0.001).as_str()), ("100 %", "less than 1 %"));
         assert_eq!((p_value(0.0004).as_str(), p_value(0.5).as_str()), ("<.001", ".50"));
     }
 }

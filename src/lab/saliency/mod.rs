@@ -7,6 +7,7 @@
 
 pub mod annotation;
 pub mod data;
+pub mod elsewhere;
 pub mod experiment;
 pub mod explain;
 pub mod figures;
@@ -22,6 +23,7 @@ pub mod sentence;
 pub mod settings;
 pub mod spec;
 pub mod summary;
+pub mod tables;
 pub mod words;
 
 pub use experiment::LAB;

@@ -47,6 +47,16 @@ impl Reader {
         Ok(Self { model, layer, at, pooling, noise: spec.noise, side })
     }
 
+    /// The same with noise of another standard deviation.
+    pub fn with_noise(&self, noise: f64) -> Self {
+        Self { noise, ..self.clone() }
+    }
+
+    /// The same layer of another model of the same shape, pooled in the same way.
+    pub fn on(self, model: Arc<Model>) -> Self {
+        Self { model, ..self }
+    }
+
     /// Width of the vectors.
     pub fn width(&self) -> usize {
         self.at.width(self.model.arch()).unwrap_or(self.model.arch().hidden)

@@ -60,7 +60,7 @@ pub fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut dyn Hos
         )?;
     }
     let mut reporter = Reporter::new(spec, None);
-    reporter.of(metric.clone());
+    reporter.of(metric.clone(), true);
     host.stage(format!("comparing {} items", count(pairs.n() as f64)), "items", 1.0);
     sides(spec, &pairs, &metric, &reporter, host)?;
     let order = reporter.order(pairs.n());

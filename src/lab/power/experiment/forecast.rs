@@ -1,7 +1,7 @@
 //! What a run will need: sentences through the encoders that the cache lacks, and steps of training.
 
 use super::probes::Side;
-use super::sentences::{Drawn, Sentences};
+use super::sentences::{Drawn, FOLDS, Sentences};
 use crate::lab::demand::{Forecast, MemoryPart, Work, resident};
 use crate::lab::fault::Fault;
 use crate::lab::host::Host;
@@ -29,7 +29,7 @@ pub fn of(spec: &Spec, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
     let mut bytes = resident().unwrap_or(64 << 20);
     for first in [true, false] {
         let side = Side::open(spec, first, host)?;
-        let (seconds, range) = seconds(spec, &side, &sentences, host)?;
+        let (seconds, range) = seconds(spec, (&side, first), &sentences, host)?;
         let drawn = sentences.drawn(spec.task.sizes.last().copied().unwrap_or(0));
         let vectors = (drawn.parts.iter().map(Vec::len).sum::<usize>() * side.reader.width() * 8) as u64;
         bytes = bytes.max(resident().unwrap_or(0)) + vectors;
@@ -53,7 +53,7 @@ pub fn of(spec: &Spec, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
 
 fn seconds(
     spec: &Spec,
-    side: &Side,
+    (side, first): (&Side, bool),
     sentences: &Sentences,
     host: &mut dyn Host,
 ) -> Result<(f64, [f64; 2]), Fault> {
@@ -62,7 +62,10 @@ fn seconds(
     let texts: Vec<&str> = rows.iter().map(|r| sentences.texts[*r].as_str()).collect();
     let mut reading = Work::default();
     let hash = side.reader.model.hash().to_owned();
-    reading.add(&format!("sentence {hash} {}", side.reader.layer), side.reader.absent(&texts, host)? as f64);
+    let corrupted = spec.side(first).corrupted > 0;
+    // A corrupted encoder is another one, whose vectors are in no cache that could be looked into before it is made.
+    let absent = if corrupted { texts.len() } else { side.reader.absent(&texts, host)? };
+    reading.add(&format!("sentence {hash} {}", side.reader.layer), absent as f64);
     let read = reading.seconds(host, &mut |_| {
         let slice = &texts[..SLICE.min(texts.len())];
         side.reader.fresh(slice)?;
@@ -71,7 +74,7 @@ fn seconds(
     let mut training = Work::default();
     let threads = rayon::current_num_threads() as f64;
     for size in &spec.task.sizes {
-        let n = sentences.drawn(*size).parts[0].len() as f64;
+        let n = sentences.drawn(*size).parts[0].len() as f64 * times(spec, first, *size);
         for recipe in &side.recipes {
             let kind = format!("epoch {} {} of {}", recipe.batch, recipe.describe(), side.reader.width());
             training.add(&kind, n * spec.training.seeds as f64 / threads);
@@ -81,6 +84,15 @@ fn seconds(
     let epoch = training.seconds(host, &mut |kind| slice(side, sentences, &smallest, kind))?;
     let with = |epochs: f64| read + epoch * epochs;
     Ok((with(EXPECTED), [with(PATIENCE as f64 + 1.0), with(EPOCHS as f64)]))
+}
+
+/// How often a side is trained at a size.
+fn times(spec: &Spec, first: bool, size: usize) -> f64 {
+    let also = &spec.also;
+    let largest = spec.task.sizes.last() == Some(&size);
+    let noise = if first { 0 } else { also.noise.len() };
+    let more = usize::from(also.control) + FOLDS * usize::from(also.folds);
+    (1 + noise + more * usize::from(largest)) as f64
 }
 
 /// Trains one setting for an epoch on sentences of the smallest size; examples that it saw.

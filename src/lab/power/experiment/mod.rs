@@ -1,5 +1,6 @@
 //! The procedure: both sides at rising sizes of training data, or two files of results; after each step what the pilot says.
 
+mod beside;
 mod encode;
 mod files;
 mod forecast;
@@ -12,6 +13,7 @@ use super::finding::Kind;
 use super::pairs::Pairs;
 use super::question::Question as Asked;
 use super::spec::{POWER_TOML, Spec};
+use super::studies::STUDIES;
 use super::{figures, summary};
 use crate::base::Problem;
 use crate::figure::Figure;
@@ -21,7 +23,9 @@ use crate::lab::fault::Fault;
 use crate::lab::finding::{Body, Finding};
 use crate::lab::host::{Host, Share};
 use crate::lab::spec::checked;
-use crate::lab::{self, Details, EngineInfo, Experiment, Kinds, Lab, LabId, LabResults, Question, Results};
+use crate::lab::{
+    self, Details, EngineInfo, Experiment, Kinds, Lab, LabId, LabResults, Preset, Question, Results,
+};
 
 /// The lab.
 pub static LAB: Power = Power;
@@ -51,8 +55,12 @@ impl Lab for Power {
         Ok(Box::new(Run { spec: checked(Spec::within(spec))?.clone(), pairs: None }))
     }
 
-    fn summary(&self, results: &Results, _spec: &lab::Spec) -> Vec<String> {
-        super::Results::within(results).map_or_else(Vec::new, summary::lines)
+    fn summary(&self, results: &Results, spec: &lab::Spec) -> Vec<String> {
+        super::Results::within(results).map_or_else(Vec::new, |r| summary::lines(r, Spec::within(spec)))
+    }
+
+    fn presets(&self) -> &'static [Preset] {
+        &STUDIES
     }
 
     fn figures(&self, results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
@@ -71,16 +79,19 @@ impl Lab for Power {
     }
 
     fn compared(&self, finding: &Finding) -> Option<Comparison> {
-        let Body::Lab(Kinds::Power(Kind::Comparison(c))) = &finding.body else { return None };
-        Some(Comparison {
-            lab: LabId::Power,
-            spec: finding.spec.clone(),
-            what: format!("{} against {}: {}", c.a, c.b, c.metric),
-            test: c.test.clone(),
-            n: finding.n,
-            p: c.p,
-            planned: false,
-        })
+        let Body::Lab(Kinds::Power(kind)) = &finding.body else { return None };
+        let (what, test, p, planned) = match kind {
+            Kind::Comparison(c) => {
+                (format!("{} against {}: {}", c.a, c.b, c.metric), &c.test, c.p, c.planned)
+            }
+            Kind::Noise(c) => {
+                let after = format!("accuracy after {} training examples", c.n_train);
+                (format!("{} against {} with noise {}: {after}", c.a, c.b, c.sigma), &c.test, c.p, false)
+            }
+            _ => return None,
+        };
+        let (spec, test, n) = (finding.spec.clone(), test.clone(), finding.n);
+        Some(Comparison { lab: LabId::Power, spec, what, test, n, p, planned })
     }
 }
 

@@ -1,17 +1,25 @@
 //! Two sides that are probes on encoders, trained at rising sizes of data and tested on the same sentences.
 
+use std::sync::Arc;
+
+use super::beside;
 use super::encode::Reader;
 use super::report::{Reporter, Sizes};
 use super::sentences::{Drawn, Sentences};
 use crate::base::matrix::{Matrix, argmax};
+use crate::gallery::GalleryError;
+use crate::gallery::further::Start;
+use crate::gallery::train::Progress;
 use crate::lab::fault::{Fault, problem};
 use crate::lab::host::Host;
 use crate::lab::power::compare::spread;
 use crate::lab::power::finding::{ConfigurationFinding, Kind, MarginFinding};
 use crate::lab::power::pairs::Pairs;
 use crate::lab::power::spec::{SideSpec, Spec};
+use crate::model::ModelSource;
 use crate::probe::Labelled;
-use crate::probe::epochs::{best_of, recipes};
+use crate::probe::epochs::{Chosen, best_of, recipes};
+use crate::probe::mlp::Mlp;
 use crate::probe::train::Recipe;
 use crate::stats::Purpose;
 
@@ -38,14 +46,41 @@ impl Side {
         Ok(Self { reader, recipes, classifier: side.classifier.clone() })
     }
 
-    /// Answers of every seed on the test sentences: 1 where right.
-    fn answers(
+    /// Corrupts the encoder, where the spec says so.
+    ///
+    /// # Errors
+    /// [`Fault`] for a model without a head that can be trained.
+    pub fn corrupt(&mut self, spec: &Spec, first: bool, host: &mut dyn Host) -> Result<(), Fault> {
+        let (steps, name) = (spec.side(first).corrupted, spec.encoder(first));
+        if steps == 0 {
+            return Ok(());
+        }
+        host.stage(format!("{name}: corrupting for {steps} steps"), "steps", CORRUPTION);
+        let source: ModelSource = name.parse()?;
+        let mut watch = |p: Progress| host.beat(p.done, p.total);
+        let start = Start::load(&source).map_err(|e| fault(e, first))?;
+        let model = start.corrupted(steps, spec.seed, &mut watch).map_err(|e| fault(e, first))?;
+        self.reader = self.reader.clone().on(Arc::new(model));
+        Ok(())
+    }
+
+    /// The same side with noise of another standard deviation.
+    pub fn with_noise(&self, noise: f64) -> Self {
+        let (recipes, classifier) = (self.recipes.clone(), self.classifier.clone());
+        Self { reader: self.reader.with_noise(noise), recipes, classifier }
+    }
+
+    /// Vectors and labels of the three parts.
+    ///
+    /// # Errors
+    /// [`Fault`], from the encoder.
+    pub fn data(
         &self,
         spec: &Spec,
         sentences: &Sentences,
         drawn: &Drawn,
         host: &mut dyn Host,
-    ) -> Result<Vec<Vec<f64>>, Fault> {
+    ) -> Result<[Labelled; 3], Fault> {
         let mut part = |rows: &[usize]| -> Result<Labelled, Fault> {
             let texts: Vec<&str> = rows.iter().map(|r| sentences.texts[*r].as_str()).collect();
             let x = self.reader.vectors(&texts, spec.seed, host)?;
@@ -53,54 +88,111 @@ impl Side {
             Ok(Labelled::new(x, y, sentences.classes)?)
         };
         let [train, validation, test] = &drawn.parts;
-        let (train, validation, test) = (part(train)?, part(validation)?, part(test)?);
+        Ok([part(train)?, part(validation)?, part(test)?])
+    }
+
+    /// The best classifier of every seed.
+    ///
+    /// # Errors
+    /// [`Fault`] where training diverges with every setting.
+    pub fn trained(
+        &self,
+        spec: &Spec,
+        [train, validation, _]: &[Labelled; 3],
+        host: &mut dyn Host,
+    ) -> Result<Vec<Mlp>, Fault> {
         let task = spec.task.data.as_deref().unwrap_or(&spec.task.name);
         let purpose = Purpose::new(spec.seed, task, &self.classifier);
         let purposes: Vec<Purpose> = (0..spec.training.seeds).map(|k| purpose.replicate(k)).collect();
-        let chosen = best_of(&train, &validation, &self.recipes, &purposes, host)?;
-        let mut all = Vec::with_capacity(chosen.len());
-        for chosen in chosen {
-            let chosen = chosen.ok_or_else(|| {
-                let what = "training diverged with every setting of the grid";
-                problem(&what, "training", "lower the noise, or choose another layer")
-            })?;
-            let logits: Matrix = chosen.mlp.logits(test.x());
-            let right =
-                logits.iter_rows().zip(test.y()).map(|(row, y)| f64::from(u8::from(argmax(row) == *y)));
-            all.push(right.collect());
-        }
-        Ok(all)
+        let chosen = best_of(train, validation, &self.recipes, &purposes, host)?;
+        let sound = |chosen: Option<Chosen>| {
+            let what = "training diverged with every setting of the grid";
+            let hint = "lower the noise, or choose another layer";
+            chosen.map(|c| c.mlp).ok_or_else(|| Fault::from(problem(&what, "training", hint)))
+        };
+        chosen.into_iter().map(sound).collect()
     }
+
+    /// Answers of every seed on the test sentences: 1 where right.
+    ///
+    /// # Errors
+    /// As [`Self::trained`].
+    pub fn answers(
+        &self,
+        spec: &Spec,
+        data: &[Labelled; 3],
+        host: &mut dyn Host,
+    ) -> Result<Vec<Vec<f64>>, Fault> {
+        Ok(self.trained(spec, data, host)?.iter().map(|mlp| right(mlp, &data[2])).collect())
+    }
+}
+
+/// Which examples a classifier gets right: 1 where it does.
+pub fn right(mlp: &Mlp, data: &Labelled) -> Vec<f64> {
+    let logits: Matrix = mlp.logits(data.x());
+    logits.iter_rows().zip(data.y()).map(|(row, y)| f64::from(u8::from(argmax(row) == *y))).collect()
+}
+
+fn fault(e: GalleryError, first: bool) -> Fault {
+    let key = if first { "a.corrupted" } else { "b.corrupted" };
+    match e {
+        GalleryError::Cancelled(_) => Fault::Cancelled,
+        e => Fault::Failed(problem(
+            &e,
+            key,
+            "only models with a head that the program can train can be corrupted",
+        )),
+    }
+}
+
+/// What a corruption weighs in the plan of a run, in training sentences of a class.
+const CORRUPTION: f64 = 200.0;
+/// What each training weighs beside its sentences.
+const BASE: usize = 64;
+
+/// What training both sides at a size weighs.
+pub fn weight(size: usize) -> f64 {
+    2.0 * (size + BASE) as f64
 }
 
 /// Trains and tests both sides at every size, smallest first.
 pub fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut dyn Host) -> Result<(), Fault> {
-    let total: usize = spec.task.sizes.iter().map(|s| s + 64).sum();
-    host.plan(total as f64 * 2.0);
+    let corruptions = [true, false].into_iter().filter(|first| spec.side(*first).corrupted > 0).count();
+    let total: f64 = spec.task.sizes.iter().map(|s| weight(*s)).sum();
+    host.plan(total + corruptions as f64 * CORRUPTION + beside::weight(spec));
     for forecast in super::forecast::of(spec, host)? {
         host.foretell(forecast)?;
     }
     let sentences = Sentences::of(spec, host)?;
-    let (a, b) = (Side::open(spec, true, host)?, Side::open(spec, false, host)?);
+    let (mut a, mut b) = (Side::open(spec, true, host)?, Side::open(spec, false, host)?);
+    a.corrupt(spec, true, host)?;
+    b.corrupt(spec, false, host)?;
     let dim = a.reader.width().max(b.reader.width()) as u64;
     let units = |s: &Side| s.recipes.first().and_then(|r| r.hidden.first().copied()).unwrap_or(0) as u64;
     let mut reporter = Reporter::new(spec, Some(Sizes { dim, hidden: units(&a).max(units(&b)) }));
+    let (mut steps, last) = (Vec::new(), spec.task.sizes.last());
     for size in &spec.task.sizes {
         let drawn = sentences.drawn(*size);
         let n_train = drawn.parts[0].len();
         let mut answers = Vec::new();
         for (side, name) in [(&a, spec.name(true)), (&b, spec.name(false))] {
-            host.stage(format!("{name}: {n_train} training sentences"), "epochs", (*size + 64) as f64);
-            answers.push(side.answers(spec, &sentences, &drawn, host)?);
+            host.stage(format!("{name}: {n_train} training sentences"), "epochs", weight(*size) / 2.0);
+            let data = side.data(spec, &sentences, &drawn, host)?;
+            answers.push(side.answers(spec, &data, host)?);
         }
         let (Some(second), Some(first)) = (answers.pop(), answers.pop()) else { continue };
         let pairs = Pairs { a: first, b: second, clusters: None };
-        reporter.of(format!("accuracy after {n_train} training examples"));
+        reporter.of(format!("accuracy after {n_train} training examples"), Some(size) == last);
         for (first, side) in [(true, &a), (false, &b)] {
             sides(spec, (first, side), &pairs, n_train, sentences.classes, &reporter, host)?;
         }
         reporter.step(&pairs, true, host)?;
+        steps.push((*size, pairs.clone()));
         *kept = Some((pairs, reporter.clone()));
+    }
+    let bench = beside::Bench { spec, sentences: &sentences, sides: [&a, &b], steps: &steps };
+    if let Some(pooled) = bench.measure(&mut reporter, host)? {
+        *kept = Some((pooled, reporter.clone()));
     }
     Ok(reporter.verdict(host)?)
 }

@@ -3,15 +3,16 @@
 use crate::base::Cancelled;
 use crate::lab::finding::{Finding, Label};
 use crate::lab::host::Host;
-use crate::lab::power::bound::{self, Bound, Counted, Ratio};
-use crate::lab::power::compare::{Names, adjust, compare};
-use crate::lab::power::finding::{ComparisonFinding, Kind, RequiredFinding, SequentialFinding};
+use crate::lab::power::bound::{Bound, Counted};
+use crate::lab::power::compare::{Names, adjust, resampled};
+use crate::lab::power::finding::{CollapseFinding, ComparisonFinding, Kind, SequentialFinding, TallyFinding};
 use crate::lab::power::pairs::Pairs;
-use crate::lab::power::pilot::{Pilot, collapse};
+use crate::lab::power::pilot::collapse;
+use crate::lab::power::plan::Stop;
 use crate::lab::power::question::Adjust;
 use crate::lab::power::spec::Spec;
+use crate::lab::power::tally::{Tally, places, told};
 use crate::lab::{self};
-use crate::stats::required::Aim;
 use crate::stats::rng::{shuffle, stream};
 use crate::stats::sequential::Sequential;
 
@@ -38,6 +39,10 @@ pub struct Reporter {
     made: Vec<(usize, ComparisonFinding)>,
     /// The highest power at the n of a comparison that was made.
     best_power: f64,
+    /// Whether what is reported next is the largest comparison that the spec asks for.
+    last: bool,
+    /// Differences in each fold.
+    folds: Vec<f64>,
 }
 
 impl Reporter {
@@ -46,12 +51,37 @@ impl Reporter {
         let names = Names { a: spec.name(true), b: spec.name(false), metric: "accuracy".into() };
         let model = if spec.of_files() { format!("{},{}", names.a, names.b) } else { spec.models.join(",") };
         let label = Label::new(&lab::Spec::from(spec.clone()), &model);
-        Self { spec: spec.clone(), label, names, sizes, made: Vec::new(), best_power: 0.0 }
+        Self {
+            spec: spec.clone(),
+            label,
+            names,
+            sizes,
+            made: Vec::new(),
+            best_power: 0.0,
+            last: true,
+            folds: Vec::new(),
+        }
     }
 
-    /// The same for another metric, or another size of the training data.
-    pub fn of(&mut self, metric: String) {
-        self.names.metric = metric;
+    /// The same for another metric, or another size of the training data; whether it is the largest.
+    pub fn of(&mut self, metric: String, last: bool) {
+        (self.names.metric, self.last) = (metric, last);
+    }
+
+    /// Names of the sides and of what is measured.
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
+    /// Takes note of the difference in a fold.
+    pub fn fold(&mut self, gap: f64) {
+        self.folds.push(gap);
+    }
+
+    /// Whether a comparison of n items is the one of the plan.
+    fn planned(&self, n: usize) -> bool {
+        let at = self.spec.plan.as_ref().filter(|plan| plan.stop == Stop::AtN);
+        at.is_some_and(|plan| plan.n.map_or(self.last, |wanted| wanted == n))
     }
 
     /// A finding of this run.
@@ -64,26 +94,37 @@ impl Reporter {
     /// # Errors
     /// [`Cancelled`] where nobody listens any more.
     pub fn step(&mut self, pairs: &Pairs, is_final: bool, host: &mut dyn Host) -> Result<(), Cancelled> {
-        let comparison = compare(pairs, &self.names, self.spec.terms());
-        let n = pairs.n();
-        let found = self.kinds(pairs, &comparison, self.spec.aim());
+        let (n, tally) = (pairs.n(), pairs.tally());
+        let (mut comparison, curve, required) = told(&tally, &self.names, &self.spec, self.parameters());
+        if !pairs.is_binary() {
+            comparison.bootstrap = resampled(pairs, self.spec.terms());
+        }
         if is_final {
-            if let Some(pilot) = Pilot::of(pairs, self.spec.interval.level) {
-                let power = pilot.power(n as u64, self.spec.aim()).map_or(0.0, |p| p.0.mean);
-                self.best_power = self.best_power.max(power);
-            }
+            comparison.planned = self.planned(n);
+            self.best_power = self.best_power.max(required.as_ref().map_or(0.0, |r| r.power));
             self.made.push((n, comparison));
             self.tell_comparisons(host)?;
         } else {
             host.find(self.finding(n, false, host.elapsed(), Kind::Comparison(comparison)))?;
         }
+        let found = curve.into_iter().map(Kind::Power).chain(required.map(Kind::Required));
+        let found: Vec<Kind> =
+            found.chain(self.sequential(pairs)).chain(self.tallies(pairs, &tally)).collect();
         for kind in found {
             host.find(self.finding(n, is_final, host.elapsed(), kind))?;
         }
-        for kind in self.sequential(pairs) {
-            host.find(self.finding(n, is_final, host.elapsed(), kind))?;
-        }
         Ok(())
+    }
+
+    /// What the first items in the drawn order say, so that other terms and smaller pilots can be asked about later.
+    fn tallies(&self, pairs: &Pairs, all: &Tally) -> Vec<Kind> {
+        let order = self.order(pairs.n());
+        let of = |at: usize| {
+            let tally = if at == pairs.n() { all.clone() } else { pairs.select(&order[..at]).tally() };
+            let Names { a, b, metric } = self.names.clone();
+            Kind::Tally(TallyFinding { a, b, metric, tally })
+        };
+        places(pairs.n()).into_iter().map(of).collect()
     }
 
     /// Tells all comparisons, adjusted for their number.
@@ -105,30 +146,10 @@ impl Reporter {
             return Ok(());
         }
         let all: Vec<&ComparisonFinding> = self.made.iter().map(|(_, c)| c).collect();
-        let (collapsed, reasons) = collapse(&all, self.best_power, self.spec.test.target);
+        let (collapsed, reasons) = collapse(&all, &self.folds, self.best_power, self.spec.test.target);
         let (a, b) = (self.names.a.clone(), self.names.b.clone());
-        let finding = crate::lab::power::finding::CollapseFinding { a, b, collapsed, reasons };
+        let finding = CollapseFinding { a, b, collapsed, reasons };
         host.find(self.finding(*n, true, host.elapsed(), Kind::Collapse(finding)))
-    }
-
-    /// The curve of power and what is needed.
-    fn kinds(&self, pairs: &Pairs, comparison: &ComparisonFinding, aim: Aim) -> Vec<Kind> {
-        let Some(pilot) = Pilot::of(pairs, self.spec.interval.level) else { return Vec::new() };
-        let curve = pilot.curve((&self.names.a, &self.names.b), aim);
-        let mut kinds: Vec<Kind> = curve.into_iter().map(Kind::Power).collect();
-        let n_train = self.recommended(comparison.difference.mean);
-        kinds.push(Kind::Required(RequiredFinding {
-            a: self.names.a.clone(),
-            b: self.names.b.clone(),
-            target: aim.target,
-            n_test: pilot.required(aim),
-            mde: pilot.detectable(aim),
-            power: pilot.power(pilot.n as u64, aim).map_or(0.0, |p| p.0.mean),
-            n_train,
-            n_total: n_train.map(|n| Ratio::PAPER.total(n)),
-            bound: self.sizes.map(|_| self.spec.test.bound.name().to_owned()),
-        }));
-        kinds
     }
 
     /// Parameters as the bound counts them: the published tables count a linear layer on the wider vectors, whatever the
@@ -139,15 +160,9 @@ impl Reporter {
         Some(if linear { Counted::Linear } else { Counted::Mlp(hidden) }.parameters(dim))
     }
 
-    fn recommended(&self, gap: f64) -> Option<u64> {
-        let (test, parameters) = (&self.spec.test, self.parameters()?);
-        bound::recommended(test.bound, gap, parameters, test.delta).ok().map(|r| r.n_train)
-    }
-
     /// Excess risk that the bound allows after `n` training examples.
     pub fn margin(&self, n: u64) -> Option<f64> {
-        let (test, parameters) = (&self.spec.test, self.parameters()?);
-        bound::margin(test.bound, n, parameters, test.delta).ok()
+        self.spec.test.risk(n, self.parameters()?)
     }
 
     /// Items in the order in which the sequential test and smaller pilots take them.
@@ -157,7 +172,8 @@ impl Reporter {
         order
     }
 
-    /// The sequential test over the items; nothing where an item has no vote of its own.
+    /// The sequential test over the items, at places that grow and where it may first stop; nothing where an item has no vote
+    /// of its own.
     fn sequential(&self, pairs: &Pairs) -> Vec<Kind> {
         let Some(votes) = pairs.votes() else { return Vec::new() };
         let order = self.order(votes.len());
@@ -168,11 +184,13 @@ impl Reporter {
             (0..PLACES).map(|k| (n as f64).powf((k + 1) as f64 / PLACES as f64).round() as usize).collect()
         };
         places.dedup();
-        let (mut test, mut kinds) = (Sequential::default(), Vec::new());
+        let (mut test, mut kinds, mut stopped) = (Sequential::default(), Vec::new(), false);
         for (i, item) in order.into_iter().enumerate() {
             let (a, b) = votes[item];
             test.add(a, b);
-            if places.binary_search(&(i + 1)).is_err() {
+            let may_stop = test.may_stop(self.spec.test.alpha);
+            let first = may_stop && !std::mem::replace(&mut stopped, may_stop);
+            if !first && places.binary_search(&(i + 1)).is_err() {
                 continue;
             }
             let (lo, hi) = test.interval(self.spec.interval.level);
@@ -185,7 +203,8 @@ impl Reporter {
                 log_e,
                 lo,
                 hi,
-                may_stop: test.may_stop(self.spec.test.alpha),
+                may_stop,
+                largest: Some(test.largest),
             }));
         }
         kinds
@@ -207,10 +226,14 @@ impl Reporter {
         // A result carries the hash of the spec that would make it.
         let spec = lab::Spec::from(changed.spec.clone());
         changed.label = changed.label.under(spec.hash());
-        let terms = changed.spec.terms();
-        let comparison = compare(pairs, &self.names, terms);
-        let mut kinds = changed.kinds(pairs, &comparison, changed.spec.aim());
-        kinds.insert(0, Kind::Comparison(comparison));
+        let (mut comparison, curve, required) =
+            told(&pairs.tally(), &self.names, &changed.spec, self.parameters());
+        if !pairs.is_binary() {
+            comparison.bootstrap = resampled(pairs, changed.spec.terms());
+        }
+        let mut kinds = vec![Kind::Comparison(comparison)];
+        kinds.extend(curve.into_iter().map(Kind::Power).chain(required.map(Kind::Required)));
+        kinds.extend(changed.sequential(pairs));
         kinds.into_iter().map(|kind| changed.finding(n, true, t, kind)).collect()
     }
 }

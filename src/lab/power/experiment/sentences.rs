@@ -9,7 +9,7 @@ use crate::corpus::readers::{Reading, Row};
 use crate::lab::fault::{Fault, problem};
 use crate::lab::host::{Host, NoticeLevel};
 use crate::lab::power::spec::Spec;
-use crate::stats::rng::{shuffle, stream};
+use crate::stats::rng::{shuffle, stream, unit};
 
 /// Most classes of a file.
 const MAX_CLASSES: usize = 50;
@@ -110,6 +110,49 @@ impl Sentences {
     }
 }
 
+/// Folds of all sentences of a size.
+pub const FOLDS: usize = 6;
+
+impl Sentences {
+    /// Fold `i` of [`FOLDS`] for validation, the next for test and the others for training (Zhu et al. 2022): over all folds each
+    /// sentence of the size is tested once. Sizes that four does not divide leave a few sentences out.
+    #[must_use]
+    pub fn fold(&self, size: usize, i: usize) -> Drawn {
+        let counts = counts(size);
+        let quarter = counts[1];
+        let mut parts: [Vec<usize>; 3] = Default::default();
+        for class in 0..self.classes {
+            let each = (0..3).flat_map(|k| self.parts[k][class].iter().take(counts[k]));
+            for (at, row) in each.take(FOLDS * quarter).enumerate() {
+                let fold = at / quarter;
+                let part = match fold {
+                    f if f == i => 1,
+                    f if f == (i + 1) % FOLDS => 2,
+                    _ => 0,
+                };
+                parts[part].push(*row);
+            }
+        }
+        Drawn { parts }
+    }
+
+    /// The same sentences with random labels: classes are dealt in the order of the sentences' hashes, within each part as
+    /// balanced as in the task (Hewitt and Liang 2019, with a sentence in the place of a word type).
+    #[must_use]
+    pub fn controlled(&self, drawn: &Drawn, seed: u64) -> Self {
+        let mut labels = self.labels.clone();
+        for part in &drawn.parts {
+            let mut rows = part.clone();
+            // Positive numbers stand in the order of their bits.
+            let hash =
+                |row: &usize| unit(&mut stream(seed, &format!("control {}", self.texts[*row]))).to_bits();
+            rows.sort_by_cached_key(hash);
+            rows.iter().enumerate().for_each(|(k, row)| labels[*row] = k % self.classes);
+        }
+        Self { labels, ..self.clone() }
+    }
+}
+
 /// Names for classes that have only numbers.
 fn numbered(classes: usize) -> Vec<String> {
     (0..classes).map(|i| i.to_string()).collect()
@@ -175,6 +218,41 @@ fn read(spec: &Spec, file: &str, host: &mut dyn Host) -> Result<Read, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_sentence_is_tested_in_one_fold_and_trained_on_in_four() {
+        let texts: Vec<String> = (0..120).map(|i| format!("s{i}")).collect();
+        let labels: Vec<usize> = (0..120).map(|i| i % 2).collect();
+        let s = Sentences::split(texts, labels, &numbered(2), counts(40), 3).unwrap();
+        let folds: Vec<Drawn> = (0..FOLDS).map(|i| s.fold(40, i)).collect();
+        for fold in &folds {
+            assert_eq!(fold.parts.iter().map(Vec::len).collect::<Vec<_>>(), [80, 20, 20]);
+            let mut rows = fold.parts.concat();
+            rows.sort_unstable();
+            rows.dedup();
+            assert_eq!(rows.len(), 120);
+        }
+        let mut tested: Vec<usize> = folds.iter().flat_map(|f| f.parts[2].clone()).collect();
+        tested.sort_unstable();
+        assert_eq!(tested, (0..120).collect::<Vec<_>>());
+        assert_eq!(folds[0].parts[2], folds[1].parts[1]);
+    }
+
+    #[test]
+    fn control_labels_are_balanced_and_have_nothing_to_do_with_the_task() {
+        let texts: Vec<String> = (0..1_200).map(|i| format!("s{i}")).collect();
+        let labels: Vec<usize> = (0..1_200).map(|i| i % 2).collect();
+        let s = Sentences::split(texts, labels, &numbered(2), counts(400), 3).unwrap();
+        let drawn = s.drawn(400);
+        let control = s.controlled(&drawn, 1);
+        assert_eq!(control, s.controlled(&drawn, 1));
+        for part in &drawn.parts {
+            assert_eq!(part.iter().filter(|r| control.labels[**r] == 0).count() * 2, part.len());
+        }
+        let same = (0..1_200).filter(|i| s.labels[*i] == control.labels[*i]).count();
+        // Five standard deviations of a fair coin.
+        assert!((same as f64 - 600.0).abs() < 87.0, "{same}");
+    }
 
     #[test]
     fn parts_share_no_row_and_smaller_sizes_begin_larger_ones() {

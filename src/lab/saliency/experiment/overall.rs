@@ -43,10 +43,10 @@ fn families(bench: &Bench, rows: &[Option<Kept>]) -> Result<Vec<Family>, Fault> 
         let dimension = &bench.sentences[range.start].dimension;
         let mut all = vec![(String::new(), original.erasure, original.complete)];
         let (mut partners, mut missing) = (Vec::new(), Vec::new());
-        for s in range.start + 1..range.end {
-            let sentence = &bench.sentences[s];
+        let others = range.start + 1..range.end;
+        for (sentence, row) in bench.sentences[others.clone()].iter().zip(&rows[others]) {
             let kind = sentence.perturbation.clone().unwrap_or_default();
-            match &rows[s] {
+            match row {
                 Some(kept) => {
                     all.push((kind.clone(), kept.erasure, kept.complete));
                     partners.push(Partner {

@@ -55,7 +55,7 @@ pub fn passes(spec: &Spec, member: &Member) -> usize {
 pub fn passes_of(spec: &Spec, member: &Member, input: &Input) -> usize {
     let each =
         |m: &&dyn Method| m.passes(spec, input.count) + if spec.saliency.erasure { ERASURE } else { 0 };
-    PREDICTION + member.methods.iter().map(|m| each(m)).sum::<usize>()
+    PREDICTION + member.methods.iter().map(each).sum::<usize>()
 }
 
 /// Counts the passes of a step within those of its stage.

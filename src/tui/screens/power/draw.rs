@@ -54,40 +54,83 @@ pub fn curve(frame: &mut Frame, area: Rect, state: &State) {
     chart(frame, area, state, (CURVE, &title), view(state).curve.as_ref(), below);
 }
 
-/// Accuracies against the bound.
+/// Accuracies against the bound, or the study of noise where there is one.
 pub fn margins(frame: &mut Frame, area: Rect, state: &State) {
-    let below = results(state).needed().and_then(|r| {
+    let found = results(state);
+    if view(state).spec.of_files() && found.margins.is_empty() {
+        let title = "Margin of the bound";
+        frame.render_widget(pane_block(state, MARGINS, title), area);
+        let text = "bounds are about training, of which results from files say nothing";
+        return message(frame, inside(area), text, state.theme().style(Role::Dim));
+    }
+    let below = found.needed().and_then(|r| {
         let v = &r.value;
         let (n, bound) = (v.n_train?, v.bound.as_ref()?);
-        Some(format!(" {bound} bound: {} to train on", grouped(n as usize)))
+        Some(format!(" {bound} bound: train on {}", grouped(n as usize)))
     });
-    let title = "Accuracy, sd over seeds, margin of the bound";
+    let title =
+        if found.noise.is_empty() { "Accuracy ± margin of the bound" } else { "Power vs n by noise on B" };
     chart(frame, area, state, (MARGINS, title), view(state).margins.as_ref(), below);
 }
 
 /// The test that may be looked at.
 pub fn sequential(frame: &mut Frame, area: Rect, state: &State) {
-    let steps = &results(state).sequential;
-    let below = steps.last().map(|last| match steps.iter().find(|s| s.value.may_stop) {
-        Some(stop) => format!(" one may stop at {} items", grouped(stop.value.at_n as usize)),
-        None => format!(" not yet: e = {:.2} of {} items", last.value.log_e.exp(), grouped(last.n)),
+    let found = results(state);
+    let below = found.steps().last().map(|last| match found.stop() {
+        Some(stop) => format!(" one may stop after {} items", grouped(stop.value.at_n as usize)),
+        None => {
+            let e = last.value.log_e.exp();
+            format!(" not yet after {} items: e {e:.2}", grouped(last.value.at_n as usize))
+        }
     });
-    let title = "Peeking allowed: confidence sequence";
-    chart(frame, area, state, (SEQUENTIAL, title), view(state).sequential.as_ref(), below);
+    if below.is_none() && found.comparison().is_some() {
+        frame.render_widget(pane_block(state, SEQUENTIAL, "Peeking allowed"), area);
+        let text = "an item is one step: clusters, an even number of seeds and other metrics have none";
+        return message(frame, inside(area), text, state.theme().style(Role::Dim));
+    }
+    chart(
+        frame,
+        area,
+        state,
+        (SEQUENTIAL, "Peeking allowed: A's share of wins"),
+        view(state).sequential.as_ref(),
+        below,
+    );
 }
 
-/// The verdict and the table.
+/// The verdict, and the 2×2 table beside it or, in a narrow pane, below.
 pub fn verdict(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(pane_block(state, VERDICT, "Verdict"), area);
     let inner = inside(area);
-    let lines = words::lines(state, usize::from(inner.width));
+    let table = words::table(state);
+    let beside = !table.is_empty() && usize::from(inner.width) >= words::TABLE + 44;
+    let right = if beside { words::TABLE as u16 + 1 } else { 0 };
+    let left = Rect { width: inner.width - right, ..inner };
+    let mut lines = words::lines(state, usize::from(left.width));
     if lines.is_empty() {
         return nothing(frame, inner, state);
     }
+    if beside {
+        let area = Rect { x: left.right() + 1, width: right - 1, ..inner };
+        write(frame, area, table, 0, state);
+    } else {
+        lines.extend(table.into_iter().map(|(role, line)| (role, format!(" {line}"))));
+    }
     let from = state.place(super::ID).scrolled(VERDICT).min(lines.len().saturating_sub(1));
-    for (row, (role, text)) in inner.rows().zip(lines.into_iter().skip(from)) {
-        let span = Span::styled(fit(&text, usize::from(row.width)).into_owned(), state.theme().style(role));
-        frame.render_widget(Line::from(span), row);
+    let hidden = lines.len().saturating_sub(from + usize::from(left.height));
+    write(frame, left, lines, from, state);
+    if hidden > 0 {
+        let row = Rect { y: left.bottom() - 1, height: 1, ..left };
+        let text = format!(" … {} more lines: scroll or zoom", hidden + 1);
+        let text = format!("{text:<width$}", width = usize::from(row.width));
+        frame.render_widget(Line::styled(text, state.theme().style(Role::Dim)), row);
+    }
+}
+
+fn write(frame: &mut Frame, area: Rect, lines: Vec<(Role, String)>, from: usize, state: &State) {
+    for (row, (role, text)) in area.rows().zip(lines.into_iter().skip(from)) {
+        let text = fit(&text, usize::from(row.width)).into_owned();
+        frame.render_widget(Line::from(Span::styled(text, state.theme().style(role))), row);
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod draw;
 mod setup;
+mod studies;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -14,11 +15,14 @@ use crate::engine::board::Job;
 use crate::engine::message::{Command, Event, Outcome, Question};
 use crate::figure::Figure;
 use crate::lab::power::figures;
+use crate::lab::power::plan::{Hypothesis, Plan, Stop};
 use crate::lab::power::question::{Adjust, Question as Asked};
+use crate::lab::power::tally::under;
 use crate::lab::power::{Results, Spec};
 use crate::lab::{self, LabId};
 use crate::tui::action::Effect;
 use crate::tui::commands::{Context, Entry, always, rows};
+use crate::tui::popups;
 use crate::tui::reduce::job;
 use crate::tui::screen::{Origin, Pane, Screen, ScreenId};
 use crate::tui::setup as frame_setup;
@@ -40,6 +44,12 @@ pub const SEQUENTIAL: Pane = Pane("Sequential");
 pub struct View {
     /// The experiment as the user sets it up.
     pub spec: Spec,
+    /// Items of the pilot that are looked at; none for all.
+    pub pilot: Option<usize>,
+    /// What was found, under the terms of the setup.
+    pub shown: Results,
+    /// What the terms were answered from: another pilot has another number of items and findings.
+    answered: Option<(Adjust, (usize, usize))>,
     /// The figures; none before there is anything to draw.
     pub curve: Option<Figure>,
     /// Accuracies against the bound.
@@ -53,7 +63,15 @@ impl View {
     #[must_use]
     pub fn new(start: &Start) -> Self {
         let spec = own(&start.spec).cloned().unwrap_or_else(Spec::shipped);
-        Self { spec, curve: None, margins: None, sequential: None }
+        Self {
+            spec,
+            pilot: None,
+            shown: Results::default(),
+            answered: None,
+            curve: None,
+            margins: None,
+            sequential: None,
+        }
     }
 }
 
@@ -72,6 +90,13 @@ static TAB: &[Entry] = rows! { Context::Global;
 static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
     "swap", "swap sides", "Makes the first side the second and the second the first.",
         ["x"], Some(("swap", 12)), |s| s.replay.is_none() => swap;
+    "studies", "studies of the paper", "Sets the lab up as one of the studies of Zhu et al. (2022).",
+        ["t"], Some(("study", 13)), |s| s.replay.is_none() => |s| popups::pick(s, &studies::STUDIES, 0);
+    "survey", "known data sets", "Shows for known data sets whether they are large enough for this comparison.",
+        ["d"], Some(("data sets", 16)), always => |s| popups::show(s, &studies::SURVEY);
+    "plan", "freeze a plan",
+        "Writes into the setup, before any result is seen, what the run is to show; again for the next plan, and for none.",
+        ["P"], Some(("plan", 17)), |s| s.replay.is_none() => plan;
 };
 
 fn view(state: &State) -> &View {
@@ -92,8 +117,9 @@ fn ran(state: &State) -> Option<&Spec> {
     run(state).and_then(|job| own(&job.spec))
 }
 
+/// What was found, under the terms of the setup.
 fn results(state: &State) -> &Results {
-    state.board.results::<Results>()
+    &view(state).shown
 }
 
 fn own(spec: &lab::Spec) -> Option<&Spec> {
@@ -103,15 +129,46 @@ fn own(spec: &lab::Spec) -> Option<&Spec> {
     }
 }
 
-/// Asks what the comparison says under the terms of the setup, where there is one.
+/// The terms of the setup.
+fn terms(state: &State) -> Adjust {
+    let (test, pilot) = (&view(state).spec.test, view(state).pilot);
+    Adjust { alpha: test.alpha, target: test.target, margin: test.margin, pilot }
+}
+
+/// Asks what the comparison says under the terms of the setup, where there is one: the screen has answered by itself, but a
+/// recording holds questions.
 fn ask(state: &mut State) -> Vec<Effect> {
     let Some(generation) = run(state).map(|job| job.generation) else { return Vec::new() };
-    if results(state).comparisons.is_empty() {
+    if state.board.results::<Results>().comparisons.is_empty() {
         return Vec::new();
     }
-    let test = &view(state).spec.test;
-    let terms = Adjust { alpha: test.alpha, target: test.target, margin: test.margin, pilot: None };
+    let terms = terms(state);
     job::ask(state, Question::Experiment { generation, question: Asked::Adjust(terms).into() })
+}
+
+/// Answers the terms of the setup from what the run has told, where they are not those of the run.
+fn answer(state: &mut State) {
+    let found = state.board.results::<Results>();
+    let asked = terms(state);
+    let Some(ran) = ran(state) else {
+        let view = view_mut(state);
+        (view.shown, view.answered) = (Results::default(), None);
+        return;
+    };
+    let test = &ran.test;
+    let same = Adjust { alpha: test.alpha, target: test.target, margin: test.margin, pilot: None } == asked;
+    let items = found.comparisons.last().map_or(0, |c| c.n);
+    let key = (asked, (items, found.tallies.len()));
+    let answer = match &view(state).answered {
+        _ if same => None,
+        Some(known) if *known == key => view(state).shown.answer.clone(),
+        _ => under(found, ran, &asked),
+    };
+    // What an older program recorded holds no tallies; its engine has answered instead.
+    let answer = answer.or_else(|| found.answer.clone().filter(|_| found.tallies.is_empty()));
+    let shown = Results { answer, ..found.clone() };
+    let view = view_mut(state);
+    (view.shown, view.answered) = (shown, Some(key).filter(|_| !same));
 }
 
 fn swap(state: &mut State) -> Vec<Effect> {
@@ -120,6 +177,41 @@ fn swap(state: &mut State) -> Vec<Effect> {
     if !spec.of_files() {
         spec.models = vec![spec.encoder(false).to_owned(), spec.encoder(true).to_owned()];
     }
+    Vec::new()
+}
+
+/// Whether two specs make the same comparison, whatever is asked of it.
+fn alike(a: &Spec, b: &Spec) -> bool {
+    let what = |spec: &Spec| {
+        let Spec { models, task, a, b, training, seed, .. } = spec.clone();
+        (models, task, a, b, training, seed)
+    };
+    what(a) == what(b)
+}
+
+/// Freezes a plan, or takes it out. Once the comparison has shown anything it is too late for either.
+fn plan(state: &mut State) -> Vec<Effect> {
+    let spec = &view(state).spec;
+    let seen = !state.board.results::<Results>().comparisons.is_empty();
+    let toast = if seen && ran(state).is_some_and(|ran| alike(ran, spec)) {
+        "results of this comparison have been seen: a plan would come too late".into()
+    } else {
+        let spec = &mut view_mut(state).spec;
+        spec.plan = match spec.plan {
+            None => Some(Plan { hypothesis: Hypothesis::Differ, n: None, stop: Stop::AtN }),
+            Some(Plan { hypothesis: Hypothesis::Differ, n, stop: Stop::AtN }) => {
+                Some(Plan { hypothesis: Hypothesis::Equal, n, stop: Stop::AtN })
+            }
+            Some(Plan { hypothesis: Hypothesis::Equal, n, .. }) => {
+                Some(Plan { hypothesis: Hypothesis::Differ, n, stop: Stop::Early })
+            }
+            Some(_) => None,
+        };
+        let words = spec.plan.as_ref().map(Plan::words);
+        let run = state.keymap.label("run");
+        words.map_or("no plan".into(), |words| format!("plan: {words}; {run} records it with the run"))
+    };
+    state.view.toast = Some(toast);
     Vec::new()
 }
 
@@ -152,7 +244,7 @@ impl Screen for Power {
         let side = if body.width >= 150 { 42 } else { 34 };
         let [setup, right] = Split::horizontal([Constraint::Length(side), Constraint::Fill(1)]).areas(body);
         let [curve, verdict, below] =
-            Split::vertical([Constraint::Fill(5), Constraint::Length(11), Constraint::Fill(4)]).areas(right);
+            Split::vertical([Constraint::Fill(5), Constraint::Length(13), Constraint::Fill(4)]).areas(right);
         let [margins, sequential] =
             Split::horizontal([Constraint::Fill(1), Constraint::Fill(1)]).areas(below);
         vec![
@@ -208,11 +300,16 @@ impl Screen for Power {
     }
 
     fn refresh(&self, state: &mut State) {
+        answer(state);
         let engine = state.board.engine.as_ref();
         let found = results(state);
         let drawn = (
             figures::power(found, engine),
-            figures::margins(found, engine),
+            if found.noise.is_empty() {
+                figures::margins(found, engine)
+            } else {
+                figures::noise(found, engine)
+            },
             figures::sequential(found, engine),
         );
         let view = view_mut(state);
@@ -222,7 +319,8 @@ impl Screen for Power {
     fn on_event(&self, state: &mut State, event: &Event) -> Vec<Effect> {
         let Event::Finished { generation, outcome: Outcome::Done, .. } = event else { return Vec::new() };
         let mine = run(state).is_some_and(|job| job.generation == *generation);
-        let changed = ran(state).is_some_and(|ran| ran.test != view(state).spec.test);
+        let pilot = view(state).pilot.is_some();
+        let changed = pilot || ran(state).is_some_and(|ran| ran.test != view(state).spec.test);
         // Terms that were changed while the run went on are asked about now that it is over.
         if mine && changed { ask(state) } else { Vec::new() }
     }
@@ -231,15 +329,18 @@ impl Screen for Power {
         match command {
             Command::Run { spec, .. } => {
                 if let Some(spec) = own(spec) {
-                    view_mut(state).spec = spec.clone();
+                    let view = view_mut(state);
+                    (view.spec, view.pilot) = (spec.clone(), None);
                 }
             }
             Command::Ask {
                 question: Question::Experiment { question: lab::Question::Power(Asked::Adjust(terms)), .. },
                 ..
             } => {
-                let test = &mut view_mut(state).spec.test;
+                let view = view_mut(state);
+                let test = &mut view.spec.test;
                 (test.alpha, test.target, test.margin) = (terms.alpha, terms.target, terms.margin);
+                view.pilot = terms.pilot;
             }
             _ => {}
         }

@@ -1,8 +1,8 @@
 //! The setup of the lab: its settings. Those that a comparison can take on without being made again are asked at once.
 
-use super::{ask, own, ran, view, view_mut};
+use super::{ask, own, ran, results, view, view_mut};
 use crate::lab::power::settings::settings;
-use crate::lab::setting::{SettingError, Value};
+use crate::lab::setting::{Kind, Range, SettingError, Value};
 use crate::lab::{self, LabId};
 use crate::tui::action::Effect;
 use crate::tui::setup::{Row, Setup, known};
@@ -15,7 +15,21 @@ pub static SETUP: PowerSetup = PowerSetup;
 const LIVE: [&str; 3] = ["test.alpha", "test.target", "test.margin"];
 /// Rows that matter for files of results alone, and rows that matter for probes alone.
 const OF_FILES: [&str; 2] = ["test.filter", "test.metric"];
-const OF_PROBES: [&str; 4] = ["layer", "pooling", "classifier", "noise"];
+const OF_PROBES: [&str; 5] = ["layer", "pooling", "classifier", "noise", "corrupted"];
+
+/// The row of the pilot's items.
+const PILOT: &str = "pilot";
+
+/// The items that are looked at: the first ones in the order drawn by the seed.
+fn pilot(state: &State) -> Row {
+    let found = results(state);
+    let stops: Vec<f64> = found.tallies.iter().map(|t| t.value.tally.items as f64).collect();
+    let most = stops.last().copied().unwrap_or(0.0);
+    let now = view(state).pilot.map_or(most, |n| n as f64);
+    let kind = Kind::Slider { range: Range::whole(most.min(2.0), most), stops, unset: None };
+    let help = "Test items that are looked at, as if the pilot had ended there.";
+    Row::of_view(PILOT, "Pilot", help, kind, Value::Number(now))
+}
 
 /// The setup of the lab.
 pub struct PowerSetup;
@@ -30,13 +44,29 @@ impl Setup for PowerSetup {
         let files = spec.of_files();
         let shown = |key: &str| {
             let of_probes = OF_PROBES.iter().any(|f| key == format!("a.{f}") || key == format!("b.{f}"));
-            let of_probes = of_probes || key.starts_with("task.") || key.starts_with("training.");
+            let of_probes = of_probes
+                || key.starts_with("task.")
+                || key.starts_with("training.")
+                || key == "also"
+                || key == "test.bound";
             if files { !of_probes } else { !OF_FILES.contains(&key) }
         };
-        settings().iter().filter(|s| shown(&s.key)).map(|s| Row::of(s, spec, ran, &known)).collect()
+        let mut rows: Vec<Row> =
+            settings().iter().filter(|s| shown(&s.key)).map(|s| Row::of(s, spec, ran, &known)).collect();
+        // These are answered from what the run has told, in a replay too.
+        rows.iter_mut().filter(|r| LIVE.contains(&r.key.as_str())).for_each(|r| r.view = true);
+        if let Some(at) = rows.iter().position(|r| r.key == LIVE[0]) {
+            rows.insert(at, pilot(state));
+        }
+        rows
     }
 
     fn set(&self, state: &mut State, key: &str, value: Value) -> Result<Vec<Effect>, SettingError> {
+        if key == PILOT {
+            let all = results(state).comparisons.last().map_or(0, |c| c.n);
+            view_mut(state).pilot = value.whole().filter(|n| *n < all);
+            return Ok(ask(state));
+        }
         let (known, mut spec) = (known(state), view(state).spec.clone());
         let Some(setting) = settings().into_iter().find(|s| s.key == key) else {
             return Err(SettingError::NotOffered);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::lab::setting::Value;
+use crate::lab::spec::LabSpec;
 use crate::tui::setup::Setup;
 
 fn state() -> State {
@@ -41,4 +42,22 @@ fn sides_are_swapped_with_their_encoders() {
     assert_eq!((after.encoder(true), after.encoder(false)), (before.encoder(false), before.encoder(true)));
     swap(&mut state);
     assert_eq!(view(&state).spec, before);
+}
+
+#[test]
+fn studies_set_the_lab_up_and_a_plan_goes_into_the_spec() {
+    use crate::tui::popups::Picker;
+    let mut state = state();
+    assert!(studies::STUDIES.take(&mut state, 1).is_empty());
+    assert!(!view(&state).spec.also.noise.is_empty() && view(&state).spec.check("x").is_ok());
+    assert_eq!(studies::STUDIES.lines(&state, 0).len(), 5);
+    let plans: Vec<Option<Plan>> = (0..4)
+        .map(|_| {
+            plan(&mut state);
+            view(&state).spec.plan.clone()
+        })
+        .collect();
+    assert!(plans[0].as_ref().is_some_and(|p| p.hypothesis == Hypothesis::Differ && p.stop == Stop::AtN));
+    assert!(plans[1].as_ref().is_some_and(|p| p.hypothesis == Hypothesis::Equal));
+    assert!(plans[2].as_ref().is_some_and(|p| p.stop == Stop::Early) && plans[3].is_none());
 }

@@ -1,10 +1,10 @@
 //! The verdict as lines, the numbers as text to copy, and where they come from.
 
-use super::{CURVE, ID, SEQUENTIAL, ran, results, view};
+use super::{CURVE, ID, SEQUENTIAL, ran, results, terms, view};
 use crate::base::text::{printable, wrapped};
 use crate::figure::layers::grouped;
 use crate::lab::power::finding::ComparisonFinding;
-use crate::lab::power::summary::{lead, p_value, verdict};
+use crate::lab::power::summary::{beside, lead, p_value, planned, verdict};
 use crate::lab::{LabId, Spec, Tagged};
 use crate::tui::screen::Origin;
 use crate::tui::setup;
@@ -16,53 +16,78 @@ pub fn lines(state: &State, room: usize) -> Vec<(Role, String)> {
     let found = results(state);
     let Some(c) = found.comparison() else { return Vec::new() };
     let mut out = Vec::new();
-    for (k, sentence) in verdict(found).into_iter().enumerate() {
-        let role = if k == 0 { Role::Title } else { Role::Text };
-        let text = wrapped(&sentence, room.saturating_sub(2));
+    let mut say = |role: Role, sentence: &str| {
+        let text = wrapped(sentence, room.saturating_sub(2));
         out.extend(text.into_iter().map(|line| (role, format!(" {line}"))));
+    };
+    for (k, sentence) in verdict(found).into_iter().enumerate() {
+        say(if k == 0 { Role::Title } else { Role::Text }, &sentence);
     }
-    out.extend(table(&c.value).into_iter().map(|line| (Role::Dim, format!(" {line}"))));
+    if let Some(plan) = ran(state).and_then(|spec| spec.plan.as_ref()) {
+        say(Role::Text, &planned(plan, found));
+    }
+    say(Role::Dim, &tests(&c.value));
     if let Some(line) = family(state, c) {
-        out.push((Role::Dim, format!(" {line}")));
+        say(Role::Dim, &line);
     }
+    beside(found).iter().for_each(|sentence| say(Role::Text, sentence));
     out
 }
 
-/// The 2×2 table and the tests.
-fn table(c: &ComparisonFinding) -> Vec<String> {
+/// Columns of the 2×2 table.
+pub const TABLE: usize = 27;
+
+/// The 2×2 table, [`TABLE`] columns wide; empty for metrics that are not 0 or 1.
+pub fn table(state: &State) -> Vec<(Role, String)> {
+    let Some(c) = results(state).comparison().map(|c| &c.value) else { return Vec::new() };
     let (Some(both), Some(only_a), Some(only_b), Some(neither)) = (c.both, c.only_a, c.only_b, c.neither)
     else {
-        return c.bootstrap.map(|b| format!("resampled [{:+.3}, {:+.3}]", b.lo, b.hi)).into_iter().collect();
+        return Vec::new();
     };
+    let all = (both + only_a + only_b + neither).max(1) as f64;
     let n = |x: u64| grouped(x as usize);
-    let seeds = if c.seeds > 1 { format!(" (sums over {} seeds)", c.seeds) } else { String::new() };
+    let share = |x: u64| format!("{:.1} %", 100.0 * x as f64 / all);
+    let row = |head: &str, x: String, y: String| format!("{head:<8}{x:>9}{y:>9}");
+    let mut rows = vec![
+        (Role::Dim, row("", "B right".into(), "B wrong".into())),
+        (Role::Text, row("A right", n(both), n(only_a))),
+        (Role::Dim, row("", share(both), share(only_a))),
+        (Role::Text, row("A wrong", n(only_b), n(neither))),
+        (Role::Dim, row("", share(only_b), share(neither))),
+        (Role::Dim, format!("A→B: {} gain, {} lose", n(only_b), n(only_a))),
+    ];
+    if c.seeds > 1 {
+        rows.push((Role::Dim, format!("sums over {} seeds", c.seeds)));
+    }
+    rows
+}
+
+/// The tests in a line.
+fn tests(c: &ComparisonFinding) -> String {
     let p = |p: Option<f64>| p.map_or("–".into(), p_value);
-    vec![
-        format!(
-            "both right {}  only A {}  only B {}  neither {}{seeds}",
-            n(both),
-            n(only_a),
-            n(only_b),
-            n(neither)
-        ),
-        format!(
-            "exact p {}  χ² p {}  corrected p {}  equivalence p {}",
-            p(c.exact_p),
-            p(c.chi2_p),
-            p(c.corrected_p),
-            p_value(c.equivalence_p)
-        ),
-    ]
+    let equal = p_value(c.equivalence_p);
+    if c.both.is_none() {
+        let resampled = c.bootstrap.map(|b| format!("resampled [{:+.3}, {:+.3}]  ", b.lo, b.hi));
+        return format!("{}equivalence p {equal}", resampled.unwrap_or_default());
+    }
+    format!(
+        "McNemar exact p {}, χ² {}, corrected {}; equivalence p {equal}",
+        p(c.exact_p),
+        p(c.chi2_p),
+        p(c.corrected_p)
+    )
 }
 
 /// The p-value over everything that was compared in the session.
 fn family(state: &State, c: &Tagged<ComparisonFinding>) -> Option<String> {
+    // A smaller pilot is a look at the same comparison, whose p-value in the family is that of all its items.
+    results(state).comparisons.last().filter(|whole| whole.n == c.n)?;
     let what = format!("{} against {}: {}", c.value.a, c.value.b, c.value.metric);
     let all = state.board.family.corrected();
     let mine = all.iter().find(|m| m.comparison.lab == LabId::Power && m.comparison.what == what)?;
     let of = all.len();
     Some(format!(
-        "over {of} comparison{} of this session: Holm p {}, BH q {}",
+        "over {of} comparison{} so far: Holm p {}, BH q {}",
         if of == 1 { "" } else { "s" },
         p_value(mine.holm),
         p_value(mine.bh)
@@ -81,12 +106,12 @@ pub fn copied(state: &State) -> Option<String> {
             };
             Some(format!("n\tpower\tlo\thi\n{}", found.curve().iter().map(row).collect::<String>()))
         }
-        SEQUENTIAL if !found.sequential.is_empty() => {
+        SEQUENTIAL if !found.steps().is_empty() => {
             let row = |s: &Tagged<crate::lab::power::finding::SequentialFinding>| {
                 let v = &s.value;
                 format!("{}\t{}\t{}\t{}\n", v.at_n, v.log_e, v.lo, v.hi)
             };
-            Some(format!("n\tlog_e\tlo\thi\n{}", found.sequential.iter().map(row).collect::<String>()))
+            Some(format!("n\tlog_e\tlo\thi\n{}", found.steps().iter().map(row).collect::<String>()))
         }
         _ => Some(verdict(found).join("\n")).filter(|t| !t.is_empty()),
     }
@@ -110,7 +135,17 @@ pub fn origin(state: &State) -> Option<Origin> {
         entries.push(("device".into(), engine.device.clone()));
         entries.push(("probity".into(), engine.version.clone()));
     }
-    let spec = ran(state).map_or(String::new(), |spec| Spec::from(spec.clone()).to_toml());
-    let command = format!("probity run /dev/stdin <<'END'\n{}\nEND", printable(spec.trim()));
+    if let Some(all) = results(state).comparisons.last().filter(|all| all.n > c.n) {
+        entries.push(("pilot".into(), format!("the first {} of {} items in the drawn order", c.n, all.n)));
+    }
+    let (asked, ran) = (terms(state), ran(state).cloned());
+    let spec = ran.map_or(String::new(), |mut spec| {
+        let test = &mut spec.test;
+        (test.alpha, test.target, test.margin) = (asked.alpha, asked.target, asked.margin);
+        Spec::from(spec).to_toml()
+    });
+    // Line by line: what makes a text printable shows line ends as signs.
+    let spec: Vec<_> = spec.trim().lines().map(printable).collect();
+    let command = format!("probity run /dev/stdin <<'END'\n{}\nEND", spec.join("\n"));
     Some(Origin { what: lead(c), entries, command })
 }

@@ -1,0 +1,195 @@
+//! What is measured beside the comparison, at its largest size: code lengths, control tasks, six folds, and the comparison under
+//! more and more noise.
+
+use super::probes::{Side, right};
+use super::report::Reporter;
+use super::sentences::{FOLDS, Sentences};
+use crate::base::Problem;
+use crate::lab::fault::{Fault, problem};
+use crate::lab::host::{Host, NoticeLevel};
+use crate::lab::power::finding::{ControlFinding, Kind, MdlFinding, NoiseFinding};
+use crate::lab::power::pairs::Pairs;
+use crate::lab::power::spec::Spec;
+use crate::lab::power::tally::told;
+use crate::probe::Labelled;
+use crate::probe::logistic::Settings;
+use crate::probe::mdl::{MdlError, online};
+use crate::stats::rng::{shuffle, stream};
+
+/// What is at hand once the comparison has been made.
+pub struct Bench<'a> {
+    /// The spec.
+    pub spec: &'a Spec,
+    /// What is probed.
+    pub sentences: &'a Sentences,
+    /// Both sides.
+    pub sides: [&'a Side; 2],
+    /// The comparison at each size.
+    pub steps: &'a [(usize, Pairs)],
+}
+
+/// What all of it weighs in the plan of a run, by the unit of [`super::probes::weight`].
+pub fn weight(spec: &Spec) -> f64 {
+    let also = &spec.also;
+    let at = |size: usize| super::probes::weight(size);
+    let largest = at(spec.task.sizes.last().copied().unwrap_or(0));
+    let noise: f64 = spec.task.sizes.iter().map(|s| at(*s) / 2.0).sum();
+    let count = |on: bool| f64::from(u8::from(on));
+    largest * (0.1 * count(also.mdl) + count(also.control) + FOLDS as f64 * count(also.folds))
+        + noise * also.noise.len() as f64
+}
+
+/// The names of the sides in findings.
+const SIDES: [&str; 2] = ["a", "b"];
+
+impl Bench<'_> {
+    /// Measures what the spec asks for; the pooled comparison of the folds, where they are among it.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn measure(&self, reporter: &mut Reporter, host: &mut dyn Host) -> Result<Option<Pairs>, Fault> {
+        let also = &self.spec.also;
+        if also.mdl {
+            self.mdl(reporter, host)?;
+        }
+        if also.control {
+            self.control(reporter, host)?;
+        }
+        for sigma in &also.noise {
+            self.noise(*sigma, reporter, host)?;
+        }
+        if also.folds { self.folds(reporter, host).map(Some) } else { Ok(None) }
+    }
+
+    fn largest(&self) -> usize {
+        self.spec.task.sizes.last().copied().unwrap_or(0)
+    }
+
+    /// Bits that the labels of the training sentences take, in an order drawn by the seed.
+    fn mdl(&self, reporter: &Reporter, host: &mut dyn Host) -> Result<(), Fault> {
+        let drawn = self.sentences.drawn(self.largest());
+        for (side, first) in self.sides.into_iter().zip([true, false]) {
+            let name = self.spec.name(first);
+            host.stage(
+                format!("{name}: code length"),
+                "blocks",
+                0.05 * super::probes::weight(self.largest()),
+            );
+            let [train, ..] = side.data(self.spec, self.sentences, &drawn, host)?;
+            let mut order: Vec<usize> = (0..train.len()).collect();
+            shuffle(&mut stream(self.spec.seed, "order of code"), &mut order);
+            let y = order.iter().map(|i| train.y()[*i]).collect();
+            let data = Labelled::new(train.x().select_rows(&order), y, train.classes())?;
+            let code = match online(&data, &Settings::default(), &mut || host.poll()) {
+                Ok(code) => code,
+                Err(MdlError::Cancelled(e)) => return Err(e.into()),
+                Err(e @ MdlError::TooFew(_)) => {
+                    let hint = "raise the largest of task.sizes".into();
+                    let problem = Problem { what: e.to_string(), r#where: "also.mdl".into(), hint };
+                    host.notice(NoticeLevel::Warning, problem)?;
+                    return Ok(());
+                }
+                Err(e) => return Err(problem(&e, "also.mdl", "leave it out").into()),
+            };
+            let finding = MdlFinding {
+                name,
+                side: SIDES[usize::from(!first)].into(),
+                method: "prequential".into(),
+                codelength: code.bits(),
+                uniform: code.uniform,
+                compression: code.compression(),
+            };
+            host.find(reporter.finding(data.len(), true, host.elapsed(), Kind::Mdl(finding)))?;
+        }
+        Ok(())
+    }
+
+    /// Both sides on random labels.
+    fn control(&self, reporter: &Reporter, host: &mut dyn Host) -> Result<(), Fault> {
+        let Some((size, pairs)) = self.steps.last() else { return Ok(()) };
+        let drawn = self.sentences.drawn(*size);
+        let random = self.sentences.controlled(&drawn, self.spec.seed);
+        let n_train = drawn.parts[0].len();
+        for (side, first) in self.sides.into_iter().zip([true, false]) {
+            let name = self.spec.name(first);
+            host.stage(format!("{name}: control task"), "epochs", super::probes::weight(*size) / 2.0);
+            let data = side.data(self.spec, &random, &drawn, host)?;
+            let probes = side.trained(self.spec, &data, host)?;
+            let answers: Vec<Vec<f64>> = probes.iter().map(|p| right(p, &data[2])).collect();
+            let learned: f64 = probes.iter().map(|p| right(p, &data[0]).iter().sum::<f64>()).sum();
+            let task = if first { &pairs.a } else { &pairs.b };
+            let both = Pairs { a: task.clone(), b: answers, clusters: None };
+            let level = self.spec.interval.level;
+            let finding = ControlFinding {
+                name,
+                side: SIDES[usize::from(!first)].into(),
+                at_n: n_train as u64,
+                accuracy: both.accuracy(true, level),
+                control_accuracy: both.accuracy(false, level),
+                difference: both.differences().interval(level),
+                memorised: learned / (n_train * probes.len()).max(1) as f64,
+            };
+            host.find(reporter.finding(both.n(), true, host.elapsed(), Kind::Control(finding)))?;
+        }
+        Ok(())
+    }
+
+    /// The comparison at every size with noise on the second side.
+    fn noise(&self, sigma: f64, reporter: &Reporter, host: &mut dyn Host) -> Result<(), Fault> {
+        let noisy = self.sides[1].with_noise(sigma);
+        for (size, pairs) in self.steps {
+            let drawn = self.sentences.drawn(*size);
+            let n_train = drawn.parts[0].len();
+            let what = format!("{} with noise {sigma}: {n_train} training sentences", self.spec.name(false));
+            host.stage(what, "epochs", super::probes::weight(*size) / 2.0);
+            let data = noisy.data(self.spec, self.sentences, &drawn, host)?;
+            let answers = noisy.answers(self.spec, &data, host)?;
+            let pairs = Pairs { a: pairs.a.clone(), b: answers, clusters: None };
+            let (comparison, curve, _) = told(&pairs.tally(), reporter.names(), self.spec, None);
+            let Some(power) = curve.iter().find(|p| p.at_n == pairs.n() as u64) else { continue };
+            let finding = NoiseFinding {
+                a: comparison.a,
+                b: comparison.b,
+                sigma,
+                n_train: n_train as u64,
+                at_n: power.at_n,
+                difference: comparison.difference,
+                p: comparison.p,
+                test: comparison.test,
+                power: power.power,
+            };
+            host.find(reporter.finding(pairs.n(), true, host.elapsed(), Kind::Noise(finding)))?;
+        }
+        Ok(())
+    }
+
+    /// Six folds of all sentences of the largest size, each sentence tested once; their differences apart and pooled.
+    fn folds(&self, reporter: &mut Reporter, host: &mut dyn Host) -> Result<Pairs, Fault> {
+        let (size, seeds) = (self.largest(), self.spec.training.seeds);
+        let mut pooled = Pairs { a: vec![Vec::new(); seeds], b: vec![Vec::new(); seeds], clusters: None };
+        for i in 0..FOLDS {
+            let drawn = self.sentences.fold(size, i);
+            let mut fold = Vec::new();
+            for (side, first) in self.sides.into_iter().zip([true, false]) {
+                let name = self.spec.name(first);
+                let weight = super::probes::weight(size) / 2.0;
+                host.stage(format!("{name}: fold {} of {FOLDS}", i + 1), "epochs", weight);
+                let data = side.data(self.spec, self.sentences, &drawn, host)?;
+                fold.push(side.answers(self.spec, &data, host)?);
+            }
+            let (Some(b), Some(a)) = (fold.pop(), fold.pop()) else { continue };
+            let fold = Pairs { a, b, clusters: None };
+            let gaps = fold.tally().gaps;
+            reporter.fold(gaps.iter().sum::<f64>() / gaps.len().max(1) as f64);
+            for (all, new) in [(&mut pooled.a, &fold.a), (&mut pooled.b, &fold.b)] {
+                all.iter_mut().zip(new).for_each(|(all, new)| all.extend(new));
+            }
+        }
+        reporter.of(format!("accuracy over {FOLDS} folds of {} sentences", pooled.n()), false);
+        reporter.step(&pooled, true, host)?;
+        let what = "folds share most of their training sentences: the interval of the pooled comparison does not hold what other training sentences would change";
+        let hint = String::new();
+        host.notice(NoticeLevel::Info, Problem { what: what.into(), r#where: "also.folds".into(), hint })?;
+        Ok(pooled)
+    }
+}

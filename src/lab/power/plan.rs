@@ -1,0 +1,80 @@
+//! What a spec asks for beside the comparison, and what was decided before any result was seen.
+
+use serde::{Deserialize, Serialize};
+
+use crate::figure::layers::grouped;
+
+/// What is measured beside the comparison, at its largest size.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AlsoSpec {
+    /// The bits that labels take given vectors, by prequential coding.
+    pub mdl: bool,
+    /// Accuracy on random labels.
+    pub control: bool,
+    /// Six folds of all examples, each tested once.
+    pub folds: bool,
+    /// Standard deviations of noise on the second side with which the comparison is made again.
+    pub noise: Vec<f64>,
+}
+
+impl AlsoSpec {
+    /// Whether nothing more is measured.
+    #[must_use]
+    pub fn is_off(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What was decided before any result was seen. It is part of the spec and of its hash, which the session records before the
+/// first finding.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    /// What is to be shown.
+    pub hypothesis: Hypothesis,
+    /// Test items after which the comparison counts; none for all that the run has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n: Option<usize>,
+    /// When to stop.
+    #[serde(default)]
+    pub stop: Stop,
+}
+
+/// What a plan is to show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hypothesis {
+    /// The two sides differ.
+    Differ,
+    /// They are as good as equal within the margin.
+    Equal,
+}
+
+/// When a plan stops.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// After n items, at which the fixed test is made once.
+    #[default]
+    AtN,
+    /// As soon as the sequential test allows it, at the latest after n items.
+    Early,
+}
+
+impl Plan {
+    /// In words.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let what = match self.hypothesis {
+            Hypothesis::Differ => "the sides differ",
+            Hypothesis::Equal => "the sides are equal within the margin",
+        };
+        let stop = match self.stop {
+            Stop::AtN => "one test at",
+            Stop::Early => "sequential test, at most",
+        };
+        let n = self.n.map_or("all items".into(), |n| format!("{} items", grouped(n)));
+        format!("{what}; {stop} {n}")
+    }
+}

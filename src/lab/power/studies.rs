@@ -1,0 +1,42 @@
+//! The studies of Zhu et al. (2022) as specs that can be picked by name, with the built-in models in the place of the paper's.
+
+use crate::lab::Preset;
+
+/// Writes the list from names and titles; each has its file.
+macro_rules! studies {
+    ($( $name:literal, $title:literal; )+) => {
+        [$( Preset {
+            name: $name,
+            title: $title,
+            toml: include_str!(concat!("../../../assets/specs/studies/", $name, ".toml")),
+        }, )+]
+    };
+}
+
+/// The studies, in the order of the paper.
+pub static STUDIES: [Preset; 5] = studies! {
+    "margins", "Margins: accuracy against the bound (Figure 2)";
+    "noise", "Power against the noise on an encoder (Figure 3)";
+    "corrupted", "An encoder against itself, corrupted (Table 2, Figure 4)";
+    "encoders", "Encoder against encoder (Table 3, Figure 5)";
+    "classifiers", "Classifier against classifier (Table 4, Figure 6)";
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::{LabId, Spec};
+
+    #[test]
+    fn every_study_can_be_run() {
+        for study in &STUDIES {
+            let spec = study.spec().unwrap_or_else(|e| panic!("{}: {e}", study.name));
+            spec.check(study.name).unwrap_or_else(|e| panic!("{}: {e}", study.name));
+            assert_eq!(spec.lab(), LabId::Power);
+            let Spec::Power(spec) = spec else { unreachable!() };
+            assert_ne!(spec.name(true), spec.name(false), "{}", study.name);
+            assert_eq!(Preset::named(study.name), Ok(study));
+        }
+        assert!(Preset::named("margin").unwrap_err().contains("margins"));
+    }
+}

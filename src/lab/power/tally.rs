@@ -1,0 +1,198 @@
+//! What is kept of items that were compared: enough to say what the comparison would be under another level, power, margin or
+//! size of the pilot, with neither the items nor a model at hand.
+
+use serde::{Deserialize, Serialize};
+
+use super::compare::{Names, of_tally};
+use super::finding::{ComparisonFinding, PowerFinding, RequiredFinding, SequentialFinding, TallyFinding};
+use super::pilot::Pilot;
+use super::question::Adjust;
+use super::results::{Answer, Results};
+use super::spec::Spec;
+use crate::lab::{self, Tagged};
+use crate::stats::paired::{Shift, Table};
+
+/// What items say.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Items.
+    pub items: usize,
+    /// The table of each seed; none for metrics that are not 0 or 1.
+    pub tables: Vec<Table>,
+    /// Mean of the first less that of the second, for each seed.
+    pub gaps: Vec<f64>,
+    /// The mean difference over independent units; none for one run on items that stand for themselves, whose table says all.
+    pub shift: Option<Shift>,
+    /// Whether those units are clusters of items.
+    pub clustered: bool,
+}
+
+impl Tally {
+    /// The tables of all seeds, summed.
+    #[must_use]
+    pub fn total(&self) -> Table {
+        self.tables.iter().fold(Table::default(), |sum, t| Table {
+            both: sum.both + t.both,
+            only_a: sum.only_a + t.only_a,
+            only_b: sum.only_b + t.only_b,
+            neither: sum.neither + t.neither,
+        })
+    }
+}
+
+/// Numbers of items at which tallies are told: doubling up to all of them.
+#[must_use]
+pub fn places(n: usize) -> Vec<usize> {
+    let doubling = std::iter::successors(Some(16usize), |at| at.checked_mul(2));
+    doubling.take_while(|at| *at < n).chain((n > 0).then_some(n)).collect()
+}
+
+/// Comparison, curve and what is needed, as a spec asks for them.
+#[must_use]
+pub fn told(
+    tally: &Tally,
+    names: &Names,
+    spec: &Spec,
+    parameters: Option<u64>,
+) -> (ComparisonFinding, Vec<PowerFinding>, Option<RequiredFinding>) {
+    let comparison = of_tally(tally, names, spec.terms());
+    let Some(pilot) = Pilot::of_tally(tally, spec.interval.level) else {
+        return (comparison, Vec::new(), None);
+    };
+    let aim = spec.aim();
+    let curve = pilot.curve((&names.a, &names.b), aim);
+    let (n_train, n_total) = spec.test.recommended(comparison.difference.mean, parameters);
+    let required = RequiredFinding {
+        a: names.a.clone(),
+        b: names.b.clone(),
+        target: aim.target,
+        alpha: aim.level,
+        n_test: pilot.required(aim),
+        mde: pilot.detectable(aim),
+        power: pilot.power(pilot.n as u64, aim).map_or(0.0, |p| p.0.mean),
+        n_train,
+        n_total,
+        bound: parameters.map(|_| spec.test.bound.name().to_owned()),
+        parameters,
+    };
+    (comparison, curve, Some(required))
+}
+
+/// What a run would say under other terms, from its findings alone. None where they hold no tally, as those of older programs.
+#[must_use]
+pub fn under(results: &Results, ran: &Spec, asked: &Adjust) -> Option<Answer> {
+    let most = asked.pilot.unwrap_or(usize::MAX);
+    let fits = results.tallies.iter().rev().find(|t| t.value.tally.items <= most);
+    let at = fits.or(results.tallies.first())?;
+    let mut spec = ran.clone();
+    (spec.test.alpha, spec.test.target, spec.test.margin) = (asked.alpha, asked.target, asked.margin);
+    let v = &at.value;
+    let names = Names { a: v.a.clone(), b: v.b.clone(), metric: v.metric.clone() };
+    let parameters = results.required.as_ref().and_then(|r| r.value.parameters);
+    let (mut comparison, curve, required) = told(&v.tally, &names, &spec, parameters);
+    // Resampling needs the items; it does not depend on what can be asked, unless they are fewer.
+    let whole = results.comparisons.last().filter(|c| c.n == v.tally.items);
+    comparison.bootstrap = whole.and_then(|c| c.value.bootstrap);
+    if let Some(whole) = whole {
+        (comparison.holm_p, comparison.bh_q) = (whole.value.holm_p, whole.value.bh_q);
+        comparison.family = whole.value.family;
+    }
+    let hash = lab::Spec::from(spec).hash();
+    let sequential = results.sequential.iter().filter(|s| s.value.at_n as usize <= v.tally.items);
+    Some(Answer {
+        ticket: 0,
+        comparison: Some(carried(at, &hash, comparison)),
+        power: curve.into_iter().map(|p| carried(at, &hash, p)).collect(),
+        required: required.map(|r| carried(at, &hash, r)),
+        sequential: sequential.map(|s| carried(at, &hash, stopping(&s.value, asked.alpha))).collect(),
+    })
+}
+
+/// A value under the name of the tally that it was made from.
+fn carried<T>(from: &Tagged<TallyFinding>, spec: &str, value: T) -> Tagged<T> {
+    Tagged {
+        spec: spec.to_owned(),
+        model: from.model.clone(),
+        seed: from.seed,
+        n: from.value.tally.items,
+        is_final: from.is_final,
+        t: from.t,
+        level: from.level,
+        value,
+    }
+}
+
+/// A step of the sequential test under another level.
+fn stopping(step: &SequentialFinding, alpha: f64) -> SequentialFinding {
+    let may_stop = step.largest.map_or(step.may_stop, |largest| largest >= -alpha.ln());
+    SequentialFinding { may_stop, ..step.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::finding::{Body, Finding, Label};
+    use crate::lab::power::Kind;
+    use crate::lab::power::compare::compare;
+    use crate::lab::power::pairs::Pairs;
+
+    fn pairs(n: usize, seeds: usize) -> Pairs {
+        let side = |k: usize| -> Vec<Vec<f64>> {
+            (0..seeds).map(|s| (0..n).map(|i| f64::from(u8::from((i * k + s) % 5 > 1))).collect()).collect()
+        };
+        Pairs { a: side(3), b: side(7), clusters: None }
+    }
+
+    fn results(pairs: &Pairs, spec: &Spec) -> Results {
+        let names = Names { a: "x".into(), b: "y".into(), metric: "accuracy".into() };
+        let label = Label::new(&lab::Spec::from(spec.clone()), "m");
+        let mut results = Results::default();
+        for at in places(pairs.n()) {
+            let tally = pairs.select(&(0..at).collect::<Vec<_>>()).tally();
+            let value = TallyFinding { a: "x".into(), b: "y".into(), metric: "accuracy".into(), tally };
+            let finding: Finding = label.finding(pairs.n(), true, 0.0, Kind::Tally(value));
+            let Body::Lab(lab::Kinds::Power(kind)) = &finding.body else { unreachable!() };
+            results.take(&finding, kind);
+        }
+        let kind = Kind::Comparison(compare(pairs, &names, spec.terms()));
+        let finding = label.finding(pairs.n(), true, 0.0, kind.clone());
+        results.take(&finding, &kind);
+        results
+    }
+
+    #[test]
+    fn other_terms_are_answered_from_what_was_kept() {
+        for seeds in [1, 3] {
+            let (pairs, spec) = (pairs(100, seeds), Spec::shipped());
+            let results = results(&pairs, &spec);
+            assert_eq!(results.tallies.len(), 4);
+            let mut asked = Adjust { alpha: 0.05, target: 0.8, margin: 0.02, pilot: None };
+            let same = under(&results, &spec, &asked).unwrap().comparison.unwrap();
+            assert_eq!(same.value, results.comparisons[0].value);
+            asked.margin = 0.2;
+            let wide = under(&results, &spec, &asked).unwrap();
+            let c = wide.comparison.unwrap();
+            assert!(c.value.equivalence_p < same.value.equivalence_p && c.spec != same.spec);
+            asked.target = 0.9;
+            let more = under(&results, &spec, &asked).unwrap();
+            let n = |a: &Answer| a.required.as_ref().and_then(|r| r.value.n_test.mean);
+            assert!(
+                n(&more)
+                    .zip(n(&under(&results, &spec, &Adjust { target: 0.5, ..asked }).unwrap()))
+                    .is_none_or(|(more, less)| more > less)
+            );
+            asked.pilot = Some(40);
+            let fewer = under(&results, &spec, &asked).unwrap().comparison.unwrap();
+            assert_eq!(fewer.n, 32);
+            assert!(fewer.value.difference.half_width() > c.value.difference.half_width());
+        }
+        let asked = Adjust { alpha: 0.05, target: 0.8, margin: 0.02, pilot: None };
+        assert!(under(&Results::default(), &Spec::shipped(), &asked).is_none());
+    }
+
+    #[test]
+    fn places_double_up_to_all_items() {
+        assert_eq!(places(100), [16, 32, 64, 100]);
+        assert_eq!((places(16), places(3), places(0)), (vec![16], vec![3], vec![]));
+    }
+}

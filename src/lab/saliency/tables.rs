@@ -1,0 +1,140 @@
+//! A run's findings as the tables of the paper.
+
+use super::finding::{ALL, Sample};
+use super::metrics::tables::{Accuracy, Interpretability, accuracy, by_perturbation, interpretability};
+use super::results::Results;
+use super::spec::dimension_name;
+use crate::corpus::rationales::Dimension;
+use crate::lab::table::Table;
+
+/// The tables that have a number: `accuracy`, `interpretability`, `perturbations`.
+#[must_use]
+pub fn all(results: &Results) -> Vec<Table> {
+    let mut accuracies: Vec<Accuracy> = results
+        .accuracy
+        .iter()
+        .filter(|t| t.value.perturbation == ALL)
+        .map(|t| Accuracy {
+            model: t.model.clone(),
+            dimension: t.value.dimension.clone(),
+            sample: t.value.sample.clone(),
+            top1: Some(t.value.top1),
+            top3: Some(t.value.top3),
+            n: t.n,
+        })
+        .collect();
+    // Findings come in the order in which they were made.
+    let samples = [Sample::Original.name(), Sample::Perturbed.name(), ALL];
+    let sample = |a: &Accuracy| samples.iter().position(|s| *s == a.sample);
+    accuracies.sort_by_key(|a| (place(&a.dimension), sample(a)));
+    let mut rows: Vec<Interpretability> = results
+        .interpretability
+        .iter()
+        .map(|t| {
+            let v = &t.value;
+            let measures = [
+                ("F1", v.token_f1, t.n),
+                ("MAP", v.map, v.pairs),
+                ("PCC", v.pcc, v.pcc_kept),
+                ("MAP*", v.map_star, v.pcc_total),
+                ("F1Δ", v.f1_delta, v.pairs),
+            ];
+            Interpretability {
+                model: t.model.clone(),
+                method: v.method.clone(),
+                dimension: v.dimension.clone(),
+                perturbation: v.perturbation.clone(),
+                measures: measures.into_iter().map(|(name, value, n)| (name.to_owned(), value, n)).collect(),
+            }
+        })
+        .collect();
+    rows.sort_by_key(|r| place(&r.dimension));
+    let tables = [accuracy(&accuracies), interpretability(&rows), by_perturbation(&rows)];
+    tables.into_iter().filter(|t| !t.entries.is_empty()).collect()
+}
+
+/// Where a dimension stands: in the order of the paper, then those of other data, then all of them together.
+fn place(dimension: &str) -> usize {
+    let known = Dimension::ALL.map(dimension_name);
+    let other = if dimension == ALL { known.len() + 1 } else { known.len() };
+    known.iter().position(|k| *k == dimension).unwrap_or(other)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::finding::{AccuracyFinding, InterpretabilityFinding};
+    use super::*;
+    use crate::lab::results::Tagged;
+    use crate::lab::table::Form;
+    use crate::stats::Estimate;
+
+    fn tagged<T>(value: T) -> Tagged<T> {
+        Tagged {
+            spec: String::new(),
+            model: "m".into(),
+            seed: 0,
+            n: 9,
+            is_final: true,
+            t: 0.0,
+            level: Some(0.95),
+            value,
+        }
+    }
+
+    #[test]
+    fn findings_become_the_tables_that_have_a_number() {
+        assert!(all(&Results::default()).is_empty());
+        let half = Estimate { mean: 0.5, lo: 0.4, hi: 0.6 };
+        let accuracy = |dimension: &str, perturbation: &str| AccuracyFinding {
+            dimension: dimension.into(),
+            sample: "all".into(),
+            perturbation: perturbation.into(),
+            top1: half,
+            top3: half,
+        };
+        let row = InterpretabilityFinding {
+            dimension: "grammar".into(),
+            perturbation: "import".into(),
+            method: "attention".into(),
+            token_f1: Some(half),
+            random_f1: None,
+            map: Some(half),
+            random_map: None,
+            pcc: None,
+            pcc_all: None,
+            pcc_kept: 0,
+            pcc_total: 4,
+            pcc_undefined: 0,
+            map_star: Some(half),
+            f1_delta: None,
+            f1_delta_signed: None,
+            f1_delta_pairs: None,
+            ratio: None,
+            sufficiency: None,
+            comprehensiveness: None,
+            pairs: 4,
+            missing: 0,
+            originals: 4,
+            incomplete: 0,
+        };
+        let results = Results {
+            accuracy: [("computation", "all"), ("all", "all"), ("grammar", "all"), ("grammar", "import")]
+                .map(|(dimension, perturbation)| tagged(accuracy(dimension, perturbation)))
+                .to_vec(),
+            interpretability: vec![tagged(row)],
+            ..Results::default()
+        };
+        let tables = all(&results);
+        let names: Vec<&str> = tables.iter().map(|t| t.name.as_str()).collect();
+        assert_eq!(names, ["accuracy", "perturbations"]);
+        let accuracy = tables[0].write(Form::Markdown);
+        assert!(accuracy.contains("| m | all | 50.0 | 50.0 | 50.0 | 50.0 | 50.0 | 50.0 |"), "{accuracy}");
+        assert!(
+            accuracy.contains("grammar Top-3 | computation Top-1 | computation Top-3 | all Top-1"),
+            "{accuracy}"
+        );
+        let csv = tables[1].write(Form::Csv);
+        assert!(csv.contains("m,attention,import,grammar,MAP,0.5,0.4,0.6,4"), "{csv}");
+        assert!(csv.contains("m,attention,import,grammar,PCC,,,,0"), "{csv}");
+    }
+}

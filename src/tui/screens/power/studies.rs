@@ -1,0 +1,106 @@
+//! The picker of the paper's studies, and the page of known data sets.
+
+use ratatui::text::Line;
+
+use super::{results, view_mut};
+use crate::base::text::{pad, printable, wrapped};
+use crate::lab::LabId;
+use crate::lab::power::summary::span;
+use crate::lab::power::survey::{HEADS, verdicts};
+use crate::tui::action::Effect;
+use crate::tui::popups::{Page, Picker, mark};
+use crate::tui::state::State;
+use crate::tui::theme::Role;
+
+/// The picker of studies.
+pub static STUDIES: Studies = Studies;
+/// The page of known data sets.
+pub static SURVEY: Survey = Survey;
+
+/// The studies of the paper; choosing one sets the lab up.
+pub struct Studies;
+
+impl Picker for Studies {
+    fn name(&self) -> &'static str {
+        "studies"
+    }
+
+    fn title(&self, state: &State) -> String {
+        format!("Studies of Zhu et al.: {} sets up", state.keymap.short_label("popup-accept"))
+    }
+
+    fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
+        let presets = LabId::Power.lab().presets().iter();
+        let line = |(i, preset): (usize, &crate::lab::Preset)| {
+            let role = if i == selected { Role::Selection } else { Role::Text };
+            let text = format!("{}{} {}", mark(state, i == selected), pad(preset.name, 12), preset.title);
+            Line::styled(text, state.theme().style(role))
+        };
+        presets.enumerate().map(line).collect()
+    }
+
+    fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
+        let Some(preset) = LabId::Power.lab().presets().get(entry) else { return Vec::new() };
+        let Ok(spec) = preset.spec() else { return Vec::new() };
+        if let Some(spec) = super::own(&spec) {
+            let view = view_mut(state);
+            (view.spec, view.pilot) = (spec.clone(), None);
+        }
+        let run = state.keymap.label("run");
+        state.view.toast = Some(format!("set up as the study `{}`; {run} runs it", preset.name));
+        Vec::new()
+    }
+}
+
+/// Known data sets under the question at hand.
+pub struct Survey;
+
+/// Columns of the table.
+const COLUMNS: [usize; 5] = [30, 8, 18, 9, 11];
+
+impl Page for Survey {
+    fn name(&self) -> &'static str {
+        "survey"
+    }
+
+    fn title(&self, _state: &State) -> String {
+        "Known data sets: large enough for this question?".into()
+    }
+
+    fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>> {
+        let say = |role: Role, text: &str| -> Vec<Line<'static>> {
+            let style = state.theme().style(role);
+            wrapped(text, room).into_iter().map(|l| Line::styled(printable(&l).into_owned(), style)).collect()
+        };
+        let found = results(state);
+        let (Some(all), Some(needed)) = (verdicts(found), found.needed()) else {
+            let text = "nothing has been compared yet; a comparison of right and wrong answers says how many items are needed";
+            return say(Role::Dim, text);
+        };
+        let row = |cells: [String; 5]| -> String {
+            cells.iter().zip(COLUMNS).map(|(cell, width)| pad(cell, width)).collect()
+        };
+        let v = &needed.value;
+        let mut lines = say(
+            Role::Text,
+            &format!("needed for power {} at α {}: {} test items", v.target, v.alpha, span(&v.n_test)),
+        );
+        if let (Some(n), Some(bound)) = (v.n_train, &v.bound) {
+            let n = crate::figure::layers::grouped(n as usize);
+            lines.extend(say(Role::Text, &format!("the {bound} bound asks for {n} training examples")));
+        }
+        lines.push(Line::default());
+        lines.push(Line::styled(row(HEADS.map(str::to_owned)), state.theme().style(Role::Title)));
+        lines.extend(all.iter().map(|v| Line::styled(row(v.cells()), state.theme().style(Role::Text))));
+        lines.push(Line::default());
+        let about = "as far as their items behave like those of the pilot";
+        lines.extend(say(Role::Dim, about));
+        lines
+    }
+
+    fn copy(&self, state: &State) -> Option<String> {
+        let rows = verdicts(results(state))?;
+        let table: Vec<String> = rows.iter().map(|v| v.cells().join("\t")).collect();
+        Some(format!("{}\n{}\n", HEADS.join("\t"), table.join("\n")))
+    }
+}

@@ -1,0 +1,193 @@
+//! Speed and promises of the power lab's arithmetic.
+//!
+//! `cargo bench --bench power`, or with one of `speed`, `compare`, `coverage`, `peeking`, `required` after `--` for that part
+//! alone. Prints one line a figure; nothing is asserted.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Instant;
+
+use probity::corpus::results::{Wanted, read};
+use probity::lab::power::compare::{Names, Terms, compare};
+use probity::lab::power::pairs::{Pairs, matched};
+use probity::lab::power::pilot::Pilot;
+use probity::stats::mcnemar::Test;
+use probity::stats::paired::{Differences, Table, difference};
+use probity::stats::power::{Discord, power};
+use probity::stats::required::{Aim, required};
+use probity::stats::rng::{stream, unit};
+use probity::stats::sequential::Sequential;
+
+const AIM: Aim = Aim { target: 0.8, level: 0.05, test: Test::Exact };
+/// Simulated data sets in each cell of a table of coverage.
+const RUNS: usize = 20_000;
+/// Rows of each file of results.
+const ROWS: usize = 1_000_000;
+
+fn main() {
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    let parts: [(&str, fn()); 5] = [
+        ("speed", speed),
+        ("compare", files),
+        ("coverage", coverage),
+        ("peeking", peeking),
+        ("required", covered),
+    ];
+    for (name, part) in parts {
+        if wanted.is_empty() || wanted.iter().any(|w| w == name) {
+            part();
+        }
+    }
+}
+
+/// The shortest of several times, in milliseconds.
+fn shortest(times: usize, mut work: impl FnMut()) -> f64 {
+    let one = |_| {
+        let begin = Instant::now();
+        work();
+        1e3 * begin.elapsed().as_secs_f64()
+    };
+    (0..times).map(one).fold(f64::INFINITY, f64::min)
+}
+
+/// Exact power at large n, what is needed, and the curve with its band.
+fn speed() {
+    for n in [1_000, 10_000, 100_000, 1_000_000] {
+        for (p01, p10) in [(0.05, 0.10), (0.30, 0.28), (0.0, 0.02)] {
+            let d = Discord::new(p01, p10).expect("probabilities");
+            let ms = shortest(20, || {
+                let _ = std::hint::black_box(power(d, n, 0.05, Test::Exact));
+            });
+            println!("exact power, n {n}, p01 {p01}, p10 {p10}: {ms:.3} ms");
+        }
+    }
+    let d = Discord::new(0.28, 0.30).expect("probabilities");
+    let ms = shortest(20, || {
+        let _ = std::hint::black_box(required(d, AIM));
+    });
+    println!("required n, p01 .28, p10 .30: {ms:.3} ms");
+    let table = Table { both: 300, only_a: 93, only_b: 58, neither: 189 };
+    let ms = shortest(20, || {
+        let pilot = Pilot::of_table(&table, 0.95).expect("a pilot");
+        std::hint::black_box((pilot.curve(("a", "b"), AIM), pilot.required(AIM), pilot.detectable(AIM)));
+    });
+    println!("curve with band, what is needed and what can be seen: {ms:.3} ms");
+}
+
+/// Two files of a million rows, from disk to the comparison.
+fn files() {
+    let dir = std::env::temp_dir().join(format!("probity-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).expect("a folder");
+    let write = |path: &Path, seed: u64| {
+        let (mut rng, mut text) = (stream(seed, "rows"), String::new());
+        for id in 0..ROWS {
+            let right = u8::from(unit(&mut rng) < 0.7);
+            let _ = writeln!(text, "{{\"id\": {id}, \"correct\": {right}}}");
+        }
+        std::fs::write(path, text).expect("a file");
+    };
+    let (a, b) = (dir.join("a.jsonl"), dir.join("b.jsonl"));
+    write(&a, 1);
+    write(&b, 2);
+    let terms = Terms { level: 0.95, margin: 0.02, seed: 0 };
+    let begin = Instant::now();
+    let wanted = Wanted::default();
+    let (first, second) = rayon::join(|| read(&a, &wanted), || read(&b, &wanted));
+    let (first, second) = (first.expect("results"), second.expect("results"));
+    let reading = begin.elapsed().as_secs_f64();
+    let found = matched(&[first], &[second], "correct").expect("the same items");
+    let names = Names { a: "a".into(), b: "b".into(), metric: "correct".into() };
+    let comparison = compare(&found.pairs, &names, terms);
+    let needed = Pilot::of(&found.pairs, 0.95).expect("a pilot").required(AIM);
+    let all = begin.elapsed().as_secs_f64();
+    println!(
+        "compare, two files of {ROWS} rows: {all:.2} s, of which {reading:.2} s are reading (p {}, needed {:?})",
+        comparison.p, needed.mean
+    );
+    std::fs::remove_dir_all(&dir).expect("the folder is ours");
+}
+
+/// Share of simulated data sets whose interval holds the true difference, in settings that were fixed beforehand.
+fn coverage() {
+    for n in [100, 500, 2_000] {
+        for (p01, p10) in [(0.02, 0.02), (0.10, 0.05), (0.30, 0.28)] {
+            let mut rng = stream(n as u64, &format!("coverage {p01} {p10}"));
+            let held = (0..RUNS).filter(|_| {
+                let mut table = Table::default();
+                for _ in 0..n {
+                    let u = unit(&mut rng);
+                    table.add(u < p10, (p10..p10 + p01).contains(&u));
+                }
+                let e = difference(&table, 0.95);
+                e.lo <= p10 - p01 && p10 - p01 <= e.hi
+            });
+            println!("coverage, n {n}, p01 {p01}, p10 {p10}: {:.4}", held.count() as f64 / RUNS as f64);
+        }
+    }
+    for (clusters, size) in [(30, 5), (100, 5)] {
+        let mut rng = stream(clusters as u64, "clusters");
+        // Items of a cluster share their draw in two fifths of the cases.
+        let (p01, p10, shared) = (0.10, 0.05, 0.4f64.sqrt());
+        let held = (0..RUNS).filter(|_| {
+            let sums = (0..clusters).map(|_| {
+                let common = unit(&mut rng);
+                (0..size)
+                    .map(|_| {
+                        let u = if unit(&mut rng) < shared { common } else { unit(&mut rng) };
+                        f64::from(u8::from(u < p10)) - f64::from(u8::from((p10..p10 + p01).contains(&u)))
+                    })
+                    .sum::<f64>()
+            });
+            let sums: Vec<f64> = sums.collect();
+            let sizes = vec![f64::from(size); sums.len()];
+            let e = Differences { sums, sizes }.interval(0.95);
+            e.lo <= p10 - p01 && p10 - p01 <= e.hi
+        });
+        println!("coverage, {clusters} clusters of {size}: {:.4}", held.count() as f64 / RUNS as f64);
+    }
+}
+
+/// Share of runs without a difference in which the sequential test, looked at after every item, ever stops.
+fn peeking() {
+    for (n, rate) in [(500, 0.04), (2_000, 0.15), (10_000, 0.58)] {
+        let mut rng = stream(n as u64, "peeking");
+        let runs = if n > 2_000 { RUNS / 10 } else { RUNS };
+        let stopped = (0..runs).filter(|_| {
+            let mut test = Sequential::default();
+            (0..n).any(|_| {
+                let u = unit(&mut rng);
+                test.add(u < 0.5 * rate, (0.5 * rate..rate).contains(&u));
+                test.may_stop(0.05)
+            })
+        });
+        println!(
+            "peeking, up to {n} items, {rate} of them discordant: {:.4}",
+            stopped.count() as f64 / runs as f64
+        );
+    }
+}
+
+/// Share of pilots whose interval for the required n holds that of the truth, and the power that the n of the truth has.
+fn covered() {
+    for (p01, p10) in [(0.05, 0.10), (0.02, 0.06), (0.28, 0.34)] {
+        let truth = Discord { p01, p10 };
+        let want = required(truth, AIM).expect("an n").for_good;
+        let reached = power(truth, want, AIM.level, AIM.test).expect("a power").power;
+        println!("required n, p01 {p01}, p10 {p10}: {want}, which has power {reached:.4}");
+        for n in [200, 640] {
+            let mut rng = stream(n as u64, &format!("pilots {p01} {p10}"));
+            let runs = RUNS / 10;
+            let held = (0..runs).filter(|_| {
+                let of = |u: f64| {
+                    (f64::from(u8::from(u < p10)), f64::from(u8::from((p10..p10 + p01).contains(&u))))
+                };
+                let (a, b): (Vec<f64>, Vec<f64>) = (0..n).map(|_| of(unit(&mut rng))).unzip();
+                let pairs = Pairs { a: vec![a], b: vec![b], clusters: None };
+                let Some(pilot) = Pilot::of(&pairs, 0.95) else { return false };
+                let needed = pilot.required(AIM);
+                needed.lo.is_none_or(|lo| lo <= want as f64) && needed.hi.is_none_or(|hi| want as f64 <= hi)
+            });
+            println!("  pilots of {n}: {:.4}", held.count() as f64 / runs as f64);
+        }
+    }
+}
