@@ -8,6 +8,7 @@ mod hints;
 mod make;
 mod models;
 mod own_data;
+mod rationale;
 mod running;
 #[cfg(unix)]
 mod stopping;

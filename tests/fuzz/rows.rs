@@ -59,6 +59,7 @@ readers! {
     rows_of_ding_koehn_prefixes: "ding_koehn/all.prefx.txt",
     rows_of_eraser: "eraser/train.jsonl",
     rows_of_eraser_predictions: "eraser-predictions.jsonl",
+    rows_of_inseq: "inseq.json",
     rows_of_lama: "lama.jsonl",
     rows_of_lama_relations: "lama-relations.jsonl",
     rows_of_lgd: "lgd.tsv",
@@ -72,6 +73,7 @@ readers! {
     rows_of_rationale: "rationale.jsonl",
     rows_of_rationale_predictions: "rationale-predictions.jsonl",
     rows_of_results: "results-table.tsv",
+    rows_of_scored_rationales: "scored-rationales.jsonl",
     rows_of_senteval: "senteval.txt",
     rows_of_vectors: "vectors.txt",
 }

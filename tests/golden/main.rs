@@ -18,6 +18,7 @@ mod models;
 mod models_logits;
 mod models_second_opinion;
 mod prompts;
+mod saliency;
 mod stats;
 mod tokens;
 
@@ -38,6 +39,7 @@ fn main() -> std::process::ExitCode {
             models_logits::tests(),
             models_second_opinion::tests(),
             prompts::tests(),
+            saliency::tests(),
             stats::tests(),
             tokens::tests(),
         ]

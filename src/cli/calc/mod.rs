@@ -7,6 +7,7 @@ pub mod mcnemar;
 pub mod n;
 pub mod power;
 pub mod prompts;
+pub mod rationale;
 pub mod saliency;
 pub mod score;
 
@@ -33,6 +34,8 @@ pub enum Calculator {
     Power(power::PowerArgs),
     /// Compare two models by their results on the same items.
     Compare(compare::CompareArgs),
+    /// Judge saliency scores that were computed anywhere, against gold rationales and perturbed inputs.
+    Rationale(rationale::RationaleArgs),
     /// Say what a model predicts for the mask of one sentence, and which words that rests on.
     Saliency(saliency::SaliencyArgs),
     /// Say what is left of a table of two properties when they are made uncorrelated (Canby et al.).
@@ -52,6 +55,7 @@ pub fn answer(calculator: &Calculator, out: &mut dyn Write) -> Result<(), CliErr
         Calculator::Mcnemar(args) => mcnemar::answer(args, out),
         Calculator::Power(args) => power::answer(args, out),
         Calculator::Compare(args) => compare::answer(args, out),
+        Calculator::Rationale(args) => rationale::answer(args, out),
         Calculator::Saliency(args) => saliency::answer(args, out),
         Calculator::Decorrelate(args) => decorrelate::answer(args, out),
     }

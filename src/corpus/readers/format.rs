@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::error::{ReadError, Unread};
+use super::error::{DropKind, ReadError, Unread};
 use super::row::Row;
 
 /// Lines of the beginning that are looked at.
@@ -75,7 +75,14 @@ pub fn stateless(
 /// # Errors
 /// [`Unread`] with what is wrong.
 pub fn json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Unread> {
-    Ok(serde_json::from_str(text)?)
+    serde_json::from_str(text).map_err(|e| {
+        let unread = Unread::from(e);
+        let foreign = ["NaN", "Infinity"].into_iter().find(|word| text.contains(word));
+        match foreign.filter(|_| unread.kind == DropKind::Syntax) {
+            Some(word) => Unread::new(DropKind::Value, format!("{word} is no number of JSON")),
+            None => unread,
+        }
+    })
 }
 
 /// A format that rows can be read from.

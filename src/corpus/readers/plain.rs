@@ -9,7 +9,7 @@
 //! | prompt | `prompt` with `[X]` and `[Y]`; (`relation`, `source`, `weight`, `lemma`, `tense`, `object_final`) |
 //! | relation | `relation`, `templates`; (`name`, `kind`: 1-1, N-1 or N-M, `answers`) |
 //! | pair | `good`, `bad`; (`paradigm`, `prefix`, `forms`: [good word, bad word], `labels`, `id`) |
-//! | rationale | `tokens`, `rationales`: sets of token indices; (`mask`, `answer`, `label`, `query`, `dimension`, `attractors`, `perturbs`: id of the original, `perturbation`, `partners`, `alignment`, `split`, `id`) |
+//! | rationale | `tokens`, `rationales`: sets of token indices; (`mask`, `answer`, `label`, `query`, `dimension`, `attractors`, `perturbs`: id of the original, `perturbation`, `partners`, `alignment`, `ratio`, `split`, `id`) |
 //! | prediction | `ranking` or `scores` or `system`; (`label`, `probabilities`, `labels`, `id`) |
 //! | measure | `metric`; (`value`, `labels`) |
 //! | vector | `word`, `dimension` |
@@ -153,6 +153,8 @@ struct Keys<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     alignment: Option<Vec<[u32; 2]>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    ratio: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     system: Option<Text<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ranking: Option<Vec<u32>>,
@@ -226,7 +228,7 @@ fn rationale(k: Keys<'_>) -> Result<Row<'_>, Unread> {
     inside(indices, tokens.len())?;
     inside(k.alignment.iter().flatten().map(|p| &p[1]), tokens.len())?;
     let Keys { id, attractors, mask, answer, label, query, dimension, .. } = k;
-    let Keys { perturbs, perturbation, partners, alignment, split, .. } = k;
+    let Keys { perturbs, perturbation, partners, alignment, ratio, split, .. } = k;
     Ok(Row::Rationale(Rationale {
         id,
         tokens,
@@ -241,6 +243,7 @@ fn rationale(k: Keys<'_>) -> Result<Row<'_>, Unread> {
         perturbation,
         partners,
         alignment,
+        ratio,
         split,
     }))
 }
@@ -351,6 +354,7 @@ fn keys(row: Row<'_>) -> Keys<'_> {
             perturbation: r.perturbation,
             partners: r.partners,
             alignment: r.alignment,
+            ratio: r.ratio,
             split: r.split,
             ..none
         },

@@ -54,9 +54,21 @@ pub const PREDICTIONS: Format = Format {
 /// One list of indices, or several.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Sets {
+pub enum Sets {
+    /// One list; an empty one is a rationale that is empty.
     One(Vec<u32>),
+    /// Several lists.
     Several(Vec<Vec<u32>>),
+}
+
+impl Sets {
+    /// The lists.
+    pub fn into_sets(self) -> Vec<Vec<u32>> {
+        match self {
+            Sets::One(set) => vec![set],
+            Sets::Several(sets) => sets,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -91,10 +103,7 @@ fn gold(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     let words =
         || keys.sent_text.as_ref().map(|t| t.split_whitespace().map(|w| w.to_owned().into()).collect());
     let Some(tokens) = keys.sent_token.or_else(words) else { return Err(Unread::missing("sent_token")) };
-    let rationales = match keys.rationale_ids {
-        Sets::One(set) => vec![set],
-        Sets::Several(sets) => sets,
-    };
+    let rationales = keys.rationale_ids.into_sets();
     let indices = rationales.iter().flatten().chain(&keys.mask_index);
     inside(indices, tokens.len())?;
     if let Some(pairs) = &keys.alignment {

@@ -2,8 +2,8 @@
 
 use super::format::Format;
 use super::{
-    agreement, bear, blimp, causal_eval, ding_koehn, eraser, lama, lpaqa, pararel, plain, rationale,
-    senteval, vectors,
+    agreement, bear, blimp, causal_eval, ding_koehn, eraser, inseq, lama, lpaqa, pararel, plain, rationale,
+    scored, senteval, vectors,
 };
 
 /// All formats.
@@ -22,6 +22,8 @@ pub static FORMATS: &[Format] = &[
     lpaqa::WEIGHTED,
     eraser::ROWS,
     eraser::PREDICTIONS,
+    inseq::FORMAT,
+    scored::FORMAT,
     rationale::GOLD,
     rationale::PREDICTIONS,
     ding_koehn::ROWS,

@@ -242,6 +242,8 @@ row! {
         partners: Option<Vec<Text<'a>>>,
         /// Pairs of token indices, original and perturbed.
         alignment: Option<Vec<[u32; 2]>>,
+        /// Share of the input that a predicted rationale is to have, where the source says so.
+        ratio: Option<f64>,
         /// Part of the data set.
         split: Option<Split>,
     }

@@ -1,0 +1,144 @@
+//! `probity rationale`: keys, numbers that can be worked out by hand, the formats that are joined, and nonsense.
+
+use serde_json::{Value, json};
+
+use super::common::{Probity, refused, root, text};
+
+fn asked(probity: &Probity, args: &[&str]) -> Value {
+    let output = probity.run(args);
+    assert_eq!(output.status.code(), Some(0), "{args:?}: {}", text(&output.stderr));
+    serde_json::from_str(&text(&output.stdout)).unwrap()
+}
+
+fn near(v: &Value, key: &str, want: f64) {
+    assert!((v[key].as_f64().unwrap() - want).abs() < 1e-12, "{key} is {}, not {want}", v[key]);
+}
+
+/// Two originals with a partner each: one keeps its ranking, the other turns it round.
+fn pairs() -> String {
+    let words = ["two", "dogs", "near", "us"];
+    let same = [0.4, 0.3, 0.2, 0.1];
+    let turned = [0.1, 0.2, 0.3, 0.4];
+    let row = |dimension: &str, kind: &str, other: [f64; 4]| {
+        json!({"tokens": words, "scores": same, "gold": [0, 2], "perturbed_tokens": words, "perturbed_scores": other,
+            "perturbed_gold": [0, 2], "dimension": dimension, "perturbation": kind})
+    };
+    format!("{}\n{}\n", row("grammar", "import", same), row("semantics", "trans", turned))
+}
+
+#[test]
+fn the_keys_are_exactly_those_that_are_published() {
+    let probity = Probity::new();
+    let file = probity.file("pairs.jsonl", &pairs());
+    let v = asked(&probity, &["rationale", &file, "--json"]);
+    let keys: Vec<&str> = v.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(keys, ["map", "map_star", "pcc", "pcc_kept", "pcc_total", "random_f1", "token_f1"]);
+    // K = 2 of 4 words: the top two hold one of the two gold words, whichever way round.
+    near(&v, "token_f1", 0.5);
+    near(&v, "random_f1", 0.5);
+    // Turned round, none of one, none of two, two of three, four of four: (0 + 0 + 2/3 + 1)/4; with the other's 1.
+    near(&v, "map", (1.0 + 5.0 / 12.0) / 2.0);
+    near(&v, "map_star", 1.0);
+    near(&v, "pcc", 1.0);
+    assert_eq!((v["pcc_kept"].as_u64(), v["pcc_total"].as_u64()), (Some(1), Some(1)));
+    let three = asked(&probity, &["rationale", &file, "--json", "--k", "3"]);
+    // Three of four words: both gold ones in the first original and its partner, and again one or two of them turned round.
+    near(&three, "token_f1", (0.8 + 0.8 + 0.8 + 0.4) / 4.0);
+}
+
+#[test]
+fn readable_lines_state_n_intervals_and_chance() {
+    let probity = Probity::new();
+    let file = probity.file("pairs.jsonl", &pairs());
+    let told = text(&probity.run(&["rationale", &file]).stdout);
+    for word in [
+        "2 originals, 2 pairs",
+        "token-F1  0.5000 [",
+        "n 4  by chance 0.5000",
+        "1 of 1 pairs with p < .05",
+        "mean ratio of these gold rationales (0.500 in grammar, 0.500 in semantics)",
+        "By dimension",
+        "By perturbation",
+    ] {
+        assert!(told.contains(word), "no `{word}` in:\n{told}");
+    }
+    let table = text(&probity.run(&["rationale", &file, "--table", "tex"]).stdout);
+    assert!(
+        table.contains("\\begin{tabular}") && table.contains("F1$\\Delta$") && table.contains("trans"),
+        "{table}"
+    );
+    let csv = text(&probity.run(&["rationale", &file, "--table", "csv"]).stdout);
+    assert!(csv.contains("–,–,grammar,MAP,1,"), "{csv}");
+}
+
+#[test]
+fn gold_and_scores_may_be_in_files_of_their_own() {
+    let probity = Probity::new();
+    let rows = root().join("tests/rows");
+    let [gold, predictions] =
+        ["rationale.jsonl", "rationale-predictions.jsonl"].map(|f| rows.join(f).display().to_string());
+    let v = asked(&probity, &["rationale", &gold, &predictions, "--json", "--k", "gold"]);
+    // The original's two words are found; of the partner the best single set or their union is.
+    near(&v, "token_f1", 1.0);
+    assert_eq!((&v["pcc"], v["pcc_total"].as_u64()), (&Value::Null, Some(0)), "ranks alone have no PCC");
+    let ding = rows.join("ding-koehn.jsonl").display().to_string();
+    let probity = Probity::new();
+    let told = probity.run(&["rationale", &ding, "--json"]);
+    if told.status.code() == Some(2) {
+        refused(&told, 2, &["--system"]);
+    }
+}
+
+#[test]
+fn what_was_left_out_is_said() {
+    let probity = Probity::new();
+    let rows = format!(
+        "{}{}\n{}\n{}\n",
+        pairs(),
+        r#"{"tokens": ["a", "b"], "scores": [1]}"#,
+        r#"{"tokens": ["x\u001b[31m", "\u202eb"], "scores": [NaN, 1]}"#,
+        json!({"id": "e", "tokens": ["ا", "ب"], "scores": [0.5, 0.5], "gold": [], "perturbed_tokens": ["ا", "ب", "ت"],
+            "perturbed_scores": [0.1, 0.1, 0.1]})
+    );
+    let file = probity.file("hostile.jsonl", &rows);
+    let output = probity.run(&["rationale", &file]);
+    let told = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    for word in [
+        "dropped 2 × impossible value, first in line 3",
+        "1 inputs have an empty gold rationale",
+        "not defined 1 times for constant scores",
+    ] {
+        assert!(told.contains(word), "no `{word}` in:\n{told}");
+    }
+    let quiet = probity.run(&["rationale", &file, "--json"]);
+    assert_eq!(text(&quiet.stdout).lines().count(), 1);
+    assert!(text(&quiet.stderr).contains("dropped 2 ×"), "{}", text(&quiet.stderr));
+}
+
+#[test]
+fn nonsense_is_refused_with_the_reason() {
+    let probity = Probity::new();
+    let file = probity.file("pairs.jsonl", &pairs());
+    for (option, value, word) in [
+        ("--k", "0", "above 0"),
+        ("--k", "-1", "above 0 and at most 1"),
+        ("--k", "1.5", "at most 1"),
+        ("--k", "many", "neither a rule nor a number"),
+        ("--match", "strng", "string"),
+        ("--level", "2", "probability"),
+        ("--level", "1", "between 0 and 1"),
+        ("--system", "x", "no scores of the system"),
+        ("--resamples", "0", "100"),
+    ] {
+        refused(&probity.run(&["rationale", &file, option, value]), 2, &[word]);
+    }
+    refused(&probity.run(&["rationale", "/no/such/file"]), 2, &["/no/such/file"]);
+    refused(&probity.run(&["rationale"]), 2, &["FILE"]);
+    let none = probity.file("none.jsonl", "{\"tokens\": [\"a\"], \"scores\": []}\n");
+    refused(&probity.run(&["rationale", &none]), 2, &["none.jsonl, line 1", "0 scores for 1 tokens"]);
+    let gold = root().join("tests/rows/rationale.jsonl").display().to_string();
+    refused(&probity.run(&["rationale", &gold]), 2, &["no input has both words and scores"]);
+    let other = root().join("tests/rows/blimp.jsonl").display().to_string();
+    refused(&probity.run(&["rationale", &other]), 2, &["no input has both words and scores"]);
+}
