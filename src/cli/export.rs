@@ -1,30 +1,38 @@
-//! `probity export`: a figure of a recorded session as PNG, SVG or CSV.
+//! `probity export`: a figure of a recorded session as PNG, SVG or CSV, or a table as Markdown, LaTeX or CSV.
 
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::error::CliError;
 use super::{output, replay};
+use crate::base::files::{FileError, Whole};
 use crate::base::numbers::number;
+use crate::base::suggest::is_unknown;
 use crate::engine::board::Board;
 use crate::figure::{self, Figure};
 use crate::lab::Details;
+use crate::lab::table::{Form, Table};
 
-/// Write a figure of a recorded session to a file.
+/// Write a figure or a table of a recorded session to a file.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   probity export agreement-2 --figure pareto -o pareto.png
   probity export agreement-2 --figure reliability --method fgsm,pgd --oracle linear -o curves.svg
-  probity export agreement-2 --figure reliability --method pgd --marker .112 -o pgd.csv")]
+  probity export agreement-2 --figure reliability --method pgd --marker .112 -o pgd.csv
+  probity export benchmark --table interpretability -o table.tex")]
 pub struct ExportArgs {
     /// Name or file of the session.
     pub session: String,
     /// Which figure: `reliability` (C, S and R against the strength) or `pareto` (C against S, all methods).
-    #[arg(long, value_name = "NAME")]
-    pub figure: String,
+    #[arg(long, value_name = "NAME", required_unless_present = "table")]
+    pub figure: Option<String>,
+    /// Which table of the paper, in place of a figure: `accuracy`, `interpretability`, `perturbations` (of the saliency lab).
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["figure", "model", "method", "oracle", "marker"])]
+    pub table: Option<String>,
     /// File to write; its extension determines the format.
-    #[arg(long, short, value_name = "FILE.png|.svg|.csv")]
+    #[arg(long, short, value_name = "FILE.png|.svg|.csv|.md|.tex")]
     pub out: PathBuf,
     /// Model to draw [default: the first].
     #[arg(long)]
@@ -43,18 +51,53 @@ pub struct ExportArgs {
     pub force: bool,
 }
 
-/// Draws the figure and writes it.
+/// Draws the figure or lays out the table, and writes it.
 ///
 /// # Errors
-/// [`CliError::Usage`] for a session, figure, model, method or oracle that does not exist and for a file that does,
+/// [`CliError::Usage`] for a session, figure, table, model, method or oracle that does not exist and for a file that does,
 /// [`CliError::Failed`] if it cannot be written.
 pub fn export(args: &ExportArgs) -> Result<(), CliError> {
     let session = replay::open(&args.session)?;
-    let mut figure = pick(&session.board(), args)?;
-    figure.provenance.entries.push(("session".into(), args.session.clone()));
-    let written = figure::export(&figure, &args.out, args.force)?;
+    let written = match &args.table {
+        Some(name) => write(&table(&session.board(), name, &args.session)?, &args.out, args.force)?,
+        None => {
+            let mut figure = pick(&session.board(), args)?;
+            figure.provenance.entries.push(("session".into(), args.session.clone()));
+            figure::export(&figure, &args.out, args.force)?
+        }
+    };
     output::say(&crate::base::text::printable_label(&format!("wrote {}", written.display())));
     Ok(())
+}
+
+/// The table of this name, of the latest run that has one.
+fn table(board: &Board, name: &str, session: &str) -> Result<Table, CliError> {
+    let mut there: Vec<Table> =
+        board.runs.iter().rev().flat_map(|run| run.job.spec.lab().lab().tables(&run.results)).collect();
+    if let Some(at) = there.iter().position(|t| t.name == name) {
+        return Ok(there.swap_remove(at));
+    }
+    let mut names: Vec<&str> = there.iter().map(|t| t.name.as_str()).collect();
+    names.dedup();
+    let why = if names.is_empty() {
+        "none of its runs has a table".into()
+    } else {
+        format!("the table {}", is_unknown(name, &names))
+    };
+    Err(CliError::Usage(format!("{session}: {why}")))
+}
+
+/// Writes a table in the form that the extension names; the file appears whole or not at all.
+fn write(table: &Table, path: &Path, force: bool) -> Result<PathBuf, CliError> {
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+    let form = Form::of_extension(extension).ok_or_else(|| {
+        CliError::Usage(format!("{}: tables are written as .md, .tex or .csv", path.display()))
+    })?;
+    let fail = |source| FileError::Write { path: path.to_owned(), source };
+    let mut whole = Whole::new(path, force)?;
+    whole.file().write_all(table.write(form).as_bytes()).map_err(fail)?;
+    whole.place()?;
+    Ok(std::path::absolute(path).map_err(fail)?)
 }
 
 fn pick(board: &Board, args: &ExportArgs) -> Result<Figure, CliError> {
@@ -65,11 +108,12 @@ fn pick(board: &Board, args: &ExportArgs) -> Result<Figure, CliError> {
         more: given.into_iter().filter(|(_, value)| !value.is_empty()).collect(),
         marker: args.marker,
     };
+    let name = args.figure.as_deref().unwrap_or_default();
     // A session may contain runs of several labs; the latest one with such a figure draws it.
     let mut refused = None;
     for run in board.runs.iter().rev() {
         let lab = run.job.spec.lab().lab();
-        match lab.figure(&args.figure, &details, &run.results, board.engine.as_ref()) {
+        match lab.figure(name, &details, &run.results, board.engine.as_ref()) {
             Ok(figure) => return Ok(figure),
             Err(why) => refused = Some(why),
         }

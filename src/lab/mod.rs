@@ -24,6 +24,7 @@ pub mod setting;
 pub mod spec;
 pub mod stimuli;
 pub mod store;
+pub mod table;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -69,6 +70,10 @@ pub trait Lab: Sync {
         results: &Results,
         engine: Option<&EngineInfo>,
     ) -> Result<Figure, String>;
+    /// The tables of a run, in the layout of the papers; none where a lab has none.
+    fn tables(&self, _results: &Results) -> Vec<table::Table> {
+        Vec::new()
+    }
     /// The comparison that a finding makes, for corrections over all of a session's; none for findings that test nothing.
     fn compared(&self, _finding: &Finding) -> Option<family::Comparison> {
         None

@@ -82,11 +82,14 @@ fn gold_and_scores_may_be_in_files_of_their_own() {
     near(&v, "token_f1", 1.0);
     assert_eq!((&v["pcc"], v["pcc_total"].as_u64()), (&Value::Null, Some(0)), "ranks alone have no PCC");
     let ding = rows.join("ding-koehn.jsonl").display().to_string();
-    let probity = Probity::new();
-    let told = probity.run(&["rationale", &ding, "--json"]);
-    if told.status.code() == Some(2) {
-        refused(&told, 2, &["--system"]);
-    }
+    let v = asked(&probity, &["rationale", &ding, "--json", "--k", "gold", "--system", "sota_verum"]);
+    assert!(v["token_f1"].is_f64(), "{v}");
+    let inseq = rows.join("inseq.json").display().to_string();
+    refused(&probity.run(&["rationale", &inseq]), 2, &["gold rationale or a perturbed partner"]);
+    // The first of inseq's sequences by its number.
+    let gold =
+        probity.file("gold.jsonl", "{\"id\": 0, \"tokens\": [\"the\", \"ship\"], \"rationales\": [[1]]}\n");
+    near(&asked(&probity, &["rationale", &inseq, &gold, "--json"]), "token_f1", 1.0);
 }
 
 #[test]
@@ -106,8 +109,8 @@ fn what_was_left_out_is_said() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     for word in [
         "dropped 2 × impossible value, first in line 3",
-        "1 inputs have an empty gold rationale",
-        "not defined 1 times for constant scores",
+        "inputs with an empty gold rationale, whose token-F1 is 0: 1",
+        "not defined for 1 of constant scores",
     ] {
         assert!(told.contains(word), "no `{word}` in:\n{told}");
     }

@@ -1,6 +1,12 @@
 //! The readers of data sets against changed files: one target for each format.
 
 use super::*;
+use probity::lab::saliency::elsewhere::{Gathered, SizeRule};
+use probity::lab::saliency::metrics::judge::{Judged, Rules};
+use probity::lab::saliency::metrics::map::Membership;
+use probity::lab::saliency::metrics::summary::cell;
+use probity::lab::saliency::metrics::top_k::Size;
+use probity::stats::bootstrap::Resamples;
 
 /// Reads a data set and does with its rows all that the program does.
 pub fn rows(file: &str, bytes: Vec<u8>) {
@@ -76,4 +82,31 @@ readers! {
     rows_of_scored_rationales: "scored-rationales.jsonl",
     rows_of_senteval: "senteval.txt",
     rows_of_vectors: "vectors.txt",
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Scores that were computed elsewhere, from reading to the means.
+    #[test]
+    fn changed_scores_are_judged_or_refused(changes in edits()) {
+        let bytes = mutate(include_bytes!("../rows/scored-rationales.jsonl"), &changes);
+        let Ok(reading) = Reading::stream(Box::new(std::io::Cursor::new(bytes)), Path::new("fuzz")) else { return Ok(()) };
+        let mut gathered = Gathered::default();
+        let read = reading.rows(&mut |row, _| {
+            gathered.push(row).expect("few rows");
+            ControlFlow::Continue(())
+        });
+        if read.is_err() {
+            return Ok(());
+        }
+        let rules = Rules { membership: Membership::Position, ..Rules::new(Size::Gold) };
+        if let Ok(found) = timed(|| gathered.judge(None, SizeRule::Own, &rules)) {
+            let all: Vec<&Judged> = found.judged.iter().map(|(_, j)| j).collect();
+            let whole = timed(|| cell(&all, None, &Resamples::new(all.len(), 20, 1), 0.05, 0.95));
+            for e in [whole.token_f1, whole.random_f1, whole.map, whole.random_map].into_iter().flatten() {
+                assert!(e.lo <= e.mean + 1e-9 && e.mean <= e.hi + 1e-9 && (-1e-9..=1.0 + 1e-9).contains(&e.mean), "{e:?}");
+            }
+        }
+    }
 }

@@ -18,8 +18,9 @@ use crate::lab::saliency::metrics::map::Membership;
 use crate::lab::saliency::metrics::pcc::ALPHA;
 use crate::lab::saliency::metrics::rationale::Several;
 use crate::lab::saliency::metrics::summary::{Cell, cell, kinds};
-use crate::lab::saliency::metrics::tables::{Form, Interpretability, by_perturbation, interpretability};
+use crate::lab::saliency::metrics::tables::{Interpretability, by_perturbation, interpretability};
 use crate::lab::saliency::metrics::top_k::Size;
+use crate::lab::table::Form;
 use crate::stats::Estimate;
 use crate::stats::bootstrap::Resamples;
 
@@ -298,7 +299,7 @@ fn told(found: &Judgement, whole: &Cell, rules: &Rules, level: f64) -> Vec<Strin
             whole.pcc_total
         ));
         lines.push(format!(
-            "PCC, all  {}  n {}; not defined {} times for constant scores, {} times for fewer than three words",
+            "PCC, all  {}  n {}; not defined for {} of constant scores and {} of fewer than three words",
             shown(whole.pcc_all),
             whole.pcc_total - undefined.constant - undefined.few,
             undefined.constant,
@@ -314,11 +315,11 @@ fn told(found: &Judgement, whole: &Cell, rules: &Rules, level: f64) -> Vec<Strin
         ));
     }
     if whole.empty_gold > 0 {
-        lines.push(format!("{} inputs have an empty gold rationale; their token-F1 is 0", whole.empty_gold));
+        lines.push(format!("inputs with an empty gold rationale, whose token-F1 is 0: {}", whole.empty_gold));
     }
     if whole.missing > 0 {
         lines.push(format!(
-            "{} perturbed partners are missing or have no scores; no mean counts them",
+            "perturbed partners that are missing or have no scores, and that no mean counts: {}",
             whole.missing
         ));
     }

@@ -28,6 +28,11 @@ pub enum ElsewhereError {
     /// No input has words and scores.
     #[error("no input has both words and scores{0}")]
     Nothing(String),
+    /// Scores alone.
+    #[error(
+        "no input has a gold rationale or a perturbed partner to be compared with; give the file that has them too"
+    )]
+    NothingToCompare,
 }
 
 /// How large predicted rationales are.
@@ -265,6 +270,9 @@ impl Gathered {
         if judged.is_empty() {
             return Err(ElsewhereError::Nothing(" of an original".to_owned()));
         }
+        if judged.iter().all(|(_, one)| one.original.f1.is_none() && one.pairs.is_empty()) {
+            return Err(ElsewhereError::NothingToCompare);
+        }
         Ok(Judgement { judged, left_out, size: sizes.words(), system })
     }
 
@@ -366,6 +374,9 @@ impl Sizes {
         };
         match self.rule {
             SizeRule::Fixed(size) => size.words(),
+            SizeRule::Own if self.ratios.is_empty() => {
+                "no gold rationales, so there is no token-F1".to_owned()
+            }
             SizeRule::Own if self.given => "K = the row's ratio × words".to_owned(),
             SizeRule::Own => format!(
                 "K = ratio × words, the mean ratio of these gold rationales ({}): it tells the prediction how long they are on average",

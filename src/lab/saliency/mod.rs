@@ -21,6 +21,7 @@ pub mod sentence;
 pub mod settings;
 pub mod spec;
 pub mod summary;
+pub mod tables;
 pub mod words;
 
 pub use experiment::LAB;

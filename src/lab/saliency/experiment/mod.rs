@@ -11,7 +11,7 @@ mod tests;
 
 use self::bench::Bench;
 use super::spec::{SALIENCY_TOML, Spec};
-use super::{figures, summary};
+use super::{figures, summary, tables};
 use crate::figure::Figure;
 use crate::lab::demand::Forecast;
 use crate::lab::family::Comparison;
@@ -20,6 +20,7 @@ use crate::lab::finding::{Body, Finding};
 use crate::lab::host::{Host, NoticeLevel, Share};
 use crate::lab::saliency::finding::Kind;
 use crate::lab::spec::checked;
+use crate::lab::table::Table;
 use crate::lab::{self, Details, EngineInfo, Experiment, Kinds, Lab, LabId, LabResults, Question, Results};
 
 /// The lab.
@@ -68,6 +69,10 @@ impl Lab for Saliency {
     ) -> Result<Figure, String> {
         let results = super::Results::within(results).unwrap_or(super::Results::none());
         figures::pick(name, details, results, engine)
+    }
+
+    fn tables(&self, results: &Results) -> Vec<Table> {
+        super::Results::within(results).map_or_else(Vec::new, tables::all)
     }
 
     fn compared(&self, finding: &Finding) -> Option<Comparison> {

@@ -173,31 +173,37 @@ impl Resampled {
         interval(mean, values.filter(|v| !v.is_nan()).collect(), self.level)
     }
 
-    /// A mean that may be any number.
-    fn estimate(&self, k: usize) -> Option<Estimate> {
-        let mean = self.means[k]?;
-        let (lo, hi) = self.statistics[k].range?;
-        Some(
-            self.interval(
-                mean,
-                self.draws.iter().map(|d| if d[k].is_nan() { d[k] } else { d[k].clamp(lo, hi) }),
-            ),
-        )
+    /// Originals behind a statistic.
+    fn clusters(&self, k: usize) -> usize {
+        self.statistics[k].sizes.iter().filter(|s| **s > 0.0).count()
+    }
+
+    /// A mean within these limits. One original says nothing of another: its interval is all that there may be.
+    fn estimate(&self, k: usize, (least, most): (f64, f64)) -> Option<Estimate> {
+        let found = self.resampled(k)?;
+        Some(if self.clusters(k) > 1 { found } else { Estimate { lo: least, hi: most, ..found } })
+    }
+
+    /// A mean with its percentiles.
+    fn resampled(&self, k: usize) -> Option<Estimate> {
+        let (mean, (lo, hi)) = (self.means[k]?, self.statistics[k].range?);
+        // NaN is not clamped: it stays, and is left out.
+        Some(self.interval(mean, self.draws.iter().map(|d| d[k].clamp(lo, hi))))
     }
 
     /// A mean of scores from 0 to 1: where all are equal, no resample shows a spread, and the interval is the exact one.
     fn score(&self, k: usize) -> Option<Estimate> {
-        let found = self.estimate(k)?;
+        let found = self.resampled(k)?;
         let (lo, hi) = self.statistics[k].range?;
-        let clusters = self.statistics[k].sizes.iter().filter(|s| **s > 0.0).count();
-        let floor = if lo == hi { exact_floor(found.mean, clusters, true, self.level) } else { None };
+        let floor = if lo == hi { exact_floor(found.mean, self.clusters(k), true, self.level) } else { None };
         Some(floor.map_or(found, |f| Estimate { lo: found.lo.min(f.lo), hi: found.hi.max(f.hi), ..found }))
     }
 
     /// The difference of two means.
     fn difference(&self, a: usize, b: usize) -> Option<Estimate> {
         let mean = self.means[a]? - self.means[b]?;
-        Some(self.interval(mean, self.draws.iter().map(|d| d[a] - d[b])))
+        let found = self.interval(mean, self.draws.iter().map(|d| d[a] - d[b]));
+        Some(if self.clusters(b) > 1 { found } else { Estimate { lo: -1.0, hi: 1.0, ..found } })
     }
 }
 
@@ -208,6 +214,10 @@ fn folded(signed: Estimate) -> Estimate {
     let mean = signed.mean.abs();
     Estimate { mean, lo: lo.min(mean), hi: a.max(b).max(mean) }
 }
+
+/// Limits of a share, and of a correlation.
+const SHARE: (f64, f64) = (0.0, 1.0);
+const SIGNED: (f64, f64) = (-1.0, 1.0);
 
 /// Statistics of a cell, in the order in which they are resampled.
 const F1: usize = 0;
@@ -272,23 +282,23 @@ pub fn cell<'j>(
         missing: judged.iter().flat_map(|j| &j.missing).filter(|kind| is_kind(kind)).count(),
         empty_gold: view.iter().map(|s| s.inputs(|i| i.empty_gold.then_some(1.0)).len()).sum(),
         token_f1: resampled.score(F1),
-        random_f1: resampled.estimate(RANDOM_F1),
+        random_f1: resampled.estimate(RANDOM_F1, SHARE),
         f1_original: resampled.score(ORIGINAL),
         f1_perturbed: resampled.score(PERTURBED),
-        f1_delta: signed.zip(resampled.estimate(BY_PAIR)).map(delta),
+        f1_delta: signed.zip(resampled.estimate(BY_PAIR, SHARE)).map(delta),
         map: resampled.score(MAP),
-        random_map: resampled.estimate(RANDOM_MAP),
+        random_map: resampled.estimate(RANDOM_MAP, SHARE),
         map_star: resampled.score(MAP_STAR),
         map_kept: resampled.score(MAP_KEPT),
-        pcc: resampled.estimate(PCC),
-        pcc_all: resampled.estimate(PCC_ALL),
+        pcc: resampled.estimate(PCC, SIGNED),
+        pcc_all: resampled.estimate(PCC_ALL, SIGNED),
         pcc_kept: pairs().filter(|p| kept(p).is_some()).count(),
         pcc_total: pairs().filter(|p| p.correlation.is_some()).count(),
         pcc_undefined: NotDefined {
             constant: undefined(Undefined::Constant),
             few: undefined(Undefined::Few),
         },
-        ratio: resampled.estimate(RATIO),
+        ratio: resampled.estimate(RATIO, SHARE),
     }
 }
 
@@ -302,7 +312,7 @@ pub fn mean_by_original(values: &[Vec<f64>], resamples: &Resamples, level: f64) 
     assert_eq!(values.len(), resamples.examples(), "resamples of other originals");
     let mut all = Clustered::default();
     values.iter().for_each(|v| all.push(v));
-    Resampled::new(vec![all], resamples, level).estimate(0)
+    Resampled::new(vec![all], resamples, level).resampled(0)
 }
 
 /// The kinds of perturbation in the order of their first appearance, those that are only missing included.

@@ -7,9 +7,10 @@ use super::judge::{Judged, Partner, Rules, judge};
 use super::map::Membership;
 use super::ratio::{Draws, against_ratio};
 use super::summary::{Cell, cell, kinds};
-use super::tables::{Accuracy, Form, Interpretability, accuracy, by_perturbation, interpretability};
+use super::tables::{Accuracy, Interpretability, accuracy, by_perturbation, interpretability};
 use super::top_k::Size;
 use super::versus::{Metric, versus};
+use crate::lab::table::Form;
 use crate::stats::Estimate;
 use crate::stats::bootstrap::Resamples;
 
@@ -150,6 +151,15 @@ fn the_bootstrap_is_the_shared_one() {
     }
 }
 
+/// A correlation of one pair came with an interval of no width.
+#[test]
+fn one_original_makes_no_certainty() {
+    let one = cell_of(&[example(0, 1)], None);
+    let ends = |e: Option<Estimate>| e.map(|e| (e.lo, e.hi));
+    assert_eq!((ends(one.pcc_all), ends(one.random_f1)), (Some((-1.0, 1.0)), Some((0.0, 1.0))));
+    assert_eq!(ends(one.f1_delta.map(|d| d.signed)), Some((-1.0, 1.0)));
+}
+
 #[test]
 fn rankings_are_compared_on_the_inputs_that_both_have() {
     let a: Vec<Judged> = (0..20).map(|i| example(i, i)).collect();
@@ -221,9 +231,7 @@ fn tables_have_the_paper_s_layout_in_every_form() {
     assert!(latex.contains("\\cmidrule(lr){3-4}\\cmidrule(lr){5-6}"), "{latex}");
     let csv = table.write(Form::Csv);
     assert!(
-        csv.starts_with(
-            "model,inputs,dimension,measure,mean,lo,hi,n\nbert_mini,original,grammar,Top-1,0.5216,"
-        ),
+        csv.starts_with("model,inputs,group,measure,mean,lo,hi,n\nbert_mini,original,grammar,Top-1,0.5216,"),
         "{csv}"
     );
     assert!(csv.contains("bert_mini,original,grammar,Top-3,,,,12"), "{csv}");
@@ -253,6 +261,13 @@ fn tables_of_interpretability_are_by_method_or_by_perturbation() {
         "{latex}"
     );
     assert_eq!(kinds.write(Form::Csv).lines().count(), 5);
+    let mut hostile = rows[0].clone();
+    hostile.model = "\u{1b}[31m\u{202e}x\ny".into();
+    let table = interpretability(&[hostile]);
+    for form in [Form::Markdown, Form::Latex, Form::Csv] {
+        let text = table.write(form);
+        assert!(!text.chars().any(|c| c.is_control() && c != '\n') && !text.contains('\u{202e}'), "{text:?}");
+    }
     assert!(accuracy(&[]).write(Form::Markdown).contains("| Model | Inputs |"));
 }
 
