@@ -121,3 +121,29 @@ fn pick(board: &Board, args: &ExportArgs) -> Result<Figure, CliError> {
     let why = refused.unwrap_or_else(|| "nothing was run in it".into());
     Err(CliError::Usage(format!("{}: {why}", args.session)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_go_by_the_extension_and_replace_nothing_unasked() {
+        let folder = tempfile::tempdir().unwrap();
+        let stub = vec!["Model".to_owned()];
+        let (name, caption) = ("t".to_owned(), "Caption".to_owned());
+        let table = Table { name, caption, stub, decimals: 1, scale: 1.0, entries: Vec::new() };
+        for (name, begins) in [
+            ("t.md", "Caption\n\n| Model |"),
+            ("t.tex", "% Caption\n\\begin{tabular}{l}"),
+            ("t.csv", "model,group"),
+        ] {
+            let path = folder.path().join(name);
+            write(&table, &path, false).unwrap();
+            assert!(std::fs::read_to_string(&path).unwrap().starts_with(begins), "{name}");
+            assert!(matches!(write(&table, &path, false), Err(CliError::Usage(_))), "{name}");
+            write(&table, &path, true).unwrap();
+        }
+        let Err(CliError::Usage(told)) = write(&table, Path::new("t.png"), false) else { panic!() };
+        assert!(told.contains(".md, .tex or .csv"), "{told}");
+    }
+}

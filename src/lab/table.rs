@@ -152,10 +152,13 @@ impl Table {
             self.stub.iter().map(|s| tex(s)).chain(groups.iter().flat_map(|(_, c)| c.iter().map(|c| tex(c))));
         let _ = writeln!(out, "\n{} \\\\\n\\midrule", heads.collect::<Vec<_>>().join(" & "));
         for (stub, cells) in self.rows() {
-            let cells = cells
-                .into_iter()
-                .map(|c| self.number(c).replace('–', "--").replace('-', "$-$").replace("$-$$-$", "--"));
-            let line: Vec<String> = stub.iter().map(|s| tex(s)).chain(cells).collect();
+            let number = |entry| {
+                let number = self.number(entry);
+                let negative = number.strip_prefix('-').map(|size| format!("$-${size}"));
+                negative.unwrap_or_else(|| number.replace('–', "--"))
+            };
+            let line: Vec<String> =
+                stub.iter().map(|s| tex(s)).chain(cells.into_iter().map(number)).collect();
             let _ = writeln!(out, "{} \\\\", line.join(" & "));
         }
         out + "\\bottomrule\n\\end{tabular}\n"

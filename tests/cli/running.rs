@@ -95,6 +95,12 @@ fn replays(probity: &Probity, session: &Path, findings: &[u8]) {
     let both = ["--figure", "reliability", "--method", "fgsm,inlp", "-o", &png_name];
     refused(&export(&both), 2, &["different hyperparameters"]);
     refused(&export(&["--figure", "pareto", "-o", "x.pdf"]), 2, &[".png, .svg or .csv"]);
+    refused(&export(&["--table", "accuracy", "-o", "x.md"]), 2, &["none of its runs has a table"]);
+    refused(
+        &export(&["--table", "accuracy", "--figure", "pareto", "-o", "x.md"]),
+        2,
+        &["--table", "--figure"],
+    );
     refused(&export(&["--figure", "pareto", "-o", "/no/such/x.png"]), 1, &["/no/such/x.png"]);
 }
 
