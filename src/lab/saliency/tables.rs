@@ -1,14 +1,16 @@
 //! A run's findings as the tables of the paper.
 
-use super::finding::ALL;
+use super::finding::{ALL, Sample};
 use super::metrics::tables::{Accuracy, Interpretability, accuracy, by_perturbation, interpretability};
 use super::results::Results;
+use super::spec::dimension_name;
+use crate::corpus::rationales::Dimension;
 use crate::lab::table::Table;
 
 /// The tables that have a number: `accuracy`, `interpretability`, `perturbations`.
 #[must_use]
 pub fn all(results: &Results) -> Vec<Table> {
-    let accuracies: Vec<Accuracy> = results
+    let mut accuracies: Vec<Accuracy> = results
         .accuracy
         .iter()
         .filter(|t| t.value.perturbation == ALL)
@@ -21,7 +23,11 @@ pub fn all(results: &Results) -> Vec<Table> {
             n: t.n,
         })
         .collect();
-    let rows: Vec<Interpretability> = results
+    // Findings come in the order in which they were made.
+    let samples = [Sample::Original.name(), Sample::Perturbed.name(), ALL];
+    let sample = |a: &Accuracy| samples.iter().position(|s| *s == a.sample);
+    accuracies.sort_by_key(|a| (place(&a.dimension), sample(a)));
+    let mut rows: Vec<Interpretability> = results
         .interpretability
         .iter()
         .map(|t| {
@@ -42,8 +48,16 @@ pub fn all(results: &Results) -> Vec<Table> {
             }
         })
         .collect();
+    rows.sort_by_key(|r| place(&r.dimension));
     let tables = [accuracy(&accuracies), interpretability(&rows), by_perturbation(&rows)];
     tables.into_iter().filter(|t| !t.entries.is_empty()).collect()
+}
+
+/// Where a dimension stands: in the order of the paper, then those of other data, then all of them together.
+fn place(dimension: &str) -> usize {
+    let known = Dimension::ALL.map(dimension_name);
+    let other = if dimension == ALL { known.len() + 1 } else { known.len() };
+    known.iter().position(|k| *k == dimension).unwrap_or(other)
 }
 
 #[cfg(test)]
@@ -71,8 +85,8 @@ mod tests {
     fn findings_become_the_tables_that_have_a_number() {
         assert!(all(&Results::default()).is_empty());
         let half = Estimate { mean: 0.5, lo: 0.4, hi: 0.6 };
-        let accuracy = |perturbation: &str| AccuracyFinding {
-            dimension: "grammar".into(),
+        let accuracy = |dimension: &str, perturbation: &str| AccuracyFinding {
+            dimension: dimension.into(),
             sample: "all".into(),
             perturbation: perturbation.into(),
             top1: half,
@@ -104,14 +118,21 @@ mod tests {
             incomplete: 0,
         };
         let results = Results {
-            accuracy: vec![tagged(accuracy("all")), tagged(accuracy("import"))],
+            accuracy: [("computation", "all"), ("all", "all"), ("grammar", "all"), ("grammar", "import")]
+                .map(|(dimension, perturbation)| tagged(accuracy(dimension, perturbation)))
+                .to_vec(),
             interpretability: vec![tagged(row)],
             ..Results::default()
         };
         let tables = all(&results);
         let names: Vec<&str> = tables.iter().map(|t| t.name.as_str()).collect();
         assert_eq!(names, ["accuracy", "perturbations"]);
-        assert!(tables[0].write(Form::Markdown).contains("| m | all | 50.0 | 50.0 |"));
+        let accuracy = tables[0].write(Form::Markdown);
+        assert!(accuracy.contains("| m | all | 50.0 | 50.0 | 50.0 | 50.0 | 50.0 | 50.0 |"), "{accuracy}");
+        assert!(
+            accuracy.contains("grammar Top-3 | computation Top-1 | computation Top-3 | all Top-1"),
+            "{accuracy}"
+        );
         let csv = tables[1].write(Form::Csv);
         assert!(csv.contains("m,attention,import,grammar,MAP,0.5,0.4,0.6,4"), "{csv}");
         assert!(csv.contains("m,attention,import,grammar,PCC,,,,0"), "{csv}");

@@ -154,7 +154,7 @@ impl Resampled {
         // Sums less what the mean would make of them: single precision is then that of the spread.
         let value = |i: usize, column: usize| {
             let (one, mean) = (&statistics[column / 2], means[column / 2].unwrap_or(0.0));
-            if column % 2 == 0 { one.sums[i] - mean * one.sizes[i] } else { one.sizes[i] }
+            if column.is_multiple_of(2) { one.sums[i] - mean * one.sizes[i] } else { one.sizes[i] }
         };
         let columns = Matrix::from_fn(n, 2 * width, |i, column| value(i, column) as f32);
         let draws = if n == 0 {
