@@ -279,7 +279,7 @@ fn tables(model: usize) -> Vec<Finding> {
         };
         list.push(finding(name, 112, Kind::Accuracy(accuracy)));
     }
-    for method in 0..METHODS.len() {
+    for (method, key) in METHODS.iter().enumerate() {
         for (dimension, kind) in [("grammar", ALL), ("knowledge", ALL), ("grammar", "dispens")] {
             list.push(finding(name, 112, Kind::Interpretability(judged(dimension, kind, model, method))));
         }
@@ -287,7 +287,7 @@ fn tables(model: usize) -> Vec<Finding> {
             let from = f64::from(bin) / 5.0;
             let ratio = RatioFinding {
                 dimension: ALL.into(),
-                method: METHODS[method].into(),
+                method: (*key).into(),
                 from,
                 to: from + 0.2,
                 ratio: from + 0.11,

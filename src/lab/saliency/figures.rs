@@ -8,7 +8,7 @@ use crate::base::suggest::unknown;
 use crate::base::text::printable_label;
 use crate::figure::layers::{Bar, Bars, Datum, Line, grouped};
 use crate::figure::{Axis, Figure, Layer, Provenance, Role};
-use crate::lab::{Details, EngineInfo, Tagged};
+use crate::lab::{Details, EngineInfo, Origin, Tagged};
 use crate::stats::Estimate;
 
 /// The figures that have names.
@@ -262,20 +262,9 @@ pub fn accuracy(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure
 
 /// Where the numbers of a figure come from.
 pub(super) fn provenance<T>(point: &Tagged<T>, engine: Option<&EngineInfo>) -> Provenance {
-    let mut entries: Vec<(String, String)> = vec![("n".into(), grouped(point.n))];
-    let mut add = |key: &str, value: String| entries.push((key.to_owned(), value));
-    if let Some(level) = point.level {
-        add("intervals", format!("{} %", (level * 1e6).round() / 1e4));
-    }
-    if !point.is_final {
-        add("state", "still being refined".into());
-    }
-    add("seed", point.seed.to_string());
-    add("spec", point.spec.clone());
-    add("model", printable_label(&point.model));
-    if let Some(engine) = engine {
-        add("device", engine.device.clone());
-        add("probity", engine.version.clone());
-    }
-    Provenance { entries }
+    let mut origin = Origin::default();
+    origin.add("n", grouped(point.n));
+    origin.results(point, point.is_final, "");
+    origin.add("model", printable_label(&point.model));
+    origin.computed_by(engine)
 }
