@@ -185,16 +185,16 @@ impl Shift {
     /// p-value of no difference: two-sided t test. 1 where all differences are 0, NaN with fewer than two units.
     #[must_use]
     pub fn p(self) -> f64 {
-        2.0 * self.tail(0.0).min(1.0 - self.tail(0.0))
+        2.0 * Self { mean: -self.mean.abs(), ..self }.tail(0.0)
     }
 
     /// p-value of equivalence within ±margin: the larger of two one-sided t tests.
     #[must_use]
     pub fn equivalence(self, margin: f64) -> f64 {
-        (1.0 - self.tail(-margin)).max(self.tail(margin))
+        Self { mean: -self.mean, ..self }.tail(margin).max(self.tail(margin))
     }
 
-    /// P(T <= t) for the t statistic of the hypothesis that the mean is `value`.
+    /// P(T <= t) for the t statistic of the hypothesis that the mean is `value`; exact where it is small.
     fn tail(self, value: f64) -> f64 {
         let (away, se, df) = (self.mean - value, self.error, self.units as f64 - 1.0);
         if se.is_nan() {
@@ -313,6 +313,17 @@ mod tests {
         let t: f64 = 2.0 / 1.0;
         let p = 1.0 - 2.0 * t.atan() / std::f64::consts::PI;
         assert!((d.p() - p).abs() < 1e-10, "{}", d.p());
+    }
+
+    /// It was 1 - P(T <= t), and read 0 where the evidence was strongest.
+    #[test]
+    fn small_p_values_do_not_vanish() {
+        let strong =
+            |sign: f64| Differences::of_items((0..200).map(|i| sign * (1.0 + f64::from(i % 2))).collect());
+        let p = strong(1.0).p();
+        assert!(0.0 < p && p < 1e-60, "{p}");
+        assert_eq!(p, strong(-1.0).p());
+        assert!(strong(1.0).equivalence(2.0) > 0.0);
     }
 
     proptest! {

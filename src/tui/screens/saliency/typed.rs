@@ -1,6 +1,6 @@
 //! A sentence of the user's: it is asked again with every key, and only the latest question survives.
 
-use super::{Shown, ask, heat, results, run, shown, view, view_mut};
+use super::{HEATMAP, Shown, ask, heat, results, run, shown, view, view_mut};
 use crate::corpus::task::MASK;
 use crate::engine::message::Outcome;
 use crate::lab::saliency::question::{Question, SentenceQuestion};
@@ -27,9 +27,14 @@ pub fn can_edit(state: &State) -> bool {
 pub fn open(state: &mut State) -> Vec<Effect> {
     let own = results(state).own.clone().filter(|_| view(state).typed_shown);
     let text = view(state).typed.clone();
-    let view = view_mut(state);
-    view.base = own;
+    view_mut(state).base = own;
+    in_sight(state);
     look::ask_from(state, &OWN, &text)
+}
+
+/// Where panes are tabs, the one that shows the answer comes to the front.
+fn in_sight(state: &mut State) {
+    state.here_mut().focus = HEATMAP;
 }
 
 /// Opens the field with the sentence under the cursor.
@@ -41,6 +46,7 @@ pub fn edit(state: &mut State) -> Vec<Effect> {
         _ => of_data(state, &id),
     };
     view_mut(state).base = base;
+    in_sight(state);
     look::ask_from(state, &OWN, &text)
 }
 
