@@ -379,7 +379,7 @@ labs! {
     Prompts = prompts;
     /// How much data a comparison needs (Zhu et al., Card et al.).
     Power = power;
-    /// Which tokens a prediction rests on, and whether that agrees with people (Wang et al.).
+    /// Which tokens a prediction rests on, and whether that agrees with people (Shen et al.).
     Saliency = saliency;
 }
 

@@ -1,7 +1,7 @@
 //! Rationales that the user marks: their text form, which is the benchmark's, and how far two annotators agree.
 //!
 //! The benchmark's annotators marked the tokens that are enough for the answer, and then scored each rationale for sufficiency
-//! (1 to 3) and compactness (1 to 4) (Wang et al. 2022, section 3.4).
+//! (1 to 3) and compactness (1 to 4) (Shen et al. 2022, section 3.4).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -155,7 +155,7 @@ impl Method for Attention {
     }
 
     fn about(&self) -> &'static str {
-        "The attention between the mask and the token in one layer (Wang et al. 2022, section 4.2)."
+        "The attention between the mask and the token in one layer (Shen et al. 2022, section 4.2)."
     }
 
     fn refuses(&self, model: &Model, spec: &Spec) -> Option<String> {

@@ -1,4 +1,4 @@
-//! The measures of Wang et al. (2022), "A Fine-grained Interpretability Evaluation Benchmark for Pre-trained Language Models",
+//! The measures of Shen et al. (2022), "An Interpretability Evaluation Benchmark for Pre-trained Language Models",
 //! with their base lines, from words and scores alone: nothing here knows of models, files or screens.
 //!
 //! | question | measure |

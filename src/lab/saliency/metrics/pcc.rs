@@ -1,4 +1,4 @@
-//! PCC: whether the scores themselves agree (equation 3 of the benchmark paper, Ding and Koehn 2021).
+//! PCC: whether the scores themselves agree (equation 3 of the benchmark paper, after Ding and Koehn 2021).
 //!
 //! The mean over the pairs with p < .05 is biased upward, since it leaves out those that do not agree. It never stands without
 //! the number of pairs that survived, and the mean over all pairs.
