@@ -1,4 +1,4 @@
-//! MAP: whether two rankings agree from the top on (equation 2 of the benchmark paper, Ding and Koehn 2021).
+//! MAP: whether two rankings agree from the top on (equation 2 of the benchmark paper, after Wang et al. 2022).
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
