@@ -174,7 +174,7 @@ pub fn write<'a>(annotations: impl Iterator<Item = &'a Annotation>) -> String {
     annotations.map(|a| serde_json::to_string(&a.line()).map_or(String::new(), |line| line + "\n")).collect()
 }
 
-/// Reads what [`write`] has written, or the benchmark's own gold rationales.
+/// Reads what [`write()`] has written, or the benchmark's own gold rationales.
 ///
 /// # Errors
 /// A sentence that names the first line that cannot be used, and why.
