@@ -76,12 +76,20 @@ pub struct LocalHost<'a> {
     job: JobId,
     generation: Generation,
     meter: Meter,
+    /// Whether the work ends where something newer waits.
+    yielding: bool,
 }
 
 impl<'a> LocalHost<'a> {
     /// A run that begins now.
     pub fn new(lent: Loan<'a>, outbox: Outbox, job: JobId, generation: Generation) -> Self {
-        Self { lent, outbox, job, generation, meter: Meter::new(1.0) }
+        Self { lent, outbox, job, generation, meter: Meter::new(1.0), yielding: false }
+    }
+
+    /// Says whether the work that follows is to end where something newer is waiting: a slider that is being pulled would
+    /// else wait for the whole answer to each of its steps.
+    pub fn give_way(&mut self, yielding: bool) {
+        self.yielding = yielding;
     }
 
     /// Whether something newer is waiting than the question that is being answered.
@@ -107,7 +115,8 @@ impl Pulse for LocalHost<'_> {
 
 impl Host for LocalHost<'_> {
     fn poll(&mut self) -> Result<(), Cancelled> {
-        poll(self.lent.inbox, self.job)
+        poll(self.lent.inbox, self.job)?;
+        if self.yielding && self.lent.inbox.queue.busy() { Err(Cancelled) } else { Ok(()) }
     }
 
     fn stage(&mut self, name: String, unit: &'static str, weight: f64) {
@@ -128,7 +137,7 @@ impl Host for LocalHost<'_> {
     }
 
     fn model(&mut self, name: &str) -> Result<Arc<Model>, Fault> {
-        let Self { lent, outbox, job, generation, meter } = self;
+        let Self { lent, outbox, job, generation, meter, .. } = self;
         let Loan { inbox, shelf, .. } = lent;
         shelf.load(name, &mut |t| {
             poll(inbox, *job)?;

@@ -227,6 +227,7 @@ impl Worker {
         let Some(mut current) = self.current.take() else { return Ok(()) };
         let mut host = self.host(current.job, generation);
         for share in [Share::Quick, Share::All] {
+            host.give_way(share == Share::All);
             let answered = catch_unwind(AssertUnwindSafe(|| {
                 current.experiment.answer(&waiting.question, share, &mut host)
             }));

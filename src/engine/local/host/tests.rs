@@ -127,6 +127,19 @@ fn a_held_run_goes_on_when_the_pause_ends() {
     assert!(!rig.inbox.queue.held());
 }
 
+/// A slider that was pulled along had to wait at every step for the answer on all examples to the step before.
+#[test]
+fn a_whole_answer_gives_way_to_a_newer_question() {
+    let mut rig = Rig::new(Cache::none());
+    rig.commands.send(point(4, 1)).unwrap();
+    let mut host = rig.host(1);
+    assert!(host.beat(1, 2).is_ok(), "a run goes on beneath questions");
+    host.give_way(true);
+    assert!(host.beat(1, 2).is_err());
+    assert_eq!(host.waiting().map(|w| w.ticket), Some(4));
+    assert!(host.beat(1, 2).is_ok(), "nothing newer waits");
+}
+
 #[test]
 fn a_question_is_passed_on_once_and_only_to_its_own_run() {
     let mut rig = Rig::new(Cache::none());
