@@ -23,18 +23,21 @@ struct Stage {
     unit: &'static str,
     weight: f64,
     begun: f64,
+    /// The total whose end has been reported: a stage of many jobs of one size comes to the end of each.
+    ended: Option<u64>,
 }
 
 impl Meter {
     /// A run whose stages have a total weight of `plan` (in any unit of expected time).
     pub fn new(plan: f64) -> Self {
-        let stage = Stage { name: String::new(), unit: "", weight: 0.0, begun: 0.0 };
+        let stage = Stage { name: String::new(), unit: "", weight: 0.0, begun: 0.0, ended: None };
         Self { begun: Instant::now(), plan: plan.max(f64::MIN_POSITIVE), spent: 0.0, stage, reported: None }
     }
 
     /// Sets the total weight of all stages.
     pub fn plan(&mut self, weight: f64) {
         self.plan = weight.max(f64::MIN_POSITIVE);
+        self.stage.ended = None;
     }
 
     /// Seconds since the run began.
@@ -50,15 +53,19 @@ impl Meter {
     /// Begins the next stage; its weight is the share of the plan that it takes.
     pub fn stage(&mut self, name: impl Into<String>, unit: &'static str, weight: f64) {
         self.spent += self.stage.weight;
-        self.stage = Stage { name: name.into(), unit, weight, begun: self.elapsed() };
+        self.stage = Stage { name: name.into(), unit, weight, begun: self.elapsed(), ended: None };
         self.reported = None;
     }
 
-    /// A report of `done` of `total` units of the stage, if one is due.
+    /// A report of `done` of `total` units of the stage, if one is due: every tenth of a second, and once at the stage's end.
     pub fn report(&mut self, done: u64, total: u64) -> Option<Progress> {
         let now = self.elapsed();
-        if self.reported.is_some_and(|then| now - then < EVERY) && done < total {
+        let ends = done >= total && self.stage.ended != Some(total);
+        if self.reported.is_some_and(|then| now - then < EVERY) && !ends {
             return None;
+        }
+        if ends {
+            self.stage.ended = Some(total);
         }
         self.reported = Some(now);
         let share = if total == 0 { 1.0 } else { done as f64 / total as f64 };
@@ -104,6 +111,15 @@ mod tests {
         assert_eq!(meter.report(1, 1).map(|p| p.overall), Some(0.5), "the plan was corrected");
         meter.plan(0.0);
         assert!(meter.report(1, 1).is_some_and(|p| p.overall == 1.0 && p.left == Some(0.0)));
+    }
+
+    /// Otherwise a sweep of thousands of jobs wakes the screen for each of them.
+    #[test]
+    fn the_ends_of_many_equal_jobs_are_one_report() {
+        let mut meter = Meter::new(1.0);
+        meter.stage("sweep", "ex", 1.0);
+        let reports = (0..50).filter(|_| meter.report(8, 8).is_some()).count();
+        assert_eq!(reports, 1);
     }
 
     #[test]

@@ -78,13 +78,15 @@ impl Worker {
             let models = self.list();
             self.outbox.send(Event::Models { models })?;
         }
-        if let Some(waiting) = self.inbox.queue.take_run() {
-            self.run(waiting)
-        } else if let Some(question) = self.inbox.queue.take_model() {
-            self.about_model(&question)
-        } else {
-            self.ask()
-        }
+        in_the_pool(|| {
+            if let Some(waiting) = self.inbox.queue.take_run() {
+                self.run(waiting)
+            } else if let Some(question) = self.inbox.queue.take_model() {
+                self.about_model(&question)
+            } else {
+                self.ask()
+            }
+        })
     }
 
     /// A host for the work of a run; for a forecast, whose number is 0, it keeps nothing.
@@ -248,6 +250,13 @@ impl Worker {
         self.current = Some(current);
         Ok(())
     }
+}
+
+/// Does work as one of the threads that share out loops. From a thread outside, each of the tens of thousands of small
+/// parallel loops of a run would put that thread to sleep and wake two others. With a single thread it stays outside: the
+/// desk's questions about data need that thread as well.
+fn in_the_pool<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    if rayon::current_num_threads() == 1 { work() } else { rayon::scope(|_| work()) }
 }
 
 /// Lets work that belongs to no run continue until the front end is gone.
