@@ -1,4 +1,4 @@
-//! The prompts lab against `reference/prompts` (queries through transformers, statistics in exact fractions) and the enumerated
+//! The prompts lab against queries through transformers (the fixtures' and the larger set's) and statistics in exact fractions (`reference/prompts`) and the enumerated
 //! rank consistencies of `reference/stats`.
 
 mod queries;
