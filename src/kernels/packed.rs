@@ -138,18 +138,21 @@ impl Packed {
 
     /// Length of the inner axis.
     #[must_use]
+    #[inline]
     pub fn depth(&self) -> usize {
         self.depth
     }
 
     /// Number of columns.
     #[must_use]
+    #[inline]
     pub fn cols(&self) -> usize {
         self.cols
     }
 
     /// What its numbers are kept in.
     #[must_use]
+    #[inline]
     pub fn dtype(&self) -> Dtype {
         self.dtype
     }
@@ -174,6 +177,7 @@ impl Packed {
 
     /// Bytes held.
     #[must_use]
+    #[inline]
     pub fn bytes(&self) -> usize {
         self.data.bytes()
     }
