@@ -38,6 +38,7 @@
 //!
 //! | room | what is in it |
 //! | --- | --- |
+//! | [`kernels`](probity_kernels) | vector kernels on plain slices, what the CPU executor computes with; a package of its own (`src/kernels`), which builds for tests optimise, and the only one |
 //! | [`base`] | what every room uses and none owns: being told to stop, problems, text made printable, files that appear whole, numbers in and out, matrices |
 //! | [`stats`] | pure numbers: random streams, bootstrap, intervals, corrections for many tests, paired tests and their power |
 //! | [`corpus`] | the built-in micro-world, facts and rationales, the probing tasks; readers of data on disk, what a set holds, and the data doctor |

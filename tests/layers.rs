@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use super::sources::sources;
 
-/// Rooms from the top down; each may use those before it. Rooms in one entry may use each other.
-const ROOMS: [&[&str]; 11] = [
+/// Rooms from the top down; each may use those before it. Rooms in one entry may use each other. The first is a package of its own,
+/// which could not use the others if it wanted to.
+const ROOMS: [&[&str]; 12] = [
+    &["kernels"],
     &["base"],
     &["stats"],
     &["corpus"],
@@ -19,7 +21,8 @@ const ROOMS: [&[&str]; 11] = [
     &["tui", "cli"],
 ];
 /// Rooms of science.
-const SCIENCE: [&str; 8] = ["base", "stats", "corpus", "model", "probe", "gallery", "figure", "lab"];
+const SCIENCE: [&str; 9] =
+    ["kernels", "base", "stats", "corpus", "model", "probe", "gallery", "figure", "lab"];
 
 /// The files of a room.
 fn files(room: &str) -> Vec<(PathBuf, String)> {

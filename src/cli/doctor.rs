@@ -8,10 +8,10 @@ use super::output;
 use crate::base::text::printable_label;
 use crate::figure::{Axis, Figure, Provenance, render};
 use crate::model::builtin::BUILTINS;
-use crate::model::exec::cpu::kernels::bf16::Unit;
-use crate::model::exec::cpu::kernels::simd::Level;
 use crate::model::hub::Settings;
 use crate::session::name;
+use probity_kernels::bf16::Unit;
+use probity_kernels::simd::Level;
 
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

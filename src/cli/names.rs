@@ -6,7 +6,7 @@ use crate::model::arch::Network;
 use crate::model::families::ConfigFile;
 use crate::model::params::Params;
 use crate::model::source::Files;
-use crate::model::{Device, Dtype, ModelError, ModelSource, Tokenizer};
+use crate::model::{self, Device, Dtype, ModelError, ModelSource, Tokenizer};
 
 /// Checks a spec, including what only the disk can tell; `origin` names it in errors. Nothing is loaded.
 ///
@@ -65,7 +65,7 @@ pub fn device(name: &str) -> Result<Device, CliError> {
 /// # Errors
 /// [`CliError::Usage`] with the known names.
 pub fn dtype(name: &str) -> Result<Dtype, CliError> {
-    name.parse().map_err(|e: ModelError| CliError::Usage(e.to_string()))
+    model::dtype::parse(name).map_err(|e: ModelError| CliError::Usage(e.to_string()))
 }
 
 /// Device and element type as requested, in the form of a session's header.

@@ -125,8 +125,9 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
         cache: Cache::user(),
         models: Vec::new(),
         memory_limit,
-        // A headless run never goes back to an earlier model.
+        // A headless run never goes back to an earlier model, and nobody asks about it.
         most_models: 1,
+        asked: false,
     };
     if args.forecast {
         return tasks.iter().try_for_each(|task| foresee(args, task, options.clone(), out));

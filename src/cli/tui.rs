@@ -117,6 +117,7 @@ pub fn live(args: &TuiArgs) -> Result<(), CliError> {
         models: spec.models().to_vec(),
         memory_limit: args.memory_limit,
         most_models: MOST_MODELS,
+        asked: true,
     };
     let engine = LocalEngine::start(options)
         .map_err(|e| CliError::Failed(format!("the engine's thread cannot be started: {e}")))?;

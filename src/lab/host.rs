@@ -83,6 +83,10 @@ pub trait Host: Pulse {
     fn model(&mut self, name: &str) -> Result<Arc<Model>, Fault>;
     /// What is kept between runs.
     fn store(&self) -> Arc<dyn Store>;
+    /// Whether questions about what was computed may come later. Where none can, nothing need stay in memory for them.
+    fn asked(&self) -> bool {
+        true
+    }
     /// Bytes of resident memory that the run may take at most.
     fn memory_limit(&self) -> Option<u64>;
     /// Sends a finding.

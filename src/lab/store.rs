@@ -6,9 +6,9 @@ use sha2::{Digest, Sha256};
 
 use crate::base::matrix::Matrix;
 use crate::model::dtype::Dtype;
-use crate::model::exec::cpu::kernels::bf16::Unit;
-use crate::model::exec::cpu::kernels::simd::Level;
 use crate::model::{HookPoint, Model, Readout};
+use probity_kernels::bf16::Unit;
+use probity_kernels::simd::Level;
 
 /// Raised when a change of the program changes the bits of hidden states.
 const VERSION: u32 = 1;

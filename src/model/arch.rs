@@ -6,6 +6,7 @@
 
 mod list;
 
+pub use probity_kernels::kind::{Activation, NormKind};
 use serde::{Deserialize, Serialize};
 
 use self::list::List;
@@ -127,15 +128,6 @@ pub struct Norm {
     pub eps: f64,
 }
 
-/// Kinds of normalisation over the last axis.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum NormKind {
-    /// (x - mean) / sqrt(var + eps) * weight + bias.
-    Layer,
-    /// x / sqrt(mean square + eps) * weight; no bias.
-    Rms,
-}
-
 /// Where a block normalises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Place {
@@ -167,19 +159,6 @@ pub struct Mlp {
     pub gated: bool,
     /// Its matrices have biases.
     pub bias: bool,
-}
-
-/// Nonlinearities.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Activation {
-    /// x Phi(x) with the exact normal distribution function.
-    GeluErf,
-    /// The tanh approximation of it (`gelu_new`).
-    GeluTanh,
-    /// max(x, 0).
-    Relu,
-    /// x sigmoid(x).
-    Silu,
 }
 
 /// The output side.

@@ -40,6 +40,7 @@ fn experiment(name: &str, folder: &Path, sliders: bool) {
         models: Vec::new(),
         memory_limit: None,
         most_models: 1,
+        asked: true,
     };
     let begun = Instant::now();
     let mut engine = LocalEngine::start(options).expect("a thread");

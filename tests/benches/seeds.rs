@@ -66,6 +66,7 @@ fn findings(spec: Spec) -> Vec<Finding> {
         models: Vec::new(),
         memory_limit: None,
         most_models: 1,
+        asked: false,
     };
     let mut engine = LocalEngine::start(options).expect("a thread");
     let mut events = engine.take_events().expect("events");

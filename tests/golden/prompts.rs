@@ -1,5 +1,5 @@
-//! The prompts lab against `reference/prompts` (queries through transformers, statistics in exact fractions) and the enumerated
-//! rank consistencies of `reference/stats`.
+//! The prompts lab against queries through transformers (the fixtures' and those of the larger set), statistics in exact fractions
+//! (`reference/prompts`) and the enumerated rank consistencies of `reference/stats`.
 
 mod queries;
 mod table;

@@ -67,6 +67,8 @@ pub struct Loan<'a> {
     pub keeps: bool,
     /// Most bytes of resident memory that the run may take.
     pub memory_limit: Option<u64>,
+    /// Whether questions about what was computed may come.
+    pub asked: bool,
 }
 
 /// A run in progress.
@@ -151,6 +153,10 @@ impl Host for LocalHost<'_> {
     fn store(&self) -> Arc<dyn Store> {
         let cache = self.lent.cache.clone();
         if self.lent.keeps { Arc::new(cache) } else { Arc::new(ReadOnly(cache)) }
+    }
+
+    fn asked(&self) -> bool {
+        self.lent.asked
     }
 
     fn memory_limit(&self) -> Option<u64> {

@@ -40,6 +40,8 @@ pub struct LocalOptions {
     pub memory_limit: Option<u64>,
     /// Most models kept in memory.
     pub most_models: usize,
+    /// Whether questions about what was computed may come. Where none can, nothing is kept in memory for them.
+    pub asked: bool,
 }
 
 /// Models that a program with a screen keeps in memory, so that the user can go back and forth between them.

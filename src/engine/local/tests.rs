@@ -86,14 +86,18 @@ impl Rig {
     }
 
     fn with_limit(cache: Cache, memory_limit: Option<u64>) -> Self {
-        let options = LocalOptions {
+        Self::start(LocalOptions {
             device: Device::Cpu,
             dtype: Dtype::F32,
             cache,
             models: Vec::new(),
             memory_limit,
             most_models: 1,
-        };
+            asked: true,
+        })
+    }
+
+    fn start(options: LocalOptions) -> Self {
         let mut engine = LocalEngine::start(options).unwrap();
         let events = engine.take_events().unwrap();
         Self { engine, events, board: Board::default(), log: Vec::new() }
@@ -250,6 +254,27 @@ fn the_slider_is_answered_at_its_own_value_with_an_example() {
     for (_, shifts) in &example.oracle {
         assert!((shifts.iter().map(|s| s.after).sum::<f64>() - 1.0).abs() < 1e-6);
     }
+}
+
+/// A headless run of four models held all four in memory to its end.
+#[test]
+fn where_no_question_can_come_nothing_is_kept_for_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = fixture(dir.path());
+    let mut rig = Rig::start(LocalOptions {
+        device: Device::Cpu,
+        dtype: Dtype::F32,
+        cache: Cache::none(),
+        models: Vec::new(),
+        memory_limit: None,
+        most_models: 1,
+        asked: false,
+    });
+    rig.send(run(1, plain(&model)));
+    assert_eq!(rig.finish(), Outcome::Done);
+    rig.send(point(1, &model, &[]));
+    rig.until(|e| matches!(e, Event::Notice(n) if n.problem.what.contains("nothing has been computed")));
+    assert!(rig.answers(1).is_empty());
 }
 
 #[test]

@@ -30,6 +30,7 @@ pub struct Worker {
     rates: Rates,
     cache: Cache,
     memory_limit: Option<u64>,
+    asked: bool,
     extra: Vec<String>,
     current: Option<Current>,
 }
@@ -44,7 +45,7 @@ struct Current {
 impl Worker {
     /// A worker that has not started yet.
     pub fn new(commands: Receiver<Command>, outbox: Outbox, options: LocalOptions) -> Self {
-        let LocalOptions { device, dtype, cache, models, memory_limit, most_models } = options;
+        let LocalOptions { device, dtype, cache, models, memory_limit, most_models, asked } = options;
         Self {
             inbox: Inbox::new(commands),
             outbox,
@@ -52,6 +53,7 @@ impl Worker {
             rates: Rates::new(),
             cache,
             memory_limit,
+            asked,
             extra: models,
             current: None,
         }
@@ -98,6 +100,7 @@ impl Worker {
             cache: &self.cache,
             keeps: job != 0,
             memory_limit: self.memory_limit,
+            asked: self.asked,
         };
         LocalHost::new(lent, self.outbox.clone(), job, generation)
     }

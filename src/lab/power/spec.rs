@@ -310,6 +310,7 @@ impl Spec {
                 return refuse
                     .because(&format!("{name}.results"), "names no file: leave the empty name out".into());
             }
+            refuse.twice(&format!("{name}.results"), &side.results)?;
         }
         if self.of_files() && !self.also.is_off() {
             let problem = "asks for trained probes, which results from files are not: leave it out".into();
@@ -360,6 +361,7 @@ impl Spec {
             let count = self.also.noise.len();
             return refuse.because("also.noise", format!("has {count} values: allowed are {MOST_NOISES}"));
         }
+        refuse.twice("also.noise", &self.also.noise)?;
         self.also.noise.iter().try_for_each(|sigma| refuse.outside("also.noise", *sigma, 0.0..=1e6))?;
         if let Some(n) = self.plan.as_ref().and_then(|plan| plan.n) {
             refuse.outside("plan.n", n, 1..=1_000_000_000)?;
@@ -466,6 +468,19 @@ mod tests {
         assert!(message.contains("a.classifier"), "{message}");
         let message = parse("lab = \"power\"\nmodels = [\"bert-mini\"]\n[b]\nnoise = -1.0").unwrap_err();
         assert!(message.contains("b.noise"), "{message}");
+    }
+
+    /// A file of results that stands in the list twice would count as two seeds.
+    #[test]
+    fn what_a_list_names_twice_is_refused() {
+        for (spec, key) in [
+            ("[a]\nresults = [\"r\", \"r\"]\n[b]\nresults = [\"s\", \"t\"]", "a.results"),
+            ("[a]\nresults = [\"r\", \"s\"]\n[b]\nresults = [\"t\", \"t\"]", "b.results"),
+            ("models = [\"bert-mini\"]\n[also]\nnoise = [0.1, 1.0, 0.1]", "also.noise"),
+        ] {
+            let message = parse(&format!("lab = \"power\"\n{spec}")).unwrap_err();
+            assert!(message.contains(key) && message.contains("twice"), "{message}");
+        }
     }
 
     #[test]

@@ -13,7 +13,7 @@ use std::path::Path;
 use crate::common::{Report, Tensors, json};
 
 crate::harness::tests! {
-    Needs::Larger("prompts") => [
+    Needs::Reference("prompts") => [
         queries_are_answered_as_transformers_answers_them,
         stop_words_are_passed_over_as_in_the_published_code,
     ];

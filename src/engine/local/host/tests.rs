@@ -46,6 +46,7 @@ impl Rig {
             cache: &self.cache,
             keeps: job != 0,
             memory_limit: Some(77),
+            asked: true,
         };
         LocalHost::new(lent, self.outbox.clone(), job, job)
     }

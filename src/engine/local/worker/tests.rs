@@ -80,6 +80,7 @@ fn options(models: &[&str]) -> LocalOptions {
         models: models.iter().map(|m| (*m).to_owned()).collect(),
         memory_limit: None,
         most_models: 1,
+        asked: true,
     }
 }
 

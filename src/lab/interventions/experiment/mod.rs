@@ -67,7 +67,7 @@ impl Lab for Interventions {
     fn open(&self, spec: &lab::Spec) -> Result<Box<dyn Experiment>, Fault> {
         let spec = checked(Spec::within(spec))?.clone();
         let methods = spec.methods.iter().filter_map(|m| find(&m.name)).collect();
-        Ok(Box::new(Run { spec, methods, benches: Vec::new() }))
+        Ok(Box::new(Run { spec, methods, benches: Vec::new(), examined: 0 }))
     }
 
     fn summary(&self, results: &Results, spec: &lab::Spec) -> Vec<String> {
@@ -99,20 +99,26 @@ struct Run {
     methods: Vec<&'static dyn Method>,
     /// One bench a model whose oracles are trained: what questions are answered from.
     benches: Vec<Bench>,
+    /// See [`Experiment::examined`].
+    examined: usize,
 }
 
 impl Experiment for Run {
     fn run(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
         self.benches.clear();
+        self.examined = 0;
         let each = PREPARE_WEIGHT + REST_WEIGHT + (METHOD_WEIGHT + GUESS) * self.methods.len() as f64;
         host.plan(each * self.spec.models.len() as f64);
         for name in self.spec.models.clone() {
             let model = host.model(&name)?;
             let mut bench = Bench::open(&self.spec, model, host)?;
             let result = self.investigate(&mut bench, host);
-            // Whatever was computed can be asked about, also after a cancellation.
             if !bench.panels.is_empty() {
-                self.benches.push(bench);
+                self.examined += bench.test.len();
+                // Whatever was computed can be asked about, also after a cancellation.
+                if host.asked() {
+                    self.benches.push(bench);
+                }
             }
             result?;
         }
@@ -146,7 +152,7 @@ impl Experiment for Run {
     }
 
     fn examined(&self) -> usize {
-        self.benches.iter().map(|b| b.test.len()).sum()
+        self.examined
     }
 }
 

@@ -21,7 +21,7 @@ use crate::model::arch::Arch;
 use crate::model::array::Array;
 use crate::model::batch::Batch;
 use crate::model::device::Device;
-use crate::model::dtype::Dtype;
+use crate::model::dtype::{self, Dtype};
 use crate::model::error::{ModelError, Result};
 use crate::model::params::Params;
 use crate::model::plan::{Gradient, Plan, Scalar, Sites, Target};
@@ -90,7 +90,7 @@ fn from_host(a: &Array, device: &candle_core::Device) -> Result<Tensor> {
 
 impl Executor for CandleExecutor {
     fn run(&self, batch: &Batch, plan: &Plan) -> Result<Trace> {
-        self.dtype.check(plan)?;
+        dtype::check(self.dtype, plan)?;
         run(&self.net, &self.device, batch, plan)
     }
 

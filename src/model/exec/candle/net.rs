@@ -4,7 +4,7 @@ use candle_core::{DType, Device, Tensor};
 
 use super::from_host;
 use crate::model::arch::{Arch, Head, NormKind, Positions};
-use crate::model::dtype::Dtype;
+use crate::model::dtype::{Dtype, check_range};
 use crate::model::error::{ModelError, Result};
 use crate::model::params::Params;
 
@@ -225,7 +225,7 @@ impl Network {
         };
         let mut get = |name: &str| match params.take(name) {
             Some(a) => {
-                dtype.check_range(name, &a.data)?;
+                check_range(dtype, name, &a.data)?;
                 Ok(from_host(&a, device)?.to_dtype(kind)?)
             }
             None => Err(ModelError::MissingTensor {

@@ -2,18 +2,18 @@
 
 use super::forward::{Climb, each_token};
 use super::grads::{Grads, RowsOf};
-use super::kernels::attention::{Attention, Gradients, attend_back};
-use super::kernels::buffer::Buffer;
-use super::kernels::math::gate_back;
-use super::kernels::norm::norm_back;
-use super::kernels::product::{Finish, Left, Right, product};
-use super::kernels::rotary::rotate;
 use super::rows::{Rows, Selection};
 use super::stack::BlockPoint;
 use super::state::{Back, CrossSpans, Inputs, Kept, KeptNorm, StackState, add, gather, scatter, spaced};
 use super::weights::{Block, Cross, NormWeights};
 use crate::model::arch::Place;
 use crate::model::hook::HookPoint;
+use probity_kernels::attention::{Attention, Gradients, attend_back};
+use probity_kernels::buffer::Buffer;
+use probity_kernels::math::gate_back;
+use probity_kernels::norm::norm_back;
+use probity_kernels::product::{Finish, Left, Right, product};
+use probity_kernels::rotary::rotate;
 
 /// Gradients of weights, where they are wanted.
 pub(super) type Wanted<'a> = Option<&'a mut Grads>;

@@ -1,13 +1,5 @@
 //! The way up: embeddings and blocks.
 
-use super::kernels::attention::{Attention, attend};
-use super::kernels::buffer::Buffer;
-use super::kernels::math;
-use super::kernels::norm::{Kept as NormKept, norm};
-use super::kernels::product::{Finish, Left, Right, product};
-use super::kernels::rotary::rotate;
-use super::kernels::team::Team;
-use super::kernels::tile::PANEL;
 use super::rows::Rows;
 use super::stack::{BlockPoint, Stack};
 use super::state::{CrossSpans, Inputs, Keep, Kept, KeptNorm, StackState, add, gather, spaced};
@@ -16,6 +8,14 @@ use super::weights::{Block, Cross, Linear, NormWeights, Table, Weights};
 use crate::model::arch::{Arch, Place, Positions};
 use crate::model::hook::HookPoint;
 use crate::model::plan::{Plan, Start};
+use probity_kernels::attention::{Attention, attend};
+use probity_kernels::buffer::Buffer;
+use probity_kernels::math;
+use probity_kernels::norm::{Kept as NormKept, norm};
+use probity_kernels::product::{Finish, Left, Right, product};
+use probity_kernels::rotary::rotate;
+use probity_kernels::team::Team;
+use probity_kernels::tile::PANEL;
 
 /// What all groups of one pass share.
 pub(super) struct Pass<'a> {

@@ -2,18 +2,18 @@
 
 use super::forward::Pass;
 use super::grads::{Grads, RowsOf};
-use super::kernels::buffer::Buffer;
-use super::kernels::loss::{Weight, log_probabilities};
-use super::kernels::math::activate_back;
-use super::kernels::norm::norm_back;
-use super::kernels::packed::Packed;
-use super::kernels::product::{Finish, Left, Right, product};
 use super::stack::Stack;
 use super::state::{HeadState, State, add};
 use super::weights::{HeadWeights, Weights};
 use crate::model::arch::Head;
 use crate::model::hook::HookPoint;
 use crate::model::plan::{Scalar, Target};
+use probity_kernels::buffer::Buffer;
+use probity_kernels::loss::{Weight, log_probabilities};
+use probity_kernels::math::activate_back;
+use probity_kernels::norm::norm_back;
+use probity_kernels::packed::Packed;
+use probity_kernels::product::{Finish, Left, Right, product};
 
 /// Rows of the output matrix that a plan asks for.
 pub(super) struct Vocabulary {

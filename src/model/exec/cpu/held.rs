@@ -2,10 +2,10 @@
 
 use std::sync::PoisonError;
 
-use super::kernels::buffer::Buffer;
 use super::state::{Back, HeadState, Inputs, Kept, KeptNorm, StackState, State, spaced};
 use super::{CpuExecutor, GROUP};
 use crate::model::arch::Place;
+use probity_kernels::buffer::Buffer;
 
 fn sum(list: &[&Buffer]) -> usize {
     list.iter().map(|b| b.bytes()).sum()

@@ -9,7 +9,6 @@ mod forward;
 mod grads;
 mod head;
 mod held;
-pub mod kernels;
 mod rows;
 mod stack;
 mod state;
@@ -26,8 +25,6 @@ use rayon::prelude::*;
 use self::backward::Wanted;
 use self::forward::{Climb, Pass};
 use self::head::Vocabulary;
-use self::kernels::rotary::Angles;
-use self::kernels::team::Team;
 use self::rows::{Need, groups, reads_padding};
 use self::stack::Stack;
 use self::state::{Keep, StackState, State};
@@ -36,12 +33,14 @@ use self::weights::Weights;
 use super::Executor;
 use crate::model::arch::{Arch, Positions};
 use crate::model::batch::Batch;
-use crate::model::dtype::Dtype;
+use crate::model::dtype::{self, Dtype};
 use crate::model::error::{ModelError, Result};
 use crate::model::hook::HookPoint;
 use crate::model::params::Params;
 use crate::model::plan::{Plan, Scalar};
 use crate::model::trace::Trace;
+use probity_kernels::rotary::Angles;
+use probity_kernels::team::Team;
 
 /// A model on the CPU: computed in f32, from matrices and tables in the dtype that was asked for.
 pub struct CpuExecutor {
@@ -59,7 +58,7 @@ impl CpuExecutor {
     /// [`ModelError::MissingTensor`]; [`ModelError::Weights`] for values that the dtype cannot hold.
     pub fn new(arch: &Arch, mut params: Params, dtype: Dtype) -> Result<CpuExecutor> {
         let mut source = |_, name: &str| match params.take(name) {
-            Some(a) => dtype.check_range(name, &a.data).map(|()| Cow::Owned(a.data)),
+            Some(a) => dtype::check_range(dtype, name, &a.data).map(|()| Cow::Owned(a.data)),
             None => Err(ModelError::MissingTensor {
                 file: "parameters".into(),
                 tensor: name.to_owned(),
@@ -91,7 +90,7 @@ const SHARE: usize = 48;
 
 impl Executor for CpuExecutor {
     fn run(&self, batch: &Batch, plan: &Plan) -> Result<Trace> {
-        self.weights.dtype.check(plan)?;
+        dtype::check(self.weights.dtype, plan)?;
         let tap = Tap::new(plan, batch, &self.arch)?;
         let angles = self.angles(batch.len());
         let input = self.arch.decoder.map(|d| batch.decoder_input(d.start_token));

@@ -1,13 +1,13 @@
 //! One of a model's stacks of blocks: the encoder (or the only one), or the decoder on top of it.
 
-use super::kernels::attention::Span;
-use super::kernels::rotary::{Angles, Heads};
 use super::rows::{Need, Rows, Selection};
 use super::state::Keep;
 use super::tap::Patterns;
 use super::weights::{Block, StackWeights};
 use crate::model::batch::Batch;
 use crate::model::hook::HookPoint;
+use probity_kernels::attention::Span;
+use probity_kernels::rotary::{Angles, Heads};
 
 /// Where hooks attach within a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,6 @@
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::kernels::attention::Span;
 use super::rows::{Rows, order};
 use crate::model::arch::{Arch, Place};
 use crate::model::array::Array;
@@ -12,6 +11,7 @@ use crate::model::error::{ModelError, Result};
 use crate::model::hook::HookPoint;
 use crate::model::plan::{EditKind, Gradient, Plan, Scalar, Sites};
 use crate::model::trace::Trace;
+use probity_kernels::attention::Span;
 
 /// What one pass has to do at hook points, and what it has found so far. Groups of sentences write to it side by side,
 /// each its own rows.

@@ -4,9 +4,6 @@
 use std::borrow::Cow;
 
 use super::grads::Grads;
-use super::kernels::adamw::{Step, square_sum, update};
-use super::kernels::buffer::Buffer;
-use super::kernels::team::Team;
 use super::state::{Keep, State};
 use super::tap::Tap;
 use super::{CpuExecutor, Pass};
@@ -21,6 +18,9 @@ use crate::model::hook::HookPoint;
 use crate::model::params::Params;
 use crate::model::plan::{Gradient, Plan, Scalar, Target};
 use crate::model::trace::Trace;
+use probity_kernels::adamw::{Step, square_sum, update};
+use probity_kernels::buffer::Buffer;
+use probity_kernels::team::Team;
 
 /// One trained parameter and its moments.
 struct Slot {

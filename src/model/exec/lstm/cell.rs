@@ -3,9 +3,9 @@
 
 use std::sync::OnceLock;
 
-use crate::model::exec::cpu::kernels::packed::Packed;
-use crate::model::exec::cpu::kernels::product::{Finish, Left, Right, product};
-use crate::model::exec::cpu::kernels::team::Team;
+use probity_kernels::packed::Packed;
+use probity_kernels::product::{Finish, Left, Right, product};
+use probity_kernels::team::Team;
 
 /// Sentences of one group, longest first, below each other without padding.
 #[derive(Debug, Default)]

@@ -11,7 +11,6 @@ use rayon::prelude::*;
 
 use self::cell::{Direction, Kept, Layout};
 use super::Executor;
-use super::cpu::kernels::team::Team;
 use crate::model::arch::Arch;
 use crate::model::array::Array;
 use crate::model::batch::Batch;
@@ -21,6 +20,7 @@ use crate::model::hook::HookPoint;
 use crate::model::params::Params;
 use crate::model::plan::{Edit, EditKind, Plan, Scalar, Sites, Start};
 use crate::model::trace::Trace;
+use probity_kernels::team::Team;
 
 /// Words that run together at most.
 const GROUP_TOKENS: usize = 1024;

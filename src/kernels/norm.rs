@@ -3,7 +3,7 @@
 
 use super::simd::{LANE, Pass, Simd, dispatch};
 use super::team::{Shared, Team};
-use crate::model::arch::NormKind;
+use crate::kind::NormKind;
 
 /// Parameters of a normalisation over rows of `weight.len()`.
 #[derive(Clone, Copy)]

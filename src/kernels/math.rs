@@ -3,7 +3,7 @@
 
 use super::simd::{LANE, Pass, Simd, dispatch};
 use super::team::{Shared, Team};
-use crate::model::arch::Activation;
+use crate::kind::Activation;
 
 /// e^x to within 1.3 units in the last place; 1.2e-38 below -87.3, 1.7e38 above 88. Not a number stays so.
 ///

@@ -145,8 +145,8 @@ mod x86 {
     use std::arch::x86_64::*;
 
     use super::{PANEL, Sums, pair};
-    use crate::model::exec::cpu::kernels::simd::LANE;
-    use crate::model::exec::cpu::kernels::tile::MAX_ROWS;
+    use crate::simd::LANE;
+    use crate::tile::MAX_ROWS;
 
     /// Sixteen floats at a time; what is left over one by one.
     #[target_feature(enable = "avx512f,avx512bf16")]

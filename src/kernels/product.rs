@@ -18,7 +18,7 @@ pub use super::operand::{Left, Right};
 use super::simd::{LANE, Level, Pass, Simd, dispatch};
 use super::team::{Shared, Team, part};
 use super::tile::{PANEL, Sums, Tile};
-use crate::model::arch::Activation;
+use crate::kind::Activation;
 
 /// What becomes of a product P; C is the result. Biases have one value for each column.
 pub enum Finish<'a> {

@@ -8,7 +8,7 @@ use super::bf16::{pair, unpair};
 use super::buffer::Buffer;
 use super::operand::Values;
 use super::tile::PANEL;
-use crate::model::dtype::Dtype;
+use crate::kind::Dtype;
 
 /// A `depth x cols` right operand. Panel p holds columns 32 p to 32 p + 31 (zeros behind the last) as `[depth][32]`; in
 /// bf16, as `[depth / 2][32]` pairs of inner indices.
@@ -138,18 +138,21 @@ impl Packed {
 
     /// Length of the inner axis.
     #[must_use]
+    #[inline]
     pub fn depth(&self) -> usize {
         self.depth
     }
 
     /// Number of columns.
     #[must_use]
+    #[inline]
     pub fn cols(&self) -> usize {
         self.cols
     }
 
     /// What its numbers are kept in.
     #[must_use]
+    #[inline]
     pub fn dtype(&self) -> Dtype {
         self.dtype
     }
@@ -174,6 +177,7 @@ impl Packed {
 
     /// Bytes held.
     #[must_use]
+    #[inline]
     pub fn bytes(&self) -> usize {
         self.data.bytes()
     }

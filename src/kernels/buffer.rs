@@ -17,6 +17,7 @@ pub struct Buffer {
 
 impl Buffer {
     /// `len` floats: what was there before, and zeros where nothing was.
+    #[inline]
     pub fn sized(&mut self, len: usize) -> &mut [f32] {
         let lines = len.div_ceil(LANE);
         if lines > self.lines.len() {
@@ -44,6 +45,7 @@ impl Buffer {
 
     /// The same memory as words.
     #[must_use]
+    #[inline]
     pub fn as_words(&self) -> &[u32] {
         // SAFETY: as in `words`.
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len) }
@@ -51,6 +53,7 @@ impl Buffer {
 
     /// The same memory as numbers in f16, two in a word.
     #[must_use]
+    #[inline]
     pub fn as_halves(&self) -> &[half::f16] {
         // SAFETY: as in `words`; `f16` is 16 bits without padding and takes every pattern of them.
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), 2 * self.len) }
@@ -58,12 +61,14 @@ impl Buffer {
 
     /// Bytes held.
     #[must_use]
+    #[inline]
     pub fn bytes(&self) -> usize {
         self.lines.capacity() * size_of::<Line>()
     }
 }
 
 impl AsRef<[f32]> for Buffer {
+    #[inline]
     fn as_ref(&self) -> &[f32] {
         // SAFETY: `Line` is sixteen floats without padding (64 bytes, aligned to 64) and `len <= 16 lines.len()`.
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len) }
@@ -71,6 +76,7 @@ impl AsRef<[f32]> for Buffer {
 }
 
 impl AsMut<[f32]> for Buffer {
+    #[inline]
     fn as_mut(&mut self) -> &mut [f32] {
         // SAFETY: as in `as_ref`; exclusive because `self` is.
         unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.len) }

@@ -2,7 +2,7 @@
 
 use super::super::packed::Packed;
 use super::*;
-use crate::model::dtype::Dtype;
+use crate::kind::Dtype;
 use proptest::prelude::*;
 
 /// The definition, in double precision.

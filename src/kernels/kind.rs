@@ -1,0 +1,65 @@
+//! What a description of a network says in one word and a kernel acts on: nonlinearities, norms, element types.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Nonlinearities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Activation {
+    /// x Phi(x) with the exact normal distribution function.
+    GeluErf,
+    /// The tanh approximation of it (`gelu_new`).
+    GeluTanh,
+    /// max(x, 0).
+    Relu,
+    /// x sigmoid(x).
+    Silu,
+}
+
+/// Kinds of normalisation over the last axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NormKind {
+    /// (x - mean) / sqrt(var + eps) * weight + bias.
+    Layer,
+    /// x / sqrt(mean square + eps) * weight; no bias.
+    Rms,
+}
+
+/// Element type of a loaded model's matrices and tables. Biases and norms stay in f32 on the CPU, and so do sums and
+/// everything between two products; results are always handed out in f32.
+///
+/// On the CPU, bf16 products round both operands (with AMX or AVX512_BF16; without them only the weights are rounded), f16 rounds
+/// the weights. On other devices everything is computed in the type. Types other than f32 take half the memory and are
+/// forward only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Dtype {
+    /// 32 bits.
+    #[default]
+    F32,
+    /// 16 bits, 11 of them precision; up to 65504.
+    F16,
+    /// 16 bits, 8 of them precision; the range of f32.
+    Bf16,
+}
+
+impl Dtype {
+    /// All of them.
+    pub const ALL: [Dtype; 3] = [Dtype::F32, Dtype::F16, Dtype::Bf16];
+
+    /// Bytes of a number.
+    #[must_use]
+    pub fn bytes(self) -> usize {
+        if self == Dtype::F32 { 4 } else { 2 }
+    }
+}
+
+impl fmt::Display for Dtype {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Dtype::F32 => "f32",
+            Dtype::F16 => "f16",
+            Dtype::Bf16 => "bf16",
+        })
+    }
+}
