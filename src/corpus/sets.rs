@@ -168,8 +168,8 @@ impl BuiltIn {
 }
 
 const FACT_ROWS: u64 = 2064;
-const ENGLISH_ROWS: u64 = 3124;
-const CHINESE_ROWS: u64 = 722;
+const ENGLISH_ROWS: u64 = 2672;
+const CHINESE_ROWS: u64 = 720;
 
 type Sink<'s> = dyn FnMut(usize, Row<'_>, u64) -> ControlFlow<()> + 's;
 

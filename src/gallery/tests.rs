@@ -11,6 +11,7 @@ use super::text::{Encoder, Masking, Text};
 use super::*;
 use crate::base::Cancelled;
 use crate::corpus::micro;
+use crate::corpus::rationales::{self, Language};
 use crate::model::tokenizer::{Extras, Tokenizer};
 use crate::model::{Device, Model, ModelSource};
 
@@ -275,4 +276,21 @@ fn shipped_scores_are_those_of_the_weights() {
             );
         }
     }
+}
+
+/// Saliency of an answer that a model gives at one mask is what the labs show; the rest of the benchmark says so row by row.
+#[test]
+fn answers_of_the_rationales_are_one_token_unless_marked() {
+    let mut marked = 0;
+    for base in Base::ALL {
+        let name = RECIPES.iter().find(|r| r.base == base).unwrap().name;
+        let model = Model::load(&ModelSource::Builtin(name.to_owned()), Device::Cpu).unwrap();
+        let t = model.tokenizer().unwrap();
+        for i in rationales::benchmark(Language::English, 0).unwrap() {
+            let split = t.word_id(&i.answer).is_none();
+            assert!(i.several_tokens || !split, "{name}: '{}' of '{}'", i.answer, i.sent_text);
+            marked += usize::from(i.several_tokens && split);
+        }
+    }
+    assert!(marked > 0, "nothing needs the mark");
 }

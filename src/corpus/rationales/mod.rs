@@ -5,6 +5,7 @@
 //! annotators. English for the built-in models and for the user's, Chinese for models that the user brings. One JSON object a
 //! line, with the field names of the public gold format of the benchmark's authors.
 
+mod check;
 mod template;
 
 use serde::{Deserialize, Serialize};
@@ -119,6 +120,13 @@ pub struct Instance {
     pub mask_index: usize,
     /// The masked word.
     pub answer: String,
+    /// Other words that fit the mask as well: the gold answer is a set.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub other_answers: Vec<String>,
+    /// The answer needs several masks: in English it is split by vocabularies of the built-in models, in Chinese it has
+    /// several characters. All other answers are one token, or one character.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub several_tokens: bool,
     /// Indices of the rationale, ascending; never the mask's.
     pub rationale_ids: Vec<usize>,
     /// The tokens there.

@@ -5,13 +5,12 @@ use std::collections::{BTreeMap, HashSet};
 use rand_chacha::rand_core::RngCore;
 use serde::Deserialize;
 
-use super::{Dimension, Instance, Language, MASK, Perturbation, SampleType, TemplateError, align};
+use super::{Dimension, Instance, Language, MASK, Perturbation, SampleType, TemplateError, align, check};
 use crate::corpus::micro::arithmetic::NUMBERS;
 use crate::stats::rng::below;
 
-/// Instances a row of a template where nothing else is said.
-const PER_ROW: usize = 2;
-/// How often a filling is drawn anew because it repeats an earlier one or its number has no word.
+/// How often a filling is drawn anew because it repeats an earlier one, its number has no word, or its result is one of the
+/// numbers that are given.
 const TRIES: usize = 200;
 
 /// A file of templates.
@@ -27,10 +26,22 @@ pub struct Book {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Template {
-    dimension: Dimension,
+    /// What its masks ask for.
+    pub dimension: Dimension,
     /// Names it, and its stream of random numbers.
     pub name: String,
+    /// Which tokens two careful readers would mark, in words.
+    rule: String,
     answer: String,
+    /// Other words that fit.
+    #[serde(default)]
+    also: Vec<String>,
+    /// The answer is one of several words of the sentence.
+    #[serde(default)]
+    from_text: bool,
+    /// The built-in models would give the answer at several masks.
+    #[serde(default)]
+    several_tokens: bool,
     original: String,
     dispens: Option<String>,
     import: Option<String>,
@@ -85,7 +96,8 @@ impl Book {
 }
 
 impl Template {
-    /// Originals, each with its partners behind it.
+    /// Originals, each with its partners behind it: one a row unless the template says otherwise. No two have the same answer for
+    /// the same reason.
     pub fn groups(
         &self,
         language: Language,
@@ -95,16 +107,19 @@ impl Template {
         if let Some(row) = self.rows.iter().find(|r| r.len() != self.columns.len()) {
             return Err(wrong(format!("row {row:?} has {} of {} columns", row.len(), self.columns.len())));
         }
+        if self.rule.trim().is_empty() {
+            return Err(wrong("no rule says what its rationale is".to_owned()));
+        }
         let rows = self.rows.len().max(1);
-        let wanted = self.instances.unwrap_or(rows * PER_ROW);
+        let wanted = self.instances.unwrap_or(rows);
         let mut seen = HashSet::new();
         let mut groups = Vec::new();
         for i in 0..wanted {
-            // Without free slots a row has one instance only, and the tries run out, which is not an error.
+            // Small numbers make few sums; where the tries run out there is no other one, which is not an error.
             for _ in 0..TRIES {
                 let Some(filling) = self.fill(language, i % rows, rng).map_err(wrong)? else { continue };
-                let group = self.group(language, &filling).map_err(wrong)?;
-                if seen.insert(group[0].sent_token.clone()) {
+                let Some(group) = self.group(language, &filling).map_err(wrong)? else { continue };
+                if seen.insert((group[0].answer.clone(), group[0].rationale_tokens.clone())) {
                     groups.push(group);
                     break;
                 }
@@ -153,7 +168,8 @@ impl Template {
         Ok(Some(filling))
     }
 
-    fn group(&self, language: Language, filling: &Filling<'_>) -> Result<Vec<Instance>, String> {
+    /// An original and its partners; none where a number that is drawn gives the result away.
+    fn group(&self, language: Language, filling: &Filling<'_>) -> Result<Option<Vec<Instance>>, String> {
         let answer = self.render(&self.answer, filling)?.0.join(" ");
         let original = self.instance(language, &self.original, filling, &answer, None)?;
         let partners = [
@@ -165,12 +181,19 @@ impl Template {
         for (text, kind) in partners {
             let Some(text) = text else { continue };
             let mut partner = self.instance(language, text, filling, &answer, Some(kind))?;
+            check::partner(&group[0], &partner)?;
             if kind != Perturbation::Trans {
                 partner.alignment = Some(align(&group[0].sent_token, &partner.sent_token));
             }
             group.push(partner);
         }
-        Ok(group)
+        // Results in Chinese are single characters.
+        let long = language == Language::Chinese && answer.chars().count() > 1;
+        if !self.numbers.is_empty() && (long || group.iter().any(|i| check::gives_away(language, i))) {
+            return Ok(None);
+        }
+        group.iter().try_for_each(|i| check::instance(language, i, self.from_text))?;
+        Ok(Some(group))
     }
 
     fn instance(
@@ -189,6 +212,9 @@ impl Template {
         let (Some(mask_index), None) = (masks.next(), masks.next()) else {
             return Err(format!("'{text}' needs {MASK} exactly once"));
         };
+        let also = self.also.iter().map(|a| Ok(self.render(a, filling)?.0.join(" ")));
+        let mut other_answers = also.collect::<Result<Vec<String>, String>>()?;
+        other_answers.retain(|other| other != answer);
         Ok(Instance {
             sent_id: 0,
             sample_type: if perturbation.is_some() { SampleType::Perturbed } else { SampleType::Original },
@@ -197,6 +223,8 @@ impl Template {
             sent_text: write(language, &tokens),
             mask_index,
             answer: answer.to_owned(),
+            other_answers,
+            several_tokens: self.several_tokens,
             rationale_tokens: rationale_ids.iter().map(|&i| tokens[i].clone()).collect(),
             sent_token: tokens,
             rationale_ids,
@@ -260,7 +288,8 @@ fn capitalise(tokens: &mut [String]) {
 fn write(language: Language, tokens: &[String]) -> String {
     let mut text = String::new();
     for token in tokens {
-        let glued = language == Language::Chinese || text.is_empty() || matches!(token.as_str(), "." | ",");
+        let glued =
+            language == Language::Chinese || text.is_empty() || matches!(token.as_str(), "." | "," | "?");
         if !glued {
             text.push(' ');
         }

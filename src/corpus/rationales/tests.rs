@@ -31,24 +31,115 @@ fn the_shipped_files_are_what_the_generator_writes() {
 
 #[test]
 fn every_dimension_has_enough_originals_with_partners_of_all_kinds() {
-    for (language, least) in [(Language::English, 120), (Language::Chinese, 30)] {
+    for (language, least) in [(Language::English, 100), (Language::Chinese, 30)] {
         let all = benchmark(language, 0).unwrap();
         let mut originals: BTreeMap<Dimension, usize> = BTreeMap::new();
+        let mut distinct: BTreeMap<Dimension, HashSet<(String, Vec<String>)>> = BTreeMap::new();
         let mut partners: BTreeMap<(Dimension, Perturbation), usize> = BTreeMap::new();
         for i in &all {
             match i.perturbation {
-                None => *originals.entry(i.dimension).or_default() += 1,
+                None => {
+                    *originals.entry(i.dimension).or_default() += 1;
+                    let marked = i.rationale_tokens.iter().map(|t| t.to_lowercase()).collect();
+                    distinct.entry(i.dimension).or_default().insert((i.answer.clone(), marked));
+                }
                 Some(p) => *partners.entry((i.dimension, p)).or_default() += 1,
             }
         }
         println!("{}: {originals:?} {partners:?}", language.code());
         for dimension in Dimension::ALL {
             assert!(originals[&dimension] >= least, "{dimension:?}: {}", originals[&dimension]);
+            // Different answers or different reasons for them, not the same question in other surroundings.
+            let (all, different) = (originals[&dimension], distinct[&dimension].len());
+            println!("{dimension:?}: {different} of {all} differ");
+            assert!(different * 10 >= all * 9, "{dimension:?}: {different} of {all}");
+            assert!(language == Language::Chinese || different >= 60, "{dimension:?}: {different}");
             for p in Perturbation::ALL {
-                assert!(partners[&(dimension, p)] >= least / 6, "{dimension:?} {p:?}");
+                assert!(partners[&(dimension, p)] * 3 >= least, "{dimension:?} {p:?}");
             }
         }
     }
+}
+
+#[test]
+fn every_dimension_has_enough_templates() {
+    let mut names = HashSet::new();
+    for (language, least) in [(Language::English, 12), (Language::Chinese, 2)] {
+        let mut counts: BTreeMap<Dimension, usize> = BTreeMap::new();
+        for template in &template::Book::parse(language).unwrap().templates {
+            *counts.entry(template.dimension).or_default() += 1;
+            assert!(names.insert((language.code(), template.name.clone())), "twice: {}", template.name);
+        }
+        assert!(counts.len() == 5 && counts.values().all(|n| *n >= least), "{language:?}: {counts:?}");
+        assert!(counts[&Dimension::Knowledge] >= 4, "relations of knowledge: {counts:?}");
+    }
+}
+
+fn made(dimension: Dimension, text: &str, answer: &str) -> Instance {
+    let sent_token: Vec<String> = text.split(' ').map(str::to_owned).collect();
+    Instance {
+        sent_id: 0,
+        sample_type: SampleType::Original,
+        perturbation: None,
+        dimension,
+        sent_text: text.to_owned(),
+        mask_index: sent_token.iter().position(|t| t == MASK).unwrap(),
+        sent_token,
+        answer: answer.to_owned(),
+        other_answers: Vec::new(),
+        several_tokens: false,
+        rationale_ids: vec![1],
+        rationale_tokens: Vec::new(),
+        rel_ids: Vec::new(),
+        ori_id: None,
+        alignment: None,
+    }
+}
+
+#[test]
+fn instances_that_give_themselves_away_are_refused() {
+    let told = |dimension, text: &str, answer: &str| {
+        check::instance(Language::English, &made(dimension, text, answer), false).err().unwrap_or_default()
+    };
+    let (grammar, semantics) = (Dimension::Grammar, Dimension::Semantics);
+    assert_eq!(told(semantics, "He chops wood with the [MASK] .", "axe"), "");
+    assert!(told(semantics, "He chops wood with a [MASK] .", "axe").contains("'a axe'"));
+    assert!(told(semantics, "A heated house has a new [MASK] .", "roof").is_empty());
+    assert_eq!(told(semantics, "An hour has the [MASK] of a unit .", "name"), "");
+    assert!(told(semantics, "A hour has the [MASK] .", "name").contains("'A hour'"));
+    assert!(told(semantics, "[MASK] is hot .", "tea").contains("comes first"));
+    assert!(told(semantics, "The sharp knife is the [MASK] .", "Knife").contains("away"));
+    assert!(told(semantics, "The firefighters use the [MASK] .", "fire").contains("away"));
+    assert!(told(grammar, "One wolf met the other [MASK] .", "wolf").contains("away"));
+    assert_eq!(told(grammar, "One goose met five [MASK] .", "geese"), "");
+    let mut two = made(semantics, "She has a [MASK] .", "coat");
+    two.other_answers = vec!["anorak".into()];
+    assert!(check::instance(Language::English, &two, false).unwrap_err().contains("'a anorak'"));
+    let from_text = made(semantics, "The box fits if the [MASK] is small .", "box");
+    assert!(check::instance(Language::English, &from_text, true).is_ok());
+    let elsewhere = made(semantics, "The box fits if the [MASK] is small .", "bag");
+    assert!(check::instance(Language::English, &elsewhere, true).is_err());
+    let long = check::instance(Language::Chinese, &made(semantics, "去 [MASK]", "北京"), false);
+    assert!(long.unwrap_err().contains("several characters"));
+}
+
+#[test]
+fn partners_that_change_too_much_or_too_little_are_refused() {
+    let original = made(Dimension::Grammar, "The dogs there [MASK] here .", "bark");
+    let told = |text: &str, kind, marked: &[&str]| {
+        let mut partner = made(Dimension::Grammar, text, "bark");
+        partner.perturbation = Some(kind);
+        partner.rationale_tokens = marked.iter().map(|t| (*t).to_owned()).collect();
+        let original = Instance { rationale_tokens: vec!["dogs".into()], ..original.clone() };
+        check::partner(&original, &partner).err().unwrap_or_default()
+    };
+    let (import, dispens) = (Perturbation::Import, Perturbation::Dispens);
+    assert_eq!(told("The hounds there [MASK] here .", import, &["hounds"]), "");
+    assert!(told("The hounds there [MASK] now .", import, &["hounds"]).contains("beside the rationale"));
+    assert!(told("The big hounds there [MASK] here .", import, &["hounds"]).contains("beside"));
+    assert!(told("The dogs there [MASK] now .", import, &["dogs"]).contains("not changed"));
+    assert!(told("The hounds there [MASK] here .", dispens, &["hounds"]).contains("has changed"));
+    assert_eq!(told("The dogs there [MASK] now .", dispens, &["dogs"]), "");
 }
 
 fn check(all: &[Instance]) {
@@ -125,12 +216,19 @@ fn computed_answers_are_right() {
             continue;
         }
         let numbers: Vec<usize> = i.sent_token.iter().filter_map(|t| value(t)).collect();
-        let [a, b] = numbers[..] else { panic!("{}", i.sent_text) };
         let text = &i.sent_text;
-        let expected = match () {
-            () if text.contains("bought") || text.contains("plus") => a + b,
-            () if text.contains("away") || text.contains("minus") => a - b,
-            () => a * b,
+        let has = |words: &[&str]| words.iter().any(|w| text.contains(w));
+        let expected = match numbers[..] {
+            [a] if has(&["twice", "wheels", "geese", "ears", "hands"]) => 2 * a,
+            [a] if has(&["half"]) => a / 2,
+            [a] if has(&["legs"]) => 4 * a,
+            [a, b] if has(&["bought", "plus", "years", "hours"]) => a + b,
+            [a, b] if has(&["took", "minus", "more than"]) => a - b,
+            [b, a] if has(&["costs"]) => a - b,
+            [a, b] if has(&["shared"]) => a / b,
+            [a, b] if has(&["holds"]) => a * b,
+            [a, b, c] if has(&["series"]) && b - a == c - b => 2 * c - b,
+            _ => panic!("{text}"),
         };
         assert_eq!(value(&i.answer), Some(expected), "{text} {}", i.answer);
         checked += 1;

@@ -1,0 +1,80 @@
+//! What every instance of the benchmark must fulfil, whatever its template: checked when it is made, so that no seed can break it.
+
+use super::{Dimension, Instance, Language, MASK, Perturbation};
+
+/// Whether the sentence gives its answer away: it stands there, or, where form is not what is asked, a word of its stem.
+#[must_use]
+pub fn gives_away(language: Language, i: &Instance) -> bool {
+    let answer = i.answer.to_lowercase();
+    let stems = !matches!(i.dimension, Dimension::Grammar | Dimension::Computation);
+    i.sent_token.iter().filter(|t| *t != MASK).map(|t| t.to_lowercase()).any(|token| match language {
+        Language::English => token == answer || (stems && share_a_stem(&token, &answer)),
+        Language::Chinese => token.contains(&answer),
+    })
+}
+
+/// Whether the shorter of two words begins the longer one and is long enough to be told apart from chance.
+#[must_use]
+pub fn share_a_stem(a: &str, b: &str) -> bool {
+    let (short, long) = if a.chars().count() <= b.chars().count() { (a, b) } else { (b, a) };
+    short.chars().count() >= 4 && long.starts_with(short)
+}
+
+/// What is wrong with an instance by itself.
+pub fn instance(language: Language, i: &Instance, from_text: bool) -> Result<(), String> {
+    let text = &i.sent_text;
+    if i.mask_index == 0 {
+        return Err(format!("'{text}': the mask comes first, where a byte-level model sees another word"));
+    }
+    if from_text && !i.sent_token.contains(&i.answer) {
+        return Err(format!("'{text}' lacks its answer '{}', which should be one of its words", i.answer));
+    }
+    if !from_text && gives_away(language, i) {
+        return Err(format!("'{text}' gives its answer '{}' away", i.answer));
+    }
+    if language == Language::Chinese && !i.several_tokens && i.answer.chars().count() != 1 {
+        return Err(format!("'{text}': '{}' has several characters, which is not marked", i.answer));
+    }
+    let answers = || std::iter::once(&i.answer).chain(&i.other_answers);
+    for pair in i.sent_token.windows(2) {
+        let vowel = match pair[0].to_lowercase().as_str() {
+            "a" => false,
+            "an" => true,
+            _ => continue,
+        };
+        let follows: Vec<&String> = if pair[1] == MASK { answers().collect() } else { vec![&pair[1]] };
+        if let Some(word) = follows.into_iter().find(|w| begins_with_a_vowel(w) != vowel) {
+            return Err(format!("'{text}': '{} {word}'", pair[0]));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a word sounds as if it began with a vowel, for the words that templates use.
+fn begins_with_a_vowel(word: &str) -> bool {
+    let word = word.to_lowercase();
+    let silent = ["hour", "honest", "heir"].iter().any(|w| word.starts_with(w));
+    let spoken = ["one", "eu", "use", "uni"].iter().any(|w| word.starts_with(w));
+    silent || (word.starts_with(['a', 'e', 'i', 'o', 'u']) && !spoken)
+}
+
+/// What is wrong with a partner beside its original: a dispensable alteration leaves the rationale, an important one changes
+/// words of it and nothing else.
+pub fn partner(original: &Instance, partner: &Instance) -> Result<(), String> {
+    let fold = |i: &Instance| i.rationale_tokens.iter().map(|t| t.to_lowercase()).collect::<Vec<_>>();
+    let say = |what: &str| Err(format!("'{}' and '{}': {what}", original.sent_text, partner.sent_text));
+    match partner.perturbation {
+        Some(Perturbation::Dispens) if fold(original) != fold(partner) => say("the rationale has changed"),
+        Some(Perturbation::Import) if fold(original) == fold(partner) => say("the rationale has not changed"),
+        Some(Perturbation::Import) => {
+            let words = original.sent_token.iter().zip(&partner.sent_token);
+            let outside = words
+                .enumerate()
+                .any(|(at, (a, b))| !a.eq_ignore_ascii_case(b) && !original.rationale_ids.contains(&at));
+            let same = original.rationale_ids == partner.rationale_ids
+                && original.sent_token.len() == partner.sent_token.len();
+            if outside || !same { say("words beside the rationale have changed") } else { Ok(()) }
+        }
+        _ => Ok(()),
+    }
+}
