@@ -12,6 +12,7 @@ use super::*;
 use crate::base::Cancelled;
 use crate::corpus::micro;
 use crate::corpus::rationales::{self, Language};
+use crate::corpus::task::MASK;
 use crate::model::tokenizer::{Extras, Tokenizer};
 use crate::model::{Device, Model, ModelSource};
 
@@ -290,6 +291,11 @@ fn answers_of_the_rationales_are_one_token_unless_marked() {
             let split = t.word_id(&i.answer).is_none();
             assert!(i.several_tokens || !split, "{name}: '{}' of '{}'", i.answer, i.sent_text);
             marked += usize::from(i.several_tokens && split);
+            let text: Vec<char> = i.sent_text.replace(MASK, &i.answer).chars().collect();
+            let e = t.encode(&text.iter().collect::<String>()).unwrap();
+            let blank = |o: &(usize, usize)| o.1 > o.0 && text[o.0..o.1].iter().all(|c| c.is_whitespace());
+            let lone = e.offsets.iter().zip(&e.is_special).any(|(o, special)| !special && blank(o));
+            assert!(!lone, "{name}: a blank is a token of its own in '{}'", i.sent_text);
         }
     }
     assert!(marked > 0, "nothing needs the mark");
