@@ -144,15 +144,16 @@ impl BuiltIn {
             }
             Maker::Probing(task) => {
                 let set = task.examples(draw.examples, draw.seed)?;
-                let row = |e: &super::probing::Labelled| {
+                let row = |(e, split): (&super::probing::Labelled, super::readers::Split)| {
                     let label = task.labels.get(e.label).copied().unwrap_or_default();
                     next(Row::Sentence(Sentence {
                         text: e.text.clone().into(),
                         label: Some(label.into()),
+                        split: Some(split),
                         ..Sentence::default()
                     }))
                 };
-                let _ = set.examples.iter().try_for_each(row);
+                let _ = set.examples.iter().zip(set.splits()).try_for_each(row);
                 hash = Some(set.hash);
             }
             Maker::Facts => {
@@ -175,14 +176,15 @@ type Sink<'s> = dyn FnMut(usize, Row<'_>, u64) -> ControlFlow<()> + 's;
 
 /// An example of a task as the row that a reader would give.
 pub(super) fn agreement<'e>(task: &Task, example: &'e Example) -> Row<'e> {
-    let named = task.properties.iter().enumerate().filter_map(|(i, p)| {
-        let value = p.values.get(usize::from(example.label(i)?))?;
+    let named = task.labelled().filter_map(|p| {
+        let value = p.values.get(usize::from(p.of(example)?))?;
         Some((p.id.into(), (*value).into()))
     });
     Row::Sentence(Sentence {
         text: example.text.as_str().into(),
         labels: Some(Labels(named.collect())),
         forms: Some([example.forms[0].as_str().into(), example.forms[1].as_str().into()]),
+        twin: example.twin.as_deref().map(Text::from),
         ..Sentence::default()
     })
 }
