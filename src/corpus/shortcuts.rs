@@ -36,7 +36,7 @@ impl Shortcut {
 }
 
 /// What majority label, bag of words, number of words and first word know of the labels of `test` by the texts of `train`; each a
-/// text with its label, below `classes`. The bag of words is a logistic regression on which words a text has. A length or a
+/// text with its label, below `classes`. The bag of words is a logistic regression on how often a text has each word. A length or a
 /// first word that training never had is answered by the nearest length or the majority. Nothing where either part is empty.
 #[must_use]
 pub fn shortcuts(train: &[(&str, usize)], test: &[(&str, usize)], classes: usize) -> Vec<Shortcut> {
@@ -90,7 +90,7 @@ fn by<K: std::hash::Hash + Eq>(
     labels.into_iter().map(|(k, labels)| (k, most(labels.into_iter(), classes))).collect()
 }
 
-/// Multinomial logistic regression on the set of a text's words.
+/// Multinomial logistic regression on counts of words.
 struct Bag {
     words: HashMap<String, usize>,
     classes: usize,
@@ -128,12 +128,10 @@ impl Bag {
         bag
     }
 
-    /// Indices of the known words of a text, each once, and of the bias.
+    /// Indices of the known words of a text, as often as they stand there, and of the bias.
     fn of(&self, text: &str) -> Vec<usize> {
         let known = |word: &str| self.words.get(&word.to_lowercase()).copied();
         let mut bag: Vec<usize> = text.split_whitespace().filter_map(known).collect();
-        bag.sort_unstable();
-        bag.dedup();
         bag.push(self.words.len());
         bag
     }

@@ -339,7 +339,7 @@ impl Diagnosis {
     fn property_lines(&self, out: &mut Vec<String>) {
         for (name, p) in &self.properties {
             let skew = match (p.labels.len(), p.skewed) {
-                (1, _) => " - one label only",
+                (1, true) => " - one label only",
                 (_, true) => " - skewed",
                 _ => "",
             };

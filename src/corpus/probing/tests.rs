@@ -155,9 +155,8 @@ fn shifted_sentences_are_no_sentences() {
             let before = [format!("{adverb} V"), format!("{adverb} A")];
             assert!(!before.iter().any(|b| found.contains(b)), "{}", e.text);
         }
-        // "the teacher old is" is none; "paints the house red" would be.
-        let after = found.match_indices("N A").any(|(k, _)| !found[k..].starts_with("N A V"));
-        assert!(!after && !found.contains("V R V"), "{}", e.text);
+        // "paints the house red" is English.
+        assert!(!found.contains("V D N A") && !found.contains("V R V"), "{}", e.text);
     }
     assert!(shifted > 3_900);
 }
