@@ -60,9 +60,9 @@ pub(super) enum Maker {
     Rationales(Language),
 }
 
-/// All built-in sets: the tasks, the facts, the probing tasks, the rationales.
+/// All built-in sets: the first task, the facts, the probing tasks, the rationales, the other tasks.
 pub fn built_in() -> impl Iterator<Item = BuiltIn> {
-    let tasks = TASKS.iter().map(|t| BuiltIn { id: t.id, title: t.title, maker: Maker::Task(t) });
+    let mut tasks = TASKS.iter().map(|t| BuiltIn { id: t.id, title: t.title, maker: Maker::Task(t) });
     let facts = BuiltIn { id: "facts", title: "facts of 32 relations", maker: Maker::Facts };
     let probing = PROBING.iter().map(|t| BuiltIn { id: t.id, title: t.title, maker: Maker::Probing(t) });
     let rationales = Language::ALL.map(|language| {
@@ -72,7 +72,7 @@ pub fn built_in() -> impl Iterator<Item = BuiltIn> {
         };
         BuiltIn { id, title, maker: Maker::Rationales(language) }
     });
-    tasks.chain([facts]).chain(probing).chain(rationales)
+    tasks.next().into_iter().chain([facts]).chain(probing).chain(rationales).chain(tasks)
 }
 
 /// Why a set is not available.
