@@ -14,7 +14,7 @@ use super::error::CliError;
 use super::output;
 use crate::base::files::Whole;
 use crate::base::text::printable_label;
-use crate::corpus::doctor::{Doctor, Vocabulary};
+use crate::corpus::doctor::{Doctor, LISTED, Survey, Vocabulary};
 use crate::corpus::overview::Overview;
 use crate::corpus::readers::{Report, Row, Watch, plain};
 use crate::corpus::sets::{SetError, Source};
@@ -86,6 +86,9 @@ pub struct DoctorArgs {
     /// Number of dropped rows to list.
     #[arg(long, default_value_t = 10)]
     limit: usize,
+    /// Number of relations to list.
+    #[arg(long, default_value_t = LISTED)]
+    relations: usize,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -202,11 +205,16 @@ fn shown(source: &Source, overview: &Overview, parts: Option<&Parts>) -> serde_j
             Some(json!({"file": f.file, "line": f.line, "row": row}))
         })
         .collect();
+    let shortcuts: Vec<_> = overview
+        .shortcuts
+        .iter()
+        .map(|s| json!({"name": s.name, "right": s.right, "n": s.n, "accuracy": s.accuracy()}))
+        .collect();
     json!({"path": source.set.root.display().to_string(), "title": overview.title, "files": files,
            "not_read": left_out, "rows": overview.rows, "dropped": overview.dropped, "blank": overview.blank,
            "kinds": overview.kinds, "splits": overview.splits, "properties": overview.properties,
            "facts": overview.facts, "prompts": overview.prompts, "hash": overview.hash, "parts": parts,
-           "first": rows})
+           "shortcuts": shortcuts, "first": rows})
 }
 
 /// The vocabularies of models by name.
@@ -224,7 +232,7 @@ fn doctor(args: &DoctorArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if args.json {
         return object(out, &diagnosis);
     }
-    diagnosis.lines().iter().try_for_each(|line| say(out, line))?;
+    diagnosis.lines(args.relations).iter().try_for_each(|line| say(out, line))?;
     if !diagnosis.examples.is_empty() {
         output::line(out, "dropped rows")?;
     }
@@ -240,8 +248,7 @@ fn doctor(args: &DoctorArgs, out: &mut dyn Write) -> Result<(), CliError> {
 fn convert(args: &ConvertArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let to = args.out.as_deref().map(|path| Whole::new(path, args.force)).transpose()?;
     let (source, _) = open(&args.path)?;
-    let doctor =
-        if args.clean { Some(Doctor::new(&source.set, vocabularies(&args.model)?, 0)) } else { None };
+    let doctor = if args.clean { Some(strict(&source, &args.model)?) } else { None };
     let converted = match to.zip(args.out.as_deref()) {
         None => stream(&source, doctor, args.limit, out, STDOUT)?,
         Some((mut to, path)) => {
@@ -265,6 +272,12 @@ fn convert(args: &ConvertArgs, out: &mut dyn Write) -> Result<(), CliError> {
         )));
     }
     Ok(())
+}
+
+/// A doctor who knows the whole set before the first row is written.
+fn strict(source: &Source, models: &[String]) -> Result<Doctor<'static>, CliError> {
+    let survey = Survey::of(source, &watch(), &mut || ControlFlow::Continue(())).map_err(refused)?;
+    Ok(Doctor::new(&source.set, vocabularies(models)?, 0).knowing(survey))
 }
 
 struct Converted {

@@ -146,8 +146,7 @@ fn list(cards: &[Card], out: &mut dyn Write) -> Result<(), CliError> {
     }
     for card in cards.iter().filter(|c| bars::apply_to(c)) {
         let verdicts = bars::verdicts(card);
-        let met = verdicts.iter().filter(|v| v.met).count();
-        let _ = writeln!(text, "\n{}: {met} of {} bars met", card.name, verdicts.len());
+        let _ = writeln!(text, "\n{}: {}", card.name, bars::count(&verdicts));
         for verdict in &verdicts {
             let _ = writeln!(text, "  {verdict}");
         }

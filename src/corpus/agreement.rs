@@ -1,7 +1,8 @@
 //! Number agreement sentences of any source as examples of the interventions lab.
 //!
 //! A sentence serves when its verb is `[MASK]`, both forms are given, and its subject's number is labelled. Z_c is the label
-//! `subject_number`, Z_e the label `attractor_number`; LGD, natural sentences with both numbers and plain rows have them.
+//! `subject_number`, Z_e the label `attractor_number`; LGD, natural sentences with both numbers and plain rows have them. Plain
+//! rows can have `subject_animacy` and the counterfactual `twin` too.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -10,10 +11,7 @@ use thiserror::Error;
 
 use super::micro::frequencies::{Frequencies, FrequencyError};
 use super::readers::{Row, Sentence};
-use super::task::{Example, ExampleSet, MASK};
-
-/// Name of the task that the examples are of.
-const TASK: &str = "agreement";
+use super::task::{Example, ExampleSet, MASK, Property, TASKS, Task};
 
 /// Rows that were left out for one reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -68,15 +66,34 @@ pub enum ConversionError {
 }
 
 /// Collects agreement examples from rows.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Collector {
+    task: &'static Task,
     examples: Vec<Example>,
     prefixes: HashSet<String>,
     counts: [[f64; 3]; 2],
     conversion: Conversion,
 }
 
+impl Default for Collector {
+    fn default() -> Self {
+        Self::of(&TASKS[0])
+    }
+}
+
 impl Collector {
+    /// A collector of examples for this task.
+    #[must_use]
+    pub fn of(task: &'static Task) -> Self {
+        Self {
+            task,
+            examples: Vec::new(),
+            prefixes: HashSet::new(),
+            counts: [[0.0; 3]; 2],
+            conversion: Conversion::default(),
+        }
+    }
+
     /// Takes a row, if it serves.
     pub fn add(&mut self, row: &Row<'_>) {
         self.add_at(row, 0);
@@ -127,16 +144,15 @@ impl Collector {
             return Err(ConversionError::None { unsuited: self.conversion.unsuited, why });
         }
         let frequencies = Frequencies::from_cells(self.counts)?;
-        Ok((ExampleSet::of(TASK, 0, frequencies, self.examples), self.conversion))
+        Ok((ExampleSet::of(self.task, 0, frequencies, self.examples), self.conversion))
     }
 }
 
-fn number(label: &str) -> Option<u8> {
-    match label {
-        "Sg" => Some(0),
-        "Pl" => Some(1),
-        _ => None,
-    }
+/// The index of a label among the values of the property of this name.
+fn index(property: &str, label: &str) -> Option<u8> {
+    let named = |p: &&Property| p.id == property;
+    let values = TASKS.iter().flat_map(Task::labelled).find(named).map(|p| p.values)?;
+    values.iter().position(|v| *v == label).and_then(|i| u8::try_from(i).ok())
 }
 
 /// The example of a sentence, or what it lacks.
@@ -151,18 +167,26 @@ fn example(sentence: &Sentence<'_>) -> Result<Example, &'static str> {
     }
     let label = |name: &str| sentence.labels.as_ref().and_then(|l| l.get(name));
     let zc = label("subject_number").ok_or("no label `subject_number`")?;
-    let zc = number(zc).ok_or("`subject_number` is neither Sg nor Pl")?;
+    let zc = index("subject_number", zc).ok_or("`subject_number` is neither Sg nor Pl")?;
     // A label that is there and is not a number would be lost as a missing one.
-    let ze = match label("attractor_number") {
-        Some(label) => Some(number(label).ok_or("`attractor_number` is neither Sg nor Pl")?),
-        None => None,
+    let read = |name: &str, problem: &'static str| match label(name) {
+        Some(label) => index(name, label).ok_or(problem).map(Some),
+        None => Ok(None),
     };
+    let ze = read("attractor_number", "`attractor_number` is neither Sg nor Pl")?;
+    let animacy = read("subject_animacy", "`subject_animacy` is none of human, animal, inanimate")?;
+    let twin = sentence.twin.as_ref().map(|t| t.to_string());
+    if twin.as_ref().is_some_and(|t| t.matches(MASK).count() != 1 || *t == *sentence.text) {
+        return Err("`twin` is not another text with one [MASK]");
+    }
     Ok(Example {
         text: sentence.text.to_string(),
         prefix: before.trim_end().to_owned(),
         forms: [singular.to_string(), plural.to_string()],
         zc,
         ze,
+        animacy,
+        twin,
     })
 }
 

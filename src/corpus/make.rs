@@ -132,26 +132,10 @@ fn agreement(task: &Task, n: usize, seed: u64) -> Result<Vec<Line>, MakeError> {
     Ok(set.examples.iter().map(|e| Line::plain(sets::agreement(task, e))).collect())
 }
 
-/// The share of validation and of test, as SentEval's 100,000, 10,000 and 10,000.
-const SHARE: usize = 12;
-
-/// Parts of a set, stratified by label.
-fn splits(labels: &[usize], seed: u64) -> Vec<Split> {
-    let mut parts = vec![Split::Train; labels.len()];
-    for part in [Split::Test, Split::Validation] {
-        let mut sampler = Sampler::new(labels.len() / SHARE, seed);
-        for (i, label) in labels.iter().enumerate().filter(|(i, _)| parts[*i] == Split::Train) {
-            sampler.add(&format!("{} {label}", part.name()), || i);
-        }
-        sampler.finish(Allocation::Proportional).into_iter().for_each(|i| parts[i] = part);
-    }
-    parts
-}
-
 fn probing(task: &ProbingTask, layout: Layout, n: usize, seed: u64) -> Result<Vec<Line>, MakeError> {
     let set = task.examples(n, seed)?;
-    let labels: Vec<usize> = set.examples.iter().map(|e| e.label).collect();
-    let lines = set.examples.into_iter().zip(splits(&labels, seed)).map(|(e, split)| {
+    let splits = set.splits();
+    let lines = set.examples.into_iter().zip(splits).map(|(e, split)| {
         let label = task.labels.get(e.label).copied().unwrap_or_default();
         let part = match split {
             Split::Train => "tr",

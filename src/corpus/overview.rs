@@ -6,13 +6,17 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 
-use super::readers::{Drops, Report, Row, plain};
+use super::readers::{Drops, Report, Row, Set, Split, plain};
 use super::sets::{Read, SetError, Source};
+use super::shortcuts::{Shortcut, shortcuts};
 
 /// Most distinct names; further ones are counted together.
 const MAX_NAMES: usize = 1_000;
 /// Names that a line of text lists.
 const LISTED: usize = 40;
+/// Most sentences whose surface is looked at, and most labels that it is looked at for.
+const MAX_SURFACE: usize = 200_000;
+const MAX_CLASSES: usize = 50;
 /// What names beyond [`MAX_NAMES`] are counted as.
 const FURTHER: &str = "(further)";
 
@@ -115,6 +119,9 @@ pub struct Overview {
     pub facts: Tally,
     /// Prompts by relation.
     pub prompts: Tally,
+    /// What the surface of labelled sentences gives away of the labels of the test part, where the set has one and a training
+    /// part.
+    pub shortcuts: Vec<Shortcut>,
     /// The first rows.
     pub first: Vec<First>,
     /// Hash of the content of a set that was drawn.
@@ -131,6 +138,41 @@ struct Counter {
     properties: BTreeMap<String, Tally>,
     facts: Tally,
     prompts: Tally,
+    surface: Surface,
+}
+
+/// The labelled sentences of training and test, as long as they are of one task and not too many.
+#[derive(Default)]
+struct Surface {
+    train: Vec<(String, usize)>,
+    test: Vec<(String, usize)>,
+    labels: BTreeMap<String, usize>,
+    full: bool,
+}
+
+impl Surface {
+    fn add(&mut self, text: &str, label: &str, split: Option<Split>) {
+        let rows = match split {
+            Some(Split::Train) => &mut self.train,
+            Some(Split::Test) => &mut self.test,
+            _ => return,
+        };
+        let next = self.labels.len();
+        let label = match self.labels.get(label) {
+            Some(label) => *label,
+            None => *self.labels.entry(label.to_owned()).or_insert(next),
+        };
+        rows.push((text.to_owned(), label));
+        if self.labels.len() > MAX_CLASSES || self.train.len() + self.test.len() > MAX_SURFACE {
+            *self = Self { full: true, ..Self::default() };
+        }
+    }
+
+    fn shortcuts(&self) -> Vec<Shortcut> {
+        let [train, test] = [&self.train, &self.test]
+            .map(|part| part.iter().map(|(text, label)| (text.as_str(), *label)).collect::<Vec<_>>());
+        shortcuts(&train, &test, self.labels.len())
+    }
 }
 
 impl Counter {
@@ -144,6 +186,10 @@ impl Counter {
                 self.split(sentence.split);
                 if let Some(label) = &sentence.label {
                     self.bare(file, label);
+                    // Labels of several files are of several tasks.
+                    if !self.several && !self.surface.full {
+                        self.surface.add(&sentence.text, label, sentence.split);
+                    }
                 }
                 for (property, label) in sentence.labels.iter().flat_map(|l| &l.0) {
                     self.label(property, label);
@@ -219,6 +265,7 @@ impl Overview {
             properties: BTreeMap::new(),
             facts: Tally::default(),
             prompts: Tally::default(),
+            surface: Surface::default(),
         };
         let mut first: Vec<First> = Vec::new();
         let Read { reports, hash } = source.rows(watch, &mut |file, row, line| {
@@ -231,6 +278,7 @@ impl Overview {
         let mut dropped = Drops::default();
         reports.iter().for_each(|r| dropped.merge(&r.dropped));
         let blank = reports.iter().map(|r| r.blank).sum();
+        let left_out = not_read(set, &reports);
         let files = set.files.iter().zip(reports).map(|(f, report)| FileCount {
             name: set.name(&f.path),
             format: f.format.id,
@@ -242,7 +290,7 @@ impl Overview {
         Ok(Self {
             title: set.title.clone(),
             files: files.collect(),
-            left_out: set.left_out.iter().map(|(p, why)| (set.name(p), why.clone())).collect(),
+            left_out,
             rows: counter.rows,
             blank,
             dropped,
@@ -251,6 +299,7 @@ impl Overview {
             properties: counter.properties,
             facts: counter.facts,
             prompts: counter.prompts,
+            shortcuts: counter.surface.shortcuts(),
             first,
             hash,
         })
@@ -283,11 +332,22 @@ impl Overview {
                 out.push(format!("  {name:<10} of {} relations: {}", tally.0.len(), tally.text()));
             }
         }
+        if let Some(n) = self.shortcuts.first().map(|s| s.n) {
+            out.push(format!(
+                "  surface    labels of {n} test sentences told without a model, trained on the training part"
+            ));
+        }
+        for s in &self.shortcuts {
+            let a = s.accuracy();
+            let [mean, lo, hi] = [a.mean, a.lo, a.hi].map(|x| 100.0 * x);
+            out.push(format!("    {:<12} {mean:5.1} % ({lo:.1} to {hi:.1})", s.name));
+        }
         if let Some(hash) = &self.hash {
             out.push(format!("  hash       {hash}"));
         }
-        for (k, file) in self.files.iter().enumerate() {
-            let again = self.files[..k].iter().any(|f| f.format == file.format);
+        let read = |f: &&FileCount| f.report.failed.is_none();
+        for (k, file) in self.files.iter().enumerate().filter(|(_, f)| read(f)) {
+            let again = self.files[..k].iter().filter(read).any(|f| f.format == file.format);
             file.lines(!again, &mut out);
         }
         for (path, why) in &self.left_out {
@@ -306,6 +366,16 @@ impl Overview {
         };
         self.first.iter().map(line).collect()
     }
+}
+
+/// The files of a set that are not read, and why: no data, or of no row although they looked like some format.
+pub(super) fn not_read(set: &Set, reports: &[Report]) -> Vec<(String, String)> {
+    let out = set.left_out.iter().map(|(path, why)| (set.name(path), why.clone()));
+    let failed = set.files.iter().zip(reports).filter_map(|(file, report)| {
+        let why = report.failed.as_ref()?;
+        Some((set.name(&file.path), format!("taken for {}, but {why}", file.format.title)))
+    });
+    out.chain(failed).collect()
 }
 
 impl FileCount {
@@ -366,6 +436,35 @@ mod tests {
         assert!(found.row_lines()[1].starts_with("one.jsonl line 4: "), "{:?}", found.row_lines());
     }
 
+    /// One JSON file that looks like facts and is none once ended the reading of a whole folder.
+    #[test]
+    fn a_misrecognised_file_of_a_folder_is_listed_with_the_field_that_it_lacks() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
+        write("a.jsonl", "{\"sentence_good\": \"x\", \"sentence_bad\": [3]}\n");
+        write("b.jsonl", "{\"object\": \"Paris\", \"relation\": \"capital\"}\n");
+        write("c.jsonl", "{\"obj_label\": \"Rome\", \"relation\": \"capital\"}\n");
+        let found = overview(&dir.path().display().to_string(), 2);
+        assert_eq!((found.rows, found.left_out.len()), (1, 2));
+        let text = found.lines().join("\n");
+        for part in [
+            "not read   a.jsonl: taken for BLiMP",
+            "`sentence_bad`: invalid type: sequence",
+            "not read   c.jsonl",
+            "`sub_label`",
+        ] {
+            assert!(text.contains(part), "no `{part}` in\n{text}");
+        }
+        assert!(found.row_lines()[0].starts_with("b.jsonl line 1"), "{:?}", found.row_lines());
+        // By itself, and where nothing else is read, it is an error.
+        std::fs::remove_file(dir.path().join("b.jsonl")).unwrap();
+        let watch: Watch = Rc::new(|_| ControlFlow::Continue(()));
+        let source =
+            Source::open(&dir.path().display().to_string(), Draw { examples: 1, seed: 1, phi: None }, &watch);
+        let read = source.unwrap().rows(&watch, &mut |_, _, _| ControlFlow::Continue(()));
+        assert!(read.unwrap_err().to_string().contains("a.jsonl"));
+    }
+
     #[test]
     fn built_in_sets_are_counted_like_any_other() {
         let found = overview("past_present", 3);
@@ -373,6 +472,15 @@ mod tests {
         assert!(
             found.hash.is_some() && found.files.is_empty() && found.row_lines()[0].starts_with("row 1: ")
         );
+        let surface = found.lines().join("\n");
+        for part in ["labels of 50 test sentences", "bag of words", "first word", " % ("] {
+            assert!(surface.contains(part), "no `{part}` in\n{surface}");
+        }
+        assert_eq!((found.shortcuts.len(), found.shortcuts[0].n, found.splits.of("train")), (4, 50, 500));
+        let agreement = overview("agreement", 1);
+        assert!(agreement.shortcuts.is_empty() && agreement.row_lines()[0].contains("\"twin\""));
+        let animacy = &agreement.properties["subject_animacy"];
+        assert_eq!(animacy.iter().map(|(_, n)| n).sum::<u64>(), 600, "every sentence is labelled");
         let facts = overview("facts", 0);
         assert!(
             facts.lines().iter().any(|l| l.contains("facts      of 32 relations: ")),

@@ -138,14 +138,15 @@ pub enum TooFew {
     All(usize),
     /// Of a combination.
     #[error(
-        "only {count} sentences whose subject is {subject} and whose attractor (label `attractor_number`) is {attractor}; at \
-         least {FEWEST_EACH} of each combination are needed, or selectivity cannot be measured"
+        "only {count} sentences whose label `{}` is {} and whose label `{}` is {}; at least {FEWEST_EACH} of each \
+         combination are needed, or selectivity cannot be measured",
+        properties[0], values[0], properties[1], values[1]
     )]
     Combination {
-        /// Number of the subject.
-        subject: &'static str,
-        /// Number of the attractor.
-        attractor: &'static str,
+        /// The task's properties.
+        properties: [&'static str; 2],
+        /// The value of each.
+        values: [&'static str; 2],
         /// How many there are.
         count: usize,
     },
@@ -156,22 +157,23 @@ pub enum TooFew {
 /// # Errors
 /// [`TooFew`], with the rarest combination.
 pub fn enough<'e>(task: &Task, examples: impl Iterator<Item = &'e Example>) -> Result<(), TooFew> {
-    let (mut all, mut counts) = (0, [[0usize; 2]; 2]);
+    let [first, second] = &task.properties;
+    let columns = second.values.len();
+    let (mut all, mut counts) = (0, vec![0usize; first.values.len() * columns]);
     for e in examples {
         all += 1;
-        if let Some(ze) = e.ze {
-            counts[usize::from(e.zc & 1)][usize::from(ze & 1)] += 1;
+        let cell = first.of(e).zip(second.of(e)).map(|(a, b)| usize::from(a) * columns + usize::from(b));
+        if let Some(count) = cell.and_then(|cell| counts.get_mut(cell)) {
+            *count += 1;
         }
     }
     if all < FEWEST {
         return Err(TooFew::All(all));
     }
-    let cells = (0..4).map(|k| (k / 2, k % 2));
-    let rarest = cells.min_by_key(|(c, e)| counts[*c][*e]).unwrap_or_default();
-    let count = counts[rarest.0][rarest.1];
-    if count < FEWEST_EACH {
-        let [subject, attractor] = [(0, rarest.0), (1, rarest.1)].map(|(p, v)| task.properties[p].values[v]);
-        return Err(TooFew::Combination { subject, attractor, count });
+    let rarest = counts.iter().enumerate().min_by_key(|(_, count)| **count);
+    if let Some((cell, &count)) = rarest.filter(|(_, count)| **count < FEWEST_EACH) {
+        let values = [first.values[cell / columns], second.values[cell % columns]];
+        return Err(TooFew::Combination { properties: [first.id, second.id], values, count });
     }
     Ok(())
 }
@@ -193,7 +195,7 @@ pub fn examples(
     }
     let reading = Reading::open(file)?;
     let format = reading.format().id;
-    let mut collector = Collector::default();
+    let mut collector = Collector::of(task);
     let (mut rows, mut stop) = (0u64, None);
     let report = reading.rows(&mut |row, line| {
         rows += 1;
@@ -215,7 +217,7 @@ pub fn examples(
     enough(task, set.examples.iter())
         .map_err(|problem| OwnError::TooFew { file: file.to_owned(), problem })?;
     let fit = set.examples.len() as u64;
-    let set = if set.examples.len() > most { drawn(set, most, seed).map_err(unfit)? } else { set };
+    let set = if set.examples.len() > most { drawn(task, set, most, seed).map_err(unfit)? } else { set };
     let provenance = Provenance {
         path: named.to_owned(),
         format: format.to_owned(),
@@ -229,17 +231,17 @@ pub fn examples(
 }
 
 /// A sample that keeps the shares of the combinations.
-fn drawn(set: ExampleSet, most: usize, seed: u64) -> Result<ExampleSet, ConversionError> {
+fn drawn(task: &Task, set: ExampleSet, most: usize, seed: u64) -> Result<ExampleSet, ConversionError> {
     let mut sampler = Sampler::new(most, seed);
     for e in set.examples {
-        sampler.add(&format!("{} {:?}", e.zc, e.ze), || e);
+        sampler.add(&format!("{} {:?}", e.zc, task.properties[1].of(&e)), || e);
     }
     let examples = sampler.finish(Allocation::Proportional);
     let mut counts = [[0.0; 3]; 2];
     for e in &examples {
         counts[usize::from(e.zc)][e.ze.map_or(0, |z| 1 + usize::from(z))] += 1.0;
     }
-    Ok(ExampleSet::of(set.task, seed, Frequencies::from_cells(counts)?, examples))
+    Ok(ExampleSet::of(task, seed, Frequencies::from_cells(counts)?, examples))
 }
 
 /// Rows that could not be read and rows that are not agreement sentences, in one list.

@@ -60,9 +60,9 @@ pub(super) enum Maker {
     Rationales(Language),
 }
 
-/// All built-in sets: the tasks, the facts, the probing tasks, the rationales.
+/// All built-in sets: the first task, the facts, the probing tasks, the rationales, the other tasks.
 pub fn built_in() -> impl Iterator<Item = BuiltIn> {
-    let tasks = TASKS.iter().map(|t| BuiltIn { id: t.id, title: t.title, maker: Maker::Task(t) });
+    let mut tasks = TASKS.iter().map(|t| BuiltIn { id: t.id, title: t.title, maker: Maker::Task(t) });
     let facts = BuiltIn { id: "facts", title: "facts of 32 relations", maker: Maker::Facts };
     let probing = PROBING.iter().map(|t| BuiltIn { id: t.id, title: t.title, maker: Maker::Probing(t) });
     let rationales = Language::ALL.map(|language| {
@@ -72,7 +72,7 @@ pub fn built_in() -> impl Iterator<Item = BuiltIn> {
         };
         BuiltIn { id, title, maker: Maker::Rationales(language) }
     });
-    tasks.chain([facts]).chain(probing).chain(rationales)
+    tasks.next().into_iter().chain([facts]).chain(probing).chain(rationales).chain(tasks)
 }
 
 /// Why a set is not available.
@@ -144,15 +144,16 @@ impl BuiltIn {
             }
             Maker::Probing(task) => {
                 let set = task.examples(draw.examples, draw.seed)?;
-                let row = |e: &super::probing::Labelled| {
+                let row = |(e, split): (&super::probing::Labelled, super::readers::Split)| {
                     let label = task.labels.get(e.label).copied().unwrap_or_default();
                     next(Row::Sentence(Sentence {
                         text: e.text.clone().into(),
                         label: Some(label.into()),
+                        split: Some(split),
                         ..Sentence::default()
                     }))
                 };
-                let _ = set.examples.iter().try_for_each(row);
+                let _ = set.examples.iter().zip(set.splits()).try_for_each(row);
                 hash = Some(set.hash);
             }
             Maker::Facts => {
@@ -175,14 +176,15 @@ type Sink<'s> = dyn FnMut(usize, Row<'_>, u64) -> ControlFlow<()> + 's;
 
 /// An example of a task as the row that a reader would give.
 pub(super) fn agreement<'e>(task: &Task, example: &'e Example) -> Row<'e> {
-    let named = task.properties.iter().enumerate().filter_map(|(i, p)| {
-        let value = p.values.get(usize::from(example.label(i)?))?;
+    let named = task.labelled().filter_map(|p| {
+        let value = p.values.get(usize::from(p.of(example)?))?;
         Some((p.id.into(), (*value).into()))
     });
     Row::Sentence(Sentence {
         text: example.text.as_str().into(),
         labels: Some(Labels(named.collect())),
         forms: Some([example.forms[0].as_str().into(), example.forms[1].as_str().into()]),
+        twin: example.twin.as_deref().map(Text::from),
         ..Sentence::default()
     })
 }

@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 
+use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
@@ -25,6 +26,28 @@ pub struct Property {
     pub title: &'static str,
     /// Names of the values, indexed by label.
     pub values: &'static [&'static str],
+    /// Which label of an example it is.
+    label: Label,
+}
+
+/// What examples are labelled with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Label {
+    Subject,
+    Attractor,
+    Animacy,
+}
+
+impl Property {
+    /// The label of an example, where it has one.
+    #[must_use]
+    pub fn of(&self, example: &Example) -> Option<u8> {
+        match self.label {
+            Label::Subject => Some(example.zc),
+            Label::Attractor => example.ze,
+            Label::Animacy => example.animacy,
+        }
+    }
 }
 
 /// A probing task.
@@ -34,24 +57,57 @@ pub struct Task {
     pub id: &'static str,
     /// Name on the screen.
     pub title: &'static str,
-    /// Target (Z_c, [`Example::zc`]) and environment (Z_e, [`Example::ze`]), in this order.
+    /// What is intervened on and what should stay as it is, one of them chosen by a run. The verb form agrees with the first.
     pub properties: [Property; 2],
+    /// What generated examples are labelled with besides: further properties that should stay as they are.
+    pub further: &'static [Property],
     write: fn(seed: u64, Frequencies) -> Writer,
 }
 
 /// Writes the next example of a stream; given the labels of an example, another one with the same labels.
 type Writer = Box<dyn FnMut(Option<(u8, Option<u8>)>) -> Example>;
 
-/// All tasks.
-pub const TASKS: &[Task] = &[Task {
-    id: "agreement",
-    title: "subject-verb agreement",
-    properties: [
-        Property { id: "subject_number", title: "subject number", values: &["Sg", "Pl"] },
-        Property { id: "attractor_number", title: "attractor number", values: &["Sg", "Pl"] },
-    ],
-    write: agreement,
-}];
+const SUBJECT: Property =
+    Property { id: "subject_number", title: "subject number", values: &["Sg", "Pl"], label: Label::Subject };
+const ATTRACTOR: Property = Property {
+    id: "attractor_number",
+    title: "attractor number",
+    values: &["Sg", "Pl"],
+    label: Label::Attractor,
+};
+const ANIMACY: Property = Property {
+    id: "subject_animacy",
+    title: "subject animacy",
+    values: &["human", "animal", "inanimate"],
+    label: Label::Animacy,
+};
+
+/// All tasks. `attractors` and `animacy` are written by the grammar of `agreement`: one with an attractor in every sentence, so
+/// that probes for its number have as many examples as those for the subject's; the other with the very sentences of
+/// `agreement` and a second property of three values, which every sentence has.
+pub const TASKS: &[Task] = &[
+    Task {
+        id: "agreement",
+        title: "subject-verb agreement",
+        properties: [SUBJECT, ATTRACTOR],
+        further: &[ANIMACY],
+        write: agreement,
+    },
+    Task {
+        id: "attractors",
+        title: "agreement past an attractor",
+        properties: [SUBJECT, ATTRACTOR],
+        further: &[ANIMACY],
+        write: attractors,
+    },
+    Task {
+        id: "animacy",
+        title: "agreement and animacy",
+        properties: [SUBJECT, ANIMACY],
+        further: &[ATTRACTOR],
+        write: agreement,
+    },
+];
 
 /// One example.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -62,10 +118,17 @@ pub struct Example {
     pub prefix: String,
     /// The forms of the verb, indexed by the label of Z_c that each agrees with.
     pub forms: [String; 2],
-    /// Label of the target: index into the values of the task's first property. The correct form is `forms[zc]`.
+    /// Number of the subject (Z_c of Canby et al.): the correct form is `forms[zc]`.
     pub zc: u8,
-    /// Label of the environment, where the example has one.
+    /// Number of the attractor (Z_e), where the example has one.
     pub ze: Option<u8>,
+    /// Animacy of the subject: human, animal, inanimate; none where a row from a file does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub animacy: Option<u8>,
+    /// [`Example::text`] with the subject in the other number; none where a row from a file does not say. See
+    /// [`Example::counterfactual`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub twin: Option<String>,
 }
 
 impl Example {
@@ -75,14 +138,13 @@ impl Example {
         self.text.replacen(MASK, mask, 1)
     }
 
-    /// The label for the task's property of this index (0 target, 1 environment).
+    /// The true counterfactual: the same sentence with the subject in the other number, so that the other form is right. It
+    /// may be an example of the same set itself; whoever needs it unseen has to look.
     #[must_use]
-    pub fn label(&self, property: usize) -> Option<u8> {
-        match property {
-            0 => Some(self.zc),
-            1 => self.ze,
-            _ => None,
-        }
+    pub fn counterfactual(&self) -> Option<Example> {
+        let text = self.twin.clone()?;
+        let prefix = text.split_once(MASK)?.0.trim_end().to_owned();
+        Some(Example { prefix, zc: 1 - self.zc, twin: Some(self.text.clone()), text, ..self.clone() })
     }
 }
 
@@ -142,6 +204,17 @@ impl Task {
         self.properties.iter().position(|p| p.id == id)
     }
 
+    /// All labels of its examples: both properties, then the further ones.
+    pub fn labelled(&self) -> impl Iterator<Item = &Property> {
+        self.properties.iter().chain(self.further)
+    }
+
+    /// Whether the correlation of its two properties can be chosen: those whose frequencies are tabulated.
+    #[must_use]
+    pub fn has_correlation(&self) -> bool {
+        self.properties.map(|p| p.label) == [Label::Subject, Label::Attractor]
+    }
+
     /// `n` examples that no built-in model was trained on, no two with the same prefix: embeddings at the mask (whole
     /// sentence) and at the verb position (prefix only) therefore come from different inputs in every example, and any
     /// split of the set is disjoint.
@@ -166,24 +239,25 @@ impl Task {
             }
             examples.push(example);
         }
-        Ok(ExampleSet::of(self.id, seed, *frequencies, examples))
+        Ok(ExampleSet::of(self, seed, *frequencies, examples))
     }
 }
 
 impl ExampleSet {
     /// A set of these examples, with the hash of their content.
     #[must_use]
-    pub fn of(task: &'static str, seed: u64, frequencies: Frequencies, examples: Vec<Example>) -> Self {
-        let hash = content_hash(&examples);
-        Self { task, seed, frequencies, examples, hash }
+    pub fn of(task: &Task, seed: u64, frequencies: Frequencies, examples: Vec<Example>) -> Self {
+        let hash = content_hash(&task.properties, &examples);
+        Self { task: task.id, seed, frequencies, examples, hash }
     }
 }
 
 /// How often in a row a sentence may repeat an earlier prefix.
 const MAX_TRIES: usize = 10_000;
 
-/// SHA-256 over all fields of all examples, each field with its length before it.
-fn content_hash(examples: &[Example]) -> String {
+/// SHA-256 over what is asked and how it is labelled: text, prefix and forms of all examples and their labels of both
+/// properties, each field with its length before it. Twins and further labels follow from the text.
+fn content_hash(properties: &[Property; 2], examples: &[Example]) -> String {
     let mut hash = Sha256::new();
     let mut field = |bytes: &[u8]| {
         hash.update((bytes.len() as u64).to_le_bytes());
@@ -193,15 +267,24 @@ fn content_hash(examples: &[Example]) -> String {
         field(e.text.as_bytes());
         field(e.prefix.as_bytes());
         e.forms.iter().for_each(|f| field(f.as_bytes()));
-        field(&[e.zc, e.ze.map_or(0, |z| z + 1)]);
+        field(&[e.zc, properties[1].of(e).map_or(0, |z| z + 1)]);
     }
     format!("{:x}", hash.finalize())
 }
 
 /// The stream of agreement examples.
 fn agreement(seed: u64, frequencies: Frequencies) -> Writer {
+    written(stream(seed, "task agreement"), frequencies)
+}
+
+/// The stream of those with an attractor.
+fn attractors(seed: u64, frequencies: Frequencies) -> Writer {
+    // What has an attractor in one number only keeps the others.
+    written(stream(seed, "task attractors"), frequencies.with_attractors().unwrap_or(frequencies))
+}
+
+fn written(mut rng: ChaCha8Rng, frequencies: Frequencies) -> Writer {
     let grammar = Agreement { frequencies, side: Side::Held };
-    let mut rng = stream(seed, "task agreement");
     Box::new(move |labels| {
         let number = |label: u8| Number::ALL[usize::from(label)];
         let sentence = match labels {
@@ -213,6 +296,8 @@ fn agreement(seed: u64, frequencies: Frequencies) -> Writer {
             prefix: sentence.prefix(),
             zc: sentence.subject_number.index() as u8,
             ze: sentence.attractor.map(|n| n.index() as u8),
+            animacy: Some(sentence.kind.animacy() as u8),
+            twin: Some(sentence.twin().masked(MASK)),
             forms: sentence.forms,
         }
     })
@@ -242,10 +327,10 @@ mod tests {
         for task in TASKS {
             assert_ne!(task.properties[0].id, task.properties[1].id);
             for e in task.examples(300, 1, &Frequencies::natural()).unwrap().examples {
-                for (i, property) in task.properties.iter().enumerate() {
-                    assert!(e.label(i).is_none_or(|l| usize::from(l) < property.values.len()));
+                for property in task.labelled() {
+                    assert!(property.of(&e).is_none_or(|l| usize::from(l) < property.values.len()));
                 }
-                assert_eq!(e.label(2), None);
+                assert_eq!(task.properties[0].of(&e), Some(e.zc), "the form agrees with the first property");
             }
         }
     }
@@ -273,6 +358,65 @@ mod tests {
 
     const FIRST: &str = "The long shirt [MASK] from my rabbit.";
     const HASH: &str = "5304d249595fee12ab0cdfa861f79cf05fa8cd43871a9e4b16925bad3aeb8f29";
+
+    /// The sentences of `agreement`, and the same hash for the same labels alone.
+    #[test]
+    fn animacy_has_three_values_on_every_sentence_of_agreement() {
+        let task = Task::named("animacy").unwrap();
+        let set = task.examples(2_000, 0, &Frequencies::natural()).unwrap();
+        let mut counts = [[0.0f64; 3]; 2];
+        for (e, same) in set.examples.iter().zip(
+            Task::named("agreement").unwrap().examples(2_000, 0, &Frequencies::natural()).unwrap().examples,
+        ) {
+            assert_eq!(*e, same);
+            counts[usize::from(e.zc)][usize::from(task.properties[1].of(e).unwrap())] += 1.0;
+        }
+        println!("{counts:?}");
+        assert_eq!(
+            set.examples[..200],
+            self::task().examples(200, 0, &Frequencies::natural()).unwrap().examples[..]
+        );
+        assert_ne!(task.examples(200, 0, &Frequencies::natural()).unwrap().hash, HASH);
+        assert!(counts.iter().flatten().all(|n| *n > 50.0), "{counts:?}");
+        // Number is drawn independently of the noun: each share of singulars within 5 standard deviations of all of them.
+        let sg: f64 = counts[0].iter().sum::<f64>() / 2_000.0;
+        for k in 0..3 {
+            let n = counts[0][k] + counts[1][k];
+            assert!((counts[0][k] / n - sg).abs() < 5.0 * (sg * (1.0 - sg) / n).sqrt(), "{counts:?}");
+        }
+    }
+
+    /// What the probes for the attractor's number are trained on: in `agreement` one example in six has it.
+    #[test]
+    fn every_sentence_of_attractors_has_one_at_the_natural_shares() {
+        let set = Task::named("attractors").unwrap().examples(6_000, 3, &Frequencies::natural()).unwrap();
+        let mut counts = [[0.0f64; 3]; 2];
+        set.examples.iter().for_each(|e| counts[usize::from(e.zc)][1 + usize::from(e.ze.unwrap())] += 1.0);
+        let found = Frequencies::from_cells(counts).unwrap();
+        let few = task().examples(6_000, 3, &Frequencies::natural()).unwrap().examples;
+        let few = few.iter().filter(|e| e.ze.is_some()).count();
+        println!("6000 with an attractor, {few} in agreement; phi {:.3}", found.phi());
+        assert!(few * 5 < 6_000 && (found.phi() - Frequencies::natural().phi()).abs() < 0.05);
+    }
+
+    #[test]
+    fn counterfactuals_swap_the_number_and_nothing_else() {
+        for task in TASKS {
+            for e in task.examples(300, 4, &Frequencies::natural()).unwrap().examples {
+                let twin = e.counterfactual().unwrap();
+                assert_eq!((twin.zc, twin.ze, twin.animacy), (1 - e.zc, e.ze, e.animacy));
+                assert!(twin.text.starts_with(&format!("{} {MASK}", twin.prefix)), "{}", twin.text);
+                let other = e.text.split(' ').zip(twin.text.split(' ')).filter(|(a, b)| a != b).count();
+                assert_eq!(
+                    (other, e.text.split(' ').count()),
+                    (1, twin.text.split(' ').count()),
+                    "{}",
+                    e.text
+                );
+                assert_eq!(twin.counterfactual(), Some(e));
+            }
+        }
+    }
 
     /// Within 6 standard deviations, at the sizes that the lab uses.
     #[test]

@@ -50,8 +50,41 @@ pub struct Verdict {
     limit: Limit,
     /// The score; none where it was not measured.
     pub share: Option<Estimate>,
-    /// Whether the bar is met by the point estimate; a score that was not measured meets none.
-    pub met: bool,
+    /// How its interval stands to the bar.
+    pub standing: Standing,
+}
+
+/// How the interval of a score stands to a bar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// All of it meets the bar.
+    Met,
+    /// Part of it does: more examples would be needed to tell.
+    Open,
+    /// None of it does; so with a score that was not measured.
+    Missed,
+}
+
+impl Standing {
+    fn of(all: bool, some: bool) -> Self {
+        match (all, some) {
+            (true, _) => Standing::Met,
+            (false, true) => Standing::Open,
+            (false, false) => Standing::Missed,
+        }
+    }
+}
+
+/// How many bars are met, open and missed, in words.
+#[must_use]
+pub fn count(verdicts: &[Verdict]) -> String {
+    let of = |standing| verdicts.iter().filter(|v| v.standing == standing).count();
+    let rest: Vec<String> = [(Standing::Open, "open"), (Standing::Missed, "missed")]
+        .into_iter()
+        .filter(|(s, _)| of(*s) > 0)
+        .map(|(s, name)| format!(", {} {name}", of(s)))
+        .collect();
+    format!("{} of {} bars met{}", of(Standing::Met), verdicts.len(), rest.concat())
 }
 
 /// Whether this model is held to the bars, which are for the minis.
@@ -65,22 +98,30 @@ pub fn apply_to(card: &Card) -> bool {
 pub fn verdicts(card: &Card) -> Vec<Verdict> {
     let verdict = |b: &Bar| {
         let share = card.score(b.id).map(|s| s.share);
-        let met = share.is_some_and(|s| match b.limit {
-            Limit::AtLeast(x) => s.mean >= x,
-            Limit::Within(lo, hi) => (lo..=hi).contains(&s.mean),
-            Limit::Below(id) => card.score(id).is_some_and(|other| s.hi < other.share.lo),
+        let standing = share.map_or(Standing::Missed, |s| match b.limit {
+            Limit::AtLeast(x) => Standing::of(s.lo >= x, s.hi >= x),
+            Limit::Within(lo, hi) => Standing::of(s.lo >= lo && s.hi <= hi, s.hi >= lo && s.lo <= hi),
+            Limit::Below(id) => {
+                let other = card.score(id).map(|other| other.share);
+                let is = |below: fn(Estimate, Estimate) -> bool| other.is_some_and(|o| below(s, o));
+                Standing::of(is(|s, o| s.hi < o.lo), is(|s, o| s.lo < o.hi))
+            }
         });
-        Verdict { id: b.id, title: b.title, limit: b.limit, share, met }
+        Verdict { id: b.id, title: b.title, limit: b.limit, share, standing }
     };
     BARS.iter().map(verdict).collect()
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let word = if self.met { "met    " } else { "NOT met" };
+        let word = match self.standing {
+            Standing::Met => "met    ",
+            Standing::Open => "open   ",
+            Standing::Missed => "NOT met",
+        };
         write!(f, "{word}  {}: ", self.title)?;
         match self.share {
-            Some(s) => write!(f, "{:.2} %", 100.0 * s.mean)?,
+            Some(s) => write!(f, "{:.2} % [{:.2}, {:.2}]", 100.0 * s.mean, 100.0 * s.lo, 100.0 * s.hi)?,
             None => write!(f, "not measured")?,
         }
         match self.limit {
@@ -104,20 +145,27 @@ mod tests {
             let share = Estimate { mean, lo: mean - half, hi: mean + half };
             card.scores.push(Score { id: id.into(), what: String::new(), share, n: 100 });
         };
-        let met = |card: &Card, id: &str| verdicts(card).into_iter().find(|v| v.id == id).unwrap().met;
-        for (value, expected) in [(0.39, false), (0.4, true), (0.8, true), (0.81, false)] {
+        let stands =
+            |card: &Card, id: &str| verdicts(card).into_iter().find(|v| v.id == id).unwrap().standing;
+        use Standing::{Met, Missed, Open};
+        for (value, expected) in
+            [(0.38, Missed), (0.4, Open), (0.42, Met), (0.78, Met), (0.8, Open), (0.82, Missed)]
+        {
             set(&mut card, "stability", value, 0.01);
-            assert_eq!(met(&card, "stability"), expected, "{value}");
+            assert_eq!(stands(&card, "stability"), expected, "{value}");
         }
-        set(&mut card, "attractor_linear", 0.7999, 0.01);
-        assert!(!met(&card, "attractor_linear"));
+        // A point above the bar with an interval that reaches below it is no verdict.
+        for (value, expected) in [(0.805, Open), (0.795, Open), (0.78, Missed), (0.82, Met)] {
+            set(&mut card, "attractor_linear", value, 0.01);
+            assert_eq!(stands(&card, "attractor_linear"), expected, "{value}");
+        }
         set(&mut card, "agreement_none", 0.98, 0.01);
         set(&mut card, "arithmetic_held", 0.96, 0.02);
-        assert!(!met(&card, "arithmetic_held"), "intervals that overlap are not clearly apart");
+        assert_eq!(stands(&card, "arithmetic_held"), Open, "intervals that overlap are not clearly apart");
         set(&mut card, "arithmetic_held", 0.5, 0.02);
-        assert!(met(&card, "arithmetic_held"));
+        assert_eq!(stands(&card, "arithmetic_held"), Met);
         card.scores.retain(|s| s.id != "p1_best");
-        assert!(!met(&card, "p1_best"));
+        assert_eq!(stands(&card, "p1_best"), Missed);
         let text: Vec<String> = verdicts(&card).iter().map(Verdict::to_string).collect();
         assert!(
             text.iter().any(|t| t == "NOT met  P@1, best prompts: not measured (bar: at least 70.0)"),

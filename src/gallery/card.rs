@@ -32,7 +32,8 @@ pub struct Card {
     pub corpus: CorpusCard,
     /// How it was trained.
     pub training: TrainingCard,
-    /// What it can do, measured on sentences it was never trained on, with the weights as stored (f16).
+    /// What it can do, with the weights as stored (f16): grammar on sentences that it was never trained on; facts in the phrasings
+    /// that it was trained on and in others, as each says.
     pub scores: Vec<Score>,
     /// What it recalls of each relation, prompt by prompt, with the weights that the prompts had in training.
     #[serde(default)]
@@ -125,6 +126,13 @@ impl Card {
     }
 }
 
+impl Score {
+    /// Whether it is measured on facts: what the trained phrasings among them say is recall, not generalisation.
+    fn is_of_facts(&self) -> bool {
+        self.id.starts_with("p1_") || self.id == "stability"
+    }
+}
+
 impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [mean, lo, hi] = [self.share.mean, self.share.lo, self.share.hi].map(|x| 100.0 * x);
@@ -181,8 +189,22 @@ impl fmt::Display for Card {
             writeln!(f, "{}  {}", if i == 0 { "loss     " } else { "         " }, line.join("  "))?;
         }
         let level = 100.0 * self.level;
-        writeln!(f, "\nmeasured on sentences never trained on, with Wilson intervals at {level:.0} %:")?;
-        self.scores.iter().try_for_each(|score| writeln!(f, "  {score}"))?;
+        let (facts, grammar): (Vec<&Score>, Vec<&Score>) = self.scores.iter().partition(|s| s.is_of_facts());
+        writeln!(
+            f,
+            "\nmeasured on sentences never trained on, unless a line says so, with Wilson intervals at {level:.0} %:"
+        )?;
+        grammar.iter().try_for_each(|score| writeln!(f, "  {score}"))?;
+        if !facts.is_empty() {
+            let n = |id: &str| self.score(id).map_or(0, |s| s.n);
+            let (trained, all) = (n("p1_trained"), n("p1_trained") + n("p1_held"));
+            writeln!(
+                f,
+                "\nmeasured on facts that were all trained; {trained} of {all} phrasings ({:.0} %) were trained word for word:",
+                100.0 * trained as f64 / all.max(1) as f64
+            )?;
+            facts.iter().try_for_each(|score| writeln!(f, "  {score}"))?;
+        }
         if bars::apply_to(self) {
             writeln!(f, "\nbars for a mini:")?;
             bars::verdicts(self).iter().try_for_each(|v| writeln!(f, "  {v}"))?;

@@ -73,13 +73,9 @@ pub struct RelationRecall {
 }
 
 impl RelationRecall {
-    fn by(
-        &self,
-        better: impl Fn(f64, f64) -> bool,
-        counts: impl Fn(&PromptRecall) -> bool,
-    ) -> Option<&PromptRecall> {
+    fn by(&self, better: impl Fn(f64, f64) -> bool) -> Option<&PromptRecall> {
         let mut found: Option<&PromptRecall> = None;
-        for p in self.prompts.iter().filter(|p| counts(p)) {
+        for p in &self.prompts {
             if found.is_none_or(|f| better(p.all().share(), f.all().share())) {
                 found = Some(p);
             }
@@ -90,19 +86,13 @@ impl RelationRecall {
     /// The prompt with the highest P@1.
     #[must_use]
     pub fn best(&self) -> Option<&PromptRecall> {
-        self.by(|a, b| a > b, |_| true)
+        self.by(|a, b| a > b)
     }
 
     /// The prompt with the lowest.
     #[must_use]
     pub fn worst(&self) -> Option<&PromptRecall> {
-        self.by(|a, b| a < b, |_| true)
-    }
-
-    /// The prompt with the lowest among those that the model has seen.
-    #[must_use]
-    pub fn worst_seen(&self) -> Option<&PromptRecall> {
-        self.by(|a, b| a < b, |p| p.weight.is_none_or(|w| w > 0.0))
+        self.by(|a, b| a < b)
     }
 }
 
@@ -158,12 +148,12 @@ mod tests {
     }
 
     #[test]
-    fn best_and_worst_are_over_all_facts_and_seen_prompts_have_a_weight() {
+    fn best_and_worst_are_over_all_facts() {
         let prompts =
             vec![prompt(0.9, (5, 10), (0, 10)), prompt(0.1, (4, 10), (4, 10)), prompt(0.0, (0, 10), (1, 10))];
         let r = RelationRecall { id: "r".into(), prompts, stable: Tally::default(), left_out: 0 };
         assert_eq!(r.best(), Some(&r.prompts[1]));
-        assert_eq!((r.worst(), r.worst_seen()), (Some(&r.prompts[2]), Some(&r.prompts[0])));
+        assert_eq!(r.worst(), Some(&r.prompts[2]));
         assert!(Tally::default().share().is_nan());
     }
 }

@@ -89,6 +89,11 @@ impl TaskSpec {
         refuse.outside("task.examples", self.examples, FEWEST_EXAMPLES..=MAX_EXAMPLES)?;
         if let Some(phi) = self.phi {
             refuse.outside("task.phi", phi, -0.95..=0.95)?;
+            if !task.has_correlation() {
+                let problem =
+                    format!("cannot be set for the task `{}`: its properties follow from the words", task.id);
+                return refuse.because("task.phi", problem);
+            }
         }
         let Some(data) = &self.data else { return Ok(()) };
         refuse.no_file("task.data", data)?;

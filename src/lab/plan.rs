@@ -42,7 +42,7 @@ impl PropertyLabels {
     ) -> Self {
         let other = 1 - target;
         let labels = |property: usize| -> Vec<Option<usize>> {
-            which.clone().map(|i| examples[i].label(property).map(usize::from)).collect()
+            which.clone().map(|i| task.properties[property].of(&examples[i]).map(usize::from)).collect()
         };
         Self {
             target: labels(target),

@@ -198,13 +198,19 @@ impl Params {
             let value = self.get(&p.name).ok_or_else(missing)?;
             let location = family.locate(&p.name);
             let name = location.names.first().ok_or_else(missing)?;
-            let shape = location.layout.stored_shape(&p.shape);
+            let mut shape = location.layout.stored_shape(&p.shape);
+            if name == AS_ROW {
+                shape.insert(0, 1);
+            }
             let out = stored.entry(name.clone()).or_insert_with(|| Array::zeros(shape));
             location.layout.each(&p.shape, arch.head_dim, |s, c| out.data[s] = value.data[c]);
         }
         Ok(stored.into_iter().collect())
     }
 }
+
+/// BART's bias over the vocabulary is stored as one row, not as a vector; transformers refuses the vector.
+const AS_ROW: &str = "final_logits_bias";
 
 /// Takes away what of the head the weights do not hold.
 fn settle_head(arch: &mut Arch, family: &Family, weights: &Checkpoint) {

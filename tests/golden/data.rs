@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use probity::corpus::agreement::Collector;
-use probity::corpus::doctor::{Diagnosis, Doctor};
+use probity::corpus::doctor::{Diagnosis, Doctor, Survey};
 use probity::corpus::readers::{Reading, Set, plain};
 
 use crate::common::subfolders;
@@ -22,7 +22,13 @@ crate::harness::tests! {
 
 fn diagnose(path: &Path) -> Diagnosis {
     let set = Set::open(path).unwrap_or_else(|e| panic!("{e}"));
-    let mut doctor = Doctor::new(&set, Vec::new(), 3);
+    let mut survey = Survey::default();
+    set.rows(&mut |file, row, line| {
+        survey.add(file, &row, line);
+        ControlFlow::Continue(())
+    })
+    .unwrap_or_else(|e| panic!("{e}"));
+    let mut doctor = Doctor::new(&set, Vec::new(), 3).knowing(survey);
     let reports = set.rows(&mut |file, row, line| {
         doctor.examine(file, &row, line);
         ControlFlow::Continue(())

@@ -11,7 +11,7 @@ use crate::base::suggest;
 use crate::base::text::printable_label;
 use crate::cli::error::CliError;
 use crate::cli::output;
-use crate::corpus::doctor::Doctor;
+use crate::corpus::doctor::{Doctor, Survey};
 use crate::corpus::make::{Layout, Line, MakeError, layouts, lines};
 use crate::corpus::readers::Set;
 use crate::corpus::sets::{BuiltIn, built_in};
@@ -101,7 +101,9 @@ fn layout(set: &BuiltIn, name: Option<&str>) -> Result<Layout, CliError> {
 fn keep_fit(set: &BuiltIn, lines: &mut Vec<Line>, models: &[String]) -> Result<(), CliError> {
     let (root, title) = (PathBuf::from(set.id), set.title.to_owned());
     let set = Set { root, title, files: Vec::new(), left_out: Vec::new() };
-    let mut doctor = Doctor::new(&set, vocabularies(models)?, 0);
+    let mut survey = Survey::default();
+    lines.iter().zip(1..).for_each(|(l, line)| survey.add(0, &l.row, line));
+    let mut doctor = Doctor::new(&set, vocabularies(models)?, 0).knowing(survey);
     let mut line = 0;
     lines.retain(|l| {
         line += 1;

@@ -4,15 +4,18 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Doctor, Finding};
+use super::{Doctor, Finding, TextCount};
+use crate::corpus::overview::not_read;
 use crate::corpus::readers::{Drops, RelationKind, Report, Set};
 
 /// From this multiple of the even share on, a property's largest label counts as skewed.
 const SKEW: f64 = 1.25;
 /// Most objects of a relation whose frequencies are counted.
 const MAX_OBJECTS: usize = 10_000;
-/// Most relations, labels and words that the text lists.
-const LISTED: usize = 8;
+/// Most labels and words that the text lists, and the usual number of relations.
+pub const LISTED: usize = 8;
+/// From this share of its facts on, a relation is N-M by more than a few slips of its source.
+const MUCH: f64 = 0.05;
 
 /// Number of tokens of a word.
 pub type Tokens<'v> = Box<dyn Fn(&str) -> Option<usize> + 'v>;
@@ -36,12 +39,14 @@ pub struct ModelCount {
     pub several: u64,
     /// Rows whose word is outside the vocabulary.
     pub outside: u64,
+    /// The words of running text.
+    pub text: TextCount,
 }
 
 impl ModelCount {
     /// Nothing counted yet for `model`.
     pub(super) fn new(model: &str) -> Self {
-        Self { model: model.to_owned(), single: 0, several: 0, outside: 0 }
+        Self { model: model.to_owned(), single: 0, several: 0, outside: 0, text: TextCount::default() }
     }
 }
 
@@ -76,7 +81,7 @@ pub struct RelationCount {
     pub kept: u64,
     /// Prompts.
     pub prompts: u64,
-    /// Facts whose subject had another object before.
+    /// Facts whose subject has another object too.
     pub several_objects: u64,
     /// Facts whose object had another subject before.
     pub shared_objects: u64,
@@ -110,6 +115,12 @@ impl RelationCount {
         }
     }
 
+    /// Share of the facts whose subject has another object too.
+    #[must_use]
+    pub fn ambiguous(&self) -> f64 {
+        self.several_objects as f64 / self.facts.max(1) as f64
+    }
+
     fn close(&mut self) {
         self.objects = self.frequencies.len() as u64;
         let total: u64 = self.frequencies.values().sum();
@@ -124,7 +135,7 @@ pub struct PropertyCount {
     pub labels: BTreeMap<String, u64>,
     /// Share of the most frequent label.
     pub majority: f64,
-    /// Whether that is at least 1.25 times the even share.
+    /// Whether that is at least 1.25 times the even share, where it is a label that could be probed.
     pub skewed: bool,
 }
 
@@ -180,6 +191,9 @@ impl Doctor<'_> {
             words.sort();
             words
         });
+        for (model, text) in self.model_counts.iter_mut().zip(&self.coverage.counts) {
+            model.text = *text;
+        }
         let several = set.files.len() > 1;
         let titled = |(file, property): (Option<usize>, String)| match file.and_then(|k| set.files.get(k)) {
             Some(file) if several => format!("{property} of {}", set.name(&file.path)),
@@ -188,7 +202,7 @@ impl Doctor<'_> {
         Diagnosis {
             format: set.title.clone(),
             files: set.names(),
-            left_out: set.left_out.iter().map(|(p, why)| (set.name(p), why.clone())).collect(),
+            left_out: not_read(set, reports),
             rows: self.examined,
             kinds: self.kinds,
             blank: reports.iter().map(|r| r.blank).sum(),
@@ -201,27 +215,31 @@ impl Doctor<'_> {
             properties: self
                 .properties
                 .into_iter()
-                .map(|(k, labels)| (titled(k), property(labels)))
+                .map(|(k, labels)| {
+                    let probed = k.1 != "paradigm";
+                    (titled(k), property(labels, probed))
+                })
                 .collect(),
             models: self.model_counts,
             intersection,
             words: self.words.len() as u64,
-            incomplete: self.memory.is_full(),
+            incomplete: self.memory.is_full() || self.survey.is_full(),
         }
     }
 }
 
-fn property(labels: BTreeMap<String, u64>) -> PropertyCount {
+/// A paradigm of minimal pairs is no label: a file of one paradigm lacks nothing.
+fn property(labels: BTreeMap<String, u64>, probed: bool) -> PropertyCount {
     let total: u64 = labels.values().sum();
     let majority = labels.values().max().map_or(0.0, |m| *m as f64 / total as f64);
-    let skewed = labels.len() < 2 || majority * labels.len() as f64 >= SKEW;
+    let skewed = probed && (labels.len() < 2 || majority * labels.len() as f64 >= SKEW);
     PropertyCount { labels, majority, skewed }
 }
 
 impl Diagnosis {
-    /// The report as lines of text.
+    /// The report as lines of text, with up to so many relations.
     #[must_use]
-    pub fn lines(&self) -> Vec<String> {
+    pub fn lines(&self, relations: usize) -> Vec<String> {
         let mut out = vec![format!("{}: {} rows", self.format, self.rows)];
         let kinds: Vec<String> = self.kinds.iter().map(|(k, n)| format!("{n} {k}")).collect();
         out.push(format!("  rows       {}", kinds.join(", ")));
@@ -251,7 +269,7 @@ impl Diagnosis {
                 out.push(format!("    {:>8}  {mark}{}{first}", counted.count, finding.title()));
             }
         }
-        self.relation_lines(&mut out);
+        self.relation_lines(relations, &mut out);
         self.property_lines(&mut out);
         self.model_lines(&mut out);
         for (path, why) in &self.left_out {
@@ -283,33 +301,45 @@ impl Diagnosis {
         }
     }
 
-    fn relation_lines(&self, out: &mut Vec<String>) {
+    fn relation_lines(&self, listed: usize, out: &mut Vec<String>) {
         let with_facts: Vec<_> = self.relations.iter().filter(|(_, r)| r.facts > 0).collect();
         if with_facts.is_empty() {
             return;
         }
-        let several = with_facts.iter().filter(|(_, r)| r.kind() == Some(RelationKind::ManyToMany)).count();
+        let several = || with_facts.iter().filter(|(_, r)| r.kind() == Some(RelationKind::ManyToMany));
+        let much = several().filter(|(_, r)| r.ambiguous() >= MUCH).count();
         out.push(format!(
-            "  relations  {} with facts, {several} of them N-M by their facts",
-            with_facts.len()
+            "  relations  {} with facts, {} of them N-M by their facts, {much} by {:.0} % of their facts or more",
+            with_facts.len(),
+            several().count(),
+            100.0 * MUCH
         ));
-        for (name, r) in with_facts.iter().take(LISTED) {
+        for (name, r) in with_facts.iter().take(listed) {
             let kind = r.kind().map_or("", kind_name);
+            let kind = match r.several_objects {
+                0 => kind.to_owned(),
+                n => format!("{kind} by {n} ({:.1} %)", 100.0 * r.ambiguous()),
+            };
+            let mark = match (r.kept, r.objects) {
+                (0, _) => " - none kept",
+                (_, 1) => " - one object only",
+                _ => "",
+            };
             let stated = r.stated.map_or_else(String::new, |k| format!(", stated {}", kind_name(k)));
             let majority =
                 r.majority.map_or_else(String::new, |m| format!(", most frequent {:.0} %", 100.0 * m));
             out.push(format!(
-                "    {name:<10} {:>6} facts, {:>6} kept, {:>5} objects{majority}, {kind}{stated}",
+                "    {name:<10} {:>6} facts, {:>6} kept, {:>5} objects{majority}, {kind}{stated}{mark}",
                 r.facts, r.kept, r.objects
             ));
         }
-        more(out, with_facts.len());
+        more(out, with_facts.len().saturating_sub(listed));
     }
 
     fn property_lines(&self, out: &mut Vec<String>) {
         for (name, p) in &self.properties {
             let skew = match (p.labels.len(), p.skewed) {
-                (1, _) => " - one label only",
+                (1, true) => " - one label only",
                 (_, true) => " - skewed",
                 _ => "",
             };
@@ -326,12 +356,21 @@ impl Diagnosis {
 
     fn model_lines(&self, out: &mut Vec<String>) {
         for m in &self.models {
-            out.push(format!(
-                "  {:<10} {} words of one token, {} of several, {} outside the vocabulary",
-                m.model, m.single, m.several, m.outside
-            ));
+            let asked = m.single + m.several + m.outside;
+            if asked > 0 {
+                out.push(format!(
+                    "  {:<10} {} words of one token, {} of several, {} outside the vocabulary",
+                    m.model, m.single, m.several, m.outside
+                ));
+            }
+            if m.text.words() > 0 {
+                out.push(format!("  {:<10} {}", m.model, m.text.said()));
+            }
+            if asked + m.text.words() == 0 {
+                out.push(format!("  {:<10} no words to look up", m.model));
+            }
         }
-        if let Some(words) = &self.intersection {
+        if let Some(words) = self.intersection.as_ref().filter(|_| self.words > 0) {
             let shown: Vec<&str> = words.iter().take(LISTED).map(String::as_str).collect();
             let dots = if words.len() > LISTED { ", …" } else { "" };
             let all = if self.models.len() > 1 { "all models" } else { "the model" };
@@ -346,8 +385,8 @@ impl Diagnosis {
 }
 
 fn more(out: &mut Vec<String>, count: usize) {
-    if count > LISTED {
-        out.push(format!("    and {} more", count - LISTED));
+    if count > 0 {
+        out.push(format!("    and {count} more"));
     }
 }
 

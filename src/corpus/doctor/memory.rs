@@ -5,7 +5,7 @@ use std::collections::hash_map::{DefaultHasher, Entry};
 use std::hash::{Hash, Hasher};
 
 /// Most hashes that are kept (about 32 bytes each); what comes later is not compared.
-const MOST: usize = 16_000_000;
+pub const MOST: usize = 16_000_000;
 
 /// A hash of a value; the same in every run. At 10 million values, two different ones share one with probability 3e-6.
 pub fn hash<T: Hash + ?Sized>(value: &T) -> u64 {
@@ -49,7 +49,7 @@ impl Memory {
     }
 
     /// A place in words, as seen from the row.
-    fn place(&self, file: u32, line: u32) -> String {
+    pub fn place(&self, file: u32, line: u32) -> String {
         match self.files.get(file as usize) {
             Some(name) if file != self.file => format!("{name} line {line}"),
             _ => format!("line {line}"),

@@ -1,21 +1,27 @@
 //! The data doctor: which rows of a data set are fit for probing, which are dropped and why, and what else deserves a look.
 //!
 //! Rows are examined one after the other. What is kept of them are 64-bit hashes (for duplicates and for what each subject
-//! has been said to have), counts, and the first few rows of each finding, so that sets of millions of rows fit.
+//! has been said to have; a [`Survey`] knows which subjects have several objects before the first is judged), counts, and the first few rows of each finding, so that sets of millions of rows fit.
 
+mod coverage;
 mod diagnosis;
 mod memory;
+mod survey;
 #[cfg(test)]
 mod tests;
 
+pub use coverage::TextCount;
+pub use survey::Survey;
+
 pub use diagnosis::{
-    Counted, Diagnosis, Example, ModelCount, PropertyCount, RelationCount, Tokens, Vocabulary,
+    Counted, Diagnosis, Example, LISTED, ModelCount, PropertyCount, RelationCount, Tokens, Vocabulary,
 };
 
 use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
+use self::coverage::Coverage;
 use self::memory::{Memory, hash};
 use super::readers::{Fact, Pair, Prompt, Rationale, Row, Sentence, Set};
 
@@ -31,7 +37,7 @@ pub enum Finding {
     Duplicate,
     /// The same sentence with other labels.
     Conflict,
-    /// A subject with another object than before: the fact has no single answer.
+    /// A subject that has another object too: none of its facts has a single answer.
     SeveralObjects,
     /// No gold rationale.
     EmptyRationale,
@@ -47,6 +53,10 @@ pub enum Finding {
     WholeRationale,
     /// A prompt that goes on after `[Y]`, which causal models cannot answer.
     ObjectInside,
+    /// A prompt in which the object stands before the subject: causal models would be asked before they know of whom.
+    ObjectFirst,
+    /// A prompt that another source of the set has too.
+    RepeatedPrompt,
     /// Control characters in a text.
     ControlCharacters,
 }
@@ -84,6 +94,8 @@ impl Finding {
             Finding::NoAlias => "no alias",
             Finding::WholeRationale => "rationale is the whole input",
             Finding::ObjectInside => "prompt goes on after [Y]",
+            Finding::ObjectFirst => "prompt has [Y] before [X]",
+            Finding::RepeatedPrompt => "prompt that stands there already",
             Finding::ControlCharacters => "control characters",
         }
     }
@@ -107,6 +119,8 @@ pub struct Doctor<'v> {
     models: Vec<Vocabulary<'v>>,
     keep: usize,
     memory: Memory,
+    survey: Survey,
+    coverage: Coverage,
     findings: BTreeMap<Finding, Counted>,
     kinds: BTreeMap<&'static str, u64>,
     relations: BTreeMap<String, RelationCount>,
@@ -132,6 +146,8 @@ impl<'v> Doctor<'v> {
             models,
             keep,
             memory: Memory::of(set.names()),
+            survey: Survey::default(),
+            coverage: Coverage::default(),
             findings: BTreeMap::new(),
             kinds: BTreeMap::new(),
             relations: BTreeMap::new(),
@@ -142,6 +158,13 @@ impl<'v> Doctor<'v> {
             examined: 0,
             dropped: 0,
         }
+    }
+
+    /// The same doctor, who knows which subjects of the set have several objects: without a survey only those of their facts are
+    /// dropped that come after the first object.
+    #[must_use]
+    pub fn knowing(self, survey: Survey) -> Self {
+        Self { survey, ..self }
     }
 
     /// Examines a row of the file with this index, at this line; says whether it is kept.
@@ -217,7 +240,12 @@ impl<'v> Doctor<'v> {
             return;
         };
         let same = self.memory.seen(hash(&("fact", name, subject, object)));
-        let other = self.memory.first_of(hash(&("subject", name, subject)), hash(object));
+        let key = survey::key(fact).unwrap_or_default();
+        let other = self.memory.first_of(key, hash(object)).or_else(|| {
+            let (file, line) = self.survey.several.get(&key)?;
+            let [file, line] = [*file as u64, *line].map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+            Some(self.memory.place(file, line))
+        });
         let shared = self.memory.first_of(hash(&("object", name, object)), hash(subject)).is_some();
         if let Some(place) = &same {
             found.push((Finding::Duplicate, format!("{name}: `{subject}`, `{object}`: the same as {place}")));
@@ -293,8 +321,18 @@ impl<'v> Doctor<'v> {
         let relation = prompt.relation.as_deref().unwrap_or("(none)");
         let source = prompt.source.as_deref();
         self.text([prompt.prompt.as_str()], found);
-        self.duplicate(hash(&("prompt", relation, source, prompt.prompt.as_str())), found);
-        if prompt.object_final == Some(false) {
+        let text = prompt.prompt.as_str();
+        let same = self.memory.seen(hash(&("prompt", relation, source, text)));
+        let first = self.memory.first_of(hash(&("any prompt", relation, text)), hash(&source));
+        if let Some(place) = same {
+            found.push((Finding::Duplicate, format!("{relation}: `{text}`: the same as {place}")));
+        } else if let Some(place) = first {
+            found.push((Finding::RepeatedPrompt, format!("{relation}: `{text}`: as at {place}")));
+        }
+        let places = text.find("[Y]").zip(text.find("[X]"));
+        if places.is_some_and(|(object, subject)| object < subject) {
+            found.push((Finding::ObjectFirst, format!("{relation}: `{text}`")));
+        } else if prompt.object_final == Some(false) {
             found.push((Finding::ObjectInside, format!("{relation}: `{}`", prompt.prompt)));
         }
         self.relation(relation).prompts += 1;
@@ -317,6 +355,7 @@ impl<'v> Doctor<'v> {
         for (property, label) in labels {
             self.label((property == "label").then(|| self.memory.file()), property, label);
         }
+        self.coverage.add(text, &self.models);
         for form in sentence.forms.iter().flatten() {
             self.word(form, found);
         }
@@ -341,6 +380,8 @@ impl<'v> Doctor<'v> {
     fn pair(&mut self, pair: &Pair<'_>, found: &mut Found) {
         self.text([pair.good.as_str(), pair.bad.as_str()], found);
         self.duplicate(hash(&("pair", pair.good.as_str(), pair.bad.as_str())), found);
+        self.coverage.add(&pair.good, &self.models);
+        self.coverage.add(&pair.bad, &self.models);
         if pair.good == pair.bad {
             found.push((Finding::EqualPair, format!("`{}`", pair.good)));
         }
@@ -352,6 +393,7 @@ impl<'v> Doctor<'v> {
     fn rationale(&mut self, rationale: &Rationale<'_>, found: &mut Found) {
         self.text(rationale.tokens.iter().map(|t| t.as_str()), found);
         let tokens: Vec<&str> = rationale.tokens.iter().map(|t| t.as_str()).collect();
+        tokens.iter().for_each(|token| self.coverage.add(token, &self.models));
         let whose = (rationale.mask, rationale.query.as_deref(), rationale.id.as_deref());
         self.duplicate(hash(&("rationale", &tokens, whose)), found);
         let which = rationale.id.as_deref().unwrap_or("without id");

@@ -22,6 +22,10 @@ pub struct Sentence {
     pub verb: usize,
     /// The verb's two forms, indexed by [`Number::index`].
     pub forms: [String; 2],
+    /// The subject noun's two forms, indexed likewise.
+    pub nouns: [String; 2],
+    /// What the subject noun names.
+    pub kind: Kind,
     /// Z_c: the number of the subject.
     pub subject_number: Number,
     /// Z_e: the number of the noun right before the verb where that is a prepositional object, otherwise none.
@@ -47,6 +51,22 @@ impl Sentence {
         let mut tokens: Vec<&str> = self.tokens.iter().map(String::as_str).collect();
         tokens[self.verb] = mask;
         join(&tokens)
+    }
+
+    /// The counterfactual: the same sentence with the subject in the other number. The form of its verb follows; no other
+    /// word depends on the subject's number.
+    #[must_use]
+    pub fn twin(&self) -> Sentence {
+        let number = self.subject_number.other();
+        let mut tokens = self.tokens.clone();
+        tokens[self.subject].clone_from(&self.nouns[number.index()]);
+        tokens[self.verb].clone_from(&self.forms[number.index()]);
+        Sentence {
+            tokens,
+            subject_number: number,
+            opposing: self.intervening - self.opposing,
+            ..self.clone()
+        }
     }
 
     /// The words before the verb, without a trailing blank.
@@ -142,6 +162,8 @@ impl Agreement {
             subject,
             verb: at,
             forms: verb.forms.map(str::to_owned),
+            nouns: noun.forms.map(str::to_owned),
+            kind: noun.kind,
             subject_number: number,
             attractor,
             relative_clause,

@@ -60,6 +60,24 @@ proptest! {
         }
     }
 
+    /// A twin is a sentence of the grammar with the annotation of its own words; it differs in subject and verb alone, and its
+    /// own twin is the sentence.
+    #[test]
+    fn twins_differ_in_the_subject_and_its_verb_alone(seed: u64, held: bool) {
+        let side = if held { Side::Held } else { Side::Train };
+        for s in sentences(Frequencies::balanced(), side, seed, 60) {
+            let twin = s.twin();
+            check(&twin)?;
+            prop_assert_eq!(twin.subject_number, s.subject_number.other());
+            prop_assert_eq!(twin.attractor, s.attractor);
+            let other: Vec<usize> = (0..s.tokens.len()).filter(|i| s.tokens[*i] != twin.tokens[*i]).collect();
+            prop_assert_eq!(other, [s.subject, s.verb]);
+            let noun = lexicon::NOUNS.iter().find(|n| n.forms.contains(&s.tokens[s.subject].as_str())).unwrap();
+            prop_assert_eq!(noun.kind, s.kind);
+            prop_assert_eq!(twin.twin(), s);
+        }
+    }
+
     #[test]
     fn same_seed_same_sentences(seed: u64) {
         let make = |seed| sentences(Frequencies::natural(), Side::Train, seed, 5);

@@ -76,6 +76,14 @@ impl Frequencies {
         ]))
     }
 
+    /// The same shares among the sentences that have an attractor, and none of the others.
+    ///
+    /// # Errors
+    /// [`FrequencyError::Cells`] where one of the subject's numbers has no attractor.
+    pub fn with_attractors(&self) -> Result<Self, FrequencyError> {
+        Self::from_cells(self.cells.map(|[_, a, b]| [0.0, a, b]))
+    }
+
     /// Shares proportional to `cells`.
     ///
     /// # Errors

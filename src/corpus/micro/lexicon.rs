@@ -1,7 +1,9 @@
 //! The words of Micro-English. Every surface form belongs to one category and one number only.
 
+use serde::{Deserialize, Serialize};
+
 /// What a noun names; words combine by kind so that sentences stay sensible. Sets of kinds are bit masks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Kind {
     /// People.
@@ -12,6 +14,18 @@ pub enum Kind {
     Thing = 4,
     /// Buildings, landscapes, rooms.
     Place = 8,
+}
+
+impl Kind {
+    /// Index into human, animal, inanimate: the scale of animacy (Silverstein 1976), on which places stand with things.
+    #[must_use]
+    pub fn animacy(self) -> usize {
+        match self {
+            Kind::Person => 0,
+            Kind::Animal => 1,
+            Kind::Thing | Kind::Place => 2,
+        }
+    }
 }
 
 /// A set of kinds, by bits of [`Kind`].

@@ -7,9 +7,24 @@ use crate::corpus::micro::Number;
 use crate::corpus::micro::lexicon::{self, Frame, Kind, Kinds, Noun, Verb, Word};
 use crate::stats::rng::{below, unit};
 
+/// Which words may stand in the place that a task asks about.
+#[derive(Debug, Clone, Copy)]
+pub enum Among<'w> {
+    /// All that the grammar has.
+    Any,
+    /// These nouns as subject.
+    Subjects(&'w [&'static Noun]),
+    /// These nouns as direct object.
+    Objects(&'w [&'static Noun]),
+    /// These verbs.
+    Verbs(&'w [&'static Verb]),
+}
+
 /// What a clause is to be.
 #[derive(Debug, Clone, Copy)]
-pub struct Wish {
+pub struct Wish<'w> {
+    /// The words of the place that is asked about.
+    pub among: Among<'w>,
     /// Past tense of the main verb.
     pub past: bool,
     /// Number of the subject.
@@ -29,32 +44,65 @@ pub struct Clause {
     pub tokens: Vec<String>,
     /// Levels of the tree from the sentence to the words: S over NP over noun is 2.
     pub depth: usize,
-    /// The noun of the subject.
-    pub noun: &'static Noun,
+    /// Words before the phrase that ends the sentence, where there is one.
+    pub body: usize,
 }
 
 /// A clause that meets the wish.
-pub fn clause(rng: &mut ChaCha8Rng, wish: Wish) -> Clause {
+pub fn clause(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Clause {
     let mut text = Text { rng, tokens: Vec::new(), depth: 0 };
     if wish.extras && text.flip(0.25) {
         text.phrase(lexicon::FRONTED);
         text.tokens.push(",".into());
     }
-    let (noun, verb) = text.pair(wish.object.is_some());
+    let (noun, verb) = text.pair(wish.object.is_some(), wish.among);
     text.noun_phrase(noun, wish.subject, wish.nesting, 1);
     text.verb_phrase(noun, verb, wish);
+    let body = text.tokens.len();
     if wish.extras && text.flip(0.25) {
         text.phrase(lexicon::FINAL);
     }
-    Clause { noun, depth: text.depth, tokens: text.tokens }
+    Clause { body, depth: text.depth, tokens: text.tokens }
 }
 
-/// `verb complement` alone, for a subject that was said before.
-pub fn predicate(rng: &mut ChaCha8Rng, noun: &'static Noun, wish: Wish) -> Vec<String> {
+/// Two clauses: one about a subject, and one in which another subject does something to it, named by a pronoun in the place
+/// of the object. Both end in a phrase of time or place, so that no word beside the pronoun tells which of them stands first.
+/// None where the pronoun cannot be told or no verb fits.
+pub fn pair_of_clauses(rng: &mut ChaCha8Rng, wish: Wish<'_>) -> Option<[Vec<String>; 2]> {
     let mut text = Text { rng, tokens: Vec::new(), depth: 0 };
-    let verb = text.verb(noun, wish.object.is_some());
+    let (noun, verb) = text.pair(false, Among::Any);
+    let pronoun = pronoun(noun, wish.subject)?;
+    text.noun_phrase(noun, wish.subject, wish.nesting, 1);
     text.verb_phrase(noun, verb, wish);
-    text.tokens
+    text.phrase(lexicon::FINAL);
+    let first = std::mem::take(&mut text.tokens);
+    let actor = text.noun(u8::MAX);
+    let takes = |v: &&Verb| matches!(v.frame, Frame::Transitive(kinds) if kinds & noun.kind as u8 != 0);
+    let verbs: Vec<&Verb> = held(actor, true).filter(takes).collect();
+    if actor == noun || verbs.is_empty() {
+        return None;
+    }
+    let (verb, number) = (verbs[text.pick(verbs.len())], text.number());
+    text.noun_phrase(actor, number, wish.nesting, 1);
+    text.finite(verb, Wish { subject: number, ..wish });
+    text.push(pronoun, 3);
+    text.phrase(lexicon::FINAL);
+    Some([first, text.tokens])
+}
+
+/// The pronoun for an object that has been named; none where the grammar does not say which.
+fn pronoun(noun: &Noun, number: Number) -> Option<&'static str> {
+    const SHE: [&str; 10] =
+        ["queen", "aunt", "sister", "daughter", "girl", "woman", "lady", "wife", "nurse", "princess"];
+    const HE: [&str; 10] =
+        ["king", "prince", "uncle", "brother", "son", "boy", "man", "policeman", "fisherman", "hero"];
+    match (number, noun.kind) {
+        (Number::Pl, _) => Some("them"),
+        (Number::Sg, Kind::Person) if SHE.contains(&noun.forms[0]) => Some("her"),
+        (Number::Sg, Kind::Person) if HE.contains(&noun.forms[0]) => Some("him"),
+        (Number::Sg, Kind::Person) => None,
+        (Number::Sg, _) => Some("it"),
+    }
 }
 
 struct Text<'a> {
@@ -94,19 +142,19 @@ impl Text<'_> {
     }
 
     /// A subject and a verb that no built-in model has seen together.
-    fn pair(&mut self, transitive: bool) -> (&'static Noun, &'static Verb) {
+    fn pair(&mut self, transitive: bool, among: Among<'_>) -> (&'static Noun, &'static Verb) {
         loop {
-            let noun = &lexicon::NOUNS[self.pick(lexicon::NOUNS.len())];
-            if held(noun, transitive).next().is_some() {
-                return (noun, self.verb(noun, transitive));
+            let noun = match among {
+                Among::Subjects(nouns) => nouns[self.pick(nouns.len())],
+                _ => &lexicon::NOUNS[self.pick(lexicon::NOUNS.len())],
+            };
+            let fits = |v: &&'static Verb| !matches!(among, Among::Verbs(verbs) if !verbs.contains(v));
+            let all: Vec<&'static Verb> = held(noun, transitive).filter(fits).collect();
+            if !all.is_empty() {
+                let i = self.pick(all.len());
+                return (noun, all[i]);
             }
         }
-    }
-
-    fn verb(&mut self, noun: &Noun, transitive: bool) -> &'static Verb {
-        let all: Vec<&'static Verb> = held(noun, transitive).collect();
-        let i = self.pick(all.len());
-        all[i]
     }
 
     fn noun(&mut self, kinds: Kinds) -> &'static Noun {
@@ -149,11 +197,16 @@ impl Text<'_> {
         self.noun_phrase(noun, number, nesting, level + 1);
     }
 
-    fn verb_phrase(&mut self, subject: &Noun, verb: &Verb, wish: Wish) {
-        let present = verb.forms[wish.subject.index()];
-        let past = past(verb.forms, wish.subject.index()).filter(|_| wish.past);
+    /// The verb in the tense and number of the wish.
+    fn finite(&mut self, verb: &Verb, wish: Wish<'_>) {
+        let number = wish.subject.index();
+        let past = past(verb.forms, number).filter(|_| wish.past);
+        self.push(past.unwrap_or(verb.forms[number]), 2);
+    }
+
+    fn verb_phrase(&mut self, subject: &Noun, verb: &Verb, wish: Wish<'_>) {
+        self.finite(verb, wish);
         let level = 2;
-        self.push(past.unwrap_or(present), level);
         match verb.frame {
             Frame::Copula | Frame::Linking => {
                 let word = self.fitting(lexicon::ADJECTIVES, subject.kind);
@@ -161,7 +214,15 @@ impl Text<'_> {
             }
             Frame::Transitive(kinds) => {
                 let number = wish.object.unwrap_or_else(|| self.number());
-                let noun = self.noun(kinds);
+                let noun = match wish.among {
+                    Among::Objects(nouns) => loop {
+                        let noun = nouns[self.pick(nouns.len())];
+                        if noun.kind as u8 & kinds != 0 {
+                            break noun;
+                        }
+                    },
+                    _ => self.noun(kinds),
+                };
                 self.noun_phrase(noun, number, wish.nesting, level);
             }
             Frame::Intransitive => {

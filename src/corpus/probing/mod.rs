@@ -3,9 +3,12 @@
 //!
 //! Labels carry SentEval's names. Where its sentences come from books, ours follow from the grammar, so that the label depends on
 //! nothing else: the length and the depth of a sentence, the number of its subject or object and the tense of its verb are
-//! drawn independently of the words.
+//! drawn independently of the words. Where SentEval keeps the words that are asked about apart in training and test (tense,
+//! number of subject and object), so do we: they are dealt out to [`GROUPS`] groups. What the surface of a sentence gives away
+//! all the same is measured by [`super::shortcuts`].
 
 mod clause;
+mod dealt;
 mod past;
 mod tasks;
 
@@ -16,7 +19,13 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+use self::clause::Among;
+use self::dealt::{Dealt, Deck};
+use super::readers::Split;
+use super::sample::{Allocation, Sampler};
 use crate::stats::rng::{shuffle, stream};
+
+pub use self::dealt::GROUPS;
 
 /// A property of whole sentences.
 #[derive(Debug, Clone, Copy)]
@@ -27,20 +36,22 @@ pub struct ProbingTask {
     pub title: &'static str,
     /// Names of the labels.
     pub labels: &'static [&'static str],
+    /// Whose words are dealt out to groups.
+    dealt: Dealt,
     /// Writes a sentence with this label, or gives up on this try.
-    write: fn(&mut ChaCha8Rng, label: usize) -> Option<Vec<String>>,
+    write: fn(&mut ChaCha8Rng, label: usize, Among<'_>) -> Option<Vec<String>>,
 }
 
 /// All tasks.
 #[rustfmt::skip]
 pub const PROBING: &[ProbingTask] = &[
-    ProbingTask { id: "past_present", title: "tense of the main verb", labels: &["PRES", "PAST"], write: tasks::past_present },
-    ProbingTask { id: "bigram_shift", title: "two neighbouring words swapped", labels: &["O", "I"], write: tasks::bigram_shift },
-    ProbingTask { id: "coordination_inversion", title: "order of two coordinate clauses inverted", labels: &["O", "I"], write: tasks::coordination_inversion },
-    ProbingTask { id: "sentence_length", title: "number of tokens, in six bins", labels: &["0", "1", "2", "3", "4", "5"], write: tasks::sentence_length },
-    ProbingTask { id: "subj_number", title: "number of the subject", labels: &["NN", "NNS"], write: tasks::subject_number },
-    ProbingTask { id: "obj_number", title: "number of the direct object", labels: &["NN", "NNS"], write: tasks::object_number },
-    ProbingTask { id: "tree_depth", title: "depth of the phrase-structure tree", labels: &["4", "5", "6", "7", "8"], write: tasks::tree_depth },
+    ProbingTask { id: "past_present", title: "tense of the main verb", labels: &["PRES", "PAST"], dealt: Dealt::Verbs, write: tasks::past_present },
+    ProbingTask { id: "bigram_shift", title: "two neighbouring words swapped", labels: &["O", "I"], dealt: Dealt::Nothing, write: tasks::bigram_shift },
+    ProbingTask { id: "coordination_inversion", title: "order of two coordinate clauses inverted", labels: &["O", "I"], dealt: Dealt::Nothing, write: tasks::coordination_inversion },
+    ProbingTask { id: "sentence_length", title: "number of tokens, in six bins", labels: &["0", "1", "2", "3", "4", "5"], dealt: Dealt::Nothing, write: tasks::sentence_length },
+    ProbingTask { id: "subj_number", title: "number of the subject", labels: &["NN", "NNS"], dealt: Dealt::Subjects, write: tasks::subject_number },
+    ProbingTask { id: "obj_number", title: "number of the direct object", labels: &["NN", "NNS"], dealt: Dealt::Objects, write: tasks::object_number },
+    ProbingTask { id: "tree_depth", title: "depth of the phrase-structure tree", labels: &["4", "5", "6", "7", "8"], dealt: Dealt::Nothing, write: tasks::tree_depth },
 ];
 
 /// One sentence with its label.
@@ -50,6 +61,8 @@ pub struct Labelled {
     pub text: String,
     /// Index into the task's labels.
     pub label: usize,
+    /// The group, below [`GROUPS`], of the word that is asked about, where a task keeps such words apart; no word is in two.
+    pub group: Option<usize>,
 }
 
 /// Sentences together with all that is needed to make them again.
@@ -104,6 +117,12 @@ impl ProbingTask {
         })
     }
 
+    /// Whether the words that are asked about are kept apart in [`GROUPS`].
+    #[must_use]
+    pub fn is_grouped(&self) -> bool {
+        self.dealt != Dealt::Nothing
+    }
+
     /// `n` different sentences with balanced labels. Subjects and verbs are pairs that no built-in model was trained on.
     ///
     /// # Errors
@@ -114,18 +133,29 @@ impl ProbingTask {
         let mut seen = HashSet::with_capacity(n);
         let mut examples = Vec::with_capacity(n);
         let mut labels: Vec<usize> = Vec::new();
+        let deck = Deck::new(self.dealt, self.id, seed);
+        // Each label goes through all groups before it meets one again, so that every part of a set has its share.
+        let mut groups: Vec<Vec<usize>> = vec![Vec::new(); self.labels.len()];
+        let mut dealer = stream(seed, &format!("probing {} groups", self.id));
         for found in 0..n {
             if labels.is_empty() {
                 labels = (0..self.labels.len()).collect();
                 shuffle(&mut order, &mut labels);
             }
             let label = labels.pop().unwrap_or(0);
+            let mine = &mut groups[label];
+            if mine.is_empty() {
+                *mine = (0..GROUPS).collect();
+                shuffle(&mut dealer, mine);
+            }
+            let group = mine.pop().unwrap_or(0);
+            let among = deck.among(group);
+            let mut once = |t: Vec<String>| Some(t.join(" ")).filter(|t| seen.insert(t.clone()));
             let text = (0..TRIES)
-                .find_map(|_| {
-                    (self.write)(&mut words, label).map(|t| t.join(" ")).filter(|t| seen.insert(t.clone()))
-                })
+                .find_map(|_| (self.write)(&mut words, label, among).and_then(&mut once))
                 .ok_or(ProbingError::Exhausted { task: self.id, wanted: n, found })?;
-            examples.push(Labelled { text, label });
+            let group = self.is_grouped().then_some(group);
+            examples.push(Labelled { text, label, group });
         }
         let mut hash = Sha256::new();
         for e in &examples {
@@ -135,6 +165,36 @@ impl ProbingTask {
         }
         let hash = format!("{:x}", hash.finalize());
         Ok(LabelledSet { task: self.id, seed, examples, hash })
+    }
+}
+
+/// The share of validation and of test, as SentEval's 100,000, 10,000 and 10,000.
+const SHARE: usize = 12;
+
+impl LabelledSet {
+    /// The part of each sentence, 10 : 1 : 1: by the group of the word that is asked about where there is one, drawn within each
+    /// label otherwise.
+    #[must_use]
+    pub fn splits(&self) -> Vec<Split> {
+        let mut parts = vec![Split::Train; self.examples.len()];
+        if self.examples.iter().any(|e| e.group.is_some()) {
+            for (part, e) in parts.iter_mut().zip(&self.examples) {
+                *part = match e.group {
+                    Some(g) if g + 1 == GROUPS => Split::Test,
+                    Some(g) if g + 2 == GROUPS => Split::Validation,
+                    _ => Split::Train,
+                };
+            }
+            return parts;
+        }
+        for part in [Split::Test, Split::Validation] {
+            let mut sampler = Sampler::new(self.examples.len() / SHARE, self.seed);
+            for (i, e) in self.examples.iter().enumerate().filter(|(i, _)| parts[*i] == Split::Train) {
+                sampler.add(&format!("{} {}", part.name(), e.label), || i);
+            }
+            sampler.finish(Allocation::Proportional).into_iter().for_each(|i| parts[i] = part);
+        }
+        parts
     }
 }
 

@@ -42,11 +42,26 @@ fn lengths_lie_in_their_bins() {
 #[test]
 fn labels_are_written_into_the_sentences() {
     let examples = |id: &str| ProbingTask::named(id).unwrap().examples(400, 5).unwrap().examples;
-    for e in examples("coordination_inversion") {
-        let pronoun = ["she", "he", "it", "they"].iter().any(|p| e.text.starts_with(&format!("{p} ")));
-        assert_eq!(pronoun, e.label == 1, "{}", e.text);
-    }
     let determiners = ["the", "my", "your", "his", "her", "our", "their"];
+    let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    let noun_ahead =
+        |word: &str| crate::corpus::micro::lexicon::NOUNS.iter().any(|n| n.forms.contains(&word));
+    for e in examples("coordination_inversion") {
+        // The object of the clause that was the second one: a pronoun, not the determiner of a noun.
+        let words = words(&e.text);
+        let joint = words.iter().rposition(|w| w == ",").unwrap();
+        let is = |k: usize| match words[k].as_str() {
+            "him" | "it" | "them" => true,
+            "her" => !words[k + 1..].iter().take(2).any(|w| noun_ahead(w)),
+            _ => false,
+        };
+        let pronouns: Vec<usize> = (0..words.len()).filter(|k| is(*k)).collect();
+        assert_eq!(pronouns.len(), 1, "{}", e.text);
+        assert_eq!(pronouns[0] < joint, e.label == 1, "{}", e.text);
+        for first in [0, joint + 2] {
+            assert!(determiners.contains(&words[first].as_str()), "{}", e.text);
+        }
+    }
     for e in examples("subj_number").iter().filter(|e| !e.text.contains(" , ")) {
         // The first noun of a sentence without anything before it is the subject.
         let noun = e.text.split(' ').find_map(|w| {
@@ -64,12 +79,94 @@ fn labels_are_written_into_the_sentences() {
     }
 }
 
+/// Frozen as they were: what a spec with these tasks means has not changed.
+#[test]
+fn lengths_and_depths_are_stable() {
+    let hash = |id: &str| ProbingTask::named(id).unwrap().examples(12_000, 0).unwrap().hash;
+    assert_eq!(hash("tree_depth"), "d2c4d72593983b9bd0a279f15c9cc6852f90be794710395ba1b7abd0df1b2817");
+    assert_eq!(hash("sentence_length"), "9c141654055c620f15b9fb7457977a8bcac0c239ad35c5e52e6dc3ecca06c5ad");
+}
+
+/// The word that is asked about: in which groups it occurs.
+#[test]
+fn words_that_are_asked_about_stand_in_one_part_only() {
+    use crate::corpus::micro::lexicon::{NOUNS, VERBS};
+    let noun = |w: &str| NOUNS.iter().position(|n| n.forms.contains(&w));
+    let is_past =
+        |v: &crate::corpus::micro::lexicon::Verb, w: &str| (0..2).any(|n| past::past(v.forms, n) == Some(w));
+    let verb = |w: &str| VERBS.iter().position(|v| v.forms.contains(&w) || is_past(v, w));
+    for (id, nouns) in [("subj_number", true), ("past_present", false)] {
+        let set = ProbingTask::named(id).unwrap().examples(4_800, 6).unwrap();
+        let mut groups: std::collections::HashMap<usize, HashSet<Option<usize>>> = Default::default();
+        let mut counts = [[0usize; 3]; 2];
+        for (e, part) in set.examples.iter().zip(set.splits()) {
+            counts[e.label][part as usize] += 1;
+            let body = e.text.split_once(" , ").map_or(e.text.as_str(), |(_, body)| body);
+            // A relative clause holds verbs of its own.
+            if body.contains(" who ") || body.contains(" that ") {
+                continue;
+            }
+            let found = body.split(' ').find_map(|w| if nouns { noun(w) } else { verb(w) });
+            groups.entry(found.expect("a word that is asked about")).or_default().insert(e.group);
+        }
+        assert_eq!(counts, [[2_000, 200, 200]; 2], "{id}");
+        assert!(groups.len() > 60 && groups.values().all(|g| g.len() == 1), "{id}: {groups:?}");
+    }
+    for e in ProbingTask::named("tree_depth").unwrap().examples(50, 6).unwrap().examples {
+        assert_eq!(e.group, None);
+    }
+}
+
+/// The kinds of words of a shifted sentence are never those of a sentence that the grammar writes, nor those of the English
+/// sentences beyond it that a swap could make.
+#[test]
+fn shifted_sentences_are_no_sentences() {
+    use crate::corpus::micro::lexicon::{self, ADJECTIVES, NOUNS, PAST_INTRANSITIVE, PREPOSITIONS, VERBS};
+    let listed = |list: &[lexicon::Word], w: &str| list.iter().any(|x| x.0 == w);
+    let kind = |w: &str| -> String {
+        let verb =
+            VERBS.iter().any(|v| v.forms.contains(&w) || (0..2).any(|n| past::past(v.forms, n) == Some(w)));
+        match w {
+            "the" | "my" | "your" | "his" | "her" | "our" | "their" => "D".into(),
+            "who" | "that" => "R".into(),
+            _ if verb || listed(PAST_INTRANSITIVE, w) => "V".into(),
+            _ if NOUNS.iter().any(|n| n.forms.contains(&w)) => "N".into(),
+            _ if listed(ADJECTIVES, w) => "A".into(),
+            _ if listed(PREPOSITIONS, w) => "P".into(),
+            _ => w.to_owned(),
+        }
+    };
+    let kinds = |text: &str| text.split(' ').map(kind).collect::<Vec<_>>().join(" ");
+    let task = ProbingTask::named("bigram_shift").unwrap();
+    let written: HashSet<String> = task
+        .examples(30_000, 11)
+        .unwrap()
+        .examples
+        .iter()
+        .filter(|e| e.label == 0)
+        .map(|e| kinds(&e.text))
+        .collect();
+    let mut shifted = 0;
+    for e in task.examples(8_000, 12).unwrap().examples.iter().filter(|e| e.label == 1) {
+        let found = kinds(&e.text);
+        shifted += 1;
+        assert!(!written.contains(&found), "{}", e.text);
+        for adverb in ["slowly", "quickly", "again", "now", "today", "here", "there"] {
+            let before = [format!("{adverb} V"), format!("{adverb} A")];
+            assert!(!before.iter().any(|b| found.contains(b)), "{}", e.text);
+        }
+        // "paints the house red" is English.
+        assert!(!found.contains("V D N A") && !found.contains("V R V"), "{}", e.text);
+    }
+    assert!(shifted > 3_900);
+}
+
 #[test]
 fn a_set_that_cannot_be_filled_is_an_error() {
-    fn same(_: &mut ChaCha8Rng, _: usize) -> Option<Vec<String>> {
+    fn same(_: &mut ChaCha8Rng, _: usize, _: Among<'_>) -> Option<Vec<String>> {
         Some(vec!["a".into()])
     }
-    let stuck = ProbingTask { id: "stuck", title: "", labels: &["0"], write: same };
+    let stuck = ProbingTask { id: "stuck", title: "", labels: &["0"], dealt: Dealt::Nothing, write: same };
     assert_eq!(
         stuck.examples(2, 0).unwrap_err(),
         ProbingError::Exhausted { task: "stuck", wanted: 2, found: 1 }

@@ -76,13 +76,37 @@ pub fn stateless(
 /// [`Unread`] with what is wrong.
 pub fn json<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Unread> {
     serde_json::from_str(text).map_err(|e| {
-        let unread = Unread::from(e);
+        let field = field_before(text, e.column()).map(str::to_owned);
+        let mut unread = Unread::from(e);
+        // A value of another type is told without its field.
+        if let Some(field) = field.filter(|_| unread.kind == DropKind::Value) {
+            unread = Unread::new(unread.kind, format!("`{field}`: {}", unread.detail));
+        }
         let foreign = ["NaN", "Infinity"].into_iter().find(|word| text.contains(word));
         match foreign.filter(|_| unread.kind == DropKind::Syntax) {
             Some(word) => Unread::new(DropKind::Value, format!("{word} is no number of JSON")),
             None => unread,
         }
     })
+}
+
+/// The key of the value that ends at this column of a line, from 1.
+fn field_before(text: &str, column: usize) -> Option<&str> {
+    let bytes = text.as_bytes();
+    let bytes = &bytes[..column.min(bytes.len())];
+    let (mut found, mut k) = (None, 0);
+    while k < bytes.len() {
+        if bytes[k] == b'"' {
+            let end = string_end(bytes, k + 1);
+            let colon = bytes.get(end + 1..).unwrap_or_default().iter().find(|b| !b.is_ascii_whitespace());
+            if colon == Some(&b':') {
+                found = text.get(k + 1..end);
+            }
+            k = end;
+        }
+        k += 1;
+    }
+    found
 }
 
 /// A format that rows can be read from.
@@ -259,6 +283,26 @@ mod tests {
         assert_eq!(Keys::of(r#"{"a": "cut off and "#).top, ["a"]);
         assert_eq!(Keys::of("{\"a").top, Vec::<String>::new());
         assert_eq!(Keys::of("\"\\"), Keys::default());
+    }
+
+    #[test]
+    fn a_value_of_another_type_is_told_with_its_field() {
+        #[derive(Debug, Deserialize)]
+        #[expect(dead_code, reason = "only its errors count")]
+        struct Keys {
+            a: Option<u32>,
+            b: Option<Vec<String>>,
+        }
+        let told = |text: &str| json::<Keys>(text).unwrap_err().to_string();
+        assert!(
+            told(r#"{"a": "x", "b": []}"#).contains("`a`: invalid type: string"),
+            "{}",
+            told(r#"{"a": "x"}"#)
+        );
+        let list = r#"{"a": 1, "b": ["y:", {"c": 1}]}"#;
+        assert!(told(list).contains("`b`: invalid type: map"), "{}", told(list));
+        assert!(!told("{\"a\": 1").contains('`'), "{}", told("{\"a\": 1"));
+        assert_eq!(field_before("{\"a\": \"cut", 100), Some("a"));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //!
 //! | row | keys (those in parentheses may be left out) |
 //! | --- | --- |
-//! | sentence | `text`, with `[MASK]` for a masked word; (`label`, `labels`: object of named labels, `target`: characters `[from, to)` of the probed word, `forms`: [singular, plural] for the mask, `split`: train, validation or test, `id`) |
+//! | sentence | `text`, with `[MASK]` for a masked word; (`label`, `labels`: object of named labels, `target`: characters `[from, to)` of the probed word, `forms`: [singular, plural] for the mask, `twin`: the text with the subject in the other number, `split`: train, validation or test, `id`) |
 //! | fact | `object`; (`subject`, `relation`, `aliases`, `subject_id`, `object_id`, `contexts`: sentences with `[MASK]`, `id`) |
 //! | prompt | `prompt` with `[X]` and `[Y]`; (`relation`, `source`, `weight`, `lemma`, `tense`, `object_final`) |
 //! | relation | `relation`, `templates`; (`name`, `kind`: 1-1, N-1 or N-M, `answers`) |
@@ -36,6 +36,7 @@ pub const FORMAT: Format = Format {
         "label|labels",
         "target",
         "forms",
+        "twin",
         "subject",
         "object",
         "aliases",
@@ -129,6 +130,8 @@ struct Keys<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     forms: Option<[Text<'a>; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    twin: Option<Text<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<[u32; 2]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tokens: Option<Vec<Text<'a>>>,
@@ -203,8 +206,8 @@ fn row(k: Keys<'_>) -> Result<Row<'_>, Unread> {
                 return Err(Unread::new(DropKind::Index, what));
             }
         }
-        let Keys { id, split, label, labels, target, forms, .. } = k;
-        return Ok(Row::Sentence(Sentence { id, text, split, label, labels, target, forms }));
+        let Keys { id, split, label, labels, target, forms, twin, .. } = k;
+        return Ok(Row::Sentence(Sentence { id, text, split, label, labels, target, forms, twin }));
     }
     if let Some(object) = k.object {
         not_empty("object", &object)?;
@@ -334,8 +337,8 @@ fn keys(row: Row<'_>) -> Keys<'_> {
         Row::Relation(Relation { relation, templates, name, kind, answers }) => {
             Keys { relation: Some(relation), templates: Some(templates), name, kind, answers, ..none }
         }
-        Row::Sentence(Sentence { id, text, split, label, labels, target, forms }) => {
-            Keys { id, text: Some(text), split, label, labels, target, forms, ..none }
+        Row::Sentence(Sentence { id, text, split, label, labels, target, forms, twin }) => {
+            Keys { id, text: Some(text), split, label, labels, target, forms, twin, ..none }
         }
         Row::Pair(Pair { id, good, bad, paradigm, prefix, forms, labels }) => {
             Keys { id, good: Some(good), bad: Some(bad), paradigm, prefix, forms, labels, ..none }

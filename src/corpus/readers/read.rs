@@ -26,6 +26,9 @@ pub struct Report {
     pub dropped: Drops,
     /// Whether reading stopped before the end because the caller had enough.
     pub stopped: bool,
+    /// Why the file gave no row at all, where it is one of several; a file by itself is an error then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
 }
 
 /// Takes a row and the line it is on; stops the reading with `Break`.

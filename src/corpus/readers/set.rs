@@ -174,10 +174,11 @@ impl Set {
     }
 
     /// Reads the rows of all files in order. The sink gets the index of the file in [`Set::files`], the row and its line.
-    /// Gives a report for each file; files that were not reached have none.
+    /// Gives a report for each file; files that were not reached have none. A file of several that was taken for another format
+    /// and has no row of it is not read, and its report says why.
     ///
     /// # Errors
-    /// [`ReadError`] of the first file whose framing is broken or which has no row that can be read.
+    /// [`ReadError`] of the first file whose framing breaks after some rows, and where no file has a row that can be read.
     pub fn rows(
         &self,
         sink: &mut dyn FnMut(usize, Row<'_>, u64) -> ControlFlow<()>,
@@ -195,16 +196,35 @@ impl Set {
         sink: &mut dyn FnMut(usize, Row<'_>, u64) -> ControlFlow<()>,
     ) -> Result<Vec<Report>, ReadError> {
         let mut reports = Vec::with_capacity(self.files.len());
+        let mut failed = None;
         for (k, file) in self.files.iter().enumerate() {
-            let report =
-                Reading::open_watched(&file.path, watch)?.rows(&mut |row, line| sink(k, row, line))?;
+            let mut rows = 0u64;
+            let read = Reading::open_watched(&file.path, watch).and_then(|reading| {
+                reading.rows(&mut |row, line| {
+                    rows += 1;
+                    sink(k, row, line)
+                })
+            });
+            let report = match read {
+                Ok(report) => report,
+                // Half a file would pass for a whole one, and whoever ends the reading wants no more of it.
+                Err(e) if rows > 0 || self.files.len() == 1 || watch(0).is_break() => return Err(e),
+                Err(e) => {
+                    let why = Some(e.what.clone());
+                    failed.get_or_insert(e);
+                    Report { failed: why, ..Report::default() }
+                }
+            };
             let stopped = report.stopped;
             reports.push(report);
             if stopped {
                 break;
             }
         }
-        Ok(reports)
+        match failed {
+            Some(e) if reports.iter().all(|r: &Report| r.failed.is_some()) => Err(e),
+            _ => Ok(reports),
+        }
     }
 }
 

@@ -14,7 +14,7 @@ pub use vocabulary::vocabulary;
 
 use super::message::Progress;
 use crate::base::Problem;
-use crate::corpus::doctor::{Diagnosis, Doctor, Vocabulary};
+use crate::corpus::doctor::{Diagnosis, Doctor, Survey, Vocabulary};
 use crate::corpus::overview::Overview;
 use crate::corpus::readers::{Row, Watch};
 use crate::corpus::sets::{Draw, SetError, Source};
@@ -182,8 +182,9 @@ impl DataDossier {
     }
 }
 
-/// What the data doctor says about a set, in one pass over its rows. `keep` dropped rows are listed; `each` is called for
-/// every row and can end the pass.
+/// What the data doctor says about a set. Where it may hold facts, its rows are read twice: which subjects have several objects
+/// must be known before the first is judged. `keep` dropped rows are listed; `each` is called for every row that is read and
+/// can end the pass.
 ///
 /// # Errors
 /// [`SetError`] as [`Source::rows`].
@@ -194,7 +195,8 @@ pub fn diagnose(
     watch: &Watch,
     each: &mut dyn FnMut() -> ControlFlow<()>,
 ) -> Result<Diagnosis, SetError> {
-    let mut doctor = Doctor::new(&source.set, models, keep);
+    let survey = Survey::of(source, watch, each)?;
+    let mut doctor = Doctor::new(&source.set, models, keep).knowing(survey);
     let read = source.rows(watch, &mut |file, row: Row<'_>, line| {
         doctor.examine(file, &row, line);
         each()
@@ -230,7 +232,7 @@ impl DataDiagnosis {
             unfit: diagnosis.dropped,
             unreadable: diagnosis.unread.total(),
             seconds,
-            lines: bounded(diagnosis.lines()),
+            lines: bounded(diagnosis.lines(MAX_LINES)),
             examples: bounded(diagnosis.row_lines()),
         }
     }

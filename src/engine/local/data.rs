@@ -15,7 +15,7 @@ use super::host::Outbox;
 use super::worker::internal;
 use crate::base::Cancelled;
 use crate::base::Problem;
-use crate::corpus::doctor::Vocabulary;
+use crate::corpus::doctor::{Survey, Vocabulary};
 use crate::corpus::overview::Overview;
 use crate::corpus::readers::Watch;
 use crate::corpus::sets::{BuiltIn, SetError, Source};
@@ -205,6 +205,9 @@ impl Desk {
             let mut pace = self.pace.borrow_mut();
             *pace = Pace::new(ticket);
             pace.total = source.set.files.iter().map(|f| f.bytes).sum();
+            if request.question == DataQuestion::Doctor && Survey::is_needed(&source) {
+                pace.total *= 2;
+            }
         }
         let doing = match (source.built_in.is_some(), request.question) {
             (true, _) => "writing",

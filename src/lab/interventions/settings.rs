@@ -64,6 +64,7 @@ fn task() -> Setting<Spec> {
             |s: &Spec, task| s.task.name == task.id,
             |s, task| {
                 s.task.name = task.id.into();
+                s.task.phi = s.task.phi.filter(|_| task.has_correlation());
                 if task.property(&s.task.target).is_none() {
                     s.task.target = task.properties[0].id.into();
                 }

@@ -124,6 +124,9 @@ pub(super) fn arch(s: Size) -> Arch {
     }
 }
 
+/// The place of `<|endoftext|>` in the vocabularies that are trained here.
+const END: u32 = 0;
+
 fn config(a: &Arch) -> Value {
     json!({
         "architectures": ["GPT2LMHeadModel"],
@@ -141,6 +144,9 @@ fn config(a: &Arch) -> Value {
         "embd_pdrop": 0.0,
         "attn_pdrop": 0.0,
         "initializer_range": 0.02,
+        // The vocabulary's only special token, which without these lines would be sought at 50256.
+        "bos_token_id": END,
+        "eos_token_id": END,
         "tie_word_embeddings": !matches!(a.head, Head::Causal { tied: false, .. }),
         "torch_dtype": "float16",
     })

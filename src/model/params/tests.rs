@@ -35,6 +35,51 @@ fn every_layout_comes_back_as_it_was() {
     }
 }
 
+/// transformers refuses BART's bias as a vector, and warns of a GPT-2 whose ids of begin and end lie outside its vocabulary.
+#[test]
+fn folders_are_written_as_transformers_reads_them() {
+    let arch = testing::archs().into_iter().find(|a| a.family == "bart").unwrap();
+    let family = FAMILIES.iter().find(|f| f.model_types.contains(&"bart")).unwrap();
+    let params = numbered(&arch);
+    let mut stored = params.to_checkpoint(&arch, family).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("w.safetensors");
+    let bias = stored.iter().position(|(name, _)| name == "final_logits_bias").unwrap();
+    assert_eq!(stored[bias].1.shape, [1, arch.vocab]);
+    // Both shapes are read.
+    for shape in [vec![1, arch.vocab], vec![arch.vocab]] {
+        stored[bias].1.shape = shape;
+        write_f16(&path, &stored).unwrap();
+        let weights = Checkpoint::open(&[&path]).unwrap();
+        assert_eq!(Params::read(&mut arch.clone(), family, &weights).unwrap(), params);
+    }
+    let arch = &testing::archs()[1];
+    let family = FAMILIES.iter().find(|f| f.model_types.contains(&"gpt2")).unwrap();
+    let config = family.config.unwrap()(arch);
+    assert_eq!((&config["bos_token_id"], &config["eos_token_id"]), (&0.into(), &0.into()));
+}
+
+/// The shipped folders are those that an export would write now.
+#[test]
+fn shipped_configurations_are_what_an_export_writes() {
+    for builtin in crate::model::builtin::BUILTINS {
+        let source = crate::model::ModelSource::Builtin(builtin.name.into());
+        let model = crate::model::Model::load(&source, crate::model::Device::Cpu).unwrap();
+        let family = Family::of(model.arch()).unwrap();
+        let written = family.config.unwrap()(model.arch());
+        let folder =
+            std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/models").join(builtin.name);
+        let shipped = std::fs::read_to_string(folder.join("config.json")).unwrap();
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&shipped).unwrap(), written, "{}", builtin.name);
+        let weights = std::fs::read(folder.join("model.safetensors")).unwrap();
+        let header = u64::from_le_bytes(weights[..8].try_into().unwrap()) as usize;
+        let header: serde_json::Value = serde_json::from_slice(&weights[8..8 + header]).unwrap();
+        if let Some(bias) = header.get("final_logits_bias") {
+            assert_eq!(bias["shape"], serde_json::json!([1, model.arch().vocab]), "{}", builtin.name);
+        }
+    }
+}
+
 #[test]
 fn gpt2_puts_query_key_and_value_side_by_side() {
     let arch = &testing::archs()[1];

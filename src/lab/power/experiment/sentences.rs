@@ -1,10 +1,11 @@
-//! The sentences that are probed: generated, or from the user's file, split 4 : 1 : 1 within each class.
+//! The sentences that are probed: generated, or from the user's file, split 4 : 1 : 1 within each class. Where a task keeps the
+//! words that it asks about in groups, no word is in two parts, nor in two folds.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
 
 use crate::base::{Cancelled, Problem};
-use crate::corpus::probing::ProbingTask;
+use crate::corpus::probing::{GROUPS, ProbingTask};
 use crate::corpus::readers::{Reading, Row};
 use crate::lab::fault::{Fault, problem};
 use crate::lab::host::{Host, NoticeLevel};
@@ -27,6 +28,8 @@ pub struct Sentences {
     pub classes: usize,
     /// Rows of each class in the order in which they are taken: for training, validation, test.
     parts: [Vec<Vec<usize>>; 3],
+    /// The fold of each sentence where the task says which words belong together; empty where it does not.
+    folds: Vec<usize>,
 }
 
 /// Rows of one size: training, validation, test.
@@ -55,15 +58,20 @@ impl Sentences {
         let (texts, labels, classes) = match &spec.task.data {
             Some(file) => read(spec, file, host)?,
             None => {
+                // Every fold must have a quarter of the training part, from all of its groups.
+                let quarter = each[0].div_ceil(4);
+                let grouped = quarter.next_multiple_of(GROUPS / FOLDS) * FOLDS;
                 let told = |e: crate::corpus::probing::ProbingError| problem(&e, "task", "lower task.sizes");
                 let task = ProbingTask::named(&spec.task.name).map_err(told)?;
                 let classes = task.labels.len();
+                let needed = if task.is_grouped() { grouped } else { needed };
                 let set = task.examples(needed * classes, spec.seed).map_err(told)?;
+                let folds = set.examples.iter().filter_map(|e| e.group).map(|g| g * FOLDS / GROUPS).collect();
                 let (texts, labels) = set.examples.into_iter().map(|e| (e.text, e.label)).unzip();
-                (texts, labels, numbered(classes))
+                return Self::split(texts, labels, &numbered(classes), each, spec.seed, folds);
             }
         };
-        Self::split(texts, labels, &classes, each, spec.seed)
+        Self::split(texts, labels, &classes, each, spec.seed, Vec::new())
     }
 
     /// Parts of each class, in an order drawn by the seed.
@@ -73,6 +81,7 @@ impl Sentences {
         names: &[String],
         each: [usize; 3],
         seed: u64,
+        folds: Vec<usize>,
     ) -> Result<Self, Fault> {
         let mut rng = stream(seed, "split of sentences");
         let mut parts: [Vec<Vec<usize>>; 3] = Default::default();
@@ -92,12 +101,21 @@ impl Sentences {
                 .into());
             }
             shuffle(&mut rng, &mut rows);
+            if !folds.is_empty() {
+                let of = |fold: usize| rows.iter().copied().filter(|r| folds[*r] == fold).collect::<Vec<_>>();
+                // One of each fold in turn, so that smaller sizes have words of all of them.
+                let train: Vec<Vec<usize>> = (0..4).map(of).collect();
+                parts[0].push((0..each[0]).filter_map(|k| train[k % 4].get(k / 4).copied()).collect());
+                parts[1].push(of(4).into_iter().take(each[1]).collect());
+                parts[2].push(of(5).into_iter().take(each[2]).collect());
+                continue;
+            }
             let mut rows = rows.into_iter();
             for (part, n) in parts.iter_mut().zip(each) {
                 part.push(rows.by_ref().take(n).collect());
             }
         }
-        Ok(Self { texts, labels, classes: names.len(), parts })
+        Ok(Self { texts, labels, classes: names.len(), parts, folds })
     }
 
     /// The rows of a size, each part with equally many of every class. Smaller sizes are the beginnings of larger ones.
@@ -122,9 +140,12 @@ impl Sentences {
         let quarter = counts[1];
         let mut parts: [Vec<usize>; 3] = Default::default();
         for class in 0..self.classes {
-            let each = (0..3).flat_map(|k| self.parts[k][class].iter().take(counts[k]));
+            // Grouped sentences stand in turns, so what four does not divide is left out at the end of the training part.
+            let most = if self.folds.is_empty() { counts[0] } else { 4 * quarter };
+            let each =
+                (0..3).flat_map(|k| self.parts[k][class].iter().take(if k == 0 { most } else { counts[k] }));
             for (at, row) in each.take(FOLDS * quarter).enumerate() {
-                let fold = at / quarter;
+                let fold = self.folds.get(*row).copied().unwrap_or(at / quarter);
                 let part = match fold {
                     f if f == i => 1,
                     f if f == (i + 1) % FOLDS => 2,
@@ -223,7 +244,7 @@ mod tests {
     fn every_sentence_is_tested_in_one_fold_and_trained_on_in_four() {
         let texts: Vec<String> = (0..120).map(|i| format!("s{i}")).collect();
         let labels: Vec<usize> = (0..120).map(|i| i % 2).collect();
-        let s = Sentences::split(texts, labels, &numbered(2), counts(40), 3).unwrap();
+        let s = Sentences::split(texts, labels, &numbered(2), counts(40), 3, vec![]).unwrap();
         let folds: Vec<Drawn> = (0..FOLDS).map(|i| s.fold(40, i)).collect();
         for fold in &folds {
             assert_eq!(fold.parts.iter().map(Vec::len).collect::<Vec<_>>(), [80, 20, 20]);
@@ -238,11 +259,41 @@ mod tests {
         assert_eq!(folds[0].parts[2], folds[1].parts[1]);
     }
 
+    /// A word that is asked about is trained on or tested, never both, at every size and in every fold.
+    #[test]
+    fn words_of_a_grouped_task_stay_in_one_part_and_one_fold() {
+        let task = ProbingTask::named("subj_number").unwrap();
+        for size in [16usize, 37, 128] {
+            let n = size.div_ceil(4).next_multiple_of(2) * FOLDS * 2;
+            let set = task.examples(n, 9).unwrap();
+            let folds: Vec<usize> = set.examples.iter().map(|e| e.group.unwrap() / 2).collect();
+            let (texts, labels) = set.examples.into_iter().map(|e| (e.text, e.label)).unzip();
+            let s = Sentences::split(texts, labels, &numbered(2), counts(size), 9, folds.clone()).unwrap();
+            for smaller in [16, size] {
+                let drawn = s.drawn(smaller);
+                assert_eq!(drawn.parts.each_ref().map(Vec::len), counts(smaller).map(|n| 2 * n));
+                let of = |part: &[usize]| part.iter().map(|r| folds[*r]).collect::<HashSet<_>>();
+                assert_eq!(
+                    drawn.parts.each_ref().map(|p| of(p)),
+                    [[0, 1, 2, 3].into(), [4].into(), [5].into()]
+                );
+                for i in 0..FOLDS {
+                    let fold = s.fold(smaller, i);
+                    let quarter = 2 * (smaller / 4);
+                    assert_eq!(fold.parts.each_ref().map(Vec::len), [4 * quarter, quarter, quarter]);
+                    let test = of(&fold.parts[2]);
+                    assert_eq!(test.len(), 1);
+                    assert!(of(&fold.parts[0]).is_disjoint(&test) && of(&fold.parts[1]).is_disjoint(&test));
+                }
+            }
+        }
+    }
+
     #[test]
     fn control_labels_are_balanced_and_have_nothing_to_do_with_the_task() {
         let texts: Vec<String> = (0..1_200).map(|i| format!("s{i}")).collect();
         let labels: Vec<usize> = (0..1_200).map(|i| i % 2).collect();
-        let s = Sentences::split(texts, labels, &numbered(2), counts(400), 3).unwrap();
+        let s = Sentences::split(texts, labels, &numbered(2), counts(400), 3, vec![]).unwrap();
         let drawn = s.drawn(400);
         let control = s.controlled(&drawn, 1);
         assert_eq!(control, s.controlled(&drawn, 1));
@@ -259,7 +310,7 @@ mod tests {
         let texts: Vec<String> = (0..400).map(|i| format!("s{i}")).collect();
         let labels: Vec<usize> = (0..400).map(|i| i % 2).collect();
         let names = numbered(2);
-        let s = Sentences::split(texts.clone(), labels.clone(), &names, counts(128), 3).unwrap();
+        let s = Sentences::split(texts.clone(), labels.clone(), &names, counts(128), 3, vec![]).unwrap();
         let (small, large) = (s.drawn(32), s.drawn(128));
         assert_eq!(large.parts.iter().map(Vec::len).collect::<Vec<_>>(), [256, 64, 64]);
         let mut rows = large.parts.concat();
@@ -270,7 +321,7 @@ mod tests {
             assert!(a.iter().all(|r| b.contains(r)));
             assert_eq!(a.iter().filter(|r| labels[**r] == 0).count() * 2, a.len());
         }
-        let error = Sentences::split(texts, labels, &names, counts(200), 3).unwrap_err().to_string();
+        let error = Sentences::split(texts, labels, &names, counts(200), 3, vec![]).unwrap_err().to_string();
         assert!(error.contains("has 200 sentences"), "{error}");
     }
 }

@@ -1,0 +1,82 @@
+//! How much of running text the vocabularies of models cover, counted by occurrence.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::{MAX_NAME, MAX_WORDS, Vocabulary};
+use crate::corpus::task::MASK;
+
+/// The words of running text in one vocabulary.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct TextCount {
+    /// Words that are one token.
+    pub single: u64,
+    /// Words of several.
+    pub several: u64,
+    /// Words that the vocabulary has no tokens for.
+    pub outside: u64,
+}
+
+impl TextCount {
+    /// Words in all.
+    #[must_use]
+    pub fn words(&self) -> u64 {
+        self.single + self.several + self.outside
+    }
+
+    /// What is said of it.
+    pub(super) fn said(&self) -> String {
+        let share = |n: u64| 100.0 * n as f64 / self.words().max(1) as f64;
+        format!(
+            "text of {} words: {:.1} % one token, {:.1} % several, {:.1} % outside the vocabulary",
+            self.words(),
+            share(self.single),
+            share(self.several),
+            share(self.outside)
+        )
+    }
+}
+
+/// Counts words in all vocabularies.
+#[derive(Debug, Default)]
+pub(super) struct Coverage {
+    known: HashMap<String, Vec<Option<usize>>>,
+    pub counts: Vec<TextCount>,
+}
+
+impl Coverage {
+    /// Counts the words of a text: what blanks part, without the marks around it.
+    pub fn add(&mut self, text: &str, models: &[Vocabulary<'_>]) {
+        if models.is_empty() {
+            return;
+        }
+        self.counts.resize(models.len(), TextCount::default());
+        for word in text.split_whitespace().filter(|w| !w.contains(MASK)) {
+            let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+            // Tokenizers may take quadratic time, and no vocabulary has an entry so long.
+            if word.is_empty() || word.len() > MAX_NAME {
+                continue;
+            }
+            if let Some(found) = self.known.get(word) {
+                count(&mut self.counts, found);
+                continue;
+            }
+            let found: Vec<Option<usize>> = models.iter().map(|m| (m.tokens)(word)).collect();
+            count(&mut self.counts, &found);
+            if self.known.len() < MAX_WORDS {
+                self.known.insert(word.to_owned(), found);
+            }
+        }
+    }
+}
+
+fn count(counts: &mut [TextCount], found: &[Option<usize>]) {
+    for (count, tokens) in counts.iter_mut().zip(found) {
+        match tokens {
+            Some(1) => count.single += 1,
+            Some(_) => count.several += 1,
+            None => count.outside += 1,
+        }
+    }
+}

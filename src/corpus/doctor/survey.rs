@@ -1,0 +1,76 @@
+//! Which subjects have several objects: what must be known of all facts before the first of them can be judged. Of `England`
+//! with `Winchester` and with `London` neither fact has a single answer, whichever stands first.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use super::memory::{MOST, hash};
+use crate::corpus::readers::{Fact, Row, Watch};
+use crate::corpus::sets::{SetError, Source};
+
+/// Formats that have facts.
+const FACTS: [&str; 6] = ["plain", "lama", "pararel-facts", "bear", "causaleval-samples", "bear-results"];
+
+/// Subjects with several objects, as hashes.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// Where each of them has another object than at first: file and line.
+    pub(super) several: HashMap<u64, (usize, u64)>,
+    /// The first object of each subject.
+    first: HashMap<u64, u64>,
+    full: bool,
+}
+
+impl Survey {
+    /// Whether the set has files that may hold facts; if not, a survey finds nothing.
+    #[must_use]
+    pub fn is_needed(source: &Source) -> bool {
+        source.built_in.is_some_and(|b| !b.is_drawn())
+            || source.set.files.iter().any(|f| FACTS.contains(&f.format.id))
+    }
+
+    /// Reads the set for it, if that is needed.
+    ///
+    /// # Errors
+    /// [`SetError`] as [`Source::rows`].
+    pub fn of(
+        source: &Source,
+        watch: &Watch,
+        each: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<Self, SetError> {
+        let mut survey = Self::default();
+        if Self::is_needed(source) {
+            source.rows(watch, &mut |file, row, line| {
+                survey.add(file, &row, line);
+                each()
+            })?;
+        }
+        survey.first = HashMap::new();
+        Ok(survey)
+    }
+
+    /// Takes a row in.
+    pub fn add(&mut self, file: usize, row: &Row<'_>, line: u64) {
+        let Row::Fact(fact) = row else { return };
+        let Some(key) = key(fact) else { return };
+        let object = hash(fact.object.as_str());
+        if self.first.len() >= MOST && !self.first.contains_key(&key) {
+            self.full = true;
+            return;
+        }
+        if *self.first.entry(key).or_insert(object) != object {
+            self.several.entry(key).or_insert((file, line));
+        }
+    }
+
+    /// Whether there were too many subjects to compare all.
+    pub(super) fn is_full(&self) -> bool {
+        self.full
+    }
+}
+
+/// What stands for the subject of a fact in its relation.
+pub(super) fn key(fact: &Fact<'_>) -> Option<u64> {
+    let name = fact.relation.as_deref().unwrap_or("(none)");
+    Some(hash(&("subject", name, fact.subject.as_deref()?)))
+}

@@ -1,0 +1,83 @@
+//! Words dealt out to groups, so that the words which a task asks about are others in training than in test, as in SentEval.
+
+use super::clause::Among;
+use crate::corpus::micro::lexicon::{self, Frame, Kind, Noun, Verb};
+use crate::stats::rng::{shuffle, stream};
+
+/// Groups of words. Twelve make up SentEval's shares of 10 : 1 : 1 as well as 4 : 1 : 1 and six folds.
+pub const GROUPS: usize = 12;
+
+/// Which words are dealt out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Dealt {
+    /// None: the label is of the whole sentence.
+    Nothing,
+    /// The nouns that are subject.
+    Subjects,
+    /// The nouns that are direct object.
+    Objects,
+    /// The verbs.
+    Verbs,
+}
+
+/// The words of each group.
+#[derive(Debug)]
+pub struct Deck {
+    dealt: Dealt,
+    nouns: Vec<Vec<&'static Noun>>,
+    verbs: Vec<Vec<&'static Verb>>,
+}
+
+impl Deck {
+    /// Deals by this seed: every group gets its share of people, animals, things and places, or of verbs of each frame.
+    pub fn new(dealt: Dealt, task: &str, seed: u64) -> Self {
+        let mut deck = Self { dealt, nouns: vec![Vec::new(); GROUPS], verbs: vec![Vec::new(); GROUPS] };
+        let mut rng = stream(seed, &format!("probing {task} words"));
+        let mut at = 0..;
+        let mut next = || at.next().unwrap_or(0) % GROUPS;
+        for kind in [Kind::Person, Kind::Animal, Kind::Thing, Kind::Place] {
+            let mut nouns: Vec<&Noun> = lexicon::NOUNS.iter().filter(|n| n.kind == kind).collect();
+            shuffle(&mut rng, &mut nouns);
+            nouns.into_iter().for_each(|n| deck.nouns[next()].push(n));
+        }
+        for transitive in [true, false] {
+            let is = |v: &&Verb| matches!(v.frame, Frame::Transitive(_)) == transitive;
+            let mut verbs: Vec<&Verb> = lexicon::VERBS.iter().filter(is).collect();
+            shuffle(&mut rng, &mut verbs);
+            verbs.into_iter().for_each(|v| deck.verbs[next()].push(v));
+        }
+        deck
+    }
+
+    /// The words of a group.
+    pub fn among(&self, group: usize) -> Among<'_> {
+        match self.dealt {
+            Dealt::Nothing => Among::Any,
+            Dealt::Subjects => Among::Subjects(&self.nouns[group]),
+            Dealt::Objects => Among::Objects(&self.nouns[group]),
+            Dealt::Verbs => Among::Verbs(&self.verbs[group]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_is_in_one_group_and_every_group_has_words_of_every_kind() {
+        let deck = Deck::new(Dealt::Verbs, "test", 1);
+        for nouns in &deck.nouns {
+            for kind in [Kind::Person, Kind::Animal, Kind::Thing, Kind::Place] {
+                assert!(nouns.iter().filter(|n| n.kind == kind).count() >= 2);
+            }
+        }
+        assert!(deck.verbs.iter().all(|v| (6..=8).contains(&v.len())));
+        let (mut nouns, mut verbs) = (deck.nouns.concat(), deck.verbs.concat());
+        nouns.sort_by_key(|n| n.forms[0]);
+        nouns.dedup();
+        verbs.sort_by_key(|v| v.forms[0]);
+        verbs.dedup();
+        assert_eq!((nouns.len(), verbs.len()), (lexicon::NOUNS.len(), lexicon::VERBS.len()));
+    }
+}

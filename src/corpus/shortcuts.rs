@@ -1,0 +1,228 @@
+//! What the surface of a text gives away of its label: base lines that a probe must beat before its accuracy tells anything
+//! about a model. Hewitt and Liang (2019) and Conneau et al. (2018, section 3) give such lines for the same reason.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::stats::Estimate;
+use crate::stats::intervals::wilson;
+use crate::stats::rng::{shuffle, stream};
+
+/// Level of the intervals.
+const LEVEL: f64 = 0.95;
+/// Passes of the bag of words over its training texts.
+const PASSES: usize = 12;
+/// Step of the bag of words before it shrinks with what a weight has moved already (Duchi et al. 2011, AdaGrad).
+const STEP: f64 = 0.3;
+
+/// How well one property of the surface predicts the labels of the test texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Shortcut {
+    /// What it goes by.
+    pub name: &'static str,
+    /// Test texts whose label it finds.
+    pub right: u64,
+    /// Test texts.
+    pub n: u64,
+}
+
+impl Shortcut {
+    /// Its accuracy with Wilson's interval, of 95 %.
+    #[must_use]
+    pub fn accuracy(&self) -> Estimate {
+        wilson(self.right, self.n, LEVEL)
+    }
+}
+
+/// What majority label, bag of words, number of words and first word know of the labels of `test` by the texts of `train`; each a
+/// text with its label, below `classes`. The bag of words is a logistic regression on how often a text has each word. A length or a
+/// first word that training never had is answered by the nearest length or the majority. Nothing where either part is empty.
+#[must_use]
+pub fn shortcuts(train: &[(&str, usize)], test: &[(&str, usize)], classes: usize) -> Vec<Shortcut> {
+    if train.is_empty() || test.is_empty() {
+        return Vec::new();
+    }
+    let majority = most(train.iter().map(|t| t.1), classes);
+    let score = |name, guess: &dyn Fn(&str) -> usize| {
+        let right = test.iter().filter(|(text, label)| guess(text) == *label).count();
+        Shortcut { name, right: right as u64, n: test.len() as u64 }
+    };
+    let bag = Bag::train(train, classes);
+    let lengths = by(train, classes, length);
+    let firsts = by(train, classes, |text| text.split_whitespace().next().unwrap_or_default().to_owned());
+    let near = |text: &str| {
+        let n = length(text);
+        let nearest = lengths.iter().min_by_key(|(l, _)| (l.abs_diff(n), **l));
+        nearest.map_or(majority, |(_, label)| *label)
+    };
+    let first = |text: &str| {
+        let word = text.split_whitespace().next().unwrap_or_default();
+        firsts.get(word).copied().unwrap_or(majority)
+    };
+    vec![
+        score("majority", &|_| majority),
+        score("bag of words", &|text| bag.guess(text)),
+        score("length", &near),
+        score("first word", &first),
+    ]
+}
+
+fn length(text: &str) -> usize {
+    text.split_whitespace().count()
+}
+
+/// The most frequent label; of equally frequent ones the first.
+fn most(labels: impl Iterator<Item = usize>, classes: usize) -> usize {
+    let mut counts = vec![0usize; classes];
+    labels.for_each(|l| counts[l] += 1);
+    (0..classes).max_by_key(|l| (counts[*l], std::cmp::Reverse(*l))).unwrap_or(0)
+}
+
+/// The most frequent label of the texts with each key.
+fn by<K: std::hash::Hash + Eq>(
+    train: &[(&str, usize)],
+    classes: usize,
+    key: impl Fn(&str) -> K,
+) -> HashMap<K, usize> {
+    let mut labels: HashMap<K, Vec<usize>> = HashMap::new();
+    train.iter().for_each(|(text, label)| labels.entry(key(text)).or_default().push(*label));
+    labels.into_iter().map(|(k, labels)| (k, most(labels.into_iter(), classes))).collect()
+}
+
+/// Multinomial logistic regression on counts of words.
+struct Bag {
+    words: HashMap<String, usize>,
+    classes: usize,
+    /// By word and class; the last word is the bias.
+    weights: Vec<f64>,
+}
+
+impl Bag {
+    fn train(train: &[(&str, usize)], classes: usize) -> Self {
+        let mut words: HashMap<String, usize> = HashMap::new();
+        for word in train.iter().flat_map(|(text, _)| text.split_whitespace()) {
+            let next = words.len();
+            words.entry(word.to_lowercase()).or_insert(next);
+        }
+        let size = (words.len() + 1) * classes;
+        let mut bag = Self { words, classes, weights: vec![0.0; size] };
+        let bags: Vec<Vec<usize>> = train.iter().map(|(text, _)| bag.of(text)).collect();
+        let mut moved = vec![1e-8f64; size];
+        let mut order: Vec<usize> = (0..train.len()).collect();
+        let mut rng = stream(0, "bag of words");
+        for _ in 0..PASSES {
+            shuffle(&mut rng, &mut order);
+            for &i in &order {
+                let p = bag.probabilities(&bags[i]);
+                for (class, p) in p.iter().enumerate() {
+                    let slope = p - f64::from(u8::from(class == train[i].1));
+                    for word in &bags[i] {
+                        let at = word * classes + class;
+                        moved[at] += slope * slope;
+                        bag.weights[at] -= STEP * slope / moved[at].sqrt();
+                    }
+                }
+            }
+        }
+        bag
+    }
+
+    /// Indices of the known words of a text, as often as they stand there, and of the bias.
+    fn of(&self, text: &str) -> Vec<usize> {
+        let known = |word: &str| self.words.get(&word.to_lowercase()).copied();
+        let mut bag: Vec<usize> = text.split_whitespace().filter_map(known).collect();
+        bag.push(self.words.len());
+        bag
+    }
+
+    fn probabilities(&self, bag: &[usize]) -> Vec<f64> {
+        let mut scores = vec![0.0; self.classes];
+        for word in bag {
+            let weights = &self.weights[word * self.classes..(word + 1) * self.classes];
+            scores.iter_mut().zip(weights).for_each(|(s, w)| *s += w);
+        }
+        let top = scores.iter().copied().fold(f64::MIN, f64::max);
+        scores.iter_mut().for_each(|s| *s = (*s - top).exp());
+        let sum: f64 = scores.iter().sum();
+        scores.iter_mut().for_each(|s| *s /= sum);
+        scores
+    }
+
+    fn guess(&self, text: &str) -> usize {
+        let p = self.probabilities(&self.of(text));
+        (0..self.classes).max_by(|a, b| p[*a].total_cmp(&p[*b]).then(b.cmp(a))).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::probing::{LabelledSet, PROBING, ProbingTask};
+    use crate::corpus::readers::Split;
+
+    /// Every line finds what it goes by, and nothing else.
+    #[test]
+    fn each_line_knows_its_own_property_alone() {
+        let fill =
+            |i: usize, n: usize| (0..n).map(|k| format!(" w{}", (i * 7 + k * 3) % 11)).collect::<String>();
+        let set = |text: &dyn Fn(usize, usize) -> String| -> Vec<(String, usize)> {
+            (0..600).map(|i| (text(i, i % 2), i % 2)).collect()
+        };
+        let sets = [
+            ("bag of words", set(&|i, l| format!("a{}{}", fill(i, 4), [" y", " x"][l]))),
+            ("length", set(&|i, l| format!("a{}", fill(i / 2, 4 + l)))),
+            ("first word", set(&|i, l| format!("{} a{} b", ["a", "b"][l], fill(i / 2, 4)) + [" b", " a"][l])),
+        ];
+        for (name, rows) in &sets {
+            let rows: Vec<(&str, usize)> = rows.iter().map(|(t, l)| (t.as_str(), *l)).collect();
+            let found = shortcuts(&rows[..400], &rows[400..], 2);
+            assert_eq!(
+                found.iter().map(|s| s.name).collect::<Vec<_>>(),
+                ["majority", "bag of words", "length", "first word"]
+            );
+            for s in &found {
+                println!("{name}: {} {}", s.name, s.accuracy().mean);
+                if s.name == *name {
+                    assert_eq!((s.right, s.n), (200, 200), "{name}");
+                } else if s.name == "majority" {
+                    assert_eq!(s.right, 100);
+                }
+            }
+        }
+        assert!(shortcuts(&[], &[("a", 0)], 2).is_empty());
+        // What training never had.
+        let strange =
+            shortcuts(&[("a b", 1), ("a b", 1), ("a b c d", 0)], &[("x", 1), ("x y z u v w", 0)], 2);
+        assert_eq!(strange.iter().map(|s| s.right).collect::<Vec<_>>(), [1, 1, 2, 1]);
+    }
+
+    fn of(task: &ProbingTask, seed: u64) -> Vec<Shortcut> {
+        let set: LabelledSet = task.examples(6_000, seed).unwrap();
+        let part = |wanted: Split| -> Vec<(&str, usize)> {
+            let parts = set.splits();
+            let rows = set.examples.iter().zip(parts).filter(|(_, p)| *p == wanted);
+            rows.map(|(e, _)| (e.text.as_str(), e.label)).collect()
+        };
+        shortcuts(&part(Split::Train), &part(Split::Test), task.labels.len())
+    }
+
+    /// The bars of the tasks: what the surface may know at most. Depth and length are functions of the surface by definition.
+    #[test]
+    fn the_surface_of_the_probing_tasks_knows_no_more_than_they_say() {
+        for task in PROBING {
+            let found = of(task, 2);
+            let shown: Vec<String> =
+                found.iter().map(|s| format!("{} {:.3}", s.name, s.accuracy().mean)).collect();
+            println!("{}: {}", task.id, shown.join(", "));
+            let most = match task.id {
+                "tree_depth" | "sentence_length" => continue,
+                "past_present" | "subj_number" | "obj_number" => 0.75,
+                _ => 0.60,
+            };
+            for s in &found {
+                assert!(s.accuracy().mean <= most, "{}: {} {:?}", task.id, s.name, s.accuracy());
+            }
+        }
+    }
+}
