@@ -53,7 +53,7 @@ const JOBS: &[Job] = &[
         goal: Some(0.9),
         runs: 3,
         trains: false,
-        prepare: |dir, quick| base(dir, if quick { 4 } else { 20 }, false),
+        prepare: |dir, quick| base(dir, if quick { 1 } else { 20 }, false),
     },
     Job {
         id: "igbt",
@@ -61,7 +61,7 @@ const JOBS: &[Job] = &[
         goal: None,
         runs: 3,
         trains: false,
-        prepare: |dir, quick| base(dir, if quick { 4 } else { 20 }, true),
+        prepare: |dir, quick| base(dir, if quick { 1 } else { 20 }, true),
     },
     Job {
         id: "att",
