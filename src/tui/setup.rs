@@ -85,7 +85,7 @@ pub struct Plain<S: 'static> {
     pub own: fn(&Spec) -> Option<&S>,
 }
 
-impl<S: Clone + Into<Spec>> Setup for Plain<S> {
+impl<S: Clone + Into<Spec> + 'static> Setup for Plain<S> {
     fn lab(&self) -> LabId {
         self.lab
     }
