@@ -67,6 +67,56 @@ pub trait Setup: Sync {
     }
 }
 
+/// The setup of a lab whose rows are its settings and nothing else.
+pub struct Plain<S: 'static> {
+    /// The lab.
+    pub lab: LabId,
+    /// Key of the row that steps change while another pane has the focus.
+    pub main: &'static str,
+    /// Its settings.
+    pub settings: fn() -> Vec<Setting<S>>,
+    /// The experiment as the user has set it up.
+    pub spec: fn(&State) -> &S,
+    /// The same, to be changed.
+    pub spec_mut: fn(&mut State) -> &mut S,
+    /// The spec of its latest run.
+    pub ran: fn(&State) -> Option<&S>,
+    /// Its spec within any lab's.
+    pub own: fn(&Spec) -> Option<&S>,
+}
+
+impl<S: Clone + Into<Spec> + 'static> Setup for Plain<S> {
+    fn lab(&self) -> LabId {
+        self.lab
+    }
+
+    fn rows(&self, state: &State) -> Vec<Row> {
+        let (spec, ran, known) = ((self.spec)(state), (self.ran)(state), known(state));
+        (self.settings)().iter().map(|s| Row::of(s, spec, ran, &known)).collect()
+    }
+
+    fn set(&self, state: &mut State, key: &str, value: Value) -> Result<Vec<Effect>, SettingError> {
+        let known = known(state);
+        let setting = (self.settings)().into_iter().find(|s| s.key == key).ok_or(SettingError::NotOffered)?;
+        setting.set((self.spec_mut)(state), &known, value)?;
+        Ok(Vec::new())
+    }
+
+    fn main(&self) -> &'static str {
+        self.main
+    }
+
+    fn spec(&self, state: &State) -> Spec {
+        (self.spec)(state).clone().into()
+    }
+
+    fn take(&self, state: &mut State, spec: &Spec) {
+        if let Some(spec) = (self.own)(spec) {
+            *(self.spec_mut)(state) = spec.clone();
+        }
+    }
+}
+
 /// A row of the pane.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {

@@ -13,170 +13,20 @@
 mod inputs;
 #[path = "models/jobs.rs"]
 mod jobs;
+#[path = "models/pairs.rs"]
+mod pairs;
 #[path = "models/torch.rs"]
 mod torch;
 
-use std::time::{Duration, Instant};
-
-use self::jobs::{JOBS, Job};
-use self::torch::Torch;
-
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
-
-const THREADS: usize = 2;
-/// Between two runs: the workers of the side that has just run go to sleep.
-const PAUSE: Duration = Duration::from_millis(30);
-
-struct Args {
-    mkl: bool,
-    only: Vec<String>,
-    quick: bool,
-    runs: Option<usize>,
-}
-
-fn main() -> Outcome<()> {
-    let args = parse()?;
-    rayon::ThreadPoolBuilder::new().num_threads(THREADS).build_global()?;
+fn main() -> pairs::Outcome<()> {
     let folder = tempfile::tempdir()?;
     for shape in [inputs::BASE, inputs::SMALL] {
         shape.write(&folder.path().join(shape.name))?;
     }
-    let mut torch = match Torch::start(THREADS, args.mkl) {
-        Ok(torch) => {
-            println!("{} against probity {}", torch.versions, env!("CARGO_PKG_VERSION"));
-            Some(torch)
-        }
-        Err(why) => {
-            println!("PyTorch skipped: {why}");
-            None
-        }
-    };
-    println!(
-        "| comparison | goal | ratio | quartiles | ours, s | theirs, s | n | largest deviation (of the largest number) |"
-    );
-    println!("| --- | --- | --- | --- | --- | --- | --- | --- |");
-    for job in JOBS {
-        if args.only.is_empty() || args.only.iter().any(|o| o == job.id) {
-            measure(job, folder.path(), &mut torch, &args)?;
-        }
-    }
-    Ok(())
-}
-
-fn parse() -> Outcome<Args> {
-    let mut args = Args { mkl: false, only: Vec::new(), quick: false, runs: None };
-    let mut words = std::env::args().skip(1);
-    while let Some(word) = words.next() {
-        match word.as_str() {
-            "--only" => {
-                let list = words.next().ok_or("--only wants letters, as in --only a,d")?;
-                args.only = list.split(',').map(str::to_owned).collect();
-                if let Some(unknown) = args.only.iter().find(|o| JOBS.iter().all(|j| j.id != **o)) {
-                    let known: Vec<&str> = JOBS.iter().map(|j| j.id).collect();
-                    return Err(format!("no comparison '{unknown}'; there are {}", known.join(", ")).into());
-                }
-            }
-            "--mkl-avx512" => args.mkl = true,
-            "--quick" => args.quick = true,
-            "--runs" => args.runs = Some(words.next().ok_or("--runs wants a number")?.parse()?),
-            // What cargo says to every bench.
-            "--bench" => {}
-            other => {
-                return Err(
-                    format!("unknown '{other}'; --only LETTERS, --quick, --runs N, --mkl-avx512").into()
-                );
-            }
-        }
-    }
-    Ok(args)
-}
-
-/// Runs one comparison and prints its line.
-fn measure(job: &Job, folder: &std::path::Path, torch: &mut Option<Torch>, args: &Args) -> Outcome<()> {
-    let runs = args.runs.unwrap_or(if args.quick { job.runs.div_ceil(3) } else { job.runs }).max(1);
-    let (mut ours, request) = (job.prepare)(folder, args.quick)?;
-    let mut deviation: Option<Deviation> = None;
-    let mut theirs = None;
-    let first = ours()?;
-    if let Some(torch) = torch.as_mut() {
-        match torch.prepare(job.id, request).and_then(|()| torch.values(job.id)) {
-            Ok(values) => {
-                if values.len() != first.len() {
-                    return Err(
-                        format!("{}: {} numbers against {}", job.id, first.len(), values.len()).into()
-                    );
-                }
-                deviation = Some(Deviation::between(&first, &values));
-                theirs = Some(torch);
-            }
-            Err(why) => println!("{}: PyTorch failed: {why}", job.id),
-        }
-    }
-    let (mut our_times, mut their_times) = (Vec::new(), Vec::new());
-    for _ in 0..runs {
-        std::thread::sleep(PAUSE);
-        let begun = Instant::now();
-        ours()?;
-        our_times.push(begun.elapsed().as_secs_f64());
-        if let Some(torch) = &mut theirs {
-            std::thread::sleep(PAUSE);
-            their_times.push(torch.run(job.id)?);
-        }
-    }
-    if let Some(torch) = theirs {
-        // Once more at the end: what a job changes (a model in training) must still agree.
-        if job.trains {
-            let (last, values) = (ours()?, torch.values(job.id)?);
-            deviation = deviation.map(|d| d.worse(Deviation::between(&last, &values)));
-        }
-        torch.drop_job(job.id)?;
-    }
-    print_line(job, &our_times, &their_times, deviation);
-    Ok(())
-}
-
-/// How far the numbers of the two sides lie apart.
-#[derive(Clone, Copy)]
-struct Deviation {
-    /// Largest absolute difference.
-    absolute: f32,
-    /// The same over the largest absolute number of the other side: small numbers must agree, too.
-    relative: f32,
-}
-
-impl Deviation {
-    fn between(ours: &[f32], theirs: &[f32]) -> Self {
-        let absolute = ours.iter().zip(theirs).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
-        let largest = theirs.iter().fold(f32::MIN_POSITIVE, |m, b| m.max(b.abs()));
-        Self { absolute, relative: absolute / largest }
-    }
-
-    fn worse(self, other: Self) -> Self {
-        if other.relative > self.relative { other } else { self }
-    }
-}
-
-fn print_line(job: &Job, ours: &[f64], theirs: &[f64], deviation: Option<Deviation>) {
-    let goal = job.goal.map_or_else(|| "-".into(), |g| format!("{g}"));
-    let mut ratio = ["-".to_owned(), "-".to_owned(), "-".to_owned()];
-    if !theirs.is_empty() {
-        let pairs: Vec<f64> = ours.iter().zip(theirs).map(|(a, b)| a / b).collect();
-        let spread = format!("{:.2} to {:.2}", quantile(&pairs, 0.25), quantile(&pairs, 0.75));
-        let whole = quantile(ours, 0.5) / quantile(theirs, 0.5);
-        ratio = [format!("{whole:.3}"), spread, format!("{:.4}", quantile(theirs, 0.5))];
-    }
-    let deviation =
-        deviation.map_or_else(|| "-".into(), |d| format!("{:.1e} ({:.1e})", d.absolute, d.relative));
-    let [ratio, spread, theirs] = ratio;
-    let (id, what, n, ours) = (job.id, job.what, ours.len(), quantile(ours, 0.5));
-    println!("| {id}: {what} | {goal} | {ratio} | {spread} | {ours:.4} | {theirs} | {n} | {deviation} |");
-}
-
-/// The quantile of some numbers, between neighbours where it falls between them.
-fn quantile(values: &[f64], q: f64) -> f64 {
-    let mut v = values.to_vec();
-    v.sort_by(f64::total_cmp);
-    let at = q * (v.len() - 1) as f64;
-    let (low, high) = (v[at.floor() as usize], v[at.ceil() as usize]);
-    low + (high - low) * at.fract()
+    pairs::run(
+        jobs::JOBS,
+        folder.path(),
+        "torch_models.py",
+        &["numpy", "torch", "transformers", "safetensors"],
+    )
 }

@@ -142,7 +142,8 @@ KINDS = {
 }
 
 
-def main():
+def serve(kinds):
+    """Answers requests until there are no more; `kinds` makes a job from a request."""
     # Whatever a library prints must not come between the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -160,7 +161,7 @@ def main():
         request = json.loads(line)
         try:
             if request["op"] == "prepare":
-                jobs[request["job"]] = KINDS[request["kind"]](request)
+                jobs[request["job"]] = kinds[request["kind"]](request)
                 answer({"ok": True})
             elif request["op"] == "drop":
                 jobs.pop(request["job"], None)
@@ -178,4 +179,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    serve(KINDS)

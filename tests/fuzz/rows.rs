@@ -66,6 +66,7 @@ readers! {
     rows_of_eraser: "eraser/train.jsonl",
     rows_of_eraser_predictions: "eraser-predictions.jsonl",
     rows_of_inseq: "inseq.json",
+    rows_of_inseq_as_it_saves_by_default: "inseq-saved.json",
     rows_of_lama: "lama.jsonl",
     rows_of_lama_relations: "lama-relations.jsonl",
     rows_of_lgd: "lgd.tsv",

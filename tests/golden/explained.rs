@@ -37,6 +37,7 @@ fn inputs(want: &Tensors) -> Vec<(Input, Vec<u32>)> {
                 frame: ids.iter().zip(baseline).map(|(a, b)| f64::from(*a) == *b).collect(),
                 words: (0..length).map(|t| vec![t]).collect(),
                 slots: vec![position],
+                further: 0,
                 excluded: Vec::new(),
                 answer: Vec::new(),
                 count: length,

@@ -1,14 +1,19 @@
 //! Attributions that inseq saved as JSON (`FeatureAttributionOutput.save`, its default form, compressed or not).
 //!
-//! One object with `sequence_attributions`: each has `source` and `target` (tokens as `{id, token}`), `source_attributions`
+//! One object with `sequence_attributions`; it and the objects in it are wrapped as `{__instance_type__, attributes}` unless they
+//! were saved with `use_primitives`. Each sequence has `source` and `target` (tokens as `{id, token}`), `source_attributions`
 //! (source tokens x generated tokens; null in models without an encoder) and `target_attributions` (target tokens x generated
 //! tokens, with NaN where a token comes later), `attr_pos_start`. Each sequence becomes a rationale row without gold and a
 //! prediction row: the score of a token is its mean over the generated tokens, which has the ranking and the correlations of
 //! the sum. In a model without an encoder, the tokens are those before the first generated one. Attributions that still have a
-//! dimension for the embedding are refused: which norm to take is inseq's `aggregate()` to say.
+//! dimension for the embedding are refused: which norm to take is inseq's `aggregate()` to say. Scores are safetensors in base64
+//! (inseq 0.5 and later), or lists of lists.
 
 use std::borrow::Cow;
 
+use base64::prelude::{BASE64_STANDARD, Engine};
+use half::{bf16, f16};
+use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
 
 use super::error::{DropKind, Unread};
@@ -29,14 +34,36 @@ pub const FORMAT: Format = Format {
         "attr_pos_start",
     ],
     framing: Framing::Document,
-    recognise: |head| head.has(&["sequence_attributions"]),
+    recognise: |head| {
+        let inner = |key: &str| head.keys.inner.iter().any(|k| k == key);
+        head.has(&["sequence_attributions"])
+            || head.has(&["__instance_type__", "attributes"])
+                && (inner("info") || inner("sequence_attributions"))
+    },
     parser: |_, context| stateless(context, parse),
 };
+
+/// An object with or without the name of its class around it.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Object<T> {
+    Typed { attributes: T },
+    Plain(T),
+}
+
+impl<T> Object<T> {
+    fn inner(self) -> T {
+        match self {
+            Self::Typed { attributes } => attributes,
+            Self::Plain(inner) => inner,
+        }
+    }
+}
 
 #[derive(Deserialize)]
 struct Saved<'a> {
     #[serde(borrow)]
-    sequence_attributions: Vec<Sequence<'a>>,
+    sequence_attributions: Vec<Object<Sequence<'a>>>,
     info: Option<Info<'a>>,
 }
 
@@ -49,11 +76,13 @@ struct Info<'a> {
 #[derive(Deserialize)]
 struct Sequence<'a> {
     #[serde(borrow)]
-    source: Vec<Token<'a>>,
+    source: Vec<Object<Token<'a>>>,
     #[serde(borrow)]
-    target: Vec<Token<'a>>,
-    source_attributions: Option<Scores>,
-    target_attributions: Option<Scores>,
+    target: Vec<Object<Token<'a>>>,
+    #[serde(borrow)]
+    source_attributions: Option<Scores<'a>>,
+    #[serde(borrow)]
+    target_attributions: Option<Scores<'a>>,
     #[serde(default)]
     attr_pos_start: usize,
 }
@@ -67,18 +96,20 @@ struct Token<'a> {
 /// A row a token, with a score for each generated token.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Scores {
+enum Scores<'a> {
     PerToken(Vec<Vec<Option<f64>>>),
+    Packed(#[serde(borrow)] Cow<'a, str>),
     Granular(serde::de::IgnoredAny),
 }
 
 fn parse(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     let text = with_null(text);
-    let saved: Saved<'_> = json(&text)?;
+    let saved: Object<Saved<'_>> = json(&text)?;
+    let saved = saved.inner();
     let system = saved.info.and_then(|i| i.attribution_method);
     let many = saved.sequence_attributions.len();
     for (k, sequence) in saved.sequence_attributions.into_iter().enumerate() {
-        let (tokens, scores) = scored(sequence)
+        let (tokens, scores) = scored(sequence.inner())
             .map_err(|e| Unread::new(e.kind, format!("sequence {} of {many}: {}", k + 1, e.detail)))?;
         let id: Text<'_> = k.to_string().into();
         emit(Row::Rationale(Rationale { id: Some(id.clone()), tokens, ..Rationale::default() }));
@@ -105,9 +136,9 @@ fn scored(sequence: Sequence<'_>) -> Result<(Vec<Text<'_>>, Vec<f64>), Unread> {
     };
     let rows = match scores {
         Scores::PerToken(rows) => rows,
+        Scores::Packed(text) => unpacked(&text)?,
         Scores::Granular(_) => {
-            let what = "a score for each dimension of the embedding; call `aggregate()` before `save()`";
-            return Err(Unread::new(DropKind::Value, what));
+            return Err(Unread::new(DropKind::Value, GRANULAR));
         }
     };
     if rows.len() < tokens.len() {
@@ -120,7 +151,34 @@ fn scored(sequence: Sequence<'_>) -> Result<(Vec<Text<'_>>, Vec<f64>), Unread> {
     };
     let scores: Option<Vec<f64>> = rows.iter().take(tokens.len()).map(mean).collect();
     let scores = scores.ok_or_else(|| Unread::new(DropKind::Value, "a token without any score"))?;
-    Ok((tokens.into_iter().map(|t| t.token).collect(), scores))
+    Ok((tokens.into_iter().map(|t| t.inner().token).collect(), scores))
+}
+
+const GRANULAR: &str = "a score for each dimension of the embedding; call `aggregate()` before `save()`";
+
+/// Scores of tokens from a tensor in base64; none for those that are no numbers.
+fn unpacked(text: &str) -> Result<Vec<Vec<Option<f64>>>, Unread> {
+    let wrong = |what: String| Unread::new(DropKind::Value, what);
+    let bytes = BASE64_STANDARD.decode(text).map_err(|e| wrong(format!("scores that are no base64: {e}")))?;
+    let tensors =
+        SafeTensors::deserialize(&bytes).map_err(|e| wrong(format!("scores that are no tensor: {e}")))?;
+    let tensor = tensors
+        .tensor("attribution")
+        .map_err(|e| wrong(format!("scores without a tensor of theirs: {e}")))?;
+    let [_, generated] = *tensor.shape() else { return Err(wrong(GRANULAR.to_owned())) };
+    let data = tensor.data();
+    let all: Vec<f64> = match tensor.dtype() {
+        Dtype::F64 => data.as_chunks().0.iter().map(|b| f64::from_le_bytes(*b)).collect(),
+        Dtype::F32 => data.as_chunks().0.iter().map(|b| f64::from(f32::from_le_bytes(*b))).collect(),
+        Dtype::F16 => data.as_chunks().0.iter().map(|b| f16::from_le_bytes(*b).to_f64()).collect(),
+        Dtype::BF16 => data.as_chunks().0.iter().map(|b| bf16::from_le_bytes(*b).to_f64()).collect(),
+        other => {
+            let what = format!("scores in {other:?}; save them with scores_precision=\"float32\"");
+            return Err(wrong(what));
+        }
+    };
+    let known = |s: &f64| s.is_finite().then_some(*s);
+    Ok(all.chunks(generated.max(1)).map(|row| row.iter().map(known).collect()).collect())
 }
 
 /// The text with null for the numbers that Python writes and JSON does not have: NaN and the infinities, outside of strings.
@@ -176,6 +234,62 @@ mod tests {
             std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rows/inseq.json"))
                 .unwrap();
         assert_eq!(read(&text).unwrap(), [vec![0.375, 0.625], vec![0.375, 0.3125]]);
+    }
+
+    /// A tensor as inseq packs it.
+    fn packed(dtype: Dtype, shape: &[usize], data: &[u8]) -> String {
+        let view = safetensors::tensor::TensorView::new(dtype, shape.to_vec(), data).unwrap();
+        BASE64_STANDARD.encode(safetensors::serialize([("attribution", view)], None).unwrap())
+    }
+
+    fn typed(scores: &str) -> String {
+        let token = |t: &str| {
+            format!(
+                r#"{{"__instance_type__": ["inseq.utils.typing", "TokenWithId"], "attributes": {{"id": 1, "token": "{t}"}}}}"#
+            )
+        };
+        let sequence = format!(
+            r#"{{"__instance_type__": ["m", "S"], "attributes": {{"attr_pos_start": 2, "source": [], "target": [{}, {}, {}],
+            "source_attributions": null, "target_attributions": "{scores}"}}}}"#,
+            token("a"),
+            token("b"),
+            token("c")
+        );
+        format!(
+            r#"{{"__instance_type__": ["m", "F"], "attributes": {{"info": {{}}, "sequence_attributions": [{sequence}]}}}}"#
+        )
+    }
+
+    /// inseq 0.7.1 saved it: the gradients of a small model for three generated words. Only lists of lists were read once.
+    #[test]
+    fn what_inseq_saves_by_default_is_read() {
+        let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rows/inseq-saved.json");
+        let found = read(&std::fs::read_to_string(file).unwrap()).unwrap();
+        let want = [0.10615, 0.21137, 0.17350, 0.07950, 0.16237];
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].len(), want.len());
+        assert!(found[0].iter().zip(want).all(|(a, b)| (a - b).abs() < 1e-4), "{found:?}");
+    }
+
+    #[test]
+    fn packed_scores_have_the_precisions_of_inseq() {
+        let halves: Vec<u8> = [0.5f32, f32::NAN, 0.25, 0.75, 1.0, 0.0]
+            .iter()
+            .flat_map(|v| f16::from_f32(*v).to_le_bytes())
+            .collect();
+        assert_eq!(read(&typed(&packed(Dtype::F16, &[3, 2], &halves))).unwrap(), [vec![0.5, 0.5]]);
+        let doubles: Vec<u8> = [0.5f64, 0.25, 1.0].iter().flat_map(|v| v.to_le_bytes()).collect();
+        assert_eq!(read(&typed(&packed(Dtype::F64, &[3, 1], &doubles))).unwrap(), [vec![0.5, 0.25]]);
+        for (scores, word) in [
+            (packed(Dtype::F64, &[3, 1, 1], &doubles), "call `aggregate()` before"),
+            (packed(Dtype::F8_E4M3, &[3, 1], &[0; 3]), "scores_precision"),
+            (packed(Dtype::F64, &[1, 1], &doubles[..8]), "scores for 1 of 2 tokens"),
+            ("%%".into(), "no base64"),
+            ("aGVsbG8=".into(), "no tensor"),
+        ] {
+            let told = read(&typed(&scores)).unwrap_err().to_string();
+            assert!(told.contains(word), "{told}");
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::methods::{Case, Method, Scores};
 use super::metrics::input::Scored;
 use super::metrics::judge::{Rules, single};
 use super::metrics::top_k::Size;
-use super::predict::{Prediction, predict};
+use super::predict::{Prediction, answered, predict};
 use super::spec::Spec;
 use super::words::to_words;
 use crate::base::Pulse;
@@ -40,28 +40,31 @@ pub fn explain(
         Err(unfit) => return Ok(Err(unfit)),
     };
     let predicted = predict(model, &[&input], TOKENS_PER_BATCH, pulse)?;
-    let Some(predicted) = predicted.first() else { return Ok(Err("nothing was predicted".into())) };
-    let case = Case { input: &input, predicted: &predicted.ids, name: &sentence.sentence };
+    let asked = answered(model, &[&input], &predicted)?;
+    let Some((predicted, input)) = predicted.first().zip(asked.first()) else {
+        return Ok(Err("nothing was predicted".into()));
+    };
+    let case = Case { input, predicted: &predicted.ids, name: &sentence.sentence };
     let mut rows = Vec::new();
     for method in methods {
         for scores in method.explain(model, &[case], spec, pulse)? {
-            let (mut told, _) = row(sentence, *method, &input, &scores, Size::Gold)?;
+            let (mut told, _) = row(sentence, *method, input, &scores, Size::Gold)?;
             told.target.clone_from(&predicted.said);
             rows.push(told);
         }
     }
-    Ok(Ok(Explanation { prediction: told_prediction(sentence, input.slots.len(), predicted), rows }))
+    Ok(Ok(Explanation { prediction: told_prediction(sentence, predicted), rows }))
 }
 
 /// A prediction as it is told.
 #[must_use]
-pub fn told_prediction(sentence: &SentenceFinding, masks: usize, p: &Prediction) -> PredictionFinding {
+pub fn told_prediction(sentence: &SentenceFinding, p: &Prediction) -> PredictionFinding {
     PredictionFinding {
         sentence: sentence.sentence.clone(),
         dimension: sentence.dimension.clone(),
         sample: sentence.sample,
         perturbation: sentence.perturbation.clone(),
-        masks,
+        masks: p.ids.len(),
         top: p.top.clone(),
         answer_probability: p.answer_probability,
         top1: p.top1,

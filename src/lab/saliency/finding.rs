@@ -294,6 +294,9 @@ pub struct InterpretabilityFinding {
     pub token_f1: Option<Estimate>,
     /// What a random ranking has, computed over all rankings.
     pub random_f1: Option<Estimate>,
+    /// The one less the other, paired by input; none in sessions of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub f1_above: Option<Estimate>,
     /// Mean average precision of the partners' rankings; none without partners.
     pub map: Option<Estimate>,
     /// What random rankings have.

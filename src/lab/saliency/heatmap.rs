@@ -1,6 +1,7 @@
 //! Scores of tokens as strips of coloured words, and the attention of all heads as a table of cells.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use super::figures::provenance;
 use super::finding::{AttentionFinding, SaliencyFinding, Sample, SentenceFinding};
@@ -166,6 +167,21 @@ pub fn figure(
     Some(Figure { name, title, layers, provenance, ..Figure::default() })
 }
 
+/// Some layers and heads of a table of heads, both from 0; shades mean what they mean in the whole.
+#[must_use]
+pub fn heads_part(table: &Figure, layers: &Range<usize>, heads: &Range<usize>) -> Figure {
+    let mut part = table.clone();
+    for layer in &mut part.layers {
+        if let Layer::Cells(cells) = layer {
+            let rows = cells.rows.get(layers.clone()).unwrap_or_default();
+            cells.rows = rows.iter().map(|row| row.get(heads.clone()).unwrap_or_default().to_vec()).collect();
+        }
+    }
+    let names = |shown: &Range<usize>| shown.clone().map(|k| (k + 1).to_string()).collect::<Vec<_>>();
+    (part.x, part.y) = (Axis::of("head", names(heads)), Axis::of("layer", names(layers)));
+    part
+}
+
 /// Attention between the mask and one word in every head: layers from the first on top, heads from the left.
 #[must_use]
 pub fn heads(
@@ -187,7 +203,7 @@ pub fn heads(
         Direction::FromMask => format!("attention of [MASK] to {text}"),
         Direction::ToMask => format!("attention of {text} to [MASK]"),
     };
-    let names = |what: &str, n: usize| (1..=n).map(|k| format!("{what}{k}")).collect::<Vec<_>>();
+    let names = |n: usize| (1..=n).map(|k| k.to_string()).collect::<Vec<_>>();
     let cells = Cells {
         label: label.clone(),
         shades: Shades::Rising,
@@ -198,9 +214,132 @@ pub fn heads(
     Some(Figure {
         name: format!("heads-{}-{}", last_part(&attention.model), v.sentence),
         title: format!("{}: {label}", last_part(&attention.model)),
-        x: Axis::of("head", names("", count)),
-        y: Axis::of("layer", names("", v.scores.len())),
+        x: Axis::of("head", names(count)),
+        y: Axis::of("layer", names(v.scores.len())),
         layers: vec![Layer::Cells(cells)],
         provenance: provenance(attention, engine),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::saliency::sentence::own;
+
+    fn sentence(text: &str, gold: &[usize]) -> SentenceFinding {
+        let known = own(text, Some("are")).unwrap();
+        SentenceFinding { sentence: "7".into(), sample: Sample::Original, gold: vec![gold.to_vec()], ..known }
+    }
+
+    fn row(of: &SentenceFinding, method: &str, scores: &[f32], gap: Option<f64>) -> Tagged<SaliencyFinding> {
+        let mut ranking: Vec<usize> = (0..scores.len()).filter(|w| !of.masks.contains(w)).collect();
+        ranking.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
+        let value = SaliencyFinding {
+            sentence: of.sentence.clone(),
+            dimension: of.dimension.clone(),
+            sample: of.sample,
+            perturbation: None,
+            method: method.into(),
+            tokens: of.words.clone(),
+            scores: scores.to_vec(),
+            excluded: of.masks.clone(),
+            ranking,
+            k: 2,
+            subwords: Vec::new(),
+            target: "are".into(),
+            token_f1: Some(0.5),
+            gap,
+            steps: gap.map(|_| 800),
+            complete: gap.map(|g| g <= 0.05),
+            sufficiency: None,
+            comprehensiveness: None,
+        };
+        tagged(value)
+    }
+
+    fn tagged<T>(value: T) -> Tagged<T> {
+        let (spec, model) = (String::new(), "folder/bert-mini".to_owned());
+        Tagged { spec, model, seed: 0, n: 1, is_final: true, t: 0.0, level: None, value }
+    }
+
+    fn choice(method: &str) -> Choice {
+        Choice { model: "folder/bert-mini".into(), method: method.into() }
+    }
+
+    #[test]
+    fn words_carry_their_scores_gold_top_and_doubt() {
+        let of = sentence("The dogs [MASK] here .", &[1]);
+        let found = row(&of, "integrated_gradients", &[0.1, 0.4, 9.0, -0.8, 0.0], Some(0.21));
+        let sides = [Side::new(&of, vec![Some(&found)])];
+        let strips = tokens(&[choice("integrated_gradients")], &sides, &[(0, 0)]);
+        assert!(strips.pairs.is_empty(), "one sentence has nothing to be aligned with");
+        assert_eq!(strips.label, "integrated gradients");
+        let [strip] = &strips.strips[..] else { panic!("{strips:?}") };
+        assert_eq!((strip.label.as_str(), strip.doubt.as_deref()), ("original", Some("incomplete by 21 %")));
+        let scores: Vec<Option<f32>> = strip.tokens.iter().map(|t| t.score.map(|s| s as f32)).collect();
+        assert_eq!(scores, [Some(0.1), Some(0.4), None, Some(-0.8), Some(0.0)], "the mask has no score");
+        let marked =
+            |of: fn(&Token) -> bool| -> Vec<usize> { (0..5).filter(|w| of(&strip.tokens[*w])).collect() };
+        assert_eq!((marked(|t| t.gold), marked(|t| t.top)), (vec![1], vec![0, 1]));
+    }
+
+    #[test]
+    fn methods_side_by_side_are_shares_of_their_largest_score() {
+        let of = sentence("The dogs [MASK] here .", &[]);
+        let (a, b) = (
+            row(&of, "attention", &[0.1, 0.2, 0.0, 0.05, 0.0], None),
+            row(&of, "integrated_gradients", &[2.0, -4.0, 0.0, 1.0, 0.0], Some(0.01)),
+        );
+        let choices = [choice("attention"), choice("integrated_gradients")];
+        let sides = [Side::new(&of, vec![Some(&a), Some(&b)])];
+        let strips = tokens(&choices, &sides, &[]);
+        let labels: Vec<&str> = strips.strips.iter().map(|s| s.label.as_str()).collect();
+        assert_eq!(labels, ["ATT original", "IG original"]);
+        let largest = |s: &Strip| s.tokens.iter().filter_map(|t| t.score).fold(0.0f64, |m, s| m.max(s.abs()));
+        assert!(strips.strips.iter().all(|s| (largest(s) - 1.0).abs() < 1e-9 && s.doubt.is_none()));
+        let told = figure((&Results::default(), None), &choices, &sides, &[]).unwrap();
+        assert_eq!(told.name, "heatmap-7");
+        assert!(
+            told.title.starts_with("attention, integrated gradients of bert-mini: The dogs"),
+            "{}",
+            told.title
+        );
+        let gaps =
+            told.provenance.entries.iter().filter(|(_, v)| v.contains("completeness error 0.0100 with 800"));
+        assert_eq!(gaps.count(), 1);
+    }
+
+    #[test]
+    fn partners_are_aligned_as_the_data_say_or_by_their_words() {
+        let original = sentence("The dogs [MASK] here .", &[]);
+        let mut partner = sentence("The old dogs [MASK] here .", &[]);
+        assert_eq!(pairs(&original, &partner), [(0, 0), (1, 2), (2, 3), (3, 4), (4, 5)]);
+        partner.alignment = Some(vec![(0, 1)]);
+        assert_eq!(pairs(&original, &partner), [(0, 1)]);
+    }
+
+    #[test]
+    fn a_part_of_the_heads_keeps_places_and_shades() {
+        let scores: Vec<Vec<Vec<f32>>> =
+            (0..12).map(|l| (0..12).map(|h| vec![0.0, (l * 12 + h) as f32 / 144.0]).collect()).collect();
+        let attention = tagged(AttentionFinding {
+            sentence: "7".into(),
+            words: ["[MASK]", "dogs"].map(str::to_owned).to_vec(),
+            excluded: vec![0],
+            direction: Direction::FromMask,
+            scores,
+        });
+        assert!(heads(None, &attention, 2).is_none(), "no such word");
+        let whole = heads(None, &attention, 1).unwrap();
+        let part = heads_part(&whole, &(5..9), &(2..4));
+        let cells = |f: &Figure| match &f.layers[0] {
+            Layer::Cells(cells) => cells.clone(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(cells(&part).range, cells(&whole).range);
+        let shape: Vec<usize> = cells(&part).rows.iter().map(Vec::len).collect();
+        assert_eq!(shape, [2; 4]);
+        assert_eq!(cells(&part).rows[0][0].value, cells(&whole).rows[5][2].value);
+        assert_eq!(part.y.categories().unwrap(), ["6", "7", "8", "9"]);
+    }
 }

@@ -1,5 +1,10 @@
 //! A sentence as a model sees it: its tokens with the mask in it (of a causal model, what stands before the mask), where the
 //! answer is read, and which words each token overlaps.
+//!
+//! An answer of several tokens has as many masks. A causal model gives them one after the other, each with those before it in
+//! sight, so that its later slots are known only when it has answered: [`Input::answered`].
+
+use std::borrow::Cow;
 
 use super::finding::SentenceFinding;
 use super::sentence::is_word;
@@ -20,14 +25,37 @@ pub struct Input {
     pub frame: Vec<bool>,
     /// By token: the words that it overlaps.
     pub words: Vec<Vec<usize>>,
-    /// Positions whose logits predict the answer: the masks, or the last token of a causal model.
+    /// Positions whose logits predict the answer: the masks, or the last token of a causal model and those of its answer.
     pub slots: Vec<usize>,
+    /// Tokens of the answer that a causal model has yet to give after the first.
+    pub further: usize,
     /// Words that take no part in a ranking: the masks, and those that a causal model does not see.
     pub excluded: Vec<usize>,
     /// Token ids of the expected answer, one a slot; empty where nothing is expected.
     pub answer: Vec<u32>,
     /// Number of words of the sentence.
     pub count: usize,
+}
+
+impl Input {
+    /// The input with what a causal model answered behind it, all but the last token, which nothing follows: a slot for each
+    /// token. They are no part of the sentence: they stay on every path and have score 0.
+    #[must_use]
+    pub fn answered(&self, answer: &[u32], tokenizer: &Tokenizer) -> Cow<'_, Self> {
+        let given = &answer[..self.further.min(answer.len())];
+        if given.is_empty() {
+            return Cow::Borrowed(self);
+        }
+        let mut input = Self { further: 0, ..self.clone() };
+        for id in given {
+            input.slots.push(input.ids.len());
+            input.ids.push(*id);
+            input.tokens.push(tokenizer.token(*id).unwrap_or_default());
+            input.frame.push(true);
+            input.words.push(Vec::new());
+        }
+        Cow::Owned(input)
+    }
 }
 
 /// Why a model cannot be asked a sentence, in a few words.
@@ -67,21 +95,15 @@ impl<'a> Reader<'a> {
             Err(unfit) => return Ok(Err(unfit)),
         };
         let typed = sentence.masks.len();
-        let masks = match (&self.mask, typed) {
-            (None, _) if answer.len() > 1 || typed > 1 => {
-                return Ok(Err(
-                    "the answer has several tokens, which a causal model would give one after the other"
-                        .into(),
-                ));
-            }
-            (_, 1) => answer.len().max(1),
-            (_, typed) if answer.is_empty() || answer.len() == typed => typed,
+        let masks = match typed {
+            1 => answer.len().max(1),
+            typed if answer.is_empty() || answer.len() == typed => typed,
             _ => return Ok(Err(format!("{typed} masks for an answer of {} tokens", answer.len()))),
         };
         if masks > MOST_MASKS {
             return Ok(Err(format!("{masks} masks; at most {MOST_MASKS} are asked")));
         }
-        if self.mask.is_none() && sentence.words[first + 1..].iter().any(|w| is_word(w)) {
+        if self.mask.is_none() && sentence.words[first + typed..].iter().any(|w| is_word(w)) {
             return Ok(Err("words stand behind the mask, which a causal model does not see".into()));
         }
         self.encode(sentence, first, masks, answer)
@@ -117,7 +139,8 @@ impl<'a> Reader<'a> {
         let (text, owners) = self.shown(sentence, first, masks);
         let encoding = self.tokenizer.encode(&text)?;
         let longest = self.model.arch().max_positions;
-        if encoding.ids.len() > longest {
+        let further = if self.mask.is_none() { masks - 1 } else { 0 };
+        if encoding.ids.len() + further > longest {
             return Ok(Err(format!("longer than the {longest} tokens that the model reads")));
         }
         let mask = self.mask.as_ref().map(|(_, id)| *id);
@@ -155,6 +178,7 @@ impl<'a> Reader<'a> {
             ids: encoding.ids,
             tokens: encoding.tokens,
             slots,
+            further,
             excluded,
             answer,
             count,
@@ -212,7 +236,7 @@ mod tests {
             let reader = Reader::new(&model).unwrap();
             let sentence = own("The capital of France is [MASK] .", Some("Paris")).unwrap();
             let input = reader.read(&sentence).unwrap().unwrap();
-            assert_eq!(input.slots.len(), input.answer.len(), "{name}");
+            assert_eq!(input.slots.len() + input.further, input.answer.len(), "{name}");
             let seen: Vec<usize> = {
                 let mut all: Vec<usize> = input.words.iter().flatten().copied().collect();
                 all.dedup();
@@ -228,6 +252,25 @@ mod tests {
             let inner = own("The [MASK] of France is Paris .", None).unwrap();
             assert_eq!(reader.read(&inner).unwrap().is_ok(), name != "gpt2-tiny");
         }
+    }
+
+    #[test]
+    fn a_causal_model_gives_the_tokens_of_an_answer_one_after_the_other() {
+        let model = model("gpt2-tiny");
+        let (reader, tokenizer) = (Reader::new(&model).unwrap(), model.tokenizer().unwrap());
+        let long = reader.read(&own("She lives in [MASK] .", Some("Xylophonia")).unwrap()).unwrap().unwrap();
+        let tokens = long.answer.len();
+        assert_eq!((long.slots.len(), long.further), (1, tokens - 1));
+        let full = long.answered(&long.answer, tokenizer);
+        let before = long.ids.len();
+        assert_eq!(full.slots, (before - 1..before + tokens - 1).collect::<Vec<_>>());
+        assert_eq!(full.ids[before..], long.answer[..tokens - 1]);
+        assert!(full.frame[before..].iter().all(|f| *f) && full.words[before..].iter().all(Vec::is_empty));
+        assert!(full.tokens.len() == full.ids.len() && full.further == 0);
+        // Masks that are typed side by side ask for as many tokens.
+        let two = reader.read(&own("She lives in [MASK][MASK]", None).unwrap()).unwrap().unwrap();
+        assert_eq!((two.further, &two.excluded), (1, &vec![3, 4]));
+        assert!(reader.read(&own("In [MASK] [MASK] now", None).unwrap()).unwrap().is_err());
     }
 
     #[test]

@@ -1,5 +1,8 @@
 //! What a model predicts in the place of the mask. An answer of several tokens has as many masks; its probability is the product
-//! of theirs, each given the sentence with all masks in it.
+//! of theirs, each given the sentence with all masks in it. A causal model gives the tokens one after the other, each given those
+//! before it: the best answers are then those of a beam search.
+
+use std::borrow::Cow;
 
 use super::finding::Guess;
 use super::input::Input;
@@ -73,26 +76,149 @@ fn reads(tokenizer: &Tokenizer, ids: &[u32]) -> Result<String, Fault> {
     Ok(tokenizer.decode(ids, false)?.trim().to_owned())
 }
 
-fn of_slots(tokenizer: &Tokenizer, input: &Input, slots: &[Vec<f64>]) -> Result<Prediction, Fault> {
-    let tops: Vec<Vec<(u32, f64)>> = slots.iter().map(|p| best(p, SHOWN)).collect();
-    let ids = tops.iter().filter_map(|t| t.first().map(|(id, _)| *id)).collect::<Vec<u32>>();
+/// A prediction from the best answers, best first, and the probability of the expected one.
+fn told(
+    tokenizer: &Tokenizer,
+    input: &Input,
+    answers: Vec<(Vec<u32>, f64)>,
+    expected: f64,
+) -> Result<Prediction, Fault> {
+    let ids = answers.first().map_or(Vec::new(), |a| a.0.clone());
     let mut top = Vec::new();
-    for (ids, probability) in combined(&tops) {
+    for (ids, probability) in answers {
         top.push(Guess { answer: reads(tokenizer, &ids)?, probability });
     }
-    let expected = !input.answer.is_empty() && input.answer.len() == slots.len();
+    let known = !input.answer.is_empty() && input.answer.len() == ids.len();
     let wanted = reads(tokenizer, &input.answer)?;
     // Compared as they read: the same word has several tokens in some vocabularies, with and without a blank before it.
-    let among = |count: usize| expected.then(|| top.iter().take(count).any(|g| g.answer == wanted));
-    let probability = || input.answer.iter().zip(slots).map(|(id, p)| p[*id as usize]).product();
+    let among = |count: usize| known.then(|| top.iter().take(count).any(|g| g.answer == wanted));
     Ok(Prediction {
         top1: among(1),
         top3: among(3),
-        answer_probability: expected.then(probability),
+        answer_probability: known.then_some(expected),
         said: reads(tokenizer, &ids)?,
         top,
         ids,
     })
+}
+
+fn of_slots(tokenizer: &Tokenizer, input: &Input, slots: &[Vec<f64>]) -> Result<Prediction, Fault> {
+    let tops: Vec<Vec<(u32, f64)>> = slots.iter().map(|p| best(p, SHOWN)).collect();
+    let expected = input.answer.iter().zip(slots).map(|(id, p)| p[*id as usize]).product();
+    told(tokenizer, input, combined(&tops), expected)
+}
+
+/// What a causal model says in several tokens, so far.
+struct Beam<'a> {
+    input: &'a Input,
+    /// The best beginnings, best first.
+    answers: Vec<(Vec<u32>, f64)>,
+    /// The next beginnings, in no order.
+    next: Vec<(Vec<u32>, f64)>,
+    /// Probability of as much of the expected answer.
+    expected: f64,
+}
+
+impl<'a> Beam<'a> {
+    fn new(input: &'a Input) -> Self {
+        Self { input, answers: vec![(Vec::new(), 1.0)], next: Vec::new(), expected: 1.0 }
+    }
+
+    /// What is asked next: each beginning, and that of the expected answer last.
+    fn rows(&self, step: usize) -> Vec<Vec<u32>> {
+        let expected = self.input.answer.get(..step).filter(|_| step < self.input.answer.len());
+        let beginnings = self.answers.iter().map(|a| a.0.as_slice()).chain(expected);
+        beginnings.map(|given| [&self.input.ids, given].concat()).collect()
+    }
+
+    /// Takes what follows the beginning of that number.
+    fn take(&mut self, row: usize, step: usize, probabilities: &[f64]) {
+        match self.answers.get(row) {
+            Some((ids, p)) => {
+                let longer = best(probabilities, SHOWN).into_iter();
+                self.next.extend(longer.map(|(id, q)| ([ids.as_slice(), &[id]].concat(), p * q)));
+            }
+            None => self.expected *= probabilities[self.input.answer[step] as usize],
+        }
+    }
+
+    fn on(&mut self) {
+        self.next.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+        self.next.truncate(SHOWN);
+        self.answers = std::mem::take(&mut self.next);
+    }
+}
+
+/// The answers of a causal model to inputs that ask for several tokens.
+fn one_by_one(
+    model: &Model,
+    inputs: &[&Input],
+    tokens_per_batch: usize,
+    pulse: &mut dyn Pulse,
+) -> Result<Vec<Prediction>, Fault> {
+    let mut beams: Vec<Beam<'_>> = inputs.iter().map(|i| Beam::new(i)).collect();
+    let steps = inputs.iter().map(|i| i.further + 1).max().unwrap_or(0);
+    for step in 0..steps {
+        pulse.beat(0, inputs.len())?;
+        let (mut rows, mut of) = (Vec::new(), Vec::new());
+        for (k, beam) in beams.iter().enumerate().filter(|(_, b)| step <= b.input.further) {
+            for (row, ids) in beam.rows(step).into_iter().enumerate() {
+                let last = vec![ids.len() - 1];
+                rows.push((ids, last));
+                of.push((k, row));
+            }
+        }
+        let rows: Vec<(&[u32], &[usize])> = rows.iter().map(|(ids, s)| (&ids[..], &s[..])).collect();
+        at_slots(model, &rows, tokens_per_batch, &mut |place, slots| {
+            let (k, row) = of[place];
+            beams[k].take(row, step, &slots[0]);
+            Ok(())
+        })?;
+        beams.iter_mut().filter(|b| step <= b.input.further).for_each(Beam::on);
+    }
+    let tokenizer = model.tokenizer()?;
+    beams.into_iter().map(|b| told(tokenizer, b.input, b.answers, b.expected)).collect()
+}
+
+/// The inputs with the answers of causal models behind them, as they are explained; others are as they were.
+///
+/// # Errors
+/// A model without a tokenizer.
+pub fn answered<'a>(
+    model: &Model,
+    inputs: &[&'a Input],
+    predicted: &[Prediction],
+) -> Result<Vec<Cow<'a, Input>>, Fault> {
+    let tokenizer = model.tokenizer()?;
+    Ok(inputs.iter().zip(predicted).map(|(input, p)| input.answered(&p.ids, tokenizer)).collect())
+}
+
+/// Takes the place of a row, and the probabilities at each of its slots.
+type Take<'t> = &'t mut dyn FnMut(usize, Vec<Vec<f64>>) -> Result<(), Fault>;
+
+/// Probabilities at the slots of rows of tokens, in batches of like length.
+fn at_slots(
+    model: &Model,
+    rows: &[(&[u32], &[usize])],
+    tokens_per_batch: usize,
+    take: Take<'_>,
+) -> Result<(), Fault> {
+    let pad = model.tokenizer()?.pad_id();
+    let lengths: Vec<usize> = rows.iter().map(|r| r.0.len()).collect();
+    for group in chunks(&lengths, tokens_per_batch) {
+        let ids: Vec<&[u32]> = group.iter().map(|k| rows[*k].0).collect();
+        let batch = Batch::new(&ids, pad)?;
+        let sites = group.iter().enumerate().flat_map(|(row, k)| rows[*k].1.iter().map(move |s| (row, *s)));
+        let trace = model.forward(&batch, &Plan::default().logits_at(Sites::At(sites.collect())))?;
+        let logits = trace.logits()?;
+        let mut at = 0;
+        for k in &group {
+            let slots = rows[*k].1.len();
+            take(*k, (at..at + slots).map(|row| softmax(logits.row(row))).collect())?;
+            at += slots;
+        }
+    }
+    Ok(())
 }
 
 /// The predictions of some inputs, in their order.
@@ -106,26 +232,22 @@ pub fn predict(
     pulse: &mut dyn Pulse,
 ) -> Result<Vec<Prediction>, Fault> {
     let tokenizer = model.tokenizer()?;
-    let lengths: Vec<usize> = inputs.iter().map(|i| i.ids.len()).collect();
     let mut found: Vec<Option<Prediction>> = vec![None; inputs.len()];
+    let (long, plain): (Vec<usize>, Vec<usize>) = (0..inputs.len()).partition(|k| inputs[*k].further > 0);
+    let rows: Vec<(&[u32], &[usize])> =
+        plain.iter().map(|k| (&inputs[*k].ids[..], &inputs[*k].slots[..])).collect();
     let mut done = 0;
-    for group in chunks(&lengths, tokens_per_batch) {
-        let ids: Vec<&[u32]> = group.iter().map(|k| inputs[*k].ids.as_slice()).collect();
-        let batch = Batch::new(&ids, tokenizer.pad_id())?;
-        let sites =
-            group.iter().enumerate().flat_map(|(row, k)| inputs[*k].slots.iter().map(move |s| (row, *s)));
-        let trace = model.forward(&batch, &Plan::default().logits_at(Sites::At(sites.collect())))?;
-        let logits = trace.logits()?;
-        let mut at = 0;
-        for k in &group {
-            let slots = inputs[*k].slots.len();
-            let each: Vec<Vec<f64>> = (at..at + slots).map(|row| softmax(logits.row(row))).collect();
-            found[*k] = Some(of_slots(tokenizer, inputs[*k], &each)?);
-            at += slots;
-        }
-        done += group.len();
-        pulse.beat(done, inputs.len())?;
+    at_slots(model, &rows, tokens_per_batch, &mut |row, slots| {
+        let k = plain[row];
+        found[k] = Some(of_slots(tokenizer, inputs[k], &slots)?);
+        done += 1;
+        Ok(pulse.beat(done, inputs.len())?)
+    })?;
+    let several: Vec<&Input> = long.iter().map(|k| inputs[*k]).collect();
+    for (k, prediction) in long.iter().zip(one_by_one(model, &several, tokens_per_batch, pulse)?) {
+        found[*k] = Some(prediction);
     }
+    pulse.beat(inputs.len(), inputs.len())?;
     Ok(found.into_iter().flatten().collect())
 }
 
@@ -153,6 +275,36 @@ mod tests {
             let again = predict(&model, &[&input], 4096, &mut NoPulse).unwrap().remove(0);
             assert_eq!((again.top1, again.top3), (Some(false), Some(true)), "{name}: {word}");
         }
+    }
+
+    /// The probabilities of a causal model's answers are products of conditional ones, and the expected answer is found among
+    /// them.
+    #[test]
+    fn several_tokens_of_a_causal_model_are_given_one_after_the_other() {
+        let model = Model::load(&"gpt2-tiny".parse().unwrap(), Device::Cpu).unwrap();
+        let tokenizer = model.tokenizer().unwrap();
+        let reader = Reader::new(&model).unwrap();
+        let text = "The dogs near the gate [MASK] [MASK] [MASK]";
+        let open = reader.read(&own(text, None).unwrap()).unwrap().unwrap();
+        let short = reader.read(&own("The dogs [MASK]", None).unwrap()).unwrap().unwrap();
+        let both = predict(&model, &[&open, &short], 64, &mut NoPulse).unwrap();
+        assert_eq!((both[0].ids.len(), both[1].ids.len(), both[0].top.len()), (3, 1, SHOWN));
+        assert!(both[0].top.windows(2).all(|w| w[0].probability >= w[1].probability));
+        let alone = predict(&model, &[&short], 4096, &mut NoPulse).unwrap();
+        assert_eq!(both[1].ids, alone[0].ids);
+        let expected = Input { answer: both[0].ids.clone(), ..open.clone() };
+        let again = predict(&model, &[&expected], 4096, &mut NoPulse).unwrap().remove(0);
+        assert_eq!((again.top1, again.top3), (Some(true), Some(true)));
+        assert!((again.answer_probability.unwrap() - again.top[0].probability).abs() < 1e-9);
+        // One pass over the whole answer says the same.
+        let full = expected.answered(&both[0].ids, tokenizer);
+        let mut product = 1.0;
+        at_slots(&model, &[(&full.ids, &full.slots)], 4096, &mut |_, slots| {
+            product = slots.iter().zip(&expected.answer).map(|(p, id)| p[*id as usize]).product();
+            Ok(())
+        })
+        .unwrap();
+        assert!((product - again.top[0].probability).abs() < 1e-6 * product, "{product}");
     }
 
     proptest! {

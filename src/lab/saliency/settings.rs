@@ -65,7 +65,7 @@ fn dimensions() -> Setting<Spec> {
     let names = || Dimension::ALL.map(dimension_name);
     Setting::new(
         "data.dimensions",
-        "Dimensions",
+        "Dims",
         "What the masked words ask of a model.",
         move |_: &Spec, _| Kind::Marks(names().map(str::to_owned).to_vec()),
         move |s, _| {
@@ -126,7 +126,7 @@ fn layer() -> Setting<Spec> {
     let layers = |spec: &Spec, known: &Known| known.layers(&spec.models).unwrap_or(12);
     Setting::new(
         "attention.layer",
-        "Att. layer",
+        "Layer",
         "The layer whose attention is read; the last one in the paper.",
         move |spec: &Spec, known| {
             let most = layers(spec, known);
@@ -166,7 +166,7 @@ const HEADS: [HeadRef; 14] = [
 ];
 
 fn head() -> Setting<Spec> {
-    row("attention.head", "Att. head", "One head, or the mean or the sum of all.")
+    row("attention.head", "Head", "One head of the attention, or the mean or the sum of all.")
         .one_of(
             &HEADS,
             ToString::to_string,
@@ -178,7 +178,7 @@ fn head() -> Setting<Spec> {
 
 fn direction() -> Setting<Spec> {
     let help = "from mask: what the mask attends to, as the authors' code has it; to mask: what attends to it, as the paper's formula reads.";
-    row("attention.direction", "Direction", help).one_of(
+    row("attention.direction", "Reads", help).one_of(
         &[Direction::FromMask, Direction::ToMask],
         |d| d.name().replace('_', " "),
         |s: &Spec, d| s.attention.direction == *d,
@@ -249,7 +249,7 @@ fn steps() -> Setting<Spec> {
 
 fn tolerance() -> Setting<Spec> {
     let help = "Completeness error that is accepted; steps are doubled until it is kept, up to `most_steps`.";
-    row("integrated_gradients.tolerance", "Tolerance", help).number(
+    row("integrated_gradients.tolerance", "Error ≤", help).number(
         &[0.005, 0.01, 0.02, 0.05, 0.1, 0.2],
         Range::real(1e-6, 1e6),
         |s: &Spec| s.integrated_gradients.tolerance,

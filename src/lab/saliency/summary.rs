@@ -121,12 +121,25 @@ pub fn verdicts(results: &Results) -> Vec<String> {
     for i in results.interpretability.iter().filter(overall) {
         let (v, name) = (&i.value, format!("{} by {}", printable_label(&i.model), short(&i.value.method)));
         if let Some((f1, chance)) = v.token_f1.zip(v.random_f1) {
-            let verdict = match f1 {
-                e if e.lo > chance.mean => "finds the words that people marked more often than chance",
-                e if e.hi < chance.mean => "finds the words that people marked less often than chance",
-                _ => "finds the words that people marked no better than chance",
+            // Older sessions have no paired difference.
+            let above = v.f1_above.unwrap_or(Estimate {
+                mean: f1.mean - chance.mean,
+                lo: f1.lo - chance.mean,
+                hi: f1.hi - chance.mean,
+            });
+            let verdict = match above {
+                e if e.lo > 0.0 => "finds the words that people marked more often than chance",
+                e if e.hi < 0.0 => "finds the words that people marked less often than chance",
+                _ => "cannot be told from chance in finding the words that people marked",
             };
-            out.push(format!("{name} {verdict}: F1 {} against {}", shown(Some(f1)), score(chance.mean)));
+            out.push(format!(
+                "{name} {verdict}: F1 {} against {}, paired difference {:+.3} [{:+.3}, {:+.3}]",
+                shown(Some(f1)),
+                score(chance.mean),
+                above.mean,
+                above.lo,
+                above.hi
+            ));
         }
         if v.pcc_total > 0 {
             out.push(format!(

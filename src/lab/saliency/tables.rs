@@ -98,6 +98,7 @@ mod tests {
             method: "attention".into(),
             token_f1: Some(half),
             random_f1: None,
+            f1_above: None,
             map: Some(half),
             random_map: None,
             pcc: None,

@@ -1,8 +1,8 @@
 //! Runs, questions beside them, and the end of the program.
 
 use crate::base::Problem;
-use crate::engine::message::{Command, Event, Question};
-use crate::lab::Spec;
+use crate::engine::message::{Command, Event, Outcome, Question};
+use crate::lab::{self, LabId, Spec};
 use crate::tui::action::Effect;
 use crate::tui::popups::{self, Picker};
 use crate::tui::screen::Screen;
@@ -31,6 +31,16 @@ pub fn send(state: &mut State, command: Command) -> Vec<Effect> {
 pub fn ask(state: &mut State, question: Question) -> Vec<Effect> {
     let ticket = state.board.ticket + 1;
     send(state, Command::Ask { ticket, question })
+}
+
+/// Asks the experiment of a lab's latest run, unless there is none or it failed.
+pub fn ask_run(state: &mut State, lab: LabId, question: lab::Question) -> Vec<Effect> {
+    let Some(run) = state.board.run_of(lab) else { return Vec::new() };
+    if matches!(run.job.outcome, Some(Outcome::Failed(_))) {
+        return Vec::new();
+    }
+    let generation = run.job.generation;
+    ask(state, Question::Experiment { generation, question })
 }
 
 /// Runs the lab's experiment as it is set up. If another run is in progress, asks first what becomes of that one.

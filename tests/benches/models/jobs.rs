@@ -8,23 +8,8 @@ use probity::model::{
 };
 use serde_json::{Value, json};
 
-use crate::Outcome;
 use crate::inputs::{BASE, SMALL, Shape};
-
-/// Our side, ready to run: the numbers that the other side must find too.
-type Ours = Box<dyn FnMut() -> Outcome<Vec<f32>>>;
-
-/// One comparison.
-pub struct Job {
-    pub id: &'static str,
-    pub what: &'static str,
-    /// Largest ratio that was asked for.
-    pub goal: Option<f64>,
-    pub runs: usize,
-    /// Whether a run changes what the next one meets: numbers are then compared at the end as well.
-    pub trains: bool,
-    pub prepare: fn(&Path, bool) -> Outcome<(Ours, Value)>,
-}
+use crate::pairs::{Job, Ours, Outcome};
 
 /// All of them.
 pub const JOBS: &[Job] = &[

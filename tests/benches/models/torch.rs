@@ -6,9 +6,6 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
-/// What `tests/benches/torch_models.py` imports.
-const PACKAGES: [&str; 4] = ["numpy", "torch", "transformers", "safetensors"];
-
 /// The process and its two pipes.
 pub struct Torch {
     child: Child,
@@ -21,11 +18,11 @@ pub struct Torch {
 }
 
 impl Torch {
-    /// Finds or makes a Python with the packages and starts the server with that many threads; with `mkl`, MKL takes the
-    /// processor for one of Intel's.
-    pub fn start(threads: usize, mkl: bool) -> Result<Torch, String> {
-        let python = python()?;
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/benches/torch_models.py");
+    /// Finds or makes a Python with the packages and starts the server in `tests/benches` with that many threads; with `mkl`,
+    /// MKL takes the processor for one of Intel's.
+    pub fn start(script: &str, packages: &[&str], threads: usize, mkl: bool) -> Result<Torch, String> {
+        let python = python(packages)?;
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/benches").join(script);
         let mut command = Command::new(&python);
         let mut preload = None;
         if mkl {
@@ -124,26 +121,26 @@ fn shim() -> Result<tempfile::TempDir, String> {
 
 /// An interpreter that has the packages: `PROBITY_BENCH_PYTHON`, or that of a virtual environment at
 /// `PROBITY_BENCH_VENV` (default: under the target folder), which is made if need be.
-fn python() -> Result<PathBuf, String> {
+fn python(packages: &[&str]) -> Result<PathBuf, String> {
     if let Some(python) = std::env::var_os("PROBITY_BENCH_PYTHON") {
         return Ok(python.into());
     }
     let venv = std::env::var_os("PROBITY_BENCH_VENV")
         .map_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-venv"), PathBuf::from);
     let python = venv.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-    if !imports(&python) {
-        eprintln!("making {} with {} (about 3 GB; once)", venv.display(), PACKAGES.join(", "));
+    if !imports(&python, packages) {
+        eprintln!("making {} with {} (about 3 GB; once)", venv.display(), packages.join(", "));
         run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
-        run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(PACKAGES))?;
-        if !imports(&python) {
-            return Err(format!("{} does not import {}", python.display(), PACKAGES.join(", ")));
+        run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(packages))?;
+        if !imports(&python, packages) {
+            return Err(format!("{} does not import {}", python.display(), packages.join(", ")));
         }
     }
     Ok(python)
 }
 
-fn imports(python: &Path) -> bool {
-    let code = format!("import {}", PACKAGES.join(", "));
+fn imports(python: &Path, packages: &[&str]) -> bool {
+    let code = format!("import {}", packages.join(", "));
     let run = Command::new(python).args(["-c", &code]).stdout(Stdio::null()).stderr(Stdio::null()).status();
     run.is_ok_and(|s| s.success())
 }

@@ -10,7 +10,7 @@ use crate::lab::fault::Fault;
 use crate::lab::host::Host;
 use crate::lab::saliency::input::Input;
 use crate::lab::saliency::methods::Case;
-use crate::lab::saliency::predict::predict;
+use crate::lab::saliency::predict::{answered, predict};
 use crate::lab::saliency::spec::Spec;
 use crate::model::chunk::TOKENS_PER_BATCH;
 
@@ -84,8 +84,9 @@ fn slice(spec: &Spec, member: &Member) -> Result<f64, Fault> {
     let all: Vec<&Input> = member.inputs.iter().flatten().collect();
     let some: Vec<&Input> = all.iter().step_by((all.len() / SLICE).max(1)).take(SLICE).copied().collect();
     let predicted = predict(&member.model, &some, TOKENS_PER_BATCH, &mut NoPulse)?;
+    let asked = answered(&member.model, &some, &predicted)?;
     let cases: Vec<Case<'_>> =
-        some.iter().zip(&predicted).map(|(input, p)| Case { input, predicted: &p.ids, name: "" }).collect();
+        asked.iter().zip(&predicted).map(|(input, p)| Case { input, predicted: &p.ids, name: "" }).collect();
     for method in &member.methods {
         method.explain(&member.model, &cases, &short, &mut NoPulse)?;
     }

@@ -3,7 +3,7 @@
 use super::bench::{Bench, member};
 use crate::base::{Cancelled, Pulse};
 use crate::lab::fault::{Fault, problem};
-use crate::lab::finding::{Finding, Label};
+use crate::lab::finding::{Body, Finding, Label};
 use crate::lab::host::Host;
 use crate::lab::saliency::explain::explain;
 use crate::lab::saliency::finding::{ALL, AttentionFinding, Kind, SentenceFinding};
@@ -13,7 +13,7 @@ use crate::lab::saliency::question::{AttentionQuestion, Question as Asked, Sente
 use crate::lab::saliency::sentence::own;
 use crate::lab::saliency::spec::{Direction, ScoreKind, Spec};
 use crate::lab::saliency::words::to_words;
-use crate::lab::{self, Question};
+use crate::lab::{self, Kinds, Question};
 use crate::model::Offer;
 
 /// Polls the host and says nothing of progress: an answer is short.
@@ -25,6 +25,25 @@ impl Pulse for Poll<'_> {
     }
 }
 
+/// How many steps integrated gradients may take for an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Steps {
+    /// Those of the spec: somebody types, and waits.
+    Planned,
+    /// Doubled until the completeness error is kept.
+    Doubled,
+}
+
+/// Whether more steps would say more.
+#[must_use]
+pub fn is_rough(findings: &[Finding]) -> bool {
+    let rough = |f: &Finding| match &f.body {
+        Body::Lab(Kinds::Saliency(Kind::Saliency(row))) => row.complete == Some(false),
+        _ => false,
+    };
+    findings.iter().any(rough)
+}
+
 /// The findings that answer a question.
 ///
 /// # Errors
@@ -32,11 +51,11 @@ impl Pulse for Poll<'_> {
 pub fn answer(
     spec: &Spec,
     bench: Option<&Bench>,
-    question: &Question,
+    (question, steps): (&Question, Steps),
     host: &mut dyn Host,
 ) -> Result<Vec<Finding>, Fault> {
     match Asked::within(question)? {
-        Asked::Sentence(asked) => sentence(spec, asked, host),
+        Asked::Sentence(asked) => sentence(spec, (asked, steps), host),
         Asked::Attention(asked) => attention(spec, bench, asked, host),
     }
 }
@@ -46,7 +65,11 @@ fn typed(text: &str, answer: Option<&str>) -> Result<SentenceFinding, Fault> {
         .map_err(|e| problem(&e, "sentence", "for example: The capital of France is [MASK] .").into())
 }
 
-fn sentence(spec: &Spec, asked: &SentenceQuestion, host: &mut dyn Host) -> Result<Vec<Finding>, Fault> {
+fn sentence(
+    spec: &Spec,
+    (asked, steps): (&SentenceQuestion, Steps),
+    host: &mut dyn Host,
+) -> Result<Vec<Finding>, Fault> {
     let sentence = typed(&asked.text, asked.answer.as_deref())?;
     let models = if asked.models.is_empty() { &spec.models } else { &asked.models };
     let methods = if asked.methods.is_empty() { &spec.saliency.methods } else { &asked.methods };
@@ -58,12 +81,16 @@ fn sentence(spec: &Spec, asked: &SentenceQuestion, host: &mut dyn Host) -> Resul
     let mut findings =
         vec![label.finding(sentence.words.len(), true, host.elapsed(), Kind::Sentence(sentence.clone()))];
     let mut reasons = Vec::new();
+    let mut taken = spec.clone();
+    if steps == Steps::Planned {
+        taken.integrated_gradients.most_steps = taken.integrated_gradients.steps;
+    }
     for name in models {
         let member = member(spec, name, methods, host)?;
         // A random ranking of a sentence of one's own says nothing, unless it was asked for.
         let asked = |m: &dyn Method| m.id() != RANDOM || methods.iter().any(|n| n == RANDOM);
         let chosen: Vec<&dyn Method> = member.methods.iter().copied().filter(|m| asked(*m)).collect();
-        match explain(&member.model, &sentence, &chosen, spec, &mut Poll(host))? {
+        match explain(&member.model, &sentence, &chosen, &taken, &mut Poll(host))? {
             Ok(found) => {
                 let t = host.elapsed();
                 findings.push(member.label.finding(1, true, t, Kind::Prediction(found.prediction)));

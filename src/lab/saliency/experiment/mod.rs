@@ -10,6 +10,7 @@ mod rows;
 mod tests;
 
 use self::bench::Bench;
+use self::live::Steps;
 use super::spec::{SALIENCY_TOML, Spec};
 use super::{figures, summary, tables};
 use crate::figure::Figure;
@@ -153,15 +154,16 @@ impl Experiment for Run {
         share: Share,
         host: &mut dyn Host,
     ) -> Result<Vec<Finding>, Fault> {
-        // Nothing is drawn for an answer: the second would only repeat the first.
+        // Nothing is drawn for an answer: the second would only repeat the first, but where steps are to be doubled.
         if let Some((asked, findings)) = self.latest.take()
             && share == Share::All
             && asked == *question
         {
             return Ok(findings);
         }
-        let findings = live::answer(&self.spec, self.bench.as_ref(), question, host)?;
-        if share == Share::Quick {
+        let steps = if share == Share::Quick { Steps::Planned } else { Steps::Doubled };
+        let findings = live::answer(&self.spec, self.bench.as_ref(), (question, steps), host)?;
+        if share == Share::Quick && !live::is_rough(&findings) {
             self.latest = Some((question.clone(), findings.clone()));
         }
         Ok(findings)
@@ -176,7 +178,7 @@ impl Experiment for Run {
 fn serve(spec: &Spec, bench: &Bench, host: &mut dyn Host) -> Result<(), Fault> {
     host.poll()?;
     let Some(waiting) = host.waiting() else { return Ok(()) };
-    match live::answer(spec, Some(bench), &waiting.question, host) {
+    match live::answer(spec, Some(bench), (&waiting.question, Steps::Doubled), host) {
         Ok(findings) => Ok(host.reply(waiting.ticket, findings, true)?),
         Err(Fault::Cancelled) => Err(Fault::Cancelled),
         Err(Fault::Failed(problem)) => Ok(host.notice(NoticeLevel::Error, problem)?),

@@ -8,6 +8,7 @@ use crate::lab::host::Host;
 use crate::lab::saliency::finding::{
     ALL, AccuracyFinding, DifferenceFinding, InterpretabilityFinding, Kind, RatioFinding, Sample,
 };
+use crate::lab::saliency::methods::RANDOM;
 use crate::lab::saliency::metrics::faithful::Faithfulness;
 use crate::lab::saliency::metrics::judge::{Judged, Partner, Rules, judge};
 use crate::lab::saliency::metrics::ratio::{Draws, against_ratio};
@@ -236,6 +237,7 @@ fn interpretability(
         method: method.to_owned(),
         token_f1: cell.token_f1,
         random_f1: cell.random_f1,
+        f1_above: cell.f1_above,
         map: cell.map,
         random_map: cell.random_map,
         pcc: cell.pcc,
@@ -273,6 +275,10 @@ pub fn compare(bench: &Bench, gathered: &[Gathered], host: &mut dyn Host) -> Res
         for b in &all[i + 1..] {
             // Two methods of one model, or one method of two models; a comparison of both at once would say nothing.
             if (a.1 == b.1) == (a.2 == b.2) {
+                continue;
+            }
+            // Nor would one of two random rankings, which only makes the family larger.
+            if a.2 == RANDOM && b.2 == RANDOM {
                 continue;
             }
             host.poll()?;

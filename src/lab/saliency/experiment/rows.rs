@@ -10,7 +10,7 @@ use crate::lab::saliency::input::Input;
 use crate::lab::saliency::methods::{Case, Method, Point, value_at_points};
 use crate::lab::saliency::metrics::faithful::{Faithfulness, faithfulness};
 use crate::lab::saliency::metrics::input::Scored;
-use crate::lab::saliency::predict::{Prediction, predict};
+use crate::lab::saliency::predict::{Prediction, answered, predict};
 use crate::lab::saliency::spec::Spec;
 use crate::model::chunk::TOKENS_PER_BATCH;
 
@@ -102,10 +102,11 @@ pub fn ask(
         done += share.of_step;
         for (s, p) in step.iter().zip(&predicted) {
             gathered.right[*s] = p.top1.zip(p.top3);
-            let input = member.inputs[*s].as_ref().map_or(0, |i| i.slots.len());
-            let found = told_prediction(&bench.sentences[*s], input, p);
+            let found = told_prediction(&bench.sentences[*s], p);
             host.find(member.label.finding(1, true, host.elapsed(), Kind::Prediction(found)))?;
         }
+        let asked = answered(&member.model, &inputs, &predicted)?;
+        let inputs: Vec<&Input> = asked.iter().map(|input| &**input).collect();
         for m in 0..member.methods.len() {
             explain(bench, (k, m), (step, &inputs, &predicted), (&mut done, total), &mut gathered, host)?;
         }
@@ -177,7 +178,8 @@ fn erase(
     for (case, (c, top)) in cases.iter().zip(tops).enumerate() {
         let in_top = |words: &Vec<usize>| words.iter().any(|w| top.contains(w));
         // The mask is asked, and the frame says where the text begins and ends: both stay.
-        let stays = |t: usize| c.input.frame[t] || c.input.slots.contains(&t) || c.input.words[t].is_empty();
+        let stays =
+            |t: usize| c.input.frame[t] || c.input.words[t].iter().all(|w| c.input.excluded.contains(w));
         let gone = |without: bool| -> Vec<bool> {
             (0..c.input.ids.len()).map(|t| !stays(t) && in_top(&c.input.words[t]) == without).collect()
         };

@@ -233,6 +233,31 @@ fn a_run_that_is_cancelled_stops_and_can_still_be_asked() {
     assert_eq!(figures::own(&found, None).unwrap().name, "own");
 }
 
+/// A path that eight times the steps do not smooth kept whoever typed waiting for most of a second.
+#[test]
+fn who_types_sees_the_planned_steps_first_and_the_doubled_ones_after() {
+    let mut spec = spec(&["bert-tiny"], &["integrated_gradients"], 4);
+    let path = &mut spec.integrated_gradients;
+    (path.steps, path.most_steps, path.tolerance) = (2, 8, 1e-6);
+    let (mut desk, mut run) = (Desk::new(), opened(&spec));
+    let asked = Question::from(Asked::Sentence(SentenceQuestion {
+        text: "A cat [MASK] .".into(),
+        answer: None,
+        models: Vec::new(),
+        methods: Vec::new(),
+    }));
+    let mut steps = |share: Share| {
+        let answer = run.answer(&asked, share, &mut desk).unwrap();
+        let labels: Vec<String> = answer.iter().map(|f| f.spec.clone()).collect();
+        let Body::Lab(Kinds::Saliency(Kind::Saliency(row))) = &answer[2].body else { panic!("{answer:?}") };
+        (row.steps, row.complete, labels)
+    };
+    let (quick, all) = (steps(Share::Quick), steps(Share::All));
+    assert_eq!((quick.0, quick.1), (Some(2), Some(false)));
+    assert!(all.0 > Some(2), "{all:?}");
+    assert_eq!(quick.2, all.2, "both answer the same spec");
+}
+
 #[test]
 fn questions_are_answered_while_it_runs_and_nonsense_becomes_a_notice() {
     let spec = spec(&["bert-tiny"], &["attention"], 8);

@@ -10,6 +10,7 @@ use crate::base::matrix::Matrix;
 use crate::stats::Estimate;
 use crate::stats::bootstrap::{Resamples, interval};
 use crate::stats::correlation::Undefined;
+use crate::stats::paired::Differences;
 use crate::stats::replicates::exact_floor;
 
 /// The difference of F1 between originals and partners.
@@ -49,6 +50,9 @@ pub struct Cell {
     pub token_f1: Option<Estimate>,
     /// Expected F1 of rankings by chance on the same inputs.
     pub random_f1: Option<Estimate>,
+    /// Token-F1 less that of chance, input by input, with Student's t over originals: sentences in which chance does well do so
+    /// for every method, so that the two means differ with less noise than either has.
+    pub f1_above: Option<Estimate>,
     /// Token-F1 of the originals that have such a partner.
     pub f1_original: Option<Estimate>,
     /// Token-F1 of their partners.
@@ -193,7 +197,7 @@ impl Resampled {
 
     /// A mean of scores from 0 to 1: where all are equal, no resample shows a spread, and the interval is the exact one.
     fn score(&self, k: usize) -> Option<Estimate> {
-        let found = self.resampled(k)?;
+        let found = self.estimate(k, SHARE)?;
         let (lo, hi) = self.statistics[k].range?;
         let floor = if lo == hi { exact_floor(found.mean, self.clusters(k), true, self.level) } else { None };
         Some(floor.map_or(found, |f| Estimate { lo: found.lo.min(f.lo), hi: found.hi.max(f.hi), ..found }))
@@ -283,6 +287,7 @@ pub fn cell<'j>(
         empty_gold: view.iter().map(|s| s.inputs(|i| i.empty_gold.then_some(1.0)).len()).sum(),
         token_f1: resampled.score(F1),
         random_f1: resampled.estimate(RANDOM_F1, SHARE),
+        f1_above: above_chance(&view, level),
         f1_original: resampled.score(ORIGINAL),
         f1_perturbed: resampled.score(PERTURBED),
         f1_delta: signed.zip(resampled.estimate(BY_PAIR, SHARE)).map(delta),
@@ -299,6 +304,21 @@ pub fn cell<'j>(
             few: undefined(Undefined::Few),
         },
         ratio: resampled.estimate(RATIO, SHARE),
+    }
+}
+
+/// Token-F1 less that of chance over the inputs of a cell.
+fn above_chance(view: &[Seen<'_>], level: f64) -> Option<Estimate> {
+    let each = view.iter().map(|seen| seen.inputs(|i| Some(i.f1? - i.random_f1?)));
+    let mut all = Differences::default();
+    for values in each.filter(|values| !values.is_empty()) {
+        all.sums.push(values.iter().sum());
+        all.sizes.push(values.len() as f64);
+    }
+    match all.sums.len() {
+        0 => None,
+        1 => Some(Estimate { mean: all.mean(), lo: -1.0, hi: 1.0 }),
+        _ => Some(all.interval(level)),
     }
 }
 

@@ -157,7 +157,25 @@ fn one_original_makes_no_certainty() {
     let one = cell_of(&[example(0, 1)], None);
     let ends = |e: Option<Estimate>| e.map(|e| (e.lo, e.hi));
     assert_eq!((ends(one.pcc_all), ends(one.random_f1)), (Some((-1.0, 1.0)), Some((0.0, 1.0))));
+    // Its inputs differ, so that no exact interval took the place of the resampled one.
+    assert_ne!(example(0, 1).original.f1, example(0, 1).pairs[0].single.f1);
+    assert_eq!((ends(one.token_f1), ends(one.map)), (Some((0.0, 1.0)), Some((0.0, 1.0))));
+    assert_eq!(ends(one.f1_above), Some((-1.0, 1.0)));
     assert_eq!(ends(one.f1_delta.map(|d| d.signed)), Some((-1.0, 1.0)));
+}
+
+/// Percentiles of few resampled originals, held against the mean of chance as if it were known, were too narrow.
+#[test]
+fn chance_is_beaten_by_a_paired_t_over_originals() {
+    let judged: Vec<Judged> = (0..8).map(|i| example(i, i)).collect();
+    let found = cell_of(&judged, None);
+    let (above, f1, chance) = (found.f1_above.unwrap(), found.token_f1.unwrap(), found.random_f1.unwrap());
+    assert!((above.mean - (f1.mean - chance.mean)).abs() < 1e-12, "{found:?}");
+    let by_original: Vec<f64> =
+        judged.iter().map(|j| j.original.f1.unwrap() - j.original.random_f1.unwrap()).collect();
+    // Partners have the original's scores here, so that originals alone say the same.
+    let plain = crate::stats::paired::Differences::of_items(by_original).interval(0.95);
+    assert!((above.lo - plain.lo).abs() < 1e-9 && (above.hi - plain.hi).abs() < 1e-9, "{above:?} {plain:?}");
 }
 
 #[test]

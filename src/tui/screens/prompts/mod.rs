@@ -16,7 +16,7 @@ use ratatui::layout::{Constraint, Layout as Split, Rect};
 
 pub use self::drawn::Drawn;
 use crate::engine::board::Job;
-use crate::engine::message::{Command, Event, Outcome, Question};
+use crate::engine::message::{Command, Event, Outcome};
 use crate::figure::Figure;
 use crate::lab::prompts::Spec;
 use crate::lab::prompts::experiment::refused;
@@ -167,10 +167,7 @@ fn can_ask(state: &State) -> bool {
 }
 
 fn ask(state: &mut State, asked: Asked) -> Vec<Effect> {
-    let failed = |outcome: &Option<Outcome>| matches!(outcome, Some(Outcome::Failed(_)));
-    let Some(job) = run(state).filter(|job| !failed(&job.outcome)) else { return Vec::new() };
-    let generation = job.generation;
-    job::ask(state, Question::Experiment { generation, question: asked.into() })
+    job::ask_run(state, LabId::Prompts, asked.into())
 }
 
 /// Asks for the instances of the prompt under the cursor, and for one of them under one of its names.

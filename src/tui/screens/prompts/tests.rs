@@ -1,7 +1,7 @@
 //! What the screen asks and shows, without an engine.
 
 use super::*;
-use crate::engine::message::Event;
+use crate::engine::message::{Event, Question};
 use crate::lab::prompts::testing::findings;
 use crate::tui::action::Action;
 use crate::tui::reduce::reduce;

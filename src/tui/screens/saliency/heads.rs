@@ -1,4 +1,7 @@
-//! Attention of every head of every layer between the mask and the word under the cursor, and all words in one head.
+//! Attention of every head of every layer between the mask and the word under the cursor, and all words in one head. Of a model
+//! with more layers or heads than there is room for, those around the cursor are shown.
+
+use std::ops::Range;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -14,7 +17,7 @@ use crate::lab::saliency::finding::{AttentionFinding, OWN};
 use crate::lab::saliency::heatmap;
 use crate::lab::saliency::question::AttentionQuestion;
 use crate::tui::action::Mouse;
-use crate::tui::layout::inside;
+use crate::tui::layout::{inside, scrolled};
 use crate::tui::panes::{message, pane_block};
 use crate::tui::state::{State, moved};
 use crate::tui::theme::Role;
@@ -115,10 +118,11 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(pane_block(state, HEADS, &fit(&printable(&title), room)), area);
     let inner = inside(area);
     let table = table(inner, v.scores.len());
+    let part = part(figure, &v.scores, at, table);
     let below = inner.height - table.height;
     let chart = |figure| Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Lines };
-    frame.render_widget(chart(figure), table);
-    if let Some(cell) = cell_area(figure, table, at.0, at.1) {
+    frame.render_widget(chart(&part.figure), table);
+    if let Some(cell) = cell_area(&part.figure, table, at.0 - part.layers.start, at.1 - part.heads.start) {
         let cell = cell.intersection(frame.area());
         let style = state.theme().style(Role::Focus).add_modifier(Modifier::BOLD | Modifier::REVERSED);
         for x in cell.left()..cell.right() {
@@ -136,16 +140,58 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
 pub fn at(state: &State, pane: Rect, mouse: Mouse) -> Option<(usize, usize)> {
     let (figure, scores) = (view(state).heads.as_ref()?, &attention(state)?.value.scores);
     let table = table(inside(pane), scores.len());
-    let cells = scores.iter().enumerate().flat_map(|(l, heads)| (0..heads.len()).map(move |h| (l, h)));
+    let Part { figure, layers, heads } = part(figure, scores, head(state)?, table);
+    let cells = layers.clone().flat_map(|l| heads.clone().map(move |h| (l, h)));
     cells.into_iter().find(|(l, h)| {
-        cell_area(figure, table, *l, *h).is_some_and(|cell| cell.contains((mouse.x, mouse.y).into()))
+        let cell = cell_area(&figure, table, l - layers.start, h - heads.start);
+        cell.is_some_and(|cell| cell.contains((mouse.x, mouse.y).into()))
     })
+}
+
+/// Rows of the table that are not cells: a legend above and an axis below.
+const FRAME: usize = 3;
+/// Columns before the cells, and the fewest of a cell in which its number can be read.
+const MARGIN: usize = 4;
+const CELL: usize = 5;
+
+/// What there is room for.
+struct Part {
+    figure: Figure,
+    layers: Range<usize>,
+    heads: Range<usize>,
+}
+
+/// As many of so many as there is room for, with the cursor among them.
+fn around(cursor: usize, count: usize, room: usize) -> Range<usize> {
+    let room = room.clamp(1, count.max(1));
+    let first = scrolled(cursor, count, room);
+    first..(first + room).min(count)
+}
+
+fn part(whole: &Figure, scores: &[Vec<Vec<f32>>], (layer, head): (usize, usize), area: Rect) -> Part {
+    let most = scores.iter().map(Vec::len).max().unwrap_or(0);
+    let layers = around(layer, scores.len(), usize::from(area.height).saturating_sub(FRAME));
+    let heads = around(head, most, usize::from(area.width).saturating_sub(MARGIN) / CELL);
+    Part { figure: heatmap::heads_part(whole, &layers, &heads), layers, heads }
 }
 
 /// The room of the table; below it are the words of one head, where every layer keeps a row of its own.
 fn table(inner: Rect, layers: usize) -> Rect {
-    // A legend above and an axis below take three rows.
-    let spare = usize::from(inner.height).saturating_sub(layers + 3);
+    let spare = usize::from(inner.height).saturating_sub(layers + FRAME);
     let below = if spare >= 3 { spare.min(4) as u16 } else { 0 };
     Rect { height: inner.height - below, ..inner }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_layers_those_around_the_cursor_are_shown() {
+        for (cursor, count, room) in [(0, 12, 5), (11, 12, 5), (6, 12, 5), (2, 3, 9), (0, 1, 0), (7, 12, 0)] {
+            let shown = around(cursor, count, room);
+            assert!(shown.contains(&cursor) && shown.end <= count, "{shown:?}");
+            assert_eq!(shown.len(), room.clamp(1, count));
+        }
+    }
 }

@@ -185,10 +185,7 @@ fn shown(state: &State) -> Option<Shown<'_>> {
 }
 
 fn ask(state: &mut State, asked: Asked) -> Vec<Effect> {
-    let failed = |outcome: &Option<Outcome>| matches!(outcome, Some(Outcome::Failed(_)));
-    let Some(job) = run(state).filter(|job| !failed(&job.outcome)) else { return Vec::new() };
-    let generation = job.generation;
-    job::ask(state, Question::Experiment { generation, question: asked.into() })
+    job::ask_run(state, LabId::Saliency, asked.into())
 }
 
 fn another_sentence(state: &mut State) {
