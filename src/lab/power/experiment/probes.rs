@@ -101,9 +101,7 @@ impl Side {
         [train, validation, _]: &[Labelled; 3],
         host: &mut dyn Host,
     ) -> Result<Vec<Mlp>, Fault> {
-        let task = spec.task.data.as_deref().unwrap_or(&spec.task.name);
-        let purpose = Purpose::new(spec.seed, task, &self.classifier);
-        let purposes: Vec<Purpose> = (0..spec.training.seeds).map(|k| purpose.replicate(k)).collect();
+        let purposes = purposes(spec, &self.classifier);
         let chosen = best_of(train, validation, &self.recipes, &purposes, host)?;
         let sound = |chosen: Option<Chosen>| {
             let what = "training diverged with every setting of the grid";
@@ -125,6 +123,13 @@ impl Side {
     ) -> Result<Vec<Vec<f64>>, Fault> {
         Ok(self.trained(spec, data, host)?.iter().map(|mlp| right(mlp, &data[2])).collect())
     }
+}
+
+/// What every seed draws for: training, or sending, a classifier.
+pub fn purposes(spec: &Spec, classifier: &str) -> Vec<Purpose> {
+    let task = spec.task.data.as_deref().unwrap_or(&spec.task.name);
+    let purpose = Purpose::new(spec.seed, task, classifier);
+    (0..spec.training.seeds).map(|k| purpose.replicate(k)).collect()
 }
 
 /// Which examples a classifier gets right: 1 where it does.

@@ -54,7 +54,7 @@ pub fn curve(frame: &mut Frame, area: Rect, state: &State) {
     chart(frame, area, state, (CURVE, &title), view(state).curve.as_ref(), below);
 }
 
-/// Accuracies against the bound, or the study of noise where there is one.
+/// Accuracies against the bound, or the study of noise where there is one; the user turns from one to the other.
 pub fn margins(frame: &mut Frame, area: Rect, state: &State) {
     let found = results(state);
     if view(state).spec.of_files() && found.margins.is_empty() {
@@ -63,14 +63,21 @@ pub fn margins(frame: &mut Frame, area: Rect, state: &State) {
         let text = "bounds are about training, of which results from files say nothing";
         return message(frame, inside(area), text, state.theme().style(Role::Dim));
     }
-    let below = found.needed().and_then(|r| {
-        let v = &r.value;
-        let (n, bound) = (v.n_train?, v.bound.as_ref()?);
-        Some(format!(" {bound} bound: train on {}", grouped(n as usize)))
-    });
-    let title =
-        if found.noise.is_empty() { "Accuracy ± margin of the bound" } else { "Power vs n by noise on B" };
-    chart(frame, area, state, (MARGINS, title), view(state).margins.as_ref(), below);
+    let below =
+        found.recommended().map(|(n, bound)| format!(" {bound} bound: train on {}", grouped(n as usize)));
+    let view = view(state);
+    let other = |what: &str| match &view.noise {
+        Some(_) => format!(" {}: {what}", state.keymap.short_label("noise")),
+        None => String::new(),
+    };
+    let (title, below) = if view.shows_noise() {
+        ("Power vs n by noise on B", Some(other("accuracy and bound")))
+    } else {
+        let more = other("noise");
+        ("Accuracy ± margin of the bound", below.map(|text| text + &more).or(Some(more)))
+    };
+    let below = below.filter(|text| !text.is_empty());
+    chart(frame, area, state, (MARGINS, title), view.below(), below);
 }
 
 /// The test that may be looked at.
