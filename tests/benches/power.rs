@@ -3,7 +3,8 @@
 //! `cargo bench --bench power`, or with one of `speed`, `compare`, `coverage`, `peeking`, `required`, `simulation`, `grid` after `--`
 //! for that part alone. Prints one line a figure; nothing is asserted. The last two are ratios to what `power_theirs.py` takes under
 //! the interpreter that `PROBITY_BENCH_PYTHON` names (default `python3`; it needs statsmodels, scikit-learn and PyTorch), on one
-//! thread each; `grid` takes minutes. `PROBITY_BENCH_SEEDS` (default 5) shortens it, `PROBITY_BENCH_FORMS` picks the forms.
+//! thread each; `grid` takes minutes. `PROBITY_BENCH_ROWS` (default 16384) and `PROBITY_BENCH_SEEDS` (default 5) shorten it,
+//! `PROBITY_BENCH_FORMS` picks the forms.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -237,9 +238,11 @@ fn simulation() {
 
 /// The published grid with seeds on 16,384 vectors of 768 numbers, a quarter as many for validation, on one thread.
 fn grid() {
-    const SHAPE: [usize; 3] = [16_384, 4_096, 768];
-    let [rows, held, columns] = SHAPE;
-    let seeds: usize = std::env::var("PROBITY_BENCH_SEEDS").ok().and_then(|s| s.parse().ok()).unwrap_or(5);
+    let number = |name: &str, usual: usize| -> usize {
+        std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(usual)
+    };
+    let (rows, columns) = (number("PROBITY_BENCH_ROWS", 16_384), 768);
+    let (held, seeds) = (rows / 4, number("PROBITY_BENCH_SEEDS", 5));
     let mut rng = stream(1, "grid");
     let mut values = Vec::with_capacity((rows + held) * (columns + 1));
     let direction: Vec<f64> = (0..columns).map(|_| unit(&mut rng) - 0.5).collect();
@@ -272,7 +275,7 @@ fn grid() {
     let best = best.expect("nobody stops it").into_iter().flatten().map(|c| c.correct).max().unwrap_or(0);
     let accuracy = best as f64 / held as f64;
     println!(
-        "grid, 20 settings x {seeds} seeds, ours: {seconds:.1} s, {epochs} epochs, best validation accuracy {accuracy:.4}"
+        "grid, {rows} vectors, 20 settings x {seeds} seeds, ours: {seconds:.1} s, {epochs} epochs, best validation accuracy {accuracy:.4}"
     );
     let file = std::env::temp_dir().join(format!("probity-grid-{}", std::process::id()));
     let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();

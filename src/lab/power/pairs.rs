@@ -105,11 +105,12 @@ impl Pairs {
             return wilson(run.iter().sum::<f64>() as u64, run.len() as u64, level);
         }
         let shift = self.side(first).shift();
-        if !self.is_binary() {
-            return shift.interval(level);
-        }
-        let (least, most) = (0.0, 1.0);
-        let e = shift.interval_within(level, (least, most));
+        let (least, most) = if self.is_binary() { (0.0, 1.0) } else { (f64::MIN, f64::MAX) };
+        let e = if self.is_binary() {
+            shift.interval_within(level, (least, most))
+        } else {
+            shift.interval(level)
+        };
         // `max` and `min` take the other number where an end is none.
         Estimate { mean: e.mean, lo: e.lo.max(least), hi: e.hi.min(most) }
     }

@@ -108,6 +108,22 @@ pub fn verdict(results: &Results) -> Vec<String> {
     out
 }
 
+/// How often a comparison would be seen, and by what: power is that of McNemar's test, which takes one run of each side (a mean
+/// over seeds shows more) on items that stand for themselves (those that belong together show less).
+#[must_use]
+pub fn seen(c: &ComparisonFinding, (n, items): (usize, &str), share: &str) -> String {
+    let n = grouped(n);
+    let mut text = if c.seeds > 1 {
+        format!("one run of each side on {n} {items} would show this {share} of the time")
+    } else {
+        format!("with {n} {items} you would see this {share} of the time")
+    };
+    if c.clusters.is_some() {
+        text += ", if each stood for itself";
+    }
+    text
+}
+
 fn needed(results: &Results, r: &RequiredFinding, c: &Tagged<ComparisonFinding>) -> String {
     let n = c.n;
     // Only probes have a bound, and they are tested on sentences.
@@ -115,13 +131,7 @@ fn needed(results: &Results, r: &RequiredFinding, c: &Tagged<ComparisonFinding>)
     let known = results
         .power_at_hand()
         .map_or(String::new(), |p| format!(" [{:.0}, {:.0}]", 100.0 * p.lo, 100.0 * p.hi));
-    let share = format!("{}{known} of the time", often(r.power));
-    // Power is that of McNemar's test, which takes one run of each side: a mean over seeds shows more.
-    let mut text = if c.value.seeds > 1 {
-        format!("one run of each side on {} {items} would show this {share}", grouped(n))
-    } else {
-        format!("with {} {items} you would see this {share}", grouped(n))
-    };
+    let mut text = seen(&c.value, (n, items), &format!("{}{known}", often(r.power)));
     text += &match r.n_test.mean {
         Some(_) if results.collapsed().is_some() => String::new(),
         Some(_) => format!("; {} give {}", span(&r.n_test), often(r.target)),

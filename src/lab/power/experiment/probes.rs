@@ -165,10 +165,10 @@ pub fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut dyn Hos
     let corruptions = [true, false].into_iter().filter(|first| spec.side(*first).corrupted > 0).count();
     let total: f64 = spec.task.sizes.iter().map(|s| weight(*s)).sum();
     host.plan(total + corruptions as f64 * CORRUPTION + beside::weight(spec));
-    for forecast in super::forecast::of(spec, host)? {
+    let sentences = Sentences::of(spec, host)?;
+    for forecast in super::forecast::with(spec, &sentences, host)? {
         host.foretell(forecast)?;
     }
-    let sentences = Sentences::of(spec, host)?;
     let (mut a, mut b) = (Side::open(spec, true, host)?, Side::open(spec, false, host)?);
     a.corrupt(spec, true, host)?;
     b.corrupt(spec, false, host)?;
