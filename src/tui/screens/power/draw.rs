@@ -46,10 +46,15 @@ pub fn curve(frame: &mut Frame, area: Rect, state: &State) {
         Some(c) => format!("Power vs n: {} against {}", c.value.a, c.value.b),
         None => format!("Power vs n: {} against {}", spec.name(true), spec.name(false)),
     };
-    let below = results(state).needed().map(|r| {
+    let found = results(state);
+    let below = found.needed().map(|r| {
         let v = &r.value;
         let state = if r.is_final { "" } else { "  refining" };
-        format!(" needed for {}: {} test items; pilot of {}{state}", v.target, span(&v.n_test), grouped(r.n))
+        let pilot = grouped(r.n);
+        if found.collapsed().is_some() {
+            return format!(" no n is recommended; pilot of {pilot}{state}");
+        }
+        format!(" needed for {}: {} test items; pilot of {pilot}{state}", v.target, span(&v.n_test))
     });
     chart(frame, area, state, (CURVE, &title), view(state).curve.as_ref(), below);
 }
