@@ -296,6 +296,18 @@ impl Workspace {
     }
 }
 
+/// Examples that a search on `n` of them looks at in a step.
+#[must_use]
+pub fn step(n: usize) -> usize {
+    BATCH.min(n)
+}
+
+/// Examples that a search on `n` of them looks at in all, each counted as often as it is looked at.
+#[must_use]
+pub fn looks(n: usize) -> usize {
+    STEPS * step(n) + PASSES * n
+}
+
 /// A code and what its bits are for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Codelength {
@@ -358,8 +370,8 @@ fn search(
     let (mut work, mut draw) = (Workspace::default(), Draw::default());
     let mut batch = Batch { data, x: Vec::new(), y: Vec::new() };
     let (mut order, mut at): (Vec<usize>, usize) = ((0..n).collect(), n);
-    let size = BATCH.min(n);
-    for step in 0..STEPS {
+    let size = step(n);
+    for done in 0..STEPS {
         beat()?;
         if at + size > n {
             shuffle(&mut batches, &mut order);
@@ -372,8 +384,8 @@ fn search(
         work.cross_entropy(&q, &batch.x, &batch.y, &draw);
         work.slope(&q, &batch.x, &draw, 1.0 / size as f32, &mut slope);
         q.divergence_slope(1.0 / n as f32, &mut slope);
-        let rate = RATE * 0.5 * (1.0 + (std::f64::consts::PI * step as f64 / STEPS as f64).cos());
-        let adam = Adam::at(rate, step as i32 + 1);
+        let rate = RATE * 0.5 * (1.0 + (std::f64::consts::PI * done as f64 / STEPS as f64).cos());
+        let adam = Adam::at(rate, done as i32 + 1);
         let all = q.groups_mut().into_iter().zip(slope.groups()).zip(&mut moments);
         all.for_each(|((parameters, slope), moments)| adam.update(parameters, slope, moments));
     }

@@ -44,7 +44,7 @@ fn codes(size: usize) -> f64 {
 }
 
 /// What the searches of the variational code weigh, in training sentences of a class.
-const CODES: f64 = 400.0;
+const CODES: f64 = 6_000.0;
 
 /// The names of the sides in findings.
 const SIDES: [&str; 2] = ["a", "b"];

@@ -83,7 +83,12 @@ impl Page for Survey {
         let v = &needed.value;
         let mut lines = say(
             Role::Text,
-            &format!("needed for power {} at α {}: {} test items", v.target, v.alpha, span(&v.n_test)),
+            &match found.collapsed() {
+                Some(_) => "no n is recommended for this comparison".to_owned(),
+                None => {
+                    format!("needed for power {} at α {}: {} test items", v.target, v.alpha, span(&v.n_test))
+                }
+            },
         );
         if let Some((n, bound)) = found.recommended() {
             let n = crate::figure::layers::grouped(n as usize);
