@@ -48,7 +48,7 @@ fn two_files_are_matched_by_their_items() {
             && told.contains("a.jsonl beats b.jsonl by 13.3 points"),
         "{told}"
     );
-    assert!(told.contains("would be seen") && told.contains("exact p .039"), "{told}");
+    assert!(told.contains("you would see this") && told.contains("exact p .039"), "{told}");
 }
 
 #[test]
