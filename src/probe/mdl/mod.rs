@@ -11,13 +11,19 @@ use super::data::{DataError, Labelled};
 use crate::base::{Cancelled, Pulse};
 use crate::stats::Purpose;
 
+/// Bits that labels take, one number a purpose: what is drawn at random (orders, weights) is drawn from its streams.
+///
+/// # Errors
+/// [`MdlError`].
+pub type Bits = fn(&Labelled, &[Purpose], &mut dyn Pulse) -> Result<Vec<f64>, MdlError>;
+
 /// A code.
 #[derive(Debug, Clone, Copy)]
 pub struct Method {
     /// Its name in findings.
     pub name: &'static str,
-    /// Bits that the labels take, one number a purpose: what is drawn at random (orders, weights) is drawn from its streams.
-    pub bits: fn(&Labelled, &[Purpose], &mut dyn Pulse) -> Result<Vec<f64>, MdlError>,
+    /// What the labels take by it.
+    pub bits: Bits,
 }
 
 /// The codes. Another one is a file here and a line.
