@@ -286,19 +286,25 @@ impl Trainer {
 
 /// Adam (Kingma and Ba 2015) at one step, its bias corrections folded into two factors.
 #[derive(Clone, Copy)]
-struct Adam {
+pub(super) struct Adam {
     rate: f32,
     root: f32,
 }
 
 impl Adam {
-    fn at(learning_rate: f64, step: i32) -> Self {
+    /// At step `step`, from 1.
+    pub(super) fn at(learning_rate: f64, step: i32) -> Self {
         let (c1, c2) = (1.0 - BETA1.powi(step), 1.0 - BETA2.powi(step));
         Self { rate: (learning_rate / c1) as f32, root: (1.0 / c2).sqrt() as f32 }
     }
 
     /// Moments and parameters in one pass over memory.
-    fn update(self, parameters: &mut [f32], gradient: &[f32], (first, second): &mut (Vec<f32>, Vec<f32>)) {
+    pub(super) fn update(
+        self,
+        parameters: &mut [f32],
+        gradient: &[f32],
+        (first, second): &mut (Vec<f32>, Vec<f32>),
+    ) {
         let (b1, b2) = (BETA1 as f32, BETA2 as f32);
         let (n1, n2) = ((1.0 - BETA1) as f32, (1.0 - BETA2) as f32);
         for (((p, g), m), v) in parameters.iter_mut().zip(gradient).zip(first).zip(second) {

@@ -194,6 +194,39 @@ impl Shift {
         Self { mean: -self.mean, ..self }.tail(margin).max(self.tail(margin))
     }
 
+    /// The interval where no unit lies outside the two `ends`. Units that are all alike have no spread to go by; what they leave open
+    /// is how common others may be of which none was seen, by the exact bound on a share of 0.
+    #[must_use]
+    pub fn interval_within(self, level: f64, (least, most): (f64, f64)) -> Estimate {
+        if self.error != 0.0 {
+            return self.interval(level);
+        }
+        let unseen = 1.0 - (0.5 - 0.5 * level).powf(1.0 / self.units as f64);
+        let (below, above) = (self.mean - least, most - self.mean);
+        Estimate { mean: self.mean, lo: self.mean - unseen * below, hi: self.mean + unseen * above }
+    }
+
+    /// [`Self::p`] where units that are all alike are as many coins that fell on one side.
+    #[must_use]
+    pub fn p_of_signs(self) -> f64 {
+        let alike = self.error == 0.0 && self.mean != 0.0;
+        if alike { 2f64.powf(1.0 - self.units as f64) } else { self.p() }
+    }
+
+    /// [`Self::equivalence`] where no unit lies outside -1 to 1: of units that are all alike, how often others would not be seen if
+    /// they were common enough to bring the mean to the margin.
+    #[must_use]
+    pub fn equivalence_within(self, margin: f64) -> f64 {
+        if self.error != 0.0 {
+            return self.equivalence(margin);
+        }
+        let side = |mean: f64| match mean < margin {
+            true => (1.0 - ((margin - mean) / (1.0 - mean)).min(1.0)).powf(self.units as f64),
+            false => 1.0,
+        };
+        side(self.mean).max(side(-self.mean))
+    }
+
     /// P(T <= t) for the t statistic of the hypothesis that the mean is `value`; exact where it is small.
     fn tail(self, value: f64) -> f64 {
         let (away, se, df) = (self.mean - value, self.error, self.units as f64 - 1.0);
@@ -234,6 +267,26 @@ mod tests {
         assert!(equivalence(&table(90_000, 0, 0, 10_000), 0.001) < 1e-6);
         assert_eq!(equivalence(&Table::default(), 0.1), 1.0);
         assert!(difference(&Table::default(), 0.95).lo.is_nan());
+    }
+
+    /// What no unit contradicts is not certain for that.
+    #[test]
+    fn units_that_are_all_alike_leave_something_open() {
+        let of = |mean, units| Shift { mean, error: 0.0, units };
+        let e = of(0.0, 32).interval_within(0.95, (-1.0, 1.0));
+        assert!(e.lo < -0.1 && e.hi > 0.1 && (e.lo + e.hi).abs() < 1e-12, "{e:?}");
+        assert!(of(0.0, 32).equivalence_within(0.02) > 0.5 && of(0.0, 1_000).equivalence_within(0.02) < 1e-8);
+        let e = of(1.0, 20).interval_within(0.95, (0.0, 1.0));
+        // Clopper and Pearson's lower end of 20 successes in 20.
+        assert!(e.hi == 1.0 && (e.lo - 0.831_6).abs() < 1e-4, "{e:?}");
+        assert_eq!((of(1.0, 3).p_of_signs(), of(0.0, 3).p_of_signs()), (0.25, 1.0));
+        assert_eq!((of(1.0, 3).equivalence_within(0.5), of(0.5, 9).equivalence_within(0.5)), (1.0, 1.0));
+        let spread = Shift { mean: 0.1, error: 0.05, units: 40 };
+        assert_eq!(spread.interval_within(0.9, (-1.0, 1.0)), spread.interval(0.9));
+        assert_eq!(
+            (spread.p_of_signs(), spread.equivalence_within(0.2)),
+            (spread.p(), spread.equivalence(0.2))
+        );
     }
 
     /// Coverage of the interval by enumeration, in settings that were fixed beforehand: within 93.5 and 97 % in each.

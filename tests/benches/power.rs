@@ -1,16 +1,23 @@
 //! Speed and promises of the power lab's arithmetic.
 //!
-//! `cargo bench --bench power`, or with one of `speed`, `compare`, `coverage`, `peeking`, `required` after `--` for that part
-//! alone. Prints one line a figure; nothing is asserted.
+//! `cargo bench --bench power`, or with one of `speed`, `compare`, `coverage`, `peeking`, `required`, `simulation`, `grid` after `--`
+//! for that part alone. Prints one line a figure; nothing is asserted. The last two are ratios to what `power_theirs.py` takes under
+//! the interpreter that `PROBITY_BENCH_PYTHON` names (default `python3`; it needs statsmodels, scikit-learn and PyTorch), on one
+//! thread each; `grid` takes minutes. `PROBITY_BENCH_ROWS` (default 16384) and `PROBITY_BENCH_SEEDS` (default 5) shorten it,
+//! `PROBITY_BENCH_FORMS` picks the forms.
 
 use std::fmt::Write as _;
 use std::path::Path;
+use std::process::Command;
 use std::time::Instant;
 
 use probity::corpus::results::{Wanted, read};
 use probity::lab::power::compare::{Names, Terms, compare};
 use probity::lab::power::pairs::{Pairs, matched};
 use probity::lab::power::pilot::Pilot;
+use probity::probe::epochs::{best_of, recipes};
+use probity::probe::{Labelled, Matrix};
+use probity::stats::Purpose;
 use probity::stats::mcnemar::Test;
 use probity::stats::paired::{Differences, Table, difference};
 use probity::stats::power::{Discord, power};
@@ -26,12 +33,14 @@ const ROWS: usize = 1_000_000;
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
-    let parts: [(&str, fn()); 5] = [
+    let parts: [(&str, fn()); 7] = [
         ("speed", speed),
         ("compare", files),
         ("coverage", coverage),
         ("peeking", peeking),
         ("required", covered),
+        ("simulation", simulation),
+        ("grid", grid),
     ];
     for (name, part) in parts {
         if wanted.is_empty() || wanted.iter().any(|w| w == name) {
@@ -190,4 +199,95 @@ fn covered() {
             println!("  pilots of {n}: {:.4}", held.count() as f64 / runs as f64);
         }
     }
+}
+
+/// What the other side prints: name, seconds and what it found, one line each; none without an interpreter that has the packages.
+fn theirs(arguments: &[&str]) -> Vec<(String, f64, String)> {
+    let python = std::env::var("PROBITY_BENCH_PYTHON").unwrap_or_else(|_| "python3".into());
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/benches/power_theirs.py");
+    let Ok(out) = Command::new(python).arg(script).args(arguments).output() else { return Vec::new() };
+    if !out.status.success() {
+        println!("{}", String::from_utf8_lossy(&out.stderr));
+    }
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    let line = |line: &str| {
+        let mut parts = line.splitn(3, ' ');
+        let (name, seconds) = (parts.next()?.to_owned(), parts.next()?.parse().ok()?);
+        Some((name, seconds, parts.next()?.to_owned()))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+/// Exact power against 5,000 simulated comparisons with statsmodels' exact test.
+fn simulation() {
+    for (n, p01, p10) in [(640, 0.05, 0.10), (10_000, 0.10, 0.11)] {
+        let d = Discord::new(p01, p10).expect("probabilities");
+        let exact = power(d, n, 0.05, Test::Exact).expect("a power").power;
+        let ms = shortest(20, || {
+            let _ = std::hint::black_box(power(d, n, 0.05, Test::Exact));
+        });
+        let (n, p01, p10) = (n.to_string(), p01.to_string(), p10.to_string());
+        for (_, seconds, found) in theirs(&["simulation", &n, &p01, &p10]) {
+            let ratio = ms / 1e3 / seconds;
+            println!(
+                "power, n {n}, p01 {p01}, p10 {p10}: {exact:.4} in {ms:.3} ms; simulated {found} in {seconds:.3} s; ratio {ratio:.6}"
+            );
+        }
+    }
+}
+
+/// The published grid with seeds on 16,384 vectors of 768 numbers, a quarter as many for validation, on one thread.
+fn grid() {
+    let number = |name: &str, usual: usize| -> usize {
+        std::env::var(name).ok().and_then(|s| s.parse().ok()).unwrap_or(usual)
+    };
+    let (rows, columns) = (number("PROBITY_BENCH_ROWS", 16_384), 768);
+    let (held, seeds) = (rows / 4, number("PROBITY_BENCH_SEEDS", 5));
+    let mut rng = stream(1, "grid");
+    let mut values = Vec::with_capacity((rows + held) * (columns + 1));
+    let direction: Vec<f64> = (0..columns).map(|_| unit(&mut rng) - 0.5).collect();
+    for _ in 0..rows + held {
+        let x: Vec<f64> = (0..columns).map(|_| 2.0 * unit(&mut rng) - 1.0).collect();
+        let told: f64 = x.iter().zip(&direction).map(|(x, w)| x * w).sum();
+        // Noise of the size of what is told: about three quarters can be known.
+        let label = told + 16.0 * (unit(&mut rng) - 0.5) > 0.0;
+        values.extend(x.iter().map(|v| *v as f32).chain([f32::from(u8::from(label))]));
+    }
+    let part = |from: usize, to: usize| {
+        let lines = values.chunks_exact(columns + 1).skip(from).take(to - from);
+        let (x, y): (Vec<&[f32]>, Vec<usize>) =
+            lines.map(|line| (&line[..columns], line[columns] as usize)).unzip();
+        let x = Matrix::from_vec(to - from, columns, x.concat()).expect("its shape");
+        Labelled::new(x, y, 2).expect("two classes")
+    };
+    let (train, validation) = (part(0, rows), part(rows, rows + held));
+    let purposes: Vec<Purpose> =
+        (0..seeds).map(|k| Purpose::new(1, "grid", "logistic").replicate(k)).collect();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread");
+    let mut epochs = 0;
+    let mut pulse = |_: usize, _: usize| {
+        epochs += 1;
+        Ok(())
+    };
+    let begin = Instant::now();
+    let best = pool.install(|| best_of(&train, &validation, &recipes(&[], false), &purposes, &mut pulse));
+    let seconds = begin.elapsed().as_secs_f64();
+    let best = best.expect("nobody stops it").into_iter().flatten().map(|c| c.correct).max().unwrap_or(0);
+    let accuracy = best as f64 / held as f64;
+    println!(
+        "grid, {rows} vectors, 20 settings x {seeds} seeds, ours: {seconds:.1} s, {epochs} epochs, best validation accuracy {accuracy:.4}"
+    );
+    let file = std::env::temp_dir().join(format!("probity-grid-{}", std::process::id()));
+    let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
+    std::fs::write(&file, bytes).expect("a file");
+    let forms =
+        std::env::var("PROBITY_BENCH_FORMS").unwrap_or_else(|_| "stacked by_hand single scikit".into());
+    let numbers = [rows, held, columns, seeds].map(|n| n.to_string());
+    let mut arguments = vec!["grid", file.to_str().unwrap_or_default()];
+    arguments.extend(numbers.iter().map(String::as_str));
+    arguments.extend(forms.split(' '));
+    for (name, theirs, found) in theirs(&arguments) {
+        println!("  {name}: {theirs:.1} s, {found}; ratio {:.3}", seconds / theirs);
+    }
+    std::fs::remove_file(&file).expect("the file is ours");
 }

@@ -17,7 +17,7 @@ use crate::lab::power::compare::{Names, Terms, adjust, compare};
 use crate::lab::power::finding::ComparisonFinding;
 use crate::lab::power::pairs::{Matched, matched};
 use crate::lab::power::pilot::Pilot;
-use crate::lab::power::summary::{lead, p_value, points, span};
+use crate::lab::power::summary::{lead, p_value, points, seen, span};
 use crate::lab::results::Tagged;
 use crate::stats::mcnemar::Test;
 use crate::stats::power::share;
@@ -206,7 +206,7 @@ fn tell(
     }
     let Some(pilot) = pilot else { return Ok(()) };
     let power = pilot.power(n as u64, aim).map_or(0.0, |p| p.0.mean);
-    let mut text = format!("with {} items this would be seen {} of the time", grouped(n), percent(power));
+    let mut text = seen(c, (n, "items"), &percent(power));
     text += &match pilot.required(aim) {
         needed if needed.mean.is_some() => format!("; {} give {}", span(&needed), percent(aim.target)),
         _ => "; no number of items would be enough".into(),

@@ -69,6 +69,11 @@ pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding
     let p = |test: fn(u64, u64) -> f64| binary.then(|| together(each(test)));
     let exact = p(mcnemar::exact);
     let (estimate, margin_p, t_p) = match (&tally.shift, tables.first()) {
+        (Some(shift), _) if binary => (
+            shift.interval_within(terms.level, (-1.0, 1.0)),
+            shift.equivalence_within(terms.margin),
+            Some(shift.p_of_signs()),
+        ),
         (Some(shift), _) => (shift.interval(terms.level), shift.equivalence(terms.margin), Some(shift.p())),
         (None, Some(table)) => (difference(table, terms.level), equivalence(table, terms.margin), None),
         (None, None) => (Estimate::exact(f64::NAN), f64::NAN, None),
@@ -223,6 +228,19 @@ mod tests {
         assert!(y.difference.half_width() > 2.5 * x.difference.half_width());
         assert!(y.p > x.p && y.test.contains("clusters"));
         assert!(together.votes().is_none() && alone.votes().is_some());
+    }
+
+    /// Seeds that agree on every item are no proof that other items would be alike.
+    #[test]
+    fn several_seeds_without_a_discordant_item_claim_no_certainty() {
+        let one = items([20, 0, 0, 12]);
+        let pairs = Pairs { a: vec![one.a[0].clone(); 3], b: vec![one.b[0].clone(); 3], clusters: None };
+        let c = compare(&pairs, &names(), terms());
+        assert_eq!((c.difference.mean, c.p), (0.0, 1.0));
+        assert!(c.difference.lo < -0.05 && c.difference.hi > 0.05 && c.equivalence_p > 0.05, "{c:?}");
+        let all = Pairs { a: vec![vec![1.0; 5]; 3], b: vec![vec![0.0; 5]; 3], clusters: None };
+        let c = compare(&all, &names(), terms());
+        assert!((c.p - 0.0625).abs() < 1e-12 && c.difference.lo < 0.7, "{c:?}");
     }
 
     #[test]

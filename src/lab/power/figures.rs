@@ -63,7 +63,8 @@ pub fn power(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
             upright: false,
             label: format!("wanted power {target}"),
         }));
-        if let Some(n) = required.value.n_test.mean.filter(|n| *n <= 131_072.0) {
+        let needed = required.value.n_test.mean.filter(|n| *n <= 131_072.0);
+        if let Some(n) = needed.filter(|_| results.collapsed().is_none()) {
             layers.push(Layer::Rule(Rule {
                 at: n,
                 upright: true,

@@ -209,6 +209,11 @@ fn usual() -> f64 {
     0.05
 }
 
+/// The codes behind findings of older programs.
+fn one() -> usize {
+    1
+}
+
 /// Whether there is a difference worth a recommendation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CollapseFinding {
@@ -269,8 +274,14 @@ pub struct MdlFinding {
     pub side: String,
     /// How they are coded.
     pub method: String,
-    /// Bits in all.
+    /// Bits in all: the mean over the seeds.
     pub codelength: f64,
+    /// Standard deviation over the seeds (orders of the examples, or searches); none with a single one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sd: Option<f64>,
+    /// Codes with seeds of their own.
+    #[serde(default = "one")]
+    pub seeds: usize,
     /// Bits of a uniform code.
     pub uniform: f64,
     /// How many times shorter the code is.

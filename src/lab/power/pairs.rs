@@ -104,8 +104,13 @@ impl Pairs {
         if let ([run], None, true) = (side.as_slice(), &self.clusters, self.is_binary()) {
             return wilson(run.iter().sum::<f64>() as u64, run.len() as u64, level);
         }
-        let e = self.side(first).interval(level);
+        let shift = self.side(first).shift();
         let (least, most) = if self.is_binary() { (0.0, 1.0) } else { (f64::MIN, f64::MAX) };
+        let e = if self.is_binary() {
+            shift.interval_within(level, (least, most))
+        } else {
+            shift.interval(level)
+        };
         // `max` and `min` take the other number where an end is none.
         Estimate { mean: e.mean, lo: e.lo.max(least), hi: e.hi.min(most) }
     }

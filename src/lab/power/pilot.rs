@@ -9,7 +9,7 @@ use super::pairs::Pairs;
 use super::tally::Tally;
 use crate::stats::estimate::Estimate;
 use crate::stats::folded;
-use crate::stats::paired::Table;
+use crate::stats::paired::{Shift, Table};
 use crate::stats::power::{Discord, PowerError, power};
 use crate::stats::required::{Aim, approximate, detectable, required};
 
@@ -73,7 +73,10 @@ impl Pilot {
             let (lo, hi) = folded::effect(gap / error, level);
             ((lo * error).min(rate), (hi * error).min(rate))
         } else if error == 0.0 {
-            (gap.abs(), gap.abs())
+            // All items alike: what one more may be like is what they leave open.
+            let alike = Shift { mean: gap.abs(), error, units: n };
+            let open = alike.interval_within(level, (-1.0, 1.0));
+            (open.lo.max(0.0), open.hi)
         } else {
             (0.0, rate)
         };
@@ -203,6 +206,9 @@ mod tests {
         assert_eq!(none.power(1_000, AIM).unwrap().0.mean, 0.0);
         assert!(none.required(AIM).mean.is_none() && none.detectable(AIM).is_none());
         assert!(Pilot::of_table(&Table::default(), 0.95).is_none());
+        // One item, or a few that all say the same, leave nearly everything open.
+        let one = Pilot::of_table(&table(0, 1, 0, 0), 0.95).unwrap();
+        assert!(one.gaps.0 == 0.0 && one.required(AIM).hi.is_none(), "{one:?}");
     }
 
     /// Intervals of required n from pilots hold the n of the truth. Reduced; the bench runs more.

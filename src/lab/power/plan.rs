@@ -8,7 +8,7 @@ use crate::figure::layers::grouped;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AlsoSpec {
-    /// The bits that labels take given vectors, by prequential coding.
+    /// The bits that labels take given vectors, by every code there is.
     pub mdl: bool,
     /// Accuracy on random labels.
     pub control: bool,

@@ -181,6 +181,19 @@ impl Results {
         self.curve().iter().find(|p| p.value.at_n == n).map(|p| p.value.power)
     }
 
+    /// Why no number of items or examples is recommended, where that is so.
+    #[must_use]
+    pub fn collapsed(&self) -> Option<&[String]> {
+        self.collapse.as_ref().filter(|c| c.value.collapsed).map(|c| c.value.reasons.as_slice())
+    }
+
+    /// Training examples that the bound recommends, with its name; none for a collapsed problem.
+    #[must_use]
+    pub fn recommended(&self) -> Option<(u64, &str)> {
+        let required = &self.needed().filter(|_| self.collapsed().is_none())?.value;
+        Some((required.n_train?, required.bound.as_deref()?))
+    }
+
     /// The first step at which one may stop.
     #[must_use]
     pub fn stop(&self) -> Option<&Tagged<SequentialFinding>> {

@@ -204,7 +204,7 @@ fn also() -> Setting<Spec> {
     Setting::new(
         "also",
         "Also",
-        "What is measured beside the comparison. Code lengths are prequential; variational ones are not offered.",
+        "What is measured beside the comparison. Code lengths are prequential and variational.",
         move |_, _| Kind::Marks(names()),
         |s: &Spec, _| {
             let a = &s.also;

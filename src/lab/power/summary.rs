@@ -13,7 +13,9 @@ use crate::stats::Estimate;
 /// Hundredths with a sign and one decimal: `+5.1`.
 #[must_use]
 pub fn points(x: f64) -> String {
-    if x.abs() > 1e6 { "∞".into() } else { format!("{:+.1}", 100.0 * x) }
+    // What rounds to 0 has no sign.
+    let shown = if x.abs() < 0.000_5 { 0.0 } else { 100.0 * x };
+    if x.abs() > 1e6 { "∞".into() } else { format!("{shown:+.1}") }
 }
 
 fn interval(e: Estimate) -> String {
@@ -76,26 +78,27 @@ pub fn verdict(results: &Results) -> Vec<String> {
     let v = &c.value;
     let planned = if v.planned { ", planned" } else { "" };
     let mut out = vec![format!("{}; p {} ({}, n {}{planned})", lead(c), p_value(v.p), v.test, grouped(c.n))];
-    let collapsed = results.collapse.as_ref().filter(|c| c.value.collapsed);
     let required = results.needed();
     if let Some(required) = required {
-        out.push(needed(results, &required.value, c.n, collapsed.is_some()));
+        out.push(needed(results, &required.value, c));
     }
     let alpha = required.map_or(0.05, |r| r.value.alpha);
     if v.equivalence_p < alpha {
         let margin = score(100.0 * v.margin);
         out.push(format!("as good as equal within {margin} points (p {})", p_value(v.equivalence_p)));
     }
-    if let Some(collapse) = collapsed {
-        out.push(format!("no n is recommended: {}", collapse.value.reasons.join("; ")));
+    if let Some(reasons) = results.collapsed() {
+        out.push(format!("no n is recommended: {}", reasons.join("; ")));
     }
+    // An item is one step; where both sides ran several times, their majority says whether it was right.
+    let by = if v.seeds > 1 { format!(" by the majority of {} seeds", v.seeds) } else { String::new() };
     match (results.stop(), results.steps().last()) {
         (Some(stop), _) => out.push(format!(
-            "looked at item by item, one may stop after {} items",
+            "looked at item by item{by}, one may stop after {} items",
             grouped(stop.value.at_n as usize)
         )),
         (None, Some(last)) => out.push(format!(
-            "looked at item by item, {} items do not allow to stop (e {:.2} of {:.0})",
+            "looked at item by item{by}, {} items do not allow to stop (e {:.2} of {:.0})",
             grouped(last.value.at_n as usize),
             last.value.log_e.exp(),
             1.0 / alpha
@@ -105,16 +108,32 @@ pub fn verdict(results: &Results) -> Vec<String> {
     out
 }
 
-fn needed(results: &Results, r: &RequiredFinding, n: usize, collapsed: bool) -> String {
+/// How often a comparison would be seen, and by what: power is that of McNemar's test, which takes one run of each side (a mean
+/// over seeds shows more) on items that stand for themselves (those that belong together show less).
+#[must_use]
+pub fn seen(c: &ComparisonFinding, (n, items): (usize, &str), share: &str) -> String {
+    let n = grouped(n);
+    let mut text = if c.seeds > 1 {
+        format!("one run of each side on {n} {items} would show this {share} of the time")
+    } else {
+        format!("with {n} {items} you would see this {share} of the time")
+    };
+    if c.clusters.is_some() {
+        text += ", if each stood for itself";
+    }
+    text
+}
+
+fn needed(results: &Results, r: &RequiredFinding, c: &Tagged<ComparisonFinding>) -> String {
+    let n = c.n;
     // Only probes have a bound, and they are tested on sentences.
     let items = if r.bound.is_some() { "test sentences" } else { "items" };
     let known = results
         .power_at_hand()
         .map_or(String::new(), |p| format!(" [{:.0}, {:.0}]", 100.0 * p.lo, 100.0 * p.hi));
-    let mut text =
-        format!("with {} {items} you would see this {}{known} of the time", grouped(n), often(r.power));
+    let mut text = seen(&c.value, (n, items), &format!("{}{known}", often(r.power)));
     text += &match r.n_test.mean {
-        Some(_) if collapsed => String::new(),
+        Some(_) if results.collapsed().is_some() => String::new(),
         Some(_) => format!("; {} give {}", span(&r.n_test), often(r.target)),
         None => "; no number of items would be enough".to_owned(),
     };
@@ -157,14 +176,16 @@ pub fn beside(results: &Results) -> Vec<String> {
     let mut out = Vec::new();
     for m in &results.mdl {
         let v = &m.value;
+        let bits = |x: f64| grouped(x.round() as usize);
+        let spread = v.sd.map_or(String::new(), |sd| format!(" (sd {} over {} seeds)", bits(sd), v.seeds));
         out.push(format!(
-            "{}: the labels of {} sentences take {} bits instead of {}, {:.2} times shorter ({} code)",
+            "{}: by the {} code the labels of {} sentences take {} bits{spread} instead of {}, {:.2} times shorter",
             v.name,
+            v.method,
             grouped(m.n),
-            grouped(v.codelength.round() as usize),
-            grouped(v.uniform.round() as usize),
+            bits(v.codelength),
+            bits(v.uniform),
             v.compression,
-            v.method
         ));
     }
     for c in &results.controls {
@@ -237,7 +258,8 @@ pub fn lines(results: &Results, spec: Option<&Spec>) -> Vec<String> {
         &["sigma", "n train", "n", "difference", "power"],
         noise.collect(),
     );
-    out.extend(results.required.as_ref().and_then(|r| recommended(&r.value)));
+    let bound = results.required.as_ref().filter(|_| results.collapsed().is_none());
+    out.extend(bound.and_then(|r| recommended(&r.value)));
     out.extend(beside(results));
     out.iter().map(|line| printable_label(line)).collect()
 }
@@ -249,6 +271,7 @@ mod tests {
     #[test]
     fn numbers_read_as_people_say_them() {
         assert_eq!((points(0.051).as_str(), points(-0.2).as_str()), ("+5.1", "-20.0"));
+        assert_eq!((points(-0.000_1).as_str(), points(-0.000_6).as_str()), ("+0.0", "-0.1"));
         assert_eq!(span(&Open { mean: Some(1180.0), lo: Some(700.0), hi: None }), "1,180 [700, ∞]");
         assert_eq!((often(0.796).as_str(), often(0.997).as_str()), ("80 %", "more than 99 %"));
         assert_eq!((often(1.0).as_str(), often(0.001).as_str()), ("100 %", "less than 1 %"));

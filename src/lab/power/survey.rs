@@ -1,7 +1,7 @@
-//! Sizes of well-known data sets, and whether each is large enough for the comparison at hand.
+//! Sizes of well-known data sets (Zhu et al. 2022, Tables 8 and 9), and whether each is large enough for the comparison at hand.
 //!
-//! Sizes are those that the sets' own pages name. A set answers for the question only as far as its items behave like those of
-//! the pilot: what is asked here is how many items there are.
+//! Sizes are as printed there, most of them rounded to thousands. A set answers for the question only as far as its items behave
+//! like those of the pilot: what is asked here is how many items there are.
 
 use super::results::Results;
 use crate::figure::layers::grouped;
@@ -9,30 +9,67 @@ use crate::figure::layers::grouped;
 /// A published set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Known {
-    /// Its name.
+    /// Its suite and its name.
     pub name: &'static str,
     /// Items to train on; none where it has no such part.
     pub train: Option<u64>,
-    /// Items with public labels to test on.
+    /// Items to test on: all of them where there is no part to train on.
     pub test: u64,
 }
 
-/// A set, its name, its items to train on, and those to test on.
+/// A set with its items to train on (0 where all are for tests), and those to test on.
 const fn known(name: &'static str, train: u64, test: u64) -> Known {
     Known { name, train: if train == 0 { None } else { Some(train) }, test }
 }
 
-/// The sets, smallest test part first. GLUE and SuperGLUE publish no test labels: their validation parts count.
-pub const KNOWN: [Known; 9] = [
-    known("SuperGLUE COPA (validation)", 400, 100),
-    known("SuperGLUE WSC (validation)", 554, 104),
-    known("GLUE MRPC (validation)", 3_668, 408),
-    known("GLUE SST-2 (validation)", 67_349, 872),
-    known("BLiMP, one paradigm", 0, 1_000),
-    known("GLUE CoLA (validation)", 8_551, 1_043),
-    known("SuperGLUE BoolQ (validation)", 9_427, 3_270),
-    known("SentEval probing, one task", 100_000, 10_000),
-    known("BLiMP, all 67 paradigms", 0, 67_000),
+/// The sets, in the order of the tables. Of SentEval they print 120,000 in all, which its files split 10 : 1 : 1; of Universal
+/// Dependencies they count words.
+pub const KNOWN: [Known; 45] = [
+    known("SentEval word_content", 100_000, 10_000),
+    known("SentEval top_constituents", 100_000, 10_000),
+    known("SentEval tree_depth", 100_000, 10_000),
+    known("SentEval sentence_length", 100_000, 10_000),
+    known("SentEval past_present", 100_000, 10_000),
+    known("SentEval bigram_shift", 100_000, 10_000),
+    known("SentEval coord_inv", 100_000, 10_000),
+    known("SentEval obj_num", 100_000, 10_000),
+    known("UD Basque, words", 73_000, 24_000),
+    known("UD English, words", 70_000, 16_000),
+    known("UD Finnish, words", 128_000, 16_000),
+    known("UD Marathi, words", 3_000, 448),
+    known("UD Russian, words", 75_000, 11_000),
+    known("UD Turkish, words", 39_000, 10_000),
+    known("BLiMP anaphor_agreement", 0, 2_000),
+    known("BLiMP argument_structure", 0, 9_000),
+    known("BLiMP binding", 0, 7_000),
+    known("BLiMP ellipsis", 0, 2_000),
+    known("BLiMP island effects", 0, 8_000),
+    known("BLiMP NPI licensing", 0, 7_000),
+    known("BLiMP subject-verb agreement", 0, 6_000),
+    known("oLMpics Always-Never", 1_004, 280),
+    known("oLMpics Age-Comparison", 4_032, 500),
+    known("oLMpics Objects-Comparison", 5_000, 500),
+    known("oLMpics Antonym-Negation", 4_779, 500),
+    known("oLMpics Property-Conjunction", 4_000, 483),
+    known("oLMpics Taxonomy-Conjunction", 5_310, 599),
+    known("oLMpics Encyclopedic-Composition", 5_317, 500),
+    known("oLMpics Multi-Hop Composition", 5_000, 500),
+    known("LAMA Google-RE / birth-place", 0, 1_937),
+    known("LAMA Google-RE / birth-date", 0, 1_825),
+    known("LAMA Google-RE / death-place", 0, 765),
+    known("LAMA T-REx / 1-1", 0, 5_527),
+    known("LAMA T-REx / N-1", 0, 20_006),
+    known("LAMA T-REx / N-M", 0, 13_096),
+    known("LAMA ConceptNet", 0, 11_458),
+    known("LAMA SQuAD", 0, 305),
+    known("CAT Conjunction Accessibility", 0, 183),
+    known("CAT Winograd Schema Challenge", 0, 283),
+    known("CAT Sense Making", 0, 1_877),
+    known("CAT Sense Making with Reasoning", 0, 2_021),
+    known("CAT SWAG", 0, 1_001),
+    known("CAT HellaSWAG", 0, 1_000),
+    known("CAT ability / arct_1", 0, 444),
+    known("CAT ability / arct_2", 0, 888),
 ];
 
 /// How a set's test part compares with what is needed.
@@ -79,7 +116,7 @@ pub struct Verdict {
 #[must_use]
 pub fn verdicts(results: &Results) -> Option<Vec<Verdict>> {
     let required = &results.needed()?.value;
-    let collapsed = results.collapse.as_ref().is_some_and(|c| c.value.collapsed);
+    let collapsed = results.collapsed().is_some();
     let n = required.n_test;
     let of = |set: Known| {
         let at_least = |end: Option<f64>| end.is_some_and(|end| set.test as f64 >= end);
@@ -91,7 +128,7 @@ pub fn verdicts(results: &Results) -> Option<Vec<Verdict>> {
             _ if at_least(n.lo) => Size::Unlikely,
             _ => Size::TooSmall,
         };
-        let trains = set.train.zip(required.n_train).map(|(has, wanted)| has >= wanted);
+        let trains = set.train.zip(results.recommended()).map(|(has, (wanted, _))| has >= wanted);
         Verdict { set, size, trains }
     };
     Some(KNOWN.into_iter().map(of).collect())
@@ -153,12 +190,24 @@ mod tests {
     fn each_set_is_judged_by_the_interval_of_what_is_needed() {
         let results = asking(Open { mean: Some(1_000.0), lo: Some(400.0), hi: Some(3_000.0) });
         let all = verdicts(&results).unwrap();
-        let sizes: Vec<Size> = all.iter().map(|v| v.size).collect();
-        assert_eq!(sizes[..3], [Size::TooSmall, Size::TooSmall, Size::Unlikely]);
-        assert_eq!(sizes[4..7], [Size::Likely, Size::Likely, Size::Enough]);
-        let trains: Vec<Option<bool>> = all.iter().map(|v| v.trains).collect();
-        assert_eq!((trains[0], trains[3], trains[4]), (Some(false), Some(true), None));
-        assert!(KNOWN.windows(2).all(|w| w[0].test <= w[1].test));
+        let of = |name: &str| {
+            let v = all.iter().find(|v| v.set.name == name).unwrap();
+            (v.size, v.trains)
+        };
+        assert_eq!(of("CAT Winograd Schema Challenge"), (Size::TooSmall, None));
+        assert_eq!(of("oLMpics Age-Comparison"), (Size::Unlikely, Some(false)));
+        assert_eq!(of("CAT HellaSWAG"), (Size::Likely, None));
+        assert_eq!(of("SentEval tree_depth"), (Size::Enough, Some(true)));
+        assert_eq!(of("UD Turkish, words"), (Size::Enough, Some(false)));
+    }
+
+    /// Names are told apart in the columns of the page.
+    #[test]
+    fn names_are_short_and_each_there_once() {
+        for (i, set) in KNOWN.iter().enumerate() {
+            assert!(set.name.len() <= 32, "{}", set.name);
+            assert!(KNOWN[..i].iter().all(|other| other.name != set.name), "{}", set.name);
+        }
     }
 
     #[test]
@@ -168,7 +217,8 @@ mod tests {
         let mut results = asking(Open { mean: Some(10.0), lo: Some(5.0), hi: None });
         let (a, b) = ("a".to_owned(), "b".to_owned());
         results.collapse = Some(tagged(CollapseFinding { a, b, collapsed: true, reasons: Vec::new() }));
-        assert!(verdicts(&results).unwrap().iter().all(|v| v.size == Size::NoAnswer));
+        let all = verdicts(&results).unwrap();
+        assert!(all.iter().all(|v| v.size == Size::NoAnswer && v.trains.is_none()));
         assert!(verdicts(&Results::default()).is_none());
     }
 }

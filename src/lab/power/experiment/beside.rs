@@ -1,20 +1,18 @@
 //! What is measured beside the comparison, at its largest size: code lengths, control tasks, six folds, and the comparison under
 //! more and more noise.
 
-use super::probes::{Side, right};
+use super::probes::{Side, purposes, right};
 use super::report::Reporter;
 use super::sentences::{FOLDS, Sentences};
 use crate::base::Problem;
-use crate::lab::fault::{Fault, problem};
+use crate::lab::fault::Fault;
 use crate::lab::host::{Host, NoticeLevel};
+use crate::lab::power::compare::spread;
 use crate::lab::power::finding::{ControlFinding, Kind, MdlFinding, NoiseFinding};
 use crate::lab::power::pairs::Pairs;
 use crate::lab::power::spec::Spec;
 use crate::lab::power::tally::told;
-use crate::probe::Labelled;
-use crate::probe::logistic::Settings;
-use crate::probe::mdl::{MdlError, online};
-use crate::stats::rng::{shuffle, stream};
+use crate::probe::mdl::{METHODS, MdlError, uniform};
 
 /// What is at hand once the comparison has been made.
 pub struct Bench<'a> {
@@ -35,9 +33,18 @@ pub fn weight(spec: &Spec) -> f64 {
     let largest = at(spec.task.sizes.last().copied().unwrap_or(0));
     let noise: f64 = spec.task.sizes.iter().map(|s| at(*s) / 2.0).sum();
     let count = |on: bool| f64::from(u8::from(on));
-    largest * (0.1 * count(also.mdl) + count(also.control) + FOLDS as f64 * count(also.folds))
+    codes(spec.task.sizes.last().copied().unwrap_or(0)) * count(also.mdl)
+        + largest * (count(also.control) + FOLDS as f64 * count(also.folds))
         + noise * also.noise.len() as f64
 }
+
+/// What the codes of both sides weigh: a search takes the same steps whatever the size.
+fn codes(size: usize) -> f64 {
+    CODES + 0.1 * super::probes::weight(size)
+}
+
+/// What the searches of the variational code weigh, in training sentences of a class.
+const CODES: f64 = 6_000.0;
 
 /// The names of the sides in findings.
 const SIDES: [&str; 2] = ["a", "b"];
@@ -65,41 +72,43 @@ impl Bench<'_> {
         self.spec.task.sizes.last().copied().unwrap_or(0)
     }
 
-    /// Bits that the labels of the training sentences take, in an order drawn by the seed.
+    /// Bits that the labels of the training sentences take, by every code and with every seed.
     fn mdl(&self, reporter: &Reporter, host: &mut dyn Host) -> Result<(), Fault> {
         let drawn = self.sentences.drawn(self.largest());
+        let purposes = purposes(self.spec, "code");
         for (side, first) in self.sides.into_iter().zip([true, false]) {
             let name = self.spec.name(first);
-            host.stage(
-                format!("{name}: code length"),
-                "blocks",
-                0.05 * super::probes::weight(self.largest()),
-            );
             let [train, ..] = side.data(self.spec, self.sentences, &drawn, host)?;
-            let mut order: Vec<usize> = (0..train.len()).collect();
-            shuffle(&mut stream(self.spec.seed, "order of code"), &mut order);
-            let y = order.iter().map(|i| train.y()[*i]).collect();
-            let data = Labelled::new(train.x().select_rows(&order), y, train.classes())?;
-            let code = match online(&data, &Settings::default(), &mut || host.poll()) {
-                Ok(code) => code,
-                Err(MdlError::Cancelled(e)) => return Err(e.into()),
-                Err(e @ MdlError::TooFew(_)) => {
-                    let hint = "raise the largest of task.sizes".into();
-                    let problem = Problem { what: e.to_string(), r#where: "also.mdl".into(), hint };
-                    host.notice(NoticeLevel::Warning, problem)?;
-                    return Ok(());
-                }
-                Err(e) => return Err(problem(&e, "also.mdl", "leave it out").into()),
-            };
-            let finding = MdlFinding {
-                name,
-                side: SIDES[usize::from(!first)].into(),
-                method: "prequential".into(),
-                codelength: code.bits(),
-                uniform: code.uniform,
-                compression: code.compression(),
-            };
-            host.find(reporter.finding(data.len(), true, host.elapsed(), Kind::Mdl(finding)))?;
+            for method in &METHODS {
+                let weight = codes(self.largest()) / (2 * METHODS.len()) as f64;
+                host.stage(format!("{name}: {} code", method.name), "steps", weight);
+                let bits = match (method.bits)(&train, &purposes, host) {
+                    Ok(bits) => bits,
+                    Err(MdlError::Cancelled(e)) => return Err(e.into()),
+                    Err(e) => {
+                        // Both sides have the same number of sentences.
+                        if first || !matches!(e, MdlError::TooFew(_)) {
+                            let what = format!("{name}: no {} code length: {e}", method.name);
+                            let hint = "raise the largest of task.sizes, or leave it out".into();
+                            let problem = Problem { what, r#where: "also.mdl".into(), hint };
+                            host.notice(NoticeLevel::Warning, problem)?;
+                        }
+                        continue;
+                    }
+                };
+                let codelength = bits.iter().sum::<f64>() / bits.len().max(1) as f64;
+                let finding = MdlFinding {
+                    name: name.clone(),
+                    side: SIDES[usize::from(!first)].into(),
+                    method: method.name.into(),
+                    codelength,
+                    sd: spread(bits.iter().copied()),
+                    seeds: bits.len(),
+                    uniform: uniform(&train),
+                    compression: uniform(&train) / codelength,
+                };
+                host.find(reporter.finding(train.len(), true, host.elapsed(), Kind::Mdl(finding)))?;
+            }
         }
         Ok(())
     }

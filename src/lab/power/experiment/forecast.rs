@@ -2,6 +2,8 @@
 
 use super::probes::Side;
 use super::sentences::{Drawn, FOLDS, Sentences};
+use crate::base::Cancelled;
+use crate::base::matrix::Matrix;
 use crate::lab::demand::{Forecast, MemoryPart, Work, resident};
 use crate::lab::fault::Fault;
 use crate::lab::host::Host;
@@ -9,6 +11,7 @@ use crate::lab::power::spec::Spec;
 use crate::model::chunk::TOKENS_PER_BATCH;
 use crate::probe::Labelled;
 use crate::probe::epochs::{EPOCHS, PATIENCE, train};
+use crate::probe::mdl::variational::{codes, looks, step};
 use crate::stats::Purpose;
 
 /// Sentences of a slice of reading.
@@ -21,15 +24,19 @@ const EXPECTED: f64 = 9.0;
 /// # Errors
 /// [`Fault`], as the run itself would report it.
 pub fn of(spec: &Spec, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
+    if spec.of_files() { Ok(Vec::new()) } else { with(spec, &Sentences::of(spec, host)?, host) }
+}
+
+/// The same for sentences that are there already.
+///
+/// # Errors
+/// As [`of`].
+pub fn with(spec: &Spec, sentences: &Sentences, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
     let mut list: Vec<Forecast> = Vec::new();
-    if spec.of_files() {
-        return Ok(list);
-    }
-    let sentences = Sentences::of(spec, host)?;
     let mut bytes = resident().unwrap_or(64 << 20);
     for first in [true, false] {
         let side = Side::open(spec, first, host)?;
-        let (seconds, range) = seconds(spec, (&side, first), &sentences, host)?;
+        let (seconds, range) = seconds(spec, (&side, first), sentences, host)?;
         let drawn = sentences.drawn(spec.task.sizes.last().copied().unwrap_or(0));
         let vectors = (drawn.parts.iter().map(Vec::len).sum::<usize>() * side.reader.width() * 8) as u64;
         bytes = bytes.max(resident().unwrap_or(0)) + vectors;
@@ -82,8 +89,48 @@ fn seconds(
     }
     let smallest = sentences.drawn(spec.task.sizes.first().copied().unwrap_or(0));
     let epoch = training.seconds(host, &mut |kind| slice(side, sentences, &smallest, kind))?;
-    let with = |epochs: f64| read + epoch * epochs;
+    let coded = coding(spec, side, sentences, &largest, host)?;
+    let with = |epochs: f64| read + coded + epoch * epochs;
     Ok((with(EXPECTED), [with(PATIENCE as f64 + 1.0), with(EPOCHS as f64)]))
+}
+
+/// Steps of a slice of a search for a code.
+const STEPS: usize = 8;
+
+/// Seconds of the codes of a side, which are those of the searches: all else takes next to nothing.
+fn coding(
+    spec: &Spec,
+    side: &Side,
+    sentences: &Sentences,
+    drawn: &Drawn,
+    host: &mut dyn Host,
+) -> Result<f64, Fault> {
+    let mut work = Work::default();
+    if spec.also.mdl {
+        let looks = (looks(drawn.parts[0].len()) * spec.training.seeds) as f64;
+        let kind = format!("code of {}", side.reader.width());
+        work.add(&kind, looks / rayon::current_num_threads() as f64);
+    }
+    work.seconds(host, &mut |_| {
+        let data = made_up(side, sentences, drawn, 8 * SLICE)?;
+        let mut beats = 0;
+        let mut stop = |_: usize, _: usize| {
+            beats += 1;
+            if beats > STEPS { Err(Cancelled) } else { Ok(()) }
+        };
+        // A few steps, then it is told to stop.
+        let _ = codes(&data, &[Purpose::new(0, "forecast", "")], &mut stop);
+        Ok((STEPS * step(data.len())) as f64)
+    })
+}
+
+/// The first training sentences with vectors that cost nothing to make.
+fn made_up(side: &Side, sentences: &Sentences, drawn: &Drawn, most: usize) -> Result<Labelled, Fault> {
+    let rows: Vec<usize> = drawn.parts[0].iter().copied().take(most).collect();
+    let x =
+        Matrix::from_fn(rows.len(), side.reader.width(), |i, j| ((i * 31 + j * 17) % 13) as f32 / 13.0 - 0.5);
+    let y = rows.iter().map(|r| sentences.labels[*r]).collect();
+    Ok(Labelled::new(x, y, sentences.classes)?)
 }
 
 /// How often a side is trained at a size.
@@ -102,19 +149,13 @@ fn slice(side: &Side, sentences: &Sentences, drawn: &Drawn, kind: &str) -> Resul
     else {
         return Ok(1.0);
     };
-    let rows: Vec<usize> = drawn.parts[0].iter().copied().take(4 * SLICE).collect();
-    let width = side.reader.width();
-    let x = crate::base::matrix::Matrix::from_fn(rows.len(), width, |i, j| {
-        ((i * 31 + j * 17) % 13) as f32 / 13.0 - 0.5
-    });
-    let y: Vec<usize> = rows.iter().map(|r| sentences.labels[*r]).collect();
-    let data = Labelled::new(x, y, sentences.classes)?;
+    let data = made_up(side, sentences, drawn, 4 * SLICE)?;
     let mut beats = 0;
     let stop = &mut || {
         beats += 1;
-        if beats > 1 { Err(crate::base::Cancelled) } else { Ok(()) }
+        if beats > 1 { Err(Cancelled) } else { Ok(()) }
     };
     // One epoch, then it is told to stop.
     let _ = train(&data, &data, recipe, &Purpose::new(0, "forecast", ""), stop);
-    Ok(rows.len() as f64)
+    Ok(data.len() as f64)
 }

@@ -101,9 +101,7 @@ impl Side {
         [train, validation, _]: &[Labelled; 3],
         host: &mut dyn Host,
     ) -> Result<Vec<Mlp>, Fault> {
-        let task = spec.task.data.as_deref().unwrap_or(&spec.task.name);
-        let purpose = Purpose::new(spec.seed, task, &self.classifier);
-        let purposes: Vec<Purpose> = (0..spec.training.seeds).map(|k| purpose.replicate(k)).collect();
+        let purposes = purposes(spec, &self.classifier);
         let chosen = best_of(train, validation, &self.recipes, &purposes, host)?;
         let sound = |chosen: Option<Chosen>| {
             let what = "training diverged with every setting of the grid";
@@ -125,6 +123,13 @@ impl Side {
     ) -> Result<Vec<Vec<f64>>, Fault> {
         Ok(self.trained(spec, data, host)?.iter().map(|mlp| right(mlp, &data[2])).collect())
     }
+}
+
+/// What every seed draws for: training, or sending, a classifier.
+pub fn purposes(spec: &Spec, classifier: &str) -> Vec<Purpose> {
+    let task = spec.task.data.as_deref().unwrap_or(&spec.task.name);
+    let purpose = Purpose::new(spec.seed, task, classifier);
+    (0..spec.training.seeds).map(|k| purpose.replicate(k)).collect()
 }
 
 /// Which examples a classifier gets right: 1 where it does.
@@ -160,10 +165,10 @@ pub fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut dyn Hos
     let corruptions = [true, false].into_iter().filter(|first| spec.side(*first).corrupted > 0).count();
     let total: f64 = spec.task.sizes.iter().map(|s| weight(*s)).sum();
     host.plan(total + corruptions as f64 * CORRUPTION + beside::weight(spec));
-    for forecast in super::forecast::of(spec, host)? {
+    let sentences = Sentences::of(spec, host)?;
+    for forecast in super::forecast::with(spec, &sentences, host)? {
         host.foretell(forecast)?;
     }
-    let sentences = Sentences::of(spec, host)?;
     let (mut a, mut b) = (Side::open(spec, true, host)?, Side::open(spec, false, host)?);
     a.corrupt(spec, true, host)?;
     b.corrupt(spec, false, host)?;

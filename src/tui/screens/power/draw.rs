@@ -46,15 +46,20 @@ pub fn curve(frame: &mut Frame, area: Rect, state: &State) {
         Some(c) => format!("Power vs n: {} against {}", c.value.a, c.value.b),
         None => format!("Power vs n: {} against {}", spec.name(true), spec.name(false)),
     };
-    let below = results(state).needed().map(|r| {
+    let found = results(state);
+    let below = found.needed().map(|r| {
         let v = &r.value;
         let state = if r.is_final { "" } else { "  refining" };
-        format!(" needed for {}: {} test items; pilot of {}{state}", v.target, span(&v.n_test), grouped(r.n))
+        let pilot = grouped(r.n);
+        if found.collapsed().is_some() {
+            return format!(" no n is recommended; pilot of {pilot}{state}");
+        }
+        format!(" needed for {}: {} test items; pilot of {pilot}{state}", v.target, span(&v.n_test))
     });
     chart(frame, area, state, (CURVE, &title), view(state).curve.as_ref(), below);
 }
 
-/// Accuracies against the bound, or the study of noise where there is one.
+/// Accuracies against the bound, or the study of noise where there is one; the user turns from one to the other.
 pub fn margins(frame: &mut Frame, area: Rect, state: &State) {
     let found = results(state);
     if view(state).spec.of_files() && found.margins.is_empty() {
@@ -63,14 +68,21 @@ pub fn margins(frame: &mut Frame, area: Rect, state: &State) {
         let text = "bounds are about training, of which results from files say nothing";
         return message(frame, inside(area), text, state.theme().style(Role::Dim));
     }
-    let below = found.needed().and_then(|r| {
-        let v = &r.value;
-        let (n, bound) = (v.n_train?, v.bound.as_ref()?);
-        Some(format!(" {bound} bound: train on {}", grouped(n as usize)))
-    });
-    let title =
-        if found.noise.is_empty() { "Accuracy ± margin of the bound" } else { "Power vs n by noise on B" };
-    chart(frame, area, state, (MARGINS, title), view(state).margins.as_ref(), below);
+    let below =
+        found.recommended().map(|(n, bound)| format!(" {bound} bound: train on {}", grouped(n as usize)));
+    let view = view(state);
+    let other = |what: &str| match &view.noise {
+        Some(_) => format!(" {}: {what}", state.keymap.short_label("noise")),
+        None => String::new(),
+    };
+    let (title, below) = if view.shows_noise() {
+        ("Power vs n by noise on B", Some(other("accuracy and bound")))
+    } else {
+        let more = other("noise");
+        ("Accuracy ± margin of the bound", below.map(|text| text + &more).or(Some(more)))
+    };
+    let below = below.filter(|text| !text.is_empty());
+    chart(frame, area, state, (MARGINS, title), view.below(), below);
 }
 
 /// The test that may be looked at.

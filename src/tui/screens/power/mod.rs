@@ -54,6 +54,10 @@ pub struct View {
     pub curve: Option<Figure>,
     /// Accuracies against the bound.
     pub margins: Option<Figure>,
+    /// Power against n by noise; none where no such study ran.
+    pub noise: Option<Figure>,
+    /// Whether the margins stay where they are although there is a study of noise.
+    pub bound: bool,
     /// The sequential test.
     pub sequential: Option<Figure>,
 }
@@ -70,8 +74,22 @@ impl View {
             answered: None,
             curve: None,
             margins: None,
+            noise: None,
+            bound: false,
             sequential: None,
         }
+    }
+}
+
+impl View {
+    /// Whether the pane of the margins shows the study of noise in their place.
+    fn shows_noise(&self) -> bool {
+        !self.bound && self.noise.is_some()
+    }
+
+    /// What that pane shows.
+    fn below(&self) -> Option<&Figure> {
+        if self.shows_noise() { self.noise.as_ref() } else { self.margins.as_ref() }
     }
 }
 
@@ -94,6 +112,9 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
         ["t"], Some(("study", 13)), |s| s.replay.is_none() => |s| popups::pick(s, &studies::STUDIES, 0);
     "survey", "known data sets", "Shows for known data sets whether they are large enough for this comparison.",
         ["d"], Some(("data sets", 16)), always => |s| popups::show(s, &studies::SURVEY);
+    "noise", "margins or noise",
+        "Shows in the lower left pane accuracies against the bound, or power by noise where that was studied.",
+        ["n"], None, |s| view(s).noise.is_some() => turn;
     "plan", "freeze a plan",
         "Writes into the setup, before any result is seen, what the run is to show; again for the next plan, and for none.",
         ["P"], Some(("plan", 17)), |s| s.replay.is_none() => plan;
@@ -169,6 +190,12 @@ fn answer(state: &mut State) {
     let shown = Results { answer, ..found.clone() };
     let view = view_mut(state);
     (view.shown, view.answered) = (shown, Some(key).filter(|_| !same));
+}
+
+fn turn(state: &mut State) -> Vec<Effect> {
+    let view = view_mut(state);
+    view.bound = !view.bound;
+    Vec::new()
 }
 
 fn swap(state: &mut State) -> Vec<Effect> {
@@ -281,7 +308,7 @@ impl Screen for Power {
     fn figure<'a>(&self, state: &'a State) -> Option<&'a Figure> {
         let view = view(state);
         match state.place(ID).focus {
-            MARGINS => view.margins.as_ref(),
+            MARGINS => view.below(),
             SEQUENTIAL => view.sequential.as_ref(),
             _ => view.curve.as_ref(),
         }
@@ -305,15 +332,12 @@ impl Screen for Power {
         let found = results(state);
         let drawn = (
             figures::power(found, engine),
-            if found.noise.is_empty() {
-                figures::margins(found, engine)
-            } else {
-                figures::noise(found, engine)
-            },
+            figures::margins(found, engine),
+            figures::noise(found, engine),
             figures::sequential(found, engine),
         );
         let view = view_mut(state);
-        (view.curve, view.margins, view.sequential) = drawn;
+        (view.curve, view.margins, view.noise, view.sequential) = drawn;
     }
 
     fn on_event(&self, state: &mut State, event: &Event) -> Vec<Effect> {

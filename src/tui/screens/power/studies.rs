@@ -56,7 +56,7 @@ impl Picker for Studies {
 pub struct Survey;
 
 /// Columns of the table.
-const COLUMNS: [usize; 5] = [30, 8, 18, 9, 11];
+const COLUMNS: [usize; 5] = [33, 8, 18, 9, 9];
 
 impl Page for Survey {
     fn name(&self) -> &'static str {
@@ -83,9 +83,14 @@ impl Page for Survey {
         let v = &needed.value;
         let mut lines = say(
             Role::Text,
-            &format!("needed for power {} at α {}: {} test items", v.target, v.alpha, span(&v.n_test)),
+            &match found.collapsed() {
+                Some(_) => "no n is recommended for this comparison".to_owned(),
+                None => {
+                    format!("needed for power {} at α {}: {} test items", v.target, v.alpha, span(&v.n_test))
+                }
+            },
         );
-        if let (Some(n), Some(bound)) = (v.n_train, &v.bound) {
+        if let Some((n, bound)) = found.recommended() {
             let n = crate::figure::layers::grouped(n as usize);
             lines.extend(say(Role::Text, &format!("the {bound} bound asks for {n} training examples")));
         }
@@ -93,7 +98,7 @@ impl Page for Survey {
         lines.push(Line::styled(row(HEADS.map(str::to_owned)), state.theme().style(Role::Title)));
         lines.extend(all.iter().map(|v| Line::styled(row(v.cells()), state.theme().style(Role::Text))));
         lines.push(Line::default());
-        let about = "as far as their items behave like those of the pilot";
+        let about = "sizes as in Tables 8 and 9 of Zhu et al. (2022); verdicts hold as far as items behave like those of the pilot";
         lines.extend(say(Role::Dim, about));
         lines
     }

@@ -1,6 +1,7 @@
 //! What the screen does with keys, answers and nothing at all.
 
 use super::*;
+use crate::figure::{Axis, Provenance};
 use crate::lab::setting::Value;
 use crate::lab::spec::LabSpec;
 use crate::tui::setup::Setup;
@@ -42,6 +43,32 @@ fn sides_are_swapped_with_their_encoders() {
     assert_eq!((after.encoder(true), after.encoder(false)), (before.encoder(false), before.encoder(true)));
     swap(&mut state);
     assert_eq!(view(&state).spec, before);
+}
+
+#[test]
+fn margins_and_noise_share_a_pane_and_both_can_be_seen() {
+    let mut state = state();
+    let figure = |name: &str| Figure {
+        name: name.into(),
+        title: String::new(),
+        x: Axis::doubling("n"),
+        y: Axis::linear("y"),
+        layers: Vec::new(),
+        provenance: Provenance::default(),
+    };
+    view_mut(&mut state).margins = Some(figure("margins"));
+    let shown = |state: &State| {
+        let mut state = state.clone();
+        state.place_mut(ID).focus = MARGINS;
+        SCREEN.figure(&state).map(|f| f.name.clone())
+    };
+    assert_eq!(shown(&state).as_deref(), Some("margins"));
+    view_mut(&mut state).noise = Some(figure("noise"));
+    assert_eq!(shown(&state).as_deref(), Some("noise"));
+    turn(&mut state);
+    assert_eq!(shown(&state).as_deref(), Some("margins"));
+    turn(&mut state);
+    assert_eq!(shown(&state).as_deref(), Some("noise"));
 }
 
 #[test]

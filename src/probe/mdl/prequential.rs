@@ -1,32 +1,35 @@
-//! Description length of labels given embeddings, by online coding (Voita and Titov 2020): how many bits does it take to send
-//! the labels, if the receiver trains a probe on what has arrived so far?
+//! Online coding (Voita and Titov 2020): the receiver trains a probe on the labels that have arrived so far, and the next ones are
+//! sent with the code that this probe implies.
 //!
 //! `L = t1 log2 K - sum over blocks of log2 p_i(y|x)`, where p_i is trained on everything before block i. This is the definition;
 //! the published code trains on the block alone and adds mean training losses. Random labels cost more than uniform coding.
 
-use super::data::{DataError, Labelled};
-use super::logistic::{Logistic, Settings};
-use crate::base::Cancelled;
+use super::{MdlError, Method};
 use crate::base::matrix::{Matrix, argmax};
+use crate::base::{Cancelled, Pulse};
+use crate::probe::data::Labelled;
+use crate::probe::logistic::{Logistic, Settings};
+use crate::stats::Purpose;
+use crate::stats::rng::shuffle;
+
+/// This code, for the registry.
+pub const METHOD: Method = Method { name: "prequential", bits };
+
+/// Bits in an order of the examples drawn for each purpose.
+fn bits(data: &Labelled, purposes: &[Purpose], pulse: &mut dyn Pulse) -> Result<Vec<f64>, MdlError> {
+    let one = |(done, purpose): (usize, &Purpose)| {
+        let mut order: Vec<usize> = (0..data.len()).collect();
+        shuffle(&mut purpose.stream("order of code"), &mut order);
+        let y = order.iter().map(|i| data.y()[*i]).collect();
+        let shuffled = Labelled::new(data.x().select_rows(&order), y, data.classes())?;
+        let beat = &mut || pulse.beat(done, purposes.len());
+        Ok(online(&shuffled, &Settings::default(), beat)?.bits())
+    };
+    purposes.iter().enumerate().map(one).collect()
+}
 
 /// Where blocks end, in per cent of the examples.
 pub const PORTIONS: [f64; 11] = [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.25, 12.5, 25.0, 50.0, 100.0];
-
-/// Why there is no code length.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum MdlError {
-    /// Too few examples for a first block.
-    #[error(
-        "{0} examples are too few for online coding: the first block would be empty; at least 1000 are needed"
-    )]
-    TooFew(usize),
-    /// The data cannot train a probe.
-    #[error(transparent)]
-    Data(#[from] DataError),
-    /// The work was told to stop.
-    #[error(transparent)]
-    Cancelled(#[from] Cancelled),
-}
 
 /// A block of the code.
 #[derive(Debug, Clone, PartialEq)]
