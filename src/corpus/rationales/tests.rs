@@ -245,7 +245,7 @@ fn alignment_is_the_longest_common_subsequence() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(12))]
+    #![proptest_config(ProptestConfig::with_cases(4))]
     #[test]
     fn every_seed_gives_a_sound_benchmark_and_the_same_one_again(seed: u64) {
         for language in Language::ALL {
