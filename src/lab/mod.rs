@@ -4,6 +4,7 @@
 //! below; its screen is a folder in `tui/screens` and a line there. Everything else speaks of labs through the types that
 //! the macro makes and through the traits [`Lab`], [`Experiment`] and [`Host`].
 
+pub mod asked;
 pub mod demand;
 pub mod examples;
 pub mod family;
@@ -11,6 +12,7 @@ pub mod fault;
 pub mod finding;
 pub mod hidden;
 pub mod host;
+pub mod instrument;
 pub mod interval;
 pub mod interventions;
 pub mod layer;
@@ -35,12 +37,14 @@ pub use demand::Forecast;
 pub use fault::Fault;
 pub use finding::{Body, Common, Finding, SummaryFinding};
 pub use host::{EngineInfo, Host, Notice, NoticeLevel, Share, Waiting};
+pub use instrument::Instrument;
 pub use origin::Origin;
 pub use results::{LabResults, Tagged};
 pub use spec::{LabSpec, SpecError, SpecFields};
 pub use store::Store;
 
-/// An instrument of the program: science that can be asked for by a spec.
+/// An instrument of the program: science that can be asked for by a spec. A lab writes it in its own types, as an
+/// [`Instrument`].
 pub trait Lab: Sync {
     /// Which one it is.
     fn id(&self) -> LabId;
@@ -71,17 +75,11 @@ pub trait Lab: Sync {
         engine: Option<&EngineInfo>,
     ) -> Result<Figure, String>;
     /// Experiments that can be picked by name beside [`Self::default_spec`].
-    fn presets(&self) -> &'static [Preset] {
-        &[]
-    }
+    fn presets(&self) -> &'static [Preset];
     /// The tables of a run, in the layout of the papers; none where a lab has none.
-    fn tables(&self, _results: &Results) -> Vec<table::Table> {
-        Vec::new()
-    }
+    fn tables(&self, results: &Results) -> Vec<table::Table>;
     /// The comparison that a finding makes, for corrections over all of a session's; none for findings that test nothing.
-    fn compared(&self, _finding: &Finding) -> Option<family::Comparison> {
-        None
-    }
+    fn compared(&self, finding: &Finding) -> Option<family::Comparison>;
 }
 
 /// An experiment of a lab that is shipped under a name.
@@ -213,6 +211,14 @@ macro_rules! labs {
         } )+
 
         $( impl SpecFields for $module::Spec {
+            fn within(any: &Spec) -> Option<&Self> {
+                match any {
+                    Spec::$Lab(spec) => Some(spec),
+                    #[allow(unreachable_patterns, reason = "with one lab there is no other case")]
+                    _ => None,
+                }
+            }
+
             fn models(&self) -> &[String] {
                 &self.models
             }
@@ -246,16 +252,6 @@ macro_rules! labs {
                     Spec::$Lab(spec) => *spec,
                     #[allow(unreachable_patterns, reason = "with one lab there is no other case")]
                     other => unreachable!("a lab's shipped spec is for that lab: {other:?}"),
-                }
-            }
-
-            /// This lab's spec, if that is what it is.
-            #[must_use]
-            pub fn within(any: &Spec) -> Option<&Self> {
-                match any {
-                    Spec::$Lab(spec) => Some(spec),
-                    #[allow(unreachable_patterns, reason = "with one lab there is no other case")]
-                    _ => None,
                 }
             }
         } )+

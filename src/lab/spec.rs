@@ -19,6 +19,10 @@ use crate::model::builtin::BUILTINS;
 
 /// The fields that the specs of all labs have. `labs!` writes the methods.
 pub trait SpecFields {
+    /// This lab's spec among those of all labs, if that is what it is.
+    fn within(any: &Spec) -> Option<&Self>
+    where
+        Self: Sized;
     /// Names of the models, in the order in which they run.
     fn models(&self) -> &[String];
     /// The seed from which the random streams of the run are derived.

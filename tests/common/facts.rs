@@ -16,6 +16,8 @@ use probity::lab::prompts::spec::{Sharing, Spec, Weighting};
 use probity::lab::{self, Finding, LabId};
 use probity::stats::estimate::Estimate;
 
+/// The rule of every number.
+const RULE: Option<Candidates> = Some(Candidates::Vocabulary);
 const MODELS: [&str; 4] = ["bert-mini", "roberta-mini", "gpt2-mini", "bart-mini"];
 const RELATIONS: [(&str, &str, &str, [&str; 3]); 3] = [
     (
@@ -71,8 +73,13 @@ fn finding(model: &str, n: usize, kind: Kind) -> Finding {
 
 /// Everything that a run finds; a run that is not finished has not come to the last relation.
 pub fn recalled(finished: bool) -> Vec<Finding> {
-    let note =
-        |name: &&str| ModelNote { name: (*name).into(), hash: "a41b77c0de93".into(), asked: "masked".into() };
+    let note = |name: &&str| ModelNote {
+        name: (*name).into(),
+        hash: "a41b77c0de93".into(),
+        asked: "masked".into(),
+        words_taken: 2,
+        taken: vec!["ferry".into(), "oslo".into()],
+    };
     let mut list = vec![finding(
         ALL,
         126,
@@ -114,6 +121,7 @@ fn relation(r: usize) -> Vec<Finding> {
             prompts_left_out: Vec::new(),
             mentions: 3,
             weights: vec![1.0 / 3.0; 3],
+            candidates: RULE,
         }),
     )];
     for (m, model) in MODELS.iter().enumerate() {
@@ -135,6 +143,7 @@ fn relation(r: usize) -> Vec<Finding> {
                 mean: estimate(spread.mean),
                 gap_held_out: Some(spread.gap - 0.04),
                 gap_by_chance: Some(0.07),
+                candidates: RULE,
             }),
         ));
         list.push(finding(
@@ -145,6 +154,7 @@ fn relation(r: usize) -> Vec<Finding> {
                 stability: Some(estimate(0.3 + 0.1 * m as f64)),
                 kept: 31,
                 mentions: 5,
+                candidates: RULE,
             }),
         ));
         list.push(finding(
@@ -156,6 +166,7 @@ fn relation(r: usize) -> Vec<Finding> {
                 prompts: 3,
                 mentions: 3,
                 weights: Weighting::Uniform,
+                candidates: RULE,
             }),
         ));
     }
@@ -192,6 +203,7 @@ fn overall() -> Vec<Finding> {
                 mean_adjusted: Some(estimate(0.3 + 0.05 * m as f64)),
                 unstable: None,
                 unstable_relations: None,
+                candidates: RULE,
             }),
         ));
     }
@@ -209,6 +221,7 @@ fn overall() -> Vec<Finding> {
             mean_adjusted: None,
             unstable: Some(estimate(0.67)),
             unstable_relations: Some(2),
+            candidates: RULE,
         }),
     ));
     for (regime, share) in Regime::ALL.into_iter().zip([0.5, 0.3, 0.8]) {
@@ -229,13 +242,14 @@ fn overall() -> Vec<Finding> {
                     exact: false,
                     orders: order.as_ref().map(|_| 9),
                     order,
+                    candidates: RULE,
                 }),
             ));
         }
     }
     for prompts in 1..=3 {
         let consistency = estimate(0.25 * prompts as f64);
-        let found = RankCurveFinding { prompts, consistency, mean_place: 0.6, draws: 300 };
+        let found = RankCurveFinding { prompts, consistency, mean_place: 0.6, draws: 300, candidates: RULE };
         list.push(finding(ALL, 120, Kind::RankCurve(found)));
     }
     for (i, a) in MODELS.iter().enumerate() {
@@ -259,7 +273,7 @@ fn ledger(a: &str, b: &str) -> LedgerFinding {
         prompt_share: Some(estimate(0.65)),
         prompt_unbiased_share: Some(estimate(0.61)),
     };
-    LedgerFinding { a: a.into(), b: b.into(), draws: Sharing::Shared, relations: 3, parts }
+    LedgerFinding { a: a.into(), b: b.into(), draws: Sharing::Shared, relations: 3, candidates: RULE, parts }
 }
 
 /// The answer to a question of the prompts lab.
@@ -295,6 +309,7 @@ fn looked(relation: &str, prompt: &str) -> Vec<Finding> {
             "Burkina Faso (Ouagadougou)".into(),
             "its object is not one token of gpt2-mini".into(),
         )],
+        candidates: RULE,
     };
     let token = |text: &str, probability, passed| TopToken { text: text.into(), probability, passed };
     let one = |said: &str| InstanceFinding {
@@ -307,6 +322,7 @@ fn looked(relation: &str, prompt: &str) -> Vec<Finding> {
         said: said.into(),
         right: said == "Paris",
         rank: Some(if said == "Paris" { 1 } else { 4 }),
+        candidates: RULE,
     };
     let each = MODELS.iter().zip(["Paris", "Paris", "London", "Paris"]);
     std::iter::once(finding(ALL, 40, Kind::Instances(instances)))

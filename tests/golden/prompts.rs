@@ -1,9 +1,10 @@
 //! The prompts lab against queries through transformers (the fixtures' and those of the larger set), statistics in exact fractions
-//! (`reference/prompts`) and the enumerated rank consistencies of `reference/stats`.
+//! (`reference/prompts`), the enumerated rank consistencies of `reference/stats`, and pseudo-log-likelihoods of our own fixture.
 
+mod pll;
 mod queries;
 mod table;
 
 pub fn tests() -> Vec<crate::harness::Test> {
-    [queries::tests(), table::tests()].into_iter().flatten().collect()
+    [pll::tests(), queries::tests(), table::tests()].into_iter().flatten().collect()
 }

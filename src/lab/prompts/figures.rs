@@ -55,6 +55,14 @@ fn provenance<T>(results: &Results, engine: Option<&EngineInfo>, behind: Option<
     origin.computed_by(engine)
 }
 
+/// What an axis measures, with the rule by which answers are read.
+fn by_rule(results: &Results, what: &str) -> String {
+    match results.rule() {
+        Some(rule) => format!("{what}, answers by {}", rule.name()),
+        None => what.to_owned(),
+    }
+}
+
 fn band(e: Estimate) -> Option<(f64, f64)> {
     Some((e.lo, e.hi))
 }
@@ -99,7 +107,7 @@ pub fn prompts(results: &Results, engine: Option<&EngineInfo>, relation: &str) -
     figure(
         (results, engine),
         (format!("prompts-{relation}"), format!("P@1 over prompts: {relation}")),
-        (Axis::of("model", models(results)), Axis::linear("P@1").from_to(0.0, 1.0)),
+        (Axis::of("model", models(results)), Axis::linear(by_rule(results, "P@1")).from_to(0.0, 1.0)),
         layers,
         behind,
     )
@@ -128,7 +136,10 @@ pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> 
     figure(
         (results, engine),
         (format!("ranks-{relation}"), format!("Ranks of models over prompts: {relation}")),
-        (Axis::of("prompt", (1..=prompts.len()).map(|p| p.to_string())), Axis::ranks("rank", names.len())),
+        (
+            Axis::of("prompt", (1..=prompts.len()).map(|p| p.to_string())),
+            Axis::ranks(by_rule(results, "rank"), names.len()),
+        ),
         layers,
         behind,
     )
@@ -164,7 +175,7 @@ pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
     figure(
         (results, engine),
         ("preference".into(), "P@1 from the worst to the best prompt, mean over relations".into()),
-        (Axis::of("model", models(results)), Axis::linear("P@1").from_to(0.0, 1.0)),
+        (Axis::of("model", models(results)), Axis::linear(by_rule(results, "P@1")).from_to(0.0, 1.0)),
         layers,
         results.summaries.first(),
     )
@@ -195,7 +206,7 @@ pub fn stability(results: &Results, engine: Option<&EngineInfo>, relation: Optio
     figure(
         (results, engine),
         (name, format!("One answer under every name of a subject: {title}")),
-        (Axis::of("model", models(results)), Axis::linear("share").from_to(0.0, 1.0)),
+        (Axis::of("model", models(results)), Axis::linear(by_rule(results, "share")).from_to(0.0, 1.0)),
         layers,
         results.stability.first(),
     )
@@ -223,7 +234,7 @@ pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Fig
     figure(
         (results, engine),
         ("consistency".into(), "Rank consistency: share of the most frequent place".into()),
-        (axis, Axis::linear("share of draws").from_to(0.0, 1.0)),
+        (axis, Axis::linear(by_rule(results, "share of draws")).from_to(0.0, 1.0)),
         layers,
         results.ranks.first(),
     )
@@ -257,7 +268,7 @@ pub fn places_of(results: &Results, engine: Option<&EngineInfo>, model: &str) ->
     figure(
         (results, engine),
         (format!("places-{}", in_print(model)), title),
-        (Axis::linear("place"), Axis::linear("share of draws").from_to(0.0, 1.0)),
+        (Axis::linear("place"), Axis::linear(by_rule(results, "share of draws")).from_to(0.0, 1.0)),
         layers,
         behind,
     )
@@ -291,7 +302,7 @@ pub fn curve(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     figure(
         (results, engine),
         ("curve".into(), "Rank consistency against the prompts that are averaged".into()),
-        (prompts, Axis::linear("share of draws").from_to(0.0, 1.0)),
+        (prompts, Axis::linear(by_rule(results, "share of draws")).from_to(0.0, 1.0)),
         layers,
         results.curve.first(),
     )
@@ -327,7 +338,7 @@ pub fn ledger(results: &Results, engine: Option<&EngineInfo>, a: &str, b: &str) 
             format!("ledger-{}-{}", in_print(&v.a), in_print(&v.b)),
             format!("{} against {}: what one draw adds to the gap", in_print(&v.a), in_print(&v.b)),
         ),
-        (Axis::of("choice of", names), Axis::linear("P@1")),
+        (Axis::of("choice of", names), Axis::linear(by_rule(results, "P@1"))),
         layers,
         Some(found),
     )
@@ -359,7 +370,10 @@ pub fn disparity(results: &Results, engine: Option<&EngineInfo>) -> Option<Figur
     figure(
         (results, engine),
         ("disparity".into(), "P@1 after further pretraining on more or less of the facts".into()),
-        (Axis::linear("γ: share of sentences that state facts"), Axis::linear("P@1").from_to(0.0, 1.0)),
+        (
+            Axis::linear("γ: share of sentences that state facts"),
+            Axis::linear("P@1 of the best token").from_to(0.0, 1.0),
+        ),
         layers,
         results.disparity.first(),
     )

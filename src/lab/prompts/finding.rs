@@ -13,6 +13,9 @@ use crate::stats::estimate::Estimate;
 /// The model of findings about all models together.
 pub const ALL: &str = "all";
 
+/// The rule of [`DisparityFinding`]: the token with the largest logit, whatever it is.
+pub const TOP_TOKEN: &str = "top_token";
+
 /// The kinds of finding.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -100,6 +103,12 @@ pub struct ModelNote {
     pub hash: String,
     /// How it is asked: `masked`, `causal` or `denoising`.
     pub asked: String,
+    /// Number of words that it alone lacks: without it the models would share these too.
+    #[serde(default)]
+    pub words_taken: usize,
+    /// The first of them in alphabetical order, at most 200.
+    #[serde(default)]
+    pub taken: Vec<String>,
 }
 
 /// Something that is left out, and why.
@@ -134,8 +143,11 @@ pub struct RelationFinding {
     pub prompts_left_out: Vec<LeftOut>,
     /// The most mentions of any instance.
     pub mentions: usize,
-    /// Share of each prompt in the average.
+    /// Share of each prompt in the average; empty until it is known.
     pub weights: Vec<f64>,
+    /// Which words could be answers; none in what was recorded before this was said of each number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidates: Option<Candidates>,
 }
 
 /// A model's score under one prompt, original mentions. Intervals: Wilson's for P@1 and P@k, bootstrap over instances for MRR.
@@ -180,6 +192,9 @@ pub struct PromptPreferenceFinding {
     pub gap_held_out: Option<f64>,
     /// The gap that equally good prompts would show.
     pub gap_by_chance: Option<f64>,
+    /// Which words could be answers; none in what was recorded before this was said of each number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidates: Option<Candidates>,
 }
 
 /// Prompt preference over relations. Intervals by bootstrap over relations. `n` is the number of relations.
@@ -205,6 +220,9 @@ pub struct PreferenceSummaryFinding {
     pub unstable: Option<Estimate>,
     /// The same as a count.
     pub unstable_relations: Option<usize>,
+    /// Which words could be answers; none in what was recorded before this was said of each number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidates: Option<Candidates>,
 }
 
 /// Verbalisation stability, first prompt. `n` is `kept`.
@@ -218,6 +236,9 @@ pub struct VerbalizationFinding {
     pub kept: usize,
     /// Mentions at most.
     pub mentions: usize,
+    /// Which words could be answers; none in what was recorded before this was said of each number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidates: Option<Candidates>,
 }
 
 /// The score averaged over prompts and mentions. Interval by bootstrap over instances.
@@ -233,6 +254,9 @@ pub struct AdjustedFinding {
     pub mentions: usize,
     /// How they are weighted.
     pub weights: Weighting,
+    /// Which words could be answers; none in what was recorded before this was said of each number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidates: Option<Candidates>,
 }
 
 /// Rank consistency of a model, or of the whole order where the model is `all`.
@@ -263,6 +287,9 @@ pub struct RankConsistencyFinding {
     /// For `all`: number of different orders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub orders: Option<usize>,
+    /// Which words could be answers; none in what was recorded before this was said of each number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidates: Option<Candidates>,
 }
 
 /// Rank consistency of the whole order where so many prompts a relation are averaged, drawn anew for each draw.
@@ -276,6 +303,9 @@ pub struct RankCurveFinding {
     pub mean_place: f64,
     /// Draws.
     pub draws: u64,
+    /// Which words could be answers; none in what was recorded before this was said of each number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidates: Option<Candidates>,
 }
 
 /// The gap of two models split. `n` is the number of instances; the intervals are by bootstrap over relations.
@@ -289,6 +319,9 @@ pub struct LedgerFinding {
     pub draws: Sharing,
     /// Relations.
     pub relations: usize,
+    /// Which words could be answers; none in what was recorded before this was said of each number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidates: Option<Candidates>,
     /// The parts.
     #[serde(flatten)]
     pub parts: Ledger,
@@ -303,6 +336,9 @@ pub struct DisparityFinding {
     pub p_at_1: Estimate,
     /// Steps of training.
     pub steps: usize,
+    /// Which words could be answers: [`TOP_TOKEN`], whatever the rule of the run; none in what was recorded before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidates: Option<String>,
 }
 
 /// What every model answered under one prompt, original mentions.
@@ -318,6 +354,9 @@ pub struct InstancesFinding {
     pub rows: Vec<InstanceRow>,
     /// The others, with the reason.
     pub left_out: Vec<(String, String)>,
+    /// Which words could be answers; none in what was recorded before this was said of each number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidates: Option<Candidates>,
 }
 
 /// Answers about one instance.
@@ -352,6 +391,9 @@ pub struct InstanceFinding {
     pub right: bool,
     /// Place of the object among the candidates, from 1.
     pub rank: Option<u32>,
+    /// Which words could be answers; none in what was recorded before this was said of each number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub candidates: Option<Candidates>,
 }
 
 /// A token with its probability.

@@ -116,7 +116,22 @@ impl Library {
     /// # Errors
     /// A [`Problem`] with the file, the line where there is one, and what was expected; also where the pulse ends it.
     pub fn read(files: &[(&Path, &str)], pulse: &mut dyn Pulse) -> Result<Self, Problem> {
+        Self::beside(Self::default(), files, pulse)
+    }
+
+    /// The same beside relations that are there: facts and prompts of one that a file names too go behind its own.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    pub fn beside(there: Self, files: &[(&Path, &str)], pulse: &mut dyn Pulse) -> Result<Self, Problem> {
         let mut gathered = Gathered::default();
+        for relation in there.relations {
+            gathered.order.push(relation.id.clone());
+            // Its first prompt stays the original one.
+            gathered.templates.insert(relation.id.clone(), relation.prompts.clone());
+            let relation = Relation { prompts: Vec::new(), ..relation };
+            gathered.relations.insert(relation.id.clone(), relation);
+        }
         let mut sources = Vec::new();
         for (path, named) in files {
             pulse.beat(sources.len(), files.len()).map_err(|e| wrong(named, &e))?;
@@ -233,15 +248,20 @@ impl Gathered {
                 let templates = r.templates.iter().map(ToString::to_string);
                 self.templates.entry(r.relation.to_string()).or_default().extend(templates);
                 let relation = self.relation(&r.relation);
-                relation.label = r.name.as_deref().unwrap_or_default().to_owned();
-                relation.kind = match r.kind {
-                    Some(RelationKind::OneToOne) => "1-1",
-                    Some(RelationKind::ManyToOne) => "N-1",
-                    Some(RelationKind::ManyToMany) => "N-M",
-                    None => "",
+                if let Some(name) = r.name.as_deref() {
+                    relation.label = name.to_owned();
                 }
-                .to_owned();
-                relation.answers = r.answers.as_ref().map(|a| a.iter().map(ToString::to_string).collect());
+                if let Some(kind) = r.kind {
+                    relation.kind = match kind {
+                        RelationKind::OneToOne => "1-1",
+                        RelationKind::ManyToOne => "N-1",
+                        RelationKind::ManyToMany => "N-M",
+                    }
+                    .to_owned();
+                }
+                if let Some(answers) = &r.answers {
+                    relation.answers = Some(answers.iter().map(ToString::to_string).collect());
+                }
             }
             _ => return Err("rows that are neither facts nor prompts nor relations"),
         }
@@ -310,6 +330,25 @@ mod tests {
         let reasons: Vec<&str> = library.left_out.iter().map(|(_, why)| why.as_str()).collect();
         assert_eq!(reasons, ["facts without prompts", "prompts without facts"]);
         assert_eq!(library.sources[0].rows, 7);
+    }
+
+    #[test]
+    fn own_relations_go_beside_what_ships_and_add_to_a_relation_of_the_same_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let rows = "{\"relation\":\"own\",\"subject\":\"a\",\"object\":\"b\"}\n{\"relation\":\"capital\",\"subject\":\"Utopia\",\"object\":\"Amaurot\"}\n";
+        std::fs::write(dir.path().join("facts.jsonl"), rows).unwrap();
+        let prompts = "{\"relation\":\"own\",\"prompt\":\"[X] has [Y] .\"}\n{\"relation\":\"capital\",\"prompt\":\"[X] : [Y]\"}\n";
+        std::fs::write(dir.path().join("prompts.jsonl"), prompts).unwrap();
+        let built_in = Library::built_in().unwrap();
+        let all = Library::beside(built_in.clone(), &[(dir.path(), "mine")], &mut NoPulse).unwrap();
+        assert_eq!(all.relations.len(), 33);
+        assert_eq!(all.relations[32].id, "own");
+        let capital = |l: &Library| l.relations.iter().find(|r| r.id == "capital").unwrap().clone();
+        let (before, after) = (capital(&built_in), capital(&all));
+        assert_eq!(after.prompts, [&before.prompts[..], &["[X] : [Y]".to_owned()]].concat());
+        assert_eq!(after.facts.len(), before.facts.len() + 1);
+        assert_eq!((after.kind, after.label), (before.kind, before.label));
+        assert_eq!(all.relations[1..32], built_in.relations[1..]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::candidates::Candidates;
 use super::consistency::Regime;
 use super::finding::{
     ALL, AdjustedFinding, DataFinding, DisparityFinding, InstanceFinding, InstancesFinding, Kind,
@@ -128,6 +129,12 @@ impl Results {
     pub fn models(&self) -> Vec<&str> {
         let notes = self.data.as_ref().map_or(&[][..], |d| &d.value.models);
         notes.iter().map(|m| m.name.as_str()).collect()
+    }
+
+    /// Which words can be answers; none before anything is known.
+    #[must_use]
+    pub fn rule(&self) -> Option<Candidates> {
+        self.data.as_ref().map(|d| d.value.candidates)
     }
 
     /// A relation.

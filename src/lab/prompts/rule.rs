@@ -57,10 +57,8 @@ struct Row {
     wanted: Vec<(usize, usize, u32)>,
 }
 
-/// The reply to each query by pseudo-log-likelihood (Salazar et al. 2020): the score of a word is the sum over its tokens of
-/// log P(token | the query with the word's other tokens in place), for causal models with those before it; the best word is
-/// said. Words of one token thus stand in the order of their logits. None where a word makes a query longer than the model
-/// takes. `queries` are what is asked, each with its object.
+/// The reply to each query by pseudo-log-likelihood ([`scores`]): the best word is said. None where a word makes a query longer
+/// than the model takes. `queries` are what is asked, each with its object.
 ///
 /// # Errors
 /// Those of the model, and of `between`, which is told after each batch how many queries are about done.
@@ -69,38 +67,58 @@ pub fn replies<E: From<ModelError>>(
     queries: &[(&Encoded, &str)],
     (words, strings): (&[Word], &Strings),
     tokens_per_batch: usize,
-    mut between: impl FnMut(usize) -> Result<(), E>,
+    between: impl FnMut(usize) -> Result<(), E>,
 ) -> Result<Vec<Option<Reply>>, E> {
+    let mut replies = vec![None; queries.len()];
+    let asked: Vec<&Encoded> = queries.iter().map(|q| q.0).collect();
+    let take = |k: usize, scores: &[f64]| {
+        replies[k] = best(words, scores, |text| strings.same(text, queries[k].1));
+    };
+    scores(asker, &asked, words, tokens_per_batch, take, between)?;
+    Ok(replies)
+}
+
+/// Hands the scores of all words to each query over, by pseudo-log-likelihood (Salazar et al. 2020): the score of a word is the
+/// sum over its tokens of log P(token | the query with the word's other tokens in place), in nats, for causal models with those
+/// before it. Words of one token thus stand in the order of their logits. Queries that a word makes longer than the model takes
+/// have none.
+///
+/// # Errors
+/// As [`replies`].
+pub fn scores<E: From<ModelError>>(
+    asker: &Asker<'_>,
+    queries: &[&Encoded],
+    words: &[Word],
+    tokens_per_batch: usize,
+    mut take: impl FnMut(usize, &[f64]),
+    mut between: impl FnMut(usize) -> Result<(), E>,
+) -> Result<(), E> {
     let longest = words.iter().map(|w| w.ids.len()).max().unwrap_or(0);
     let most = asker.model().arch().max_positions;
-    let mut replies = vec![None; queries.len()];
+    let fits = |k: usize| queries[k].ids.len() + longest <= most + 1;
     let mut begin = 0;
     while begin < queries.len() {
         let (mut rows, mut end) = (Vec::new(), begin);
         while end < queries.len() && (end == begin || rows.len() < ROWS) {
-            if queries[end].0.ids.len() + longest <= most + 1 {
-                add_rows(asker, queries[end].0, end - begin, words, &mut rows);
+            if fits(end) {
+                add_rows(asker, queries[end], end - begin, words, &mut rows);
             }
             end += 1;
         }
         let mut scores = vec![vec![0.0; words.len()]; end - begin];
         let all: Vec<&Encoded> = rows.iter().map(|r| &r.query).collect();
-        let take = |k: usize, logits: &[f32]| {
+        let add = |k: usize, logits: &[f32]| {
             let sum = log_sum(logits);
             for (query, word, token) in &rows[k].wanted {
                 scores[*query][*word] += f64::from(logits[*token as usize]) - sum;
             }
         };
         let share = |done: usize| begin + done * (end - begin) / all.len().max(1);
-        asker.logits::<E>(&all, None, tokens_per_batch, take, |done| between(share(done)))?;
-        for (k, scores) in (begin..end).zip(&scores) {
-            if queries[k].0.ids.len() + longest <= most + 1 {
-                replies[k] = best(words, scores, |text| strings.same(text, queries[k].1));
-            }
-        }
+        asker.logits::<E>(&all, None, tokens_per_batch, add, |done| between(share(done)))?;
+        (begin..end).zip(&scores).filter(|(k, _)| fits(*k)).for_each(|(k, scores)| take(k, scores));
         begin = end;
     }
-    Ok(replies)
+    Ok(())
 }
 
 fn add_rows(asker: &Asker<'_>, query: &Encoded, at: usize, words: &[Word], rows: &mut Vec<Row>) {

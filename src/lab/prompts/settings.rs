@@ -53,6 +53,7 @@ fn files() -> Setting<Spec> {
             |s: &Spec| s.data.files.first().cloned(),
             |s, path| {
                 s.data.files = path.into_iter().collect();
+                s.data.built_in = false;
                 // What is typed is relative to where the program runs; relations of other data have other names.
                 s.data.base = std::path::PathBuf::new();
                 s.data.relations.clear();
@@ -61,7 +62,7 @@ fn files() -> Setting<Spec> {
         )
         .shown(|spec, _| {
             let first = last_part(spec.data.files.first().map_or(BUILT_IN, String::as_str));
-            match spec.data.files.len() {
+            match spec.data.files.len() + usize::from(spec.data.built_in) {
                 0 | 1 => first.to_owned(),
                 n => format!("{first} and {} more", n - 1),
             }

@@ -56,6 +56,9 @@ pub struct DataSpec {
     /// Files or folders with facts and prompts, relative to the spec's file; none asks the built-in relations.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
+    /// Whether the built-in relations are asked as well where files are named.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub built_in: bool,
     /// Identifiers of the relations; none asks all.
     pub relations: Vec<String>,
     /// Prompts of a relation at most, the first ones; none takes all.
@@ -76,6 +79,7 @@ impl Default for DataSpec {
     fn default() -> Self {
         Self {
             files: Vec::new(),
+            built_in: false,
             relations: Vec::new(),
             prompts: None,
             instances: None,
@@ -91,6 +95,18 @@ impl DataSpec {
     #[must_use]
     pub fn paths(&self) -> Vec<PathBuf> {
         self.files.iter().map(|f| self.base.join(f)).collect()
+    }
+
+    /// Asks a file or folder as well, `path` being relative to where the program runs: beside the built-in relations where those
+    /// were asked alone. Whatever relations were picked by name, all are asked then. One that is there already stays once.
+    pub fn add(&mut self, path: String) {
+        self.built_in |= self.files.is_empty();
+        self.files = self.paths().iter().map(|p| p.display().to_string()).collect();
+        self.base = PathBuf::new();
+        if !self.files.contains(&path) {
+            self.files.push(path);
+        }
+        self.relations.clear();
     }
 }
 
@@ -299,6 +315,10 @@ impl Spec {
             );
         }
         refuse.twice("data.files", &data.files)?;
+        if data.built_in && data.files.is_empty() {
+            let what = "goes with data.files: without files the built-in relations are asked in any case";
+            return refuse.because("data.built_in", what.into());
+        }
         refuse.twice("data.relations", &data.relations)?;
         refuse.outside("data.mentions", data.mentions, 1..=10)?;
         for (key, n) in [("data.prompts", data.prompts), ("data.instances", data.instances)] {

@@ -106,3 +106,24 @@ fn files_lie_beside_the_spec_and_must_be_there() {
     assert!(spec.common().reach("x").is_ok());
     assert_eq!(spec.hash(), lab::Spec::parse(text, "y").unwrap().hash());
 }
+
+#[test]
+fn files_are_added_beside_what_is_asked_already() {
+    let mut data = DataSpec { relations: vec!["capital".into()], ..DataSpec::default() };
+    data.add("own.jsonl".into());
+    assert_eq!((&data.files[..], data.built_in), (&["own.jsonl".to_owned()][..], true));
+    assert!(data.relations.is_empty(), "what is added is asked");
+    data.add("own.jsonl".into());
+    assert_eq!(data.files.len(), 1);
+    let mut beside = DataSpec { files: vec!["lama".into()], base: "/specs".into(), ..DataSpec::default() };
+    beside.add("own.jsonl".into());
+    assert_eq!((beside.paths(), beside.built_in), (vec!["/specs/lama".into(), "own.jsonl".into()], false));
+    // What is asked alone in any case is not asked for beside nothing.
+    let told = refusal(|s| s.data.built_in = true);
+    assert!(told.contains("data.built_in"), "{told}");
+    let mut spec = Spec::shipped();
+    spec.data.add("own.jsonl".into());
+    let all = lab::Spec::from(spec.clone());
+    assert_eq!(own(lab::Spec::parse(&all.to_toml(), "x").unwrap()).data, spec.data);
+    assert!(!lab::Spec::from(Spec::shipped()).to_toml().contains("built_in"), "old specs keep their hash");
+}

@@ -1,6 +1,8 @@
 //! The tables that a run prints: data, scores by model, ranks, ledgers, each number with its interval.
 
+use super::candidates::Candidates;
 use super::consistency::Regime;
+use super::finding::ModelNote;
 use super::results::Results;
 use super::spec::Spec;
 use crate::base::text::{printable_label, section};
@@ -30,6 +32,7 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
         out.extend(list.map(|(id, why)| printable_label(&format!("  left out {id}: {why}"))));
     }
     out.extend(left_out(results));
+    out.extend(words(results));
     let level = results.summaries.iter().find_map(|s| s.level);
     let head = level.map_or(String::new(), |l| format!(" ({} % intervals)", (l * 1e4).round() / 1e2));
     let head = format!("P@1 in per cent, mean over relations{head}");
@@ -74,6 +77,19 @@ fn left_out(results: &Results) -> Vec<String> {
         }
     }
     reasons.iter().map(|(reason, n)| printable_label(&format!("  {n} left out: {reason}"))).collect()
+}
+
+/// Words that single models take from those that all share, where these are the candidates.
+fn words(results: &Results) -> Vec<String> {
+    let data = results.data.as_ref().map(|d| &d.value);
+    let Some(data) = data.filter(|d| d.candidates == Candidates::Intersection) else { return Vec::new() };
+    let of = |m: &ModelNote| {
+        let first = m.taken.iter().take(8).cloned().collect::<Vec<_>>().join(", ");
+        let more = if m.words_taken > 8 { ", …" } else { "" };
+        printable_label(&format!("  {} alone lacks {} words: {first}{more}", m.name, m.words_taken))
+    };
+    let taking = data.models.iter().filter(|m| m.words_taken > 0);
+    std::iter::once(format!("  all models share {} words", data.common_words)).chain(taking.map(of)).collect()
 }
 
 const MODEL_HEAD: [&str; 9] =

@@ -5,7 +5,7 @@ use super::consistency::Regime;
 use super::finding::{
     ALL, AdjustedFinding, DataFinding, DisparityFinding, Kind, LedgerFinding, ModelNote,
     PreferenceSummaryFinding, PromptPreferenceFinding, PromptScoreFinding, RankConsistencyFinding,
-    RankCurveFinding, RelationFinding, VerbalizationFinding,
+    RankCurveFinding, RelationFinding, TOP_TOKEN, VerbalizationFinding,
 };
 use super::ledger::Ledger;
 use super::places::Ties;
@@ -34,13 +34,20 @@ pub fn finding(model: &str, kind: Kind) -> Finding {
     }
 }
 
+const RULE: Option<Candidates> = Some(Candidates::Vocabulary);
 const MODELS: [&str; 3] = ["a", "b", "c"];
 const PROMPTS: [&str; 2] = ["The capital of [X] is [Y] .", "As its capital , [X] has [Y] ."];
 const SCORES: [[f64; 2]; 3] = [[0.4, 0.1], [0.2, 0.3], [0.2, 0.2]];
 
 /// Findings of every kind that a run has.
 pub fn findings() -> Vec<Finding> {
-    let note = |name: &&str| ModelNote { name: (*name).into(), hash: "cafe".into(), asked: "masked".into() };
+    let note = |name: &&str| ModelNote {
+        name: (*name).into(),
+        hash: "cafe".into(),
+        asked: "masked".into(),
+        words_taken: 1,
+        taken: vec!["word".into()],
+    };
     let mut list = vec![
         finding(
             ALL,
@@ -68,6 +75,7 @@ pub fn findings() -> Vec<Finding> {
                 prompts_left_out: Vec::new(),
                 mentions: 3,
                 weights: vec![0.5, 0.5],
+                candidates: RULE,
             }),
         ),
     ];
@@ -79,12 +87,20 @@ pub fn findings() -> Vec<Finding> {
     }
     for prompts in 1..=2 {
         let consistency = estimate(0.3 * prompts as f64);
-        let found = RankCurveFinding { prompts, consistency, mean_place: 0.7, draws: 300 };
+        let found = RankCurveFinding { prompts, consistency, mean_place: 0.7, draws: 300, candidates: RULE };
         list.push(finding(ALL, Kind::RankCurve(found)));
     }
     for gamma in [None, Some(0.0), Some(1.0)] {
         let p_at_1 = estimate(0.3 + gamma.unwrap_or(0.1));
-        list.push(finding("a", Kind::Disparity(DisparityFinding { gamma, p_at_1, steps: 90 })));
+        list.push(finding(
+            "a",
+            Kind::Disparity(DisparityFinding {
+                gamma,
+                p_at_1,
+                steps: 90,
+                candidates: Some(TOP_TOKEN.into()),
+            }),
+        ));
     }
     list
 }
@@ -102,7 +118,7 @@ fn ledger(a: &str, b: &str) -> LedgerFinding {
         prompt_share: Some(estimate(0.6)),
         prompt_unbiased_share: Some(estimate(0.5)),
     };
-    LedgerFinding { a: a.into(), b: b.into(), draws: Sharing::Shared, relations: 1, parts }
+    LedgerFinding { a: a.into(), b: b.into(), draws: Sharing::Shared, relations: 1, candidates: RULE, parts }
 }
 
 fn about(model: &str, scores: [f64; 2]) -> Vec<Finding> {
@@ -135,6 +151,7 @@ fn about(model: &str, scores: [f64; 2]) -> Vec<Finding> {
             mean: estimate((best + worst) / 2.0),
             gap_held_out: Some(best - worst - 0.05),
             gap_by_chance: Some(0.05),
+            candidates: RULE,
         }),
     ));
     list.push(finding(
@@ -150,6 +167,7 @@ fn about(model: &str, scores: [f64; 2]) -> Vec<Finding> {
             mean_adjusted: Some(estimate(0.25)),
             unstable: None,
             unstable_relations: None,
+            candidates: RULE,
         }),
     ));
     list.push(finding(
@@ -159,6 +177,7 @@ fn about(model: &str, scores: [f64; 2]) -> Vec<Finding> {
             stability: Some(estimate(0.4)),
             kept: 30,
             mentions: 5,
+            candidates: RULE,
         }),
     ));
     list.push(finding(
@@ -169,6 +188,7 @@ fn about(model: &str, scores: [f64; 2]) -> Vec<Finding> {
             prompts: 2,
             mentions: 3,
             weights: Weighting::Uniform,
+            candidates: RULE,
         }),
     ));
     list.extend(places(model));
@@ -194,6 +214,7 @@ fn places(model: &str) -> Vec<Finding> {
                     exact: false,
                     orders: order.as_ref().map(|_| 6),
                     order,
+                    candidates: RULE,
                 }),
             ));
         }
@@ -243,9 +264,29 @@ mod tests {
                 ],
                 _ => &[],
             };
-            for key in keys {
+            for key in keys.iter().chain(&["candidates"]) {
                 assert!(json.get(key).is_some(), "{key} in {json}");
             }
+        }
+    }
+
+    /// Sessions that were recorded before every number said its rule.
+    #[test]
+    fn findings_without_their_rule_are_still_read() {
+        for finding in findings() {
+            let mut json = serde_json::to_value(&finding).unwrap();
+            let old = ["data", "prompt_score"].iter().all(|kind| json["kind"] != *kind);
+            let object = json.as_object_mut().unwrap();
+            if old {
+                object.remove("candidates");
+            }
+            if let Some(models) = object.get_mut("models").and_then(|m| m.as_array_mut()) {
+                for model in models.iter_mut().filter_map(|m| m.as_object_mut()) {
+                    (model.remove("words_taken"), model.remove("taken"));
+                }
+            }
+            let again = serde_json::from_value::<Finding>(json.clone()).unwrap();
+            assert!(!old || serde_json::to_value(&again).unwrap() == json, "{json}");
         }
     }
 

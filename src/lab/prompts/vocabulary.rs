@@ -111,10 +111,57 @@ pub fn common(models: &[&Words], function_words: &FunctionWords) -> Common {
     Common { words, ids }
 }
 
+/// By model: the words that it alone cannot say as one token, in alphabetical order; function words are left out. They are what
+/// joining it takes from the words that the others share.
+#[must_use]
+pub fn taken(models: &[&Words], function_words: &FunctionWords) -> Vec<Vec<String>> {
+    let mut taken = vec![Vec::new(); models.len()];
+    let says =
+        |m: &Words, word: &str| m.single(word).is_some_and(|id| !function_words.contains(m.strings.text(id)));
+    // A word that one model lacks is among those of the first or of the second.
+    let first: &[&Words] = &models[..models.len().min(2)];
+    for (k, base) in first.iter().enumerate().filter(|_| models.len() > 1) {
+        for word in base.single.keys().filter(|w| !function_words.contains(w)) {
+            if k == 1 && says(models[0], word) {
+                continue;
+            }
+            let mut lacking = (0..models.len()).filter(|m| !says(models[*m], word));
+            if let (Some(only), None) = (lacking.next(), lacking.next()) {
+                taken[only].push(word.clone());
+            }
+        }
+    }
+    taken.iter_mut().for_each(|words| words.sort_unstable());
+    taken
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::{Device, Model};
+
+    /// Joining it takes exactly these from what the others share.
+    #[test]
+    fn what_a_model_takes_is_what_the_others_share_without_it() {
+        let none = FunctionWords::own();
+        let words: Vec<Words> = ["roberta-tiny", "gpt2-tiny", "bart-tiny"]
+            .map(|name| {
+                let model = Model::load(&name.parse().unwrap(), Device::Cpu).unwrap();
+                Words::new(model.tokenizer().unwrap(), &none, false).unwrap()
+            })
+            .into();
+        let all: Vec<&Words> = words.iter().collect();
+        let shared = common(&all, &none).words;
+        let taken = taken(&all, &none);
+        for k in 0..all.len() {
+            let others: Vec<&Words> = (0..all.len()).filter(|m| *m != k).map(|m| all[m]).collect();
+            let mut lost = common(&others, &none).words;
+            lost.retain(|w| !shared.contains(w));
+            assert_eq!(taken[k], lost, "{k}");
+        }
+        assert!(taken.iter().any(|t| !t.is_empty()), "no model takes anything");
+        assert_eq!(super::taken(&all[..1], &none), [Vec::<String>::new()]);
+    }
 
     #[test]
     fn common_words_are_one_token_everywhere_and_no_function_words() {

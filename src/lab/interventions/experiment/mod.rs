@@ -30,8 +30,7 @@ use crate::lab::demand::Forecast;
 use crate::lab::fault::Fault;
 use crate::lab::finding::Finding;
 use crate::lab::host::{Host, Share};
-use crate::lab::spec::checked;
-use crate::lab::{self, Details, EngineInfo, Experiment, Lab, LabId, LabResults, Question, Results};
+use crate::lab::{Details, EngineInfo, Experiment, Instrument, Question};
 
 /// Weights of the stages of one model, in seconds of the default experiment on two cores.
 const PREPARE_WEIGHT: f64 = 0.5 + 2.0 * 3.0 + 5.0;
@@ -47,48 +46,33 @@ pub static LAB: Interventions = Interventions;
 #[derive(Debug, Clone, Copy)]
 pub struct Interventions;
 
-impl Lab for Interventions {
-    fn id(&self) -> LabId {
-        LabId::Interventions
-    }
+impl Instrument for Interventions {
+    type Spec = Spec;
+    type Results = super::Results;
+    const TITLE: &'static str = "Interventions";
+    const QUESTION: &'static str =
+        "How completely, and how selectively, does an intervention change what a model encodes?";
+    const DEFAULT: &'static str = AGREEMENT_TOML;
 
-    fn title(&self) -> &'static str {
-        "Interventions"
-    }
-
-    fn question(&self) -> &'static str {
-        "How completely, and how selectively, does an intervention change what a model encodes?"
-    }
-
-    fn default_spec(&self) -> &'static str {
-        AGREEMENT_TOML
-    }
-
-    fn open(&self, spec: &lab::Spec) -> Result<Box<dyn Experiment>, Fault> {
-        let spec = checked(Spec::within(spec))?.clone();
+    fn begin(spec: Spec) -> Box<dyn Experiment> {
         let methods = spec.methods.iter().filter_map(|m| find(&m.name)).collect();
-        Ok(Box::new(Run { spec, methods, benches: Vec::new(), examined: 0 }))
+        Box::new(Run { spec, methods, benches: Vec::new(), examined: 0 })
     }
 
-    fn summary(&self, results: &Results, spec: &lab::Spec) -> Vec<String> {
-        match (super::Results::within(results), Spec::within(spec)) {
-            (Some(results), Some(spec)) => tables::summary(results, spec),
-            _ => Vec::new(),
-        }
+    fn summary(results: &super::Results, spec: &Spec) -> Vec<String> {
+        tables::summary(results, spec)
     }
 
-    fn figures(&self, results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
-        super::Results::within(results).map_or_else(Vec::new, |r| super::figures::all(r, engine))
+    fn figures(results: &super::Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
+        super::figures::all(results, engine)
     }
 
-    fn figure(
-        &self,
+    fn pick(
         name: &str,
         details: &Details<'_>,
-        results: &Results,
+        results: &super::Results,
         engine: Option<&EngineInfo>,
     ) -> Result<Figure, String> {
-        let results = super::Results::within(results).unwrap_or(super::Results::none());
         super::pick::pick(name, details, results, engine)
     }
 }

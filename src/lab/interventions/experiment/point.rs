@@ -4,10 +4,10 @@ use super::points::{Behaved, Named, kinds};
 use super::prepare::Bench;
 use super::training::is_shared;
 use crate::base::Problem;
-use crate::lab::Question;
+use crate::lab::asked;
 use crate::lab::fault::{Fault, problem};
 use crate::lab::finding::Finding;
-use crate::lab::host::{Host, NoticeLevel, Share};
+use crate::lab::host::{Host, Share};
 use crate::lab::interventions::bench::{Chunk, Court};
 use crate::lab::interventions::find;
 use crate::lab::interventions::finding::{ExampleFinding, Kind, Shift};
@@ -23,15 +23,10 @@ use crate::lab::plan::Roles;
 /// # Errors
 /// [`Fault::Cancelled`] where the run is to stop.
 pub fn serve(bench: &mut Bench, host: &mut dyn Host) -> Result<(), Fault> {
-    host.poll()?;
-    let Some(waiting) = host.waiting() else { return Ok(()) };
-    #[allow(irrefutable_let_patterns, reason = "with one lab there is no other case")]
-    let Question::Interventions(question::Question::Point(point)) = &waiting.question else { return Ok(()) };
-    match answer(bench, point, Share::Quick, host) {
-        Ok(findings) => Ok(host.reply(waiting.ticket, findings, false)?),
-        Err(Fault::Cancelled) => Err(Fault::Cancelled),
-        Err(Fault::Failed(problem)) => Ok(host.notice(NoticeLevel::Error, problem)?),
-    }
+    asked::serve(host, false, |question, host| {
+        let question::Question::Point(point) = question::Question::within(question)?;
+        answer(bench, point, Share::Quick, host)
+    })
 }
 
 /// The findings that answer a question, from the first chunk of test examples or from all that have been read. They carry

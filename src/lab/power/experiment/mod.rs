@@ -22,10 +22,7 @@ use crate::lab::family::Comparison;
 use crate::lab::fault::Fault;
 use crate::lab::finding::{Body, Finding};
 use crate::lab::host::{Host, Share};
-use crate::lab::spec::checked;
-use crate::lab::{
-    self, Details, EngineInfo, Experiment, Kinds, Lab, LabId, LabResults, Preset, Question, Results,
-};
+use crate::lab::{Details, EngineInfo, Experiment, Instrument, Kinds, LabId, Preset, Question};
 
 /// The lab.
 pub static LAB: Power = Power;
@@ -34,51 +31,36 @@ pub static LAB: Power = Power;
 #[derive(Debug, Clone, Copy)]
 pub struct Power;
 
-impl Lab for Power {
-    fn id(&self) -> LabId {
-        LabId::Power
+impl Instrument for Power {
+    type Spec = Spec;
+    type Results = super::Results;
+    const TITLE: &'static str = "Power";
+    const QUESTION: &'static str = "How much data does this comparison need?";
+    const DEFAULT: &'static str = POWER_TOML;
+    const PRESETS: &'static [Preset] = &STUDIES;
+
+    fn begin(spec: Spec) -> Box<dyn Experiment> {
+        Box::new(Run { spec, pairs: None })
     }
 
-    fn title(&self) -> &'static str {
-        "Power"
+    fn summary(results: &super::Results, spec: &Spec) -> Vec<String> {
+        summary::lines(results, Some(spec))
     }
 
-    fn question(&self) -> &'static str {
-        "How much data does this comparison need?"
+    fn figures(results: &super::Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
+        figures::all(results, engine)
     }
 
-    fn default_spec(&self) -> &'static str {
-        POWER_TOML
-    }
-
-    fn open(&self, spec: &lab::Spec) -> Result<Box<dyn Experiment>, Fault> {
-        Ok(Box::new(Run { spec: checked(Spec::within(spec))?.clone(), pairs: None }))
-    }
-
-    fn summary(&self, results: &Results, spec: &lab::Spec) -> Vec<String> {
-        super::Results::within(results).map_or_else(Vec::new, |r| summary::lines(r, Spec::within(spec)))
-    }
-
-    fn presets(&self) -> &'static [Preset] {
-        &STUDIES
-    }
-
-    fn figures(&self, results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
-        super::Results::within(results).map_or_else(Vec::new, |r| figures::all(r, engine))
-    }
-
-    fn figure(
-        &self,
+    fn pick(
         name: &str,
         details: &Details<'_>,
-        results: &Results,
+        results: &super::Results,
         engine: Option<&EngineInfo>,
     ) -> Result<Figure, String> {
-        let results = super::Results::within(results).unwrap_or(super::Results::none());
         figures::pick(name, details, results, engine)
     }
 
-    fn compared(&self, finding: &Finding) -> Option<Comparison> {
+    fn compared(finding: &Finding) -> Option<Comparison> {
         let Body::Lab(Kinds::Power(kind)) = &finding.body else { return None };
         let (what, test, p, planned) = match kind {
             Kind::Comparison(c) => {

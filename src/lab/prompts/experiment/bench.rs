@@ -24,7 +24,7 @@ use crate::model::chunk::TOKENS_PER_BATCH;
 use crate::model::{Model, ModelError, Tokenizer};
 
 /// Words that are listed of what is left out, per reason.
-const LISTED: usize = 200;
+pub const LISTED: usize = 200;
 
 /// A model of the run.
 pub struct Member {
@@ -141,6 +141,11 @@ impl Bench {
         Ok(bench)
     }
 
+    /// Which words can be answers, as findings say it.
+    pub fn candidates(&self) -> Option<Candidates> {
+        Some(self.spec.query.candidates)
+    }
+
     /// The relation of that name as it has been asked.
     pub fn entry(&self, relation: &str) -> Option<&Entry> {
         self.entries.iter().find(|e| e.relation.id == relation)
@@ -173,36 +178,25 @@ impl Bench {
         relation.facts.iter().take(most).map(cut).collect()
     }
 
-    /// What can be an answer of a relation for a model.
+    /// What can be an answer of a relation for a model; no token or word at all where there is none that every model can say.
     ///
     /// # Errors
-    /// Those of the tokenizer; [`Fault::Failed`] where there is no answer that every model can say.
+    /// Those of the tokenizer.
     pub fn rule(&self, relation: &Relation, member: usize) -> Result<Rule, Fault> {
-        let none = |what: &str| -> Fault {
-            problem(&what, &relation.id, "leave the relation out, or choose other models").into()
-        };
         match self.spec.query.candidates {
             Candidates::Vocabulary => Ok(Rule::Vocabulary),
             Candidates::Intersection => Ok(Rule::Tokens(self.common.ids[member].clone())),
             Candidates::Relation => {
                 let each =
                     self.sayable(relation, |m, tokenizer, answer| m.words.object(tokenizer, answer))?;
-                let ids: Vec<u32> = each.into_iter().map(|(_, ids)| ids[member]).collect();
-                match ids.is_empty() {
-                    true => Err(none("none of its answers is one token in every model")),
-                    false => Ok(Rule::Tokens(ids)),
-                }
+                Ok(Rule::Tokens(each.into_iter().map(|(_, ids)| ids[member]).collect()))
             }
             Candidates::RelationPll => {
                 let each =
                     self.sayable(relation, |m, tokenizer, answer| m.words.tokens(tokenizer, answer))?;
                 let word =
                     |(text, mut ids): (String, Vec<Vec<u32>>)| Word { text, ids: ids.swap_remove(member) };
-                let words: Vec<Word> = each.into_iter().map(word).collect();
-                match words.is_empty() {
-                    true => Err(none("none of its answers can be written by every model")),
-                    false => Ok(Rule::Words(words)),
-                }
+                Ok(Rule::Words(each.into_iter().map(word).collect()))
             }
         }
     }
@@ -389,13 +383,20 @@ impl Bench {
 }
 
 /// Why a model cannot say an object under a rule, if so.
-fn unsayable(m: &Member, rule: &Rule, object: &str) -> Result<Option<String>, Fault> {
+pub fn unsayable(m: &Member, rule: &Rule, object: &str) -> Result<Option<String>, Fault> {
     if let Rule::Words(words) = rule {
         let is_word = words.iter().any(|w| m.words.strings.same(&w.text, object));
         return Ok((!is_word).then(|| "its object is no answer that every model can write".into()));
     }
     let id = m.words.object(m.model.tokenizer()?, object)?;
-    Ok(id.is_none().then(|| format!("its object is not one token of {}", m.name)))
+    Ok(match rule {
+        _ if id.is_none() => Some(format!("its object is not one token of {}", m.name)),
+        // A closed set of answers need not hold the objects.
+        Rule::Tokens(ids) if ids.is_empty() => {
+            Some("no answer of its relation is one token of every model".into())
+        }
+        _ => None,
+    })
 }
 
 impl Entry {
@@ -449,7 +450,8 @@ fn library(spec: &Spec, host: &mut dyn Host) -> Result<Library, Fault> {
                     self.0.poll()
                 }
             }
-            Library::read(&files, &mut Lent(host)).map_err(Fault::Failed)?
+            let there = if spec.data.built_in { Library::built_in() } else { Ok(Library::default()) };
+            Library::beside(there.map_err(Fault::Failed)?, &files, &mut Lent(host)).map_err(Fault::Failed)?
         }
     };
     host.poll()?;

@@ -2,6 +2,7 @@
 //! asked for them. The training is that of `probity gallery mix`; a mixture that was measured before is not trained again.
 
 use super::bench::Bench;
+use super::forecast::Ahead;
 use crate::base::Problem;
 use crate::gallery::GalleryError;
 use crate::gallery::further::{Diet, Outcome, Settings, Start};
@@ -9,7 +10,8 @@ use crate::gallery::train::{Progress, Stage};
 use crate::lab::fault::{Fault, problem};
 use crate::lab::finding::Label;
 use crate::lab::host::{Host, NoticeLevel};
-use crate::lab::prompts::finding::{DisparityFinding, Kind};
+use crate::lab::prompts::finding::{DisparityFinding, Kind, TOP_TOKEN};
+use crate::lab::prompts::library::Library;
 use crate::lab::prompts::spec::Spec;
 use crate::lab::{self};
 use crate::model::{Device, ModelSource};
@@ -22,16 +24,29 @@ fn models(spec: &Spec) -> Vec<String> {
     }
 }
 
-/// Mixtures that are trained, over all models.
-pub fn mixtures(spec: &Spec) -> usize {
-    spec.disparity.gammas.len() * models(spec).len()
+/// Passes that a sentence costs in training, beside one of a query: forward, backward and the update, with a head over all that
+/// is masked.
+const TRAINED: usize = 6;
+
+/// What one mixture of a model costs, in queries: its sentences, and all facts under all prompts afterwards. None for a model
+/// that is not trained.
+///
+/// # Errors
+/// Where the program's own facts are wrong.
+pub fn queries(spec: &Spec, model: &str) -> Result<f64, Fault> {
+    if spec.disparity.is_off() || !models(spec).iter().any(|m| m == model) {
+        return Ok(0.0);
+    }
+    let all = Library::built_in().map_err(Fault::Failed)?;
+    let asked: usize = all.relations.iter().map(|r| r.prompts.len() * r.facts.len()).sum();
+    Ok((asked + TRAINED * spec.disparity.sentences * spec.disparity.epochs) as f64)
 }
 
-/// Trains every mixture and asks for the facts after it.
+/// Trains every mixture and asks for the facts after it. A model that is trained but not asked has no share of the time left.
 ///
 /// # Errors
 /// [`Fault`].
-pub fn train(bench: &Bench, host: &mut dyn Host) -> Result<(), Fault> {
+pub fn train(bench: &Bench, ahead: &Ahead, host: &mut dyn Host) -> Result<(), Fault> {
     let spec = &bench.spec;
     if spec.disparity.is_off() {
         return Ok(());
@@ -52,7 +67,8 @@ pub fn train(bench: &Bench, host: &mut dyn Host) -> Result<(), Fault> {
                 Diet::Gamma(gamma) => format!("{name}: γ = {gamma}"),
                 _ => format!("{name}: as it is"),
             };
-            let weight = if diet == Diet::None { 0.0 } else { super::MIXTURE_WEIGHT };
+            let member = bench.members.iter().position(|m| m.name == name);
+            let weight = member.filter(|_| diet != Diet::None).map_or(0.0, |k| ahead.mixtures[k]);
             host.stage(title, "steps", weight);
             let outcome = outcome(&start, &name, diet, &settings, host)?;
             report(&label, diet, &outcome, host)?;
@@ -94,7 +110,8 @@ fn outcome(
 fn report(label: &Label, diet: Diet, outcome: &Outcome, host: &mut dyn Host) -> Result<(), Fault> {
     let Some(first) = outcome.scores.iter().find(|s| s.id == "p1_first") else { return Ok(()) };
     let gamma = if let Diet::Gamma(gamma) = diet { Some(gamma) } else { None };
-    let found = DisparityFinding { gamma, p_at_1: first.share, steps: outcome.steps };
+    let candidates = Some(TOP_TOKEN.to_owned());
+    let found = DisparityFinding { gamma, p_at_1: first.share, steps: outcome.steps, candidates };
     let t = host.elapsed();
     Ok(host.find(label.finding(first.n as usize, true, t, Kind::Disparity(found)))?)
 }

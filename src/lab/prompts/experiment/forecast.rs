@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::bench::{Bench, Member};
+use super::disparity;
 use super::stored::{self, Known};
 use crate::lab::demand::{Forecast, MemoryPart, Work, peak, resident};
 use crate::lab::fault::Fault;
@@ -13,27 +14,52 @@ use crate::model::chunk::TOKENS_PER_BATCH;
 /// Queries of a slice of work.
 const SLICE: usize = 96;
 /// Seconds of draws, ledgers and findings, measured on the built-in grid.
-const REST: f64 = 1.0;
+pub const REST: f64 = 1.0;
 /// Bytes of answers, ranks and replies for each query.
 const PER_QUERY: usize = 32;
 
-/// One forecast a model. Each has the whole run's memory: the models of a comparison are in memory together.
+/// What a run takes, stage by stage, in seconds.
+pub struct Ahead {
+    /// One forecast a model. Each has the whole run's memory: the models of a comparison are in memory together.
+    pub forecasts: Vec<Forecast>,
+    /// By model, then by relation: the queries that the store does not answer.
+    pub asks: Vec<Vec<f64>>,
+    /// By model: one mixture of further pretraining; 0 where none is asked for.
+    pub mixtures: Vec<f64>,
+}
+
+impl Ahead {
+    /// All stages together.
+    pub fn seconds(&self, mixtures: usize) -> f64 {
+        let asks: f64 = self.asks.iter().flatten().sum();
+        asks + REST + self.mixtures.iter().sum::<f64>() * mixtures as f64
+    }
+}
+
+/// What a run will need.
 ///
 /// # Errors
 /// [`Fault`].
-pub fn of(bench: &Bench, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
+pub fn of(bench: &Bench, host: &mut dyn Host) -> Result<Ahead, Fault> {
     let limit = host.memory_limit();
     let mut queries = 0;
-    let mut seconds = Vec::new();
+    let (mut seconds, mut asks, mut mixtures) = (Vec::new(), Vec::new(), Vec::new());
     let begun = Instant::now();
     for k in 0..bench.members.len() {
         let (count, missing) = counted(bench, k, host)?;
         queries += count;
         let member = &bench.members[k];
         let kind = format!("prompt query {}", member.model.hash());
-        let mut work = Work::default();
-        work.add(&kind, missing as f64);
-        seconds.push(work.seconds(host, &mut |_| slice(bench, member))?);
+        let mut of = |units: f64| {
+            let mut work = Work::default();
+            work.add(&kind, units);
+            work.seconds(host, &mut |_| slice(bench, member))
+        };
+        let each: Vec<f64> = missing.iter().map(|n| of(*n as f64)).collect::<Result<_, _>>()?;
+        let mixture = of(disparity::queries(&bench.spec, &member.name)?)?;
+        seconds.push(each.iter().sum::<f64>() + mixture * bench.spec.disparity.gammas.len() as f64);
+        asks.push(each);
+        mixtures.push(mixture);
         host.poll()?;
     }
     let rows = TOKENS_PER_BATCH / 8;
@@ -52,7 +78,7 @@ pub fn of(bench: &Bench, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
     let spent = begun.elapsed().as_secs_f64();
     let share = (REST + spent) / bench.members.len().max(1) as f64;
     let each = bench.members.iter().zip(seconds);
-    Ok(each
+    let forecasts = each
         .map(|(member, s)| Forecast {
             model: member.name.clone(),
             bytes,
@@ -63,13 +89,14 @@ pub fn of(bench: &Bench, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
             tokens_per_batch: TOKENS_PER_BATCH,
             limit,
         })
-        .collect())
+        .collect();
+    Ok(Ahead { forecasts, asks, mixtures })
 }
 
-/// All queries of a model, and the forward passes of those that the store does not answer.
-fn counted(bench: &Bench, k: usize, host: &mut dyn Host) -> Result<(usize, usize), Fault> {
+/// All queries of a model, and by relation the forward passes of those that the store does not answer.
+fn counted(bench: &Bench, k: usize, host: &mut dyn Host) -> Result<(usize, Vec<usize>), Fault> {
     let store = host.store();
-    let (mut all, mut missing) = (0, 0);
+    let (mut all, mut missing) = (0, Vec::new());
     for relation in &bench.library.relations {
         let ((prompts, _), facts) = (bench.prompts(relation), bench.facts(relation));
         let width: usize = facts.iter().map(|f| f.names.len()).sum();
@@ -77,7 +104,7 @@ fn counted(bench: &Bench, k: usize, host: &mut dyn Host) -> Result<(usize, usize
         let key = stored::key(&bench.members[k], &bench.spec.query, &bench.function_words, &rule, &facts);
         let known = Known::read(store.trained(&key), &facts);
         all += width * prompts.len();
-        missing += width * rule.passes() * prompts.iter().filter(|p| known.get(p).is_none()).count();
+        missing.push(width * rule.passes() * prompts.iter().filter(|p| known.get(p).is_none()).count());
     }
     Ok((all, missing))
 }

@@ -117,6 +117,7 @@ fn look(bench: &Bench, asked: &LookQuestion, host: &mut dyn Host) -> Result<Vec<
         models: bench.members.iter().map(|m| m.name.clone()).collect(),
         rows: entry.facts.iter().enumerate().map(row).collect(),
         left_out: left_out.collect(),
+        candidates: bench.candidates(),
     };
     let t = host.elapsed();
     let n = entry.facts.len();
@@ -162,6 +163,7 @@ fn one(
         said: String::new(),
         right: false,
         rank: None,
+        candidates: bench.candidates(),
     };
     let Some(query) = asker.encode(prompt, mention)? else { return Ok(found) };
     let rule = bench.rule(&entry.relation, k)?;

@@ -3,6 +3,7 @@
 
 mod bench;
 mod disparity;
+mod early;
 mod forecast;
 mod live;
 mod overall;
@@ -15,16 +16,17 @@ mod tests;
 pub use self::bench::refused;
 
 use self::bench::Bench;
+use self::early::Early;
 use super::consistency::Panel;
 use super::ledger::Parts;
 use super::spec::{PROMPTS_TOML, Spec};
 use crate::figure::Figure;
+use crate::lab::asked::{self, Latest};
 use crate::lab::demand::Forecast;
 use crate::lab::fault::{Fault, problem};
 use crate::lab::finding::Finding;
-use crate::lab::host::{Host, NoticeLevel, Share};
-use crate::lab::spec::checked;
-use crate::lab::{self, Details, EngineInfo, Experiment, Lab, LabId, LabResults, Question, Results};
+use crate::lab::host::{Host, Share};
+use crate::lab::{Details, EngineInfo, Experiment, Instrument, Question};
 
 /// The lab.
 pub static LAB: Prompts = Prompts;
@@ -33,46 +35,32 @@ pub static LAB: Prompts = Prompts;
 #[derive(Debug, Clone, Copy)]
 pub struct Prompts;
 
-impl Lab for Prompts {
-    fn id(&self) -> LabId {
-        LabId::Prompts
+impl Instrument for Prompts {
+    type Spec = Spec;
+    type Results = super::Results;
+    const TITLE: &'static str = "Prompts";
+    const QUESTION: &'static str =
+        "How much of what a prompt probe says is the model, and how much the prompt, the name and the facts?";
+    const DEFAULT: &'static str = PROMPTS_TOML;
+
+    fn begin(spec: Spec) -> Box<dyn Experiment> {
+        Box::new(Run { spec, bench: None, latest: Latest::default() })
     }
 
-    fn title(&self) -> &'static str {
-        "Prompts"
+    fn summary(results: &super::Results, spec: &Spec) -> Vec<String> {
+        super::summary::summary(results, spec)
     }
 
-    fn question(&self) -> &'static str {
-        "How much of what a prompt probe says is the model, and how much the prompt, the name and the facts?"
+    fn figures(results: &super::Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
+        super::figures::all(results, engine)
     }
 
-    fn default_spec(&self) -> &'static str {
-        PROMPTS_TOML
-    }
-
-    fn open(&self, spec: &lab::Spec) -> Result<Box<dyn Experiment>, Fault> {
-        Ok(Box::new(Run { spec: checked(Spec::within(spec))?.clone(), bench: None, latest: None }))
-    }
-
-    fn summary(&self, results: &Results, spec: &lab::Spec) -> Vec<String> {
-        match (super::Results::within(results), Spec::within(spec)) {
-            (Some(results), Some(spec)) => super::summary::summary(results, spec),
-            _ => Vec::new(),
-        }
-    }
-
-    fn figures(&self, results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
-        super::Results::within(results).map_or_else(Vec::new, |r| super::figures::all(r, engine))
-    }
-
-    fn figure(
-        &self,
+    fn pick(
         name: &str,
         details: &Details<'_>,
-        results: &Results,
+        results: &super::Results,
         engine: Option<&EngineInfo>,
     ) -> Result<Figure, String> {
-        let results = super::Results::within(results).unwrap_or(super::Results::none());
         super::figures::pick(name, details, results, engine)
     }
 }
@@ -82,8 +70,7 @@ struct Run {
     spec: Spec,
     /// What questions are answered from.
     bench: Option<Bench>,
-    /// The latest question with its answer: it is given twice, and costs once.
-    latest: Option<(Question, Vec<Finding>)>,
+    latest: Latest,
 }
 
 /// What is gathered over the relations.
@@ -106,21 +93,19 @@ pub(super) fn pairs(models: usize) -> Vec<(usize, usize)> {
     (0..models).flat_map(|a| (a + 1..models).map(move |b| (a, b))).collect()
 }
 
-/// Weight of the draws and ledgers beside the asking of one relation of one model.
-const OVERALL_WEIGHT: f64 = 4.0;
-/// Weight of a mixture of further pretraining.
-const MIXTURE_WEIGHT: f64 = 200.0;
-
 impl Experiment for Run {
     fn run(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
-        (self.bench, self.latest) = (None, None);
+        (self.bench, self.latest) = (None, Latest::default());
         let opened = Bench::open(&self.spec, host)?;
         let bench = self.bench.insert(opened);
-        let mixtures = disparity::mixtures(&self.spec) as f64;
-        let steps = (bench.library.relations.len() * bench.members.len()) as f64;
-        host.plan(steps + OVERALL_WEIGHT + MIXTURE_WEIGHT * mixtures);
-        forecast::of(bench, host)?.into_iter().try_for_each(|f| host.foretell(f))?;
         relation::report_data(bench, host)?;
+        let all = bench.library.relations.clone();
+        // Something to look at before anything is measured or asked.
+        let mut first = all.first().map(|r| Early::of(bench, r, true)).transpose()?.flatten();
+        first.as_ref().map_or(Ok(()), |early| early.announce(bench, host))?;
+        let ahead = forecast::of(bench, host)?;
+        host.plan(ahead.seconds(self.spec.disparity.gammas.len()));
+        ahead.forecasts.iter().try_for_each(|f| host.foretell(f.clone()))?;
         let models = bench.members.len();
         let mut gathered = Gathered {
             panel: Panel::new(models),
@@ -128,21 +113,29 @@ impl Experiment for Run {
             spreads: vec![Vec::new(); models],
             ..Gathered::default()
         };
-        let all = bench.library.relations.clone();
         for (k, relation) in all.iter().enumerate() {
-            relation::investigate(bench, relation, &mut gathered, host)?;
+            let early = match first.take() {
+                None if k > 0 => {
+                    let long = Early::of(bench, relation, false)?;
+                    long.as_ref().map_or(Ok(()), |early| early.announce(bench, host))?;
+                    long
+                }
+                first => first,
+            };
+            let seconds: Vec<f64> = ahead.asks.iter().map(|of| of[k]).collect();
+            relation::investigate(bench, relation, (&seconds, early.as_ref()), &mut gathered, host)?;
             overall::meanwhile(bench, &gathered, (k + 1, all.len()), host)?;
             serve(bench, host)?;
         }
-        host.stage("ranks and ledgers".into(), "draws", OVERALL_WEIGHT);
+        host.stage("ranks and ledgers".into(), "draws", forecast::REST);
         overall::conclude(bench, &gathered, host)?;
         serve(bench, host)?;
-        disparity::train(bench, host)
+        disparity::train(bench, &ahead, host)
     }
 
     fn forecast(&mut self, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
         let bench = Bench::open(&self.spec, host)?;
-        forecast::of(&bench, host)
+        Ok(forecast::of(&bench, host)?.forecasts)
     }
 
     fn answer(
@@ -151,19 +144,11 @@ impl Experiment for Run {
         share: Share,
         host: &mut dyn Host,
     ) -> Result<Vec<Finding>, Fault> {
-        // Both answers are on all instances; the second would only repeat the first.
-        if let Some((asked, findings)) = self.latest.take()
-            && share == Share::All
-            && asked == *question
-        {
-            return Ok(findings);
-        }
-        let nothing = || problem(&"nothing has been asked yet", "question", "run the experiment first");
-        let findings = live::answer(self.bench.as_ref().ok_or_else(nothing)?, question, host)?;
-        if share == Share::Quick {
-            self.latest = Some((question.clone(), findings.clone()));
-        }
-        Ok(findings)
+        let Self { bench, latest, .. } = self;
+        latest.answer(question, share, || {
+            let nothing = || problem(&"nothing has been asked yet", "question", "run the experiment first");
+            live::answer(bench.as_ref().ok_or_else(nothing)?, question, host)
+        })
     }
 
     fn examined(&self) -> usize {
@@ -171,13 +156,6 @@ impl Experiment for Run {
     }
 }
 
-/// Answers the question that waits, if any. One that cannot be answered becomes a notice: it must not end the run.
 fn serve(bench: &Bench, host: &mut dyn Host) -> Result<(), Fault> {
-    host.poll()?;
-    let Some(waiting) = host.waiting() else { return Ok(()) };
-    match live::answer(bench, &waiting.question, host) {
-        Ok(findings) => Ok(host.reply(waiting.ticket, findings, true)?),
-        Err(Fault::Cancelled) => Err(Fault::Cancelled),
-        Err(Fault::Failed(problem)) => Ok(host.notice(NoticeLevel::Error, problem)?),
-    }
+    asked::serve(host, true, |question, host| live::answer(bench, question, host))
 }

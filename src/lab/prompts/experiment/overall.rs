@@ -102,6 +102,7 @@ fn ranks(bench: &Bench, gathered: &Gathered, host: &mut dyn Host) -> Result<(), 
             consistency: wilson(tally.order().0, tally.draws, bench.spec.interval.level),
             mean_place: most as f64 / (tally.draws * panel.models() as u64) as f64,
             draws: tally.draws,
+            candidates: bench.candidates(),
         };
         let t = host.elapsed();
         host.find(bench.label.finding(gathered.instances, true, t, Kind::RankCurve(found)))?;
@@ -139,6 +140,7 @@ fn tell_ranks(
             exact,
             order: None,
             orders: None,
+            candidates: bench.candidates(),
         };
         for (k, member) in bench.members.iter().enumerate() {
             let found = RankConsistencyFinding {
@@ -195,6 +197,7 @@ fn summaries(bench: &Bench, gathered: &Gathered, host: &mut dyn Host) -> Result<
             mean_adjusted: mean(4),
             unstable: None,
             unstable_relations: None,
+            candidates: bench.candidates(),
         };
         let t = host.elapsed();
         host.find(member.label.finding(relations, true, t, Kind::PreferenceSummary(found)))?;
@@ -212,6 +215,7 @@ fn summaries(bench: &Bench, gathered: &Gathered, host: &mut dyn Host) -> Result<
         mean_adjusted: None,
         unstable: Some(wilson(unstable as u64, relations as u64, level)),
         unstable_relations: Some(unstable),
+        candidates: bench.candidates(),
     };
     let t = host.elapsed();
     Ok(host.find(bench.label.finding(relations, true, t, Kind::PreferenceSummary(found)))?)
@@ -231,6 +235,7 @@ fn ledgers(bench: &Bench, gathered: &Gathered, host: &mut dyn Host) -> Result<()
             b: b.name.clone(),
             draws: bench.spec.ledger.draws,
             relations,
+            candidates: bench.candidates(),
             parts,
         };
         let t = host.elapsed();

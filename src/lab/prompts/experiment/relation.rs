@@ -1,6 +1,7 @@
 //! One relation: every model is asked, and what that says is told.
 
-use super::bench::{Bench, Entry, Scored};
+use super::bench::{Bench, Entry, LISTED, Scored};
+use super::early::Early;
 use super::{Gathered, pairs, perplexity};
 use crate::base::Problem;
 use crate::lab::fault::{Fault, problem};
@@ -16,6 +17,7 @@ use crate::lab::prompts::ledger::parts;
 use crate::lab::prompts::library::Relation;
 use crate::lab::prompts::preference::{Preference, honest, is_unstable, resampled, stability};
 use crate::lab::prompts::spec::{Sharing, Weighting};
+use crate::lab::prompts::vocabulary::{Words, taken};
 use crate::model::Model;
 use crate::stats::bootstrap::Resamples;
 use crate::stats::estimate::Estimate;
@@ -33,17 +35,21 @@ fn asked(model: &Model) -> &'static str {
 
 /// Tells what is asked of which models.
 pub fn report_data(bench: &Bench, host: &mut dyn Host) -> Result<(), Fault> {
-    let note = |m: &super::bench::Member| ModelNote {
+    let words: Vec<&Words> = bench.members.iter().map(|m| &m.words).collect();
+    let taken = taken(&words, &bench.function_words);
+    let note = |(m, taken): (&super::bench::Member, &Vec<String>)| ModelNote {
         name: m.name.clone(),
         hash: m.model.hash().get(..12).unwrap_or(m.model.hash()).to_owned(),
         asked: asked(&m.model).into(),
+        words_taken: taken.len(),
+        taken: taken.iter().take(LISTED).cloned().collect(),
     };
     let data = DataFinding {
         sources: bench.library.sources.clone(),
         data_hash: bench.library.hash(),
         relations: bench.library.relations.iter().map(|r| r.id.clone()).collect(),
         left_out: bench.library.left_out.clone(),
-        models: bench.members.iter().map(note).collect(),
+        models: bench.members.iter().zip(&taken).map(note).collect(),
         candidates: bench.spec.query.candidates,
         common_words: bench.common.words.len(),
         function_words: bench.function_words.sorted().len(),
@@ -53,13 +59,15 @@ pub fn report_data(bench: &Bench, host: &mut dyn Host) -> Result<(), Fault> {
     Ok(host.find(bench.label.finding(facts, true, t, Kind::Data(data)))?)
 }
 
-/// Asks every model about a relation, tells what comes of it and gathers it.
+/// Asks every model about a relation, tells what comes of it and gathers it. `seconds` are what each model takes about; with
+/// `early`, its scores are told as soon as it has answered.
 ///
 /// # Errors
 /// [`Fault`].
 pub fn investigate(
     bench: &mut Bench,
     relation: &Relation,
+    (seconds, early): (&[f64], Option<&Early>),
     gathered: &mut Gathered,
     host: &mut dyn Host,
 ) -> Result<(), Fault> {
@@ -67,13 +75,15 @@ pub fn investigate(
     let facts = bench.facts(relation);
     let mut replies = Vec::with_capacity(bench.members.len());
     for k in 0..bench.members.len() {
-        host.stage(format!("{}: {}", relation.id, bench.members[k].name), "queries", 1.0);
-        replies.push(bench.ask(k, relation, &prompts.0, &facts, host)?);
+        host.stage(format!("{}: {}", relation.id, bench.members[k].name), "queries", seconds[k]);
+        let asked = bench.ask(k, relation, &prompts.0, &facts, host)?;
+        early.map_or(Ok(()), |early| early.tell(bench, k, &asked, host))?;
+        replies.push(asked);
     }
     let at = bench.enter(relation.clone(), prompts, facts, &replies)?;
     let weights = weights(bench, at, host)?;
     let entry = &bench.entries[at];
-    report_relation(bench, entry, &weights, host)?;
+    report_relation(bench, entry, Some(&weights), host)?;
     if entry.facts.is_empty() || entry.prompts.is_empty() {
         let what = format!(
             "{}: {} of it can be asked of all models",
@@ -130,10 +140,14 @@ fn weights(bench: &Bench, at: usize, host: &mut dyn Host) -> Result<Weights, Fau
     }
 }
 
-fn report_relation(
+/// Tells what of a relation is asked; `weights` are there when all models have been asked.
+///
+/// # Errors
+/// [`Fault::Cancelled`].
+pub fn report_relation(
     bench: &Bench,
     entry: &Entry,
-    weights: &Weights,
+    weights: Option<&Weights>,
     host: &mut dyn Host,
 ) -> Result<(), Fault> {
     let finding = RelationFinding {
@@ -146,10 +160,12 @@ fn report_relation(
         left_out: entry.reasons(),
         prompts_left_out: entry.prompts_left_out.clone(),
         mentions: entry.facts.iter().map(|f| f.names.len()).max().unwrap_or(0),
-        weights: if entry.prompts.is_empty() { Vec::new() } else { weights.shares() },
+        weights: weights.filter(|_| !entry.prompts.is_empty()).map_or_else(Vec::new, Weights::shares),
+        candidates: bench.candidates(),
     };
     let t = host.elapsed();
-    Ok(host.find(bench.label.finding(entry.facts.len(), true, t, Kind::Relation(finding)))?)
+    let (n, is_final) = (entry.facts.len(), weights.is_some());
+    Ok(host.find(bench.label.finding(n, is_final, t, Kind::Relation(finding)))?)
 }
 
 /// The score of one prompt from the ranks and hits of its original mentions.
@@ -208,6 +224,7 @@ fn report_model(
             mean,
             gap_held_out: fair.map(|f| f.held_out),
             gap_by_chance: fair.map(|f| f.by_chance),
+            candidates: bench.candidates(),
         };
         tell(n, Kind::PromptPreference(found))?;
     }
@@ -215,7 +232,13 @@ fn report_model(
     let stable = stability(answers, 0, most);
     let share = (stable.kept > 0).then(|| wilson(stable.stable, stable.kept, level));
     let kept = stable.kept as usize;
-    let found = VerbalizationFinding { relation: id.to_owned(), stability: share, kept, mentions: most };
+    let found = VerbalizationFinding {
+        relation: id.to_owned(),
+        stability: share,
+        kept,
+        mentions: most,
+        candidates: bench.candidates(),
+    };
     tell(kept, Kind::Verbalization(found))?;
 
     let (part, weights) = averaged(bench, entry, answers, weights);
@@ -227,6 +250,7 @@ fn report_model(
         prompts: part.shape.prompts(),
         mentions: part.shape.most_mentions(),
         weights: bench.spec.adjust.weights,
+        candidates: bench.candidates(),
     };
     tell(n, Kind::Adjusted(found))?;
     if let Some(p) = Preference::of(&answers.p_at_1()) {

@@ -11,12 +11,14 @@ use super::super::results::Results as Found;
 use super::*;
 use crate::base::matrix::Matrix;
 use crate::base::{Cancelled, Problem, Pulse};
-use crate::lab::Kinds;
 use crate::lab::demand::Slice;
 use crate::lab::finding::Body;
-use crate::lab::host::Waiting;
+use crate::lab::host::{NoticeLevel, Waiting};
 use crate::lab::store::{Fetched, Key, NoStore, Space, Store};
+use crate::lab::{self, Kinds, Lab};
 use crate::model::{Device, Model};
+
+mod early;
 
 /// A store in memory.
 #[derive(Default)]

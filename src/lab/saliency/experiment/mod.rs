@@ -14,15 +14,15 @@ use self::live::Steps;
 use super::spec::{SALIENCY_TOML, Spec};
 use super::{figures, summary, tables};
 use crate::figure::Figure;
+use crate::lab::asked::{self, Latest};
 use crate::lab::demand::Forecast;
 use crate::lab::family::Comparison;
 use crate::lab::fault::Fault;
 use crate::lab::finding::{Body, Finding};
-use crate::lab::host::{Host, NoticeLevel, Share};
+use crate::lab::host::{Host, Share};
 use crate::lab::saliency::finding::Kind;
-use crate::lab::spec::checked;
 use crate::lab::table::Table;
-use crate::lab::{self, Details, EngineInfo, Experiment, Kinds, Lab, LabId, LabResults, Question, Results};
+use crate::lab::{Details, EngineInfo, Experiment, Instrument, Kinds, LabId, Question};
 
 /// The lab.
 pub static LAB: Saliency = Saliency;
@@ -31,52 +31,40 @@ pub static LAB: Saliency = Saliency;
 #[derive(Debug, Clone, Copy)]
 pub struct Saliency;
 
-impl Lab for Saliency {
-    fn id(&self) -> LabId {
-        LabId::Saliency
+impl Instrument for Saliency {
+    type Spec = Spec;
+    type Results = super::Results;
+    const TITLE: &'static str = "Saliency";
+    const QUESTION: &'static str =
+        "Which tokens does a prediction rest on, and do they agree with people and with themselves?";
+    const DEFAULT: &'static str = SALIENCY_TOML;
+
+    fn begin(spec: Spec) -> Box<dyn Experiment> {
+        Box::new(Run { spec, bench: None, examined: 0, latest: Latest::default() })
     }
 
-    fn title(&self) -> &'static str {
-        "Saliency"
+    fn summary(results: &super::Results, _spec: &Spec) -> Vec<String> {
+        summary::lines(results)
     }
 
-    fn question(&self) -> &'static str {
-        "Which tokens does a prediction rest on, and do they agree with people and with themselves?"
+    fn figures(results: &super::Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
+        figures::all(results, engine)
     }
 
-    fn default_spec(&self) -> &'static str {
-        SALIENCY_TOML
-    }
-
-    fn open(&self, spec: &lab::Spec) -> Result<Box<dyn Experiment>, Fault> {
-        let spec = checked(Spec::within(spec))?.clone();
-        Ok(Box::new(Run { spec, bench: None, examined: 0, latest: None }))
-    }
-
-    fn summary(&self, results: &Results, _spec: &lab::Spec) -> Vec<String> {
-        super::Results::within(results).map_or_else(Vec::new, summary::lines)
-    }
-
-    fn figures(&self, results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
-        super::Results::within(results).map_or_else(Vec::new, |r| figures::all(r, engine))
-    }
-
-    fn figure(
-        &self,
+    fn pick(
         name: &str,
         details: &Details<'_>,
-        results: &Results,
+        results: &super::Results,
         engine: Option<&EngineInfo>,
     ) -> Result<Figure, String> {
-        let results = super::Results::within(results).unwrap_or(super::Results::none());
         figures::pick(name, details, results, engine)
     }
 
-    fn tables(&self, results: &Results) -> Vec<Table> {
-        super::Results::within(results).map_or_else(Vec::new, tables::all)
+    fn tables(results: &super::Results) -> Vec<Table> {
+        tables::all(results)
     }
 
-    fn compared(&self, finding: &Finding) -> Option<Comparison> {
+    fn compared(finding: &Finding) -> Option<Comparison> {
         let Body::Lab(Kinds::Saliency(Kind::Difference(d))) = &finding.body else { return None };
         Some(Comparison {
             lab: LabId::Saliency,
@@ -96,8 +84,7 @@ struct Run {
     bench: Option<Bench>,
     /// Inputs that were asked, over all models.
     examined: usize,
-    /// The latest question with its answer: it is given twice, and costs once.
-    latest: Option<(Question, Vec<Finding>)>,
+    latest: Latest,
 }
 
 /// Weight of means and tests beside the passes.
@@ -140,7 +127,7 @@ impl Run {
 
 impl Experiment for Run {
     fn run(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
-        (self.bench, self.latest, self.examined) = (None, None, 0);
+        (self.bench, self.latest, self.examined) = (None, Latest::default(), 0);
         self.everything(host)
     }
 
@@ -155,16 +142,12 @@ impl Experiment for Run {
         host: &mut dyn Host,
     ) -> Result<Vec<Finding>, Fault> {
         // Nothing is drawn for an answer: the second would only repeat the first, but where steps are to be doubled.
-        if let Some((asked, findings)) = self.latest.take()
-            && share == Share::All
-            && asked == *question
-        {
-            return Ok(findings);
-        }
         let steps = if share == Share::Quick { Steps::Planned } else { Steps::Doubled };
-        let findings = live::answer(&self.spec, self.bench.as_ref(), (question, steps), host)?;
-        if share == Share::Quick && !live::is_rough(&findings) {
-            self.latest = Some((question.clone(), findings.clone()));
+        let Self { spec, bench, latest, .. } = self;
+        let findings =
+            latest.answer(question, share, || live::answer(spec, bench.as_ref(), (question, steps), host))?;
+        if live::is_rough(&findings) {
+            latest.forget();
         }
         Ok(findings)
     }
@@ -174,13 +157,8 @@ impl Experiment for Run {
     }
 }
 
-/// Answers the question that waits, if any. One that cannot be answered becomes a notice: it must not end the run.
 fn serve(spec: &Spec, bench: &Bench, host: &mut dyn Host) -> Result<(), Fault> {
-    host.poll()?;
-    let Some(waiting) = host.waiting() else { return Ok(()) };
-    match live::answer(spec, Some(bench), (&waiting.question, Steps::Doubled), host) {
-        Ok(findings) => Ok(host.reply(waiting.ticket, findings, true)?),
-        Err(Fault::Cancelled) => Err(Fault::Cancelled),
-        Err(Fault::Failed(problem)) => Ok(host.notice(NoticeLevel::Error, problem)?),
-    }
+    asked::serve(host, true, |question, host| {
+        live::answer(spec, Some(bench), (question, Steps::Doubled), host)
+    })
 }

@@ -8,8 +8,9 @@ use super::super::results::Results as Found;
 use super::*;
 use crate::base::{Cancelled, Problem, Pulse};
 use crate::lab::demand::Slice;
-use crate::lab::host::Waiting;
+use crate::lab::host::{NoticeLevel, Waiting};
 use crate::lab::store::{NoStore, Store};
+use crate::lab::{self, Lab};
 use crate::model::{Device, Dtype, Model};
 
 /// Keeps what it is told.

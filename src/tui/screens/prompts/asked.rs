@@ -3,7 +3,7 @@
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
-use super::{ASKED, ID, prompts, relation, results};
+use super::{ASKED, ID, prompts, relation, results, rule};
 use crate::base::text::{fit, last_part, pad, printable};
 use crate::tui::layout::inside;
 use crate::tui::panes::listing::Listing;
@@ -25,7 +25,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let title = if label.is_empty() { id.to_owned() } else { format!("{id}: {label}") };
     let room = usize::from(area.width.saturating_sub(6));
     let n = found.map_or(0, |r| r.kept);
-    let title = format!("P@1 in per cent, n {n}, {title}");
+    let title = format!("P@1 in per cent{}, n {n}, {title}", rule(state));
     frame.render_widget(pane_block(state, ASKED, &fit(&printable(&title), room)), area);
     let inner = inside(area);
     let models = results(state).models();

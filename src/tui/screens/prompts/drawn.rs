@@ -4,7 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::{FIGURE, ran, relation, results, view};
+use super::{FIGURE, ran, relation, results, rule, view};
 use crate::base::text::{fit, printable, wrapped};
 use crate::figure::Figure;
 use crate::lab::prompts::causal::Bias;
@@ -133,7 +133,13 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
         let text = format!("{what}\n{back} and {next} draw other figures");
         return message(frame, inside(area), &text, state.theme().style(Role::Dim));
     };
-    let title = format!("{} ({at}/{})", figure.title, ALL.len());
+    let by = match drawn {
+        Drawn::Causal(_) => String::new(),
+        // Read off the best token, whatever the rule of the run.
+        Drawn::Disparity => ", best token".into(),
+        _ => rule(state),
+    };
+    let title = format!("{} ({at}/{}){by}", figure.title, ALL.len());
     frame.render_widget(pane_block(state, FIGURE, &fit(&printable(&title), room)), area);
     let inner = inside(area);
     let told = readout(state).filter(|_| inner.height >= 7).map(|text| {

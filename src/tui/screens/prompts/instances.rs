@@ -5,10 +5,10 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::asked::initials;
-use super::{ID, INSTANCES, prompt, relation, results};
+use super::{ID, INSTANCES, prompt, relation, results, rule};
 use crate::base::numbers::score;
-use crate::base::text::{fit, pad, printable};
-use crate::lab::prompts::finding::{InstanceRow, InstancesFinding};
+use crate::base::text::{fit, pad, printable, wrapped};
+use crate::lab::prompts::finding::InstancesFinding;
 use crate::lab::prompts::results::Look;
 use crate::tui::layout::inside;
 use crate::tui::panes::listing::Listing;
@@ -27,9 +27,9 @@ pub fn look(state: &State) -> Option<(&Look, &InstancesFinding)> {
     here.then_some((look, all))
 }
 
-/// The instances of the latest look.
-pub fn rows(state: &State) -> &[InstanceRow] {
-    look(state).map_or(&[], |(_, all)| &all.rows)
+/// Lines of the list: the instances of the latest look, and behind them those that are not asked.
+pub fn len(state: &State) -> usize {
+    look(state).map_or(0, |(_, all)| all.rows.len() + all.left_out.len())
 }
 
 /// Draws the pane.
@@ -43,19 +43,31 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
         };
         return message(frame, inside(area), &text, state.theme().style(Role::Dim));
     };
-    let title = format!("Instances: {} asked, {} left out", all.rows.len(), all.left_out.len());
-    frame.render_widget(pane_block(state, INSTANCES, &title), area);
+    let of = all.rows.len() + all.left_out.len();
+    let title = format!("Instances {}/{of}{}", all.rows.len(), rule(state));
+    let room = usize::from(area.width.saturating_sub(6));
+    frame.render_widget(pane_block(state, INSTANCES, &fit(&title, room)), area);
     let inner = inside(area);
-    let one = details(state, look, usize::from(inner.width));
+    let cursor = state.place(ID).scrolled(INSTANCES);
+    let one = match cursor.checked_sub(all.rows.len()).and_then(|k| all.left_out.get(k)) {
+        Some((_, why)) => wrapped(&printable(&format!("not asked: {why}")), usize::from(inner.width)),
+        None => details(state, look, usize::from(inner.width)),
+    };
     let below = (one.len() as u16).min(inner.height.saturating_sub(3) * 2 / 3);
     let list = Rect { height: inner.height - below, ..inner };
     let marks = all.models.len().min(usize::from(inner.width) / 3);
     // The heading of the marks has to fit where there are few of them.
     let text = usize::from(inner.width).saturating_sub(marks.max(RIGHT.len()) + 1).max(8);
-    let listing = Listing { len: all.rows.len(), cursor: state.place(ID).scrolled(INSTANCES) };
+    let listing = Listing { len: len(state), cursor };
     let header = format!("{} {RIGHT}", pad("subject: object", text));
     listing.draw(frame, list, state, &header, |k, _| {
-        let row = &all.rows[k];
+        let Some(row) = all.rows.get(k) else {
+            let fact = all.left_out.get(k - all.rows.len()).map_or("", |(fact, _)| fact);
+            return format!(
+                "{} left out",
+                pad(&fit(&printable(fact), text.saturating_sub(3)), text.saturating_sub(3))
+            );
+        };
         let fact = format!("{}: {}", row.mentions[0], row.object);
         let ascii = state.view.glyphs == Glyphs::Ascii;
         let mark = |right: bool| match (right, ascii) {

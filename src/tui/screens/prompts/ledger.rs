@@ -4,7 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::{LEDGER, results, view};
+use super::{LEDGER, results, rule, view};
 use crate::base::text::{fit, printable, wrapped};
 use crate::lab::Tagged;
 use crate::lab::prompts::finding::LedgerFinding;
@@ -30,7 +30,8 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let v = &found.value;
     let room = usize::from(area.width.saturating_sub(6));
     let of = results(state).ledgers.len();
-    let title = format!("Ledger {}/{of}: {} - {}", view(state).pair.min(of - 1) + 1, v.a, v.b);
+    let at = view(state).pair.min(of - 1) + 1;
+    let title = format!("Ledger {at}/{of}{}: {} - {}", rule(state), v.a, v.b);
     frame.render_widget(pane_block(state, LEDGER, &fit(&printable(&title), room)), area);
     let inner = inside(area);
     let theme = state.theme();

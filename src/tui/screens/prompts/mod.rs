@@ -103,7 +103,7 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
         ["d"], Some(("instances", 14)), can_ask => |s| ask_look(s, 0);
     "next-mention", "next name", "Shows the same instance under the next name of its subject.",
         ["n"], None, can_ask => next_mention;
-    "add-facts", "own data", "Asks a file or folder with facts and prompts in place of the built-in relations.",
+    "add-facts", "own data", "Asks a file or folder with facts and prompts too, beside what is asked already; the row Data asks it alone.",
         ["a"], None, live => |s| look::ask(s, &FILES);
 };
 
@@ -142,6 +142,11 @@ pub fn ran(state: &State) -> Option<&Spec> {
 
 fn own(spec: &lab::Spec) -> Option<&Spec> {
     if let lab::Spec::Prompts(spec) = spec { Some(spec) } else { None }
+}
+
+/// The rule by which answers are read, behind a comma, for titles of numbers; nothing before it is known.
+fn rule(state: &State) -> String {
+    results(state).rule().map_or_else(String::new, |rule| format!(", {}", rule.name()))
 }
 
 /// The relation under the cursor.
@@ -198,14 +203,27 @@ fn take_prompt(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     let Some(relation) = relation(state).map(str::to_owned) else {
         return Err("no relation has its scores yet".into());
     };
+    // Its line is where the cursor goes: behind the relation's own prompts it may lie outside the pane.
+    let all = prompts(state);
+    let at = all.iter().position(|p| *p == text).unwrap_or(all.len());
+    let place = state.place_mut(ID);
+    place.scroll.insert(ASKED, at);
+    place.scroll.remove(&INSTANCES);
     Ok(ask(state, Asked::Prompt(PromptQuestion { relation, prompt: text })))
 }
 
 fn take_files(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
-    let effects = frame_setup::typed(state, "data.files", text)?;
+    let text = text.trim();
+    if text.is_empty() {
+        return Err("name a file or folder".into());
+    }
+    let data = &mut view_mut(state).spec.data;
+    data.add(text.to_owned());
+    let beside = if data.built_in { " beside the built-in ones" } else { "" };
     let key = state.keymap.label("run");
-    state.view.toast = Some(format!("{key} asks the facts of {}", crate::base::text::printable(text)));
-    Ok(effects)
+    state.view.toast =
+        Some(format!("{key} asks the facts of {}{beside}", crate::base::text::printable(text)));
+    Ok(Vec::new())
 }
 
 fn turn_figure(state: &mut State, on: bool) -> Vec<Effect> {
@@ -246,7 +264,7 @@ fn length(state: &State, pane: Pane) -> usize {
     match pane {
         RELATIONS => results(state).relations.len(),
         ASKED => prompts(state).len(),
-        INSTANCES => instances::rows(state).len(),
+        INSTANCES => instances::len(state),
         _ => 0,
     }
 }

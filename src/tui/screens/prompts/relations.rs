@@ -3,7 +3,7 @@
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
-use super::{ID, RELATIONS, results, run};
+use super::{ID, RELATIONS, results, rule, run};
 use crate::base::text::{fit, pad, printable};
 use crate::engine::message::Outcome;
 use crate::tui::layout::inside;
@@ -21,6 +21,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
         n if n < of => format!("Relations ({n} of {of})"),
         n => format!("Relations ({n})"),
     };
+    let title = format!("{title}{}", rule(state));
     frame.render_widget(pane_block(state, RELATIONS, &title), area);
     let inner = inside(area);
     if all.is_empty() {

@@ -45,6 +45,7 @@ fn an_own_prompt_is_asked_of_the_relation_under_the_cursor_or_refused_in_the_fie
     let effects = take_prompt(&mut state, " [X] : [Y] ").unwrap();
     let [Asked::Prompt(own)] = &asked(&effects)[..] else { panic!("{effects:?}") };
     assert_eq!((own.relation.as_str(), own.prompt.as_str()), ("capital", "[X] : [Y]"));
+    assert_eq!(state.place(ID).scrolled(ASKED), 2, "behind the two prompts of the relation");
     assert!(take_prompt(&mut state, "no gaps").unwrap_err().contains("[X] and [Y]"));
     let mut empty = State::new(Start::new());
     assert!(take_prompt(&mut empty, "[X] [Y]").is_err());
@@ -92,6 +93,8 @@ fn other_data_is_set_up_and_said() {
     let mut state = finished();
     take_files(&mut state, "/data/lama").unwrap();
     assert_eq!(view(&state).spec.data.files, ["/data/lama"]);
+    assert!(view(&state).spec.data.built_in, "it goes beside what was asked");
+    assert!(take_files(&mut state, " ").is_err());
     assert!(state.view.toast.as_ref().is_some_and(|t| t.contains("/data/lama")));
 }
 

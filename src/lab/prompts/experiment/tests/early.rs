@@ -1,0 +1,138 @@
+//! What is told before all models have answered, what every finding says of its rule, and bad input that has a defined result.
+
+use super::*;
+
+fn kind(finding: &Finding) -> &Kind {
+    match &finding.body {
+        Body::Lab(Kinds::Prompts(kind)) => kind,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn the_first_relation_is_told_before_any_model_is_asked_and_then_model_by_model() {
+    let mut desk = Desk::new();
+    run(&spec(), &mut desk).1.unwrap();
+    let [data, relation, scores @ ..] = &desk.found[..] else { panic!() };
+    assert!(matches!(kind(data), Kind::Data(_)));
+    let Kind::Relation(first) = kind(relation) else { panic!("{relation:?}") };
+    assert!(!relation.r#final && first.kept > 0 && first.weights.is_empty(), "{first:?}");
+    let early: Vec<&Finding> = scores.iter().take_while(|f| !f.r#final).collect();
+    assert_eq!(early.len(), 3 * first.prompts.len(), "every model, prompt by prompt");
+    // What was told early is what stands in the end, where no query was too long.
+    let results = desk.results();
+    let last = results.relation(&first.relation).unwrap();
+    assert!(last.is_final && last.value.kept == first.kept);
+    for f in early {
+        let Kind::PromptScore(score) = kind(f) else { panic!("{f:?}") };
+        let stands = results.score(&score.relation, &score.prompt, &f.model).unwrap();
+        assert!(stands.is_final && stands.value == *score && stands.n == f.n);
+    }
+    assert!(desk.found.iter().filter(|f| !f.r#final).all(|f| match kind(f) {
+        Kind::PromptScore(s) => s.relation == first.relation,
+        Kind::Relation(r) => r.relation == first.relation,
+        Kind::RankConsistency(_) => true,
+        other => panic!("{other:?}"),
+    }));
+}
+
+#[test]
+fn every_finding_says_by_which_rule_answers_were_read() {
+    let mut short = spec();
+    short.query.candidates = Candidates::Intersection;
+    let mut desk = Desk::new();
+    let (mut experiment, result) = run(&short, &mut desk);
+    result.unwrap();
+    let asked =
+        LookQuestion { relation: "capital".into(), prompt: "[X] : [Y]".into(), instance: 0, mention: 0 };
+    let looked = experiment.answer(&Asked::Look(asked).into(), Share::All, &mut desk).unwrap();
+    for finding in desk.found.iter().chain(&looked) {
+        let json = serde_json::to_value(finding).unwrap();
+        assert_eq!(json["candidates"], "intersection", "{json}");
+    }
+    // What each model takes from the words that all share is told with it.
+    let data = desk.results().data.unwrap().value;
+    assert!(data.models.iter().any(|m| m.words_taken > 0 && !m.taken.is_empty()), "{:?}", data.models);
+    assert!(data.models.iter().all(|m| m.taken.len() <= m.words_taken));
+}
+
+/// Files with one relation whose objects are several tokens, and one that can be asked; one prompt has no gap for the subject.
+fn files(dir: &std::path::Path) -> Spec {
+    let fact = |r: &str, s: &str, o: &str| {
+        format!("{{\"relation\":\"{r}\",\"subject\":\"{s}\",\"object\":\"{o}\"}}\n")
+    };
+    let facts = [
+        fact("long", "Nowhere", "Rome Town"),
+        fact("long", "Elsewhere", "Paris Town"),
+        fact("fit", "France", "Paris"),
+        fact("fit", "Norway", "Oslo"),
+    ];
+    std::fs::write(dir.join("facts.jsonl"), facts.concat()).unwrap();
+    let prompt = |r: &str, p: &str| format!("{{\"relation\":\"{r}\",\"prompt\":\"{p}\"}}\n");
+    let prompts = [
+        prompt("long", "The capital of [X] is [Y] ."),
+        prompt("fit", "The capital of [X] is [Y] ."),
+        prompt("fit", "The capital is [Y] ."),
+    ];
+    std::fs::write(dir.join("prompts.jsonl"), prompts.concat()).unwrap();
+    let mut spec = spec();
+    spec.data.relations.clear();
+    spec.data.files = vec![dir.display().to_string()];
+    spec.ranks.subset = 1;
+    spec
+}
+
+/// It ended the run: one relation without an answer that all models can say took all others with it.
+#[test]
+fn a_relation_with_nothing_left_is_told_of_and_the_others_are_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    for rule in Candidates::ALL {
+        let mut spec = files(dir.path());
+        spec.query.candidates = rule;
+        let mut desk = Desk::new();
+        run(&spec, &mut desk).1.unwrap();
+        let results = desk.results();
+        let fit = &results.relation("fit").unwrap().value;
+        assert_eq!((fit.kept, fit.prompts.len()), (2, 1), "{rule:?}");
+        let lost = serde_json::to_string(&results.relation("fit")).unwrap() + &format!("{:?}", results.data);
+        assert!(lost.contains("[X] and [Y]") || lost.contains("prompts.jsonl"), "{rule:?}: {lost}");
+        let long = &results.relation("long").unwrap().value;
+        if rule == Candidates::RelationPll {
+            assert_eq!(long.kept, 2, "words of several tokens can be asked by pseudo-log-likelihood");
+            continue;
+        }
+        assert_eq!((long.kept, long.left_out.iter().map(|l| l.count).sum::<usize>()), (0, 2), "{rule:?}");
+        assert!(long.left_out.iter().all(|l| l.reason.contains("not one token")), "{long:?}");
+        assert!(desk.notices.iter().any(|n| n.what.contains("long: no instance")), "{:?}", desk.notices);
+    }
+}
+
+#[test]
+fn a_model_beside_itself_is_as_good_as_itself() {
+    let mut twins = spec();
+    let copy = format!("{}/assets/models/bert-tiny", env!("CARGO_MANIFEST_DIR"));
+    twins.models = vec!["bert-tiny".into(), copy];
+    let mut desk = Desk::new();
+    run(&twins, &mut desk).1.unwrap();
+    let results = desk.results();
+    let [ledger] = &results.ledgers[..] else { panic!() };
+    let parts = &ledger.value.parts;
+    assert_eq!((parts.model_itself.mean, parts.total.mean, parts.prompt_share), (0.0, 0.0, None));
+    assert!(!parts.sentence("a", "b").is_empty());
+    // Ties fall to the order in which they are given, so that the places stand still.
+    let adjusted = results.rank(super::super::super::consistency::Regime::Adjusted, None).unwrap();
+    assert_eq!(adjusted.value.consistency.mean, 1.0);
+}
+
+#[test]
+fn relations_of_a_file_are_asked_beside_the_built_in_ones() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut both = files(dir.path());
+    both.data.built_in = true;
+    both.data.relations = vec!["capital".into(), "fit".into()];
+    let mut desk = Desk::new();
+    run(&both, &mut desk).1.unwrap();
+    let results = desk.results();
+    let ids: Vec<&str> = results.relations.iter().map(|r| r.value.relation.as_str()).collect();
+    assert_eq!(ids, ["capital", "fit"]);
+}
