@@ -149,7 +149,6 @@ struct Surface {
     labels: BTreeMap<String, usize>,
     full: bool,
 }
-
 impl Surface {
     fn add(&mut self, text: &str, label: &str, split: Option<Split>) {
         let rows = match split {
@@ -167,7 +166,6 @@ impl Surface {
             *self = Self { full: true, ..Self::default() };
         }
     }
-
     fn shortcuts(&self) -> Vec<Shortcut> {
         let [train, test] = [&self.train, &self.test]
             .map(|part| part.iter().map(|(text, label)| (text.as_str(), *label)).collect::<Vec<_>>());
@@ -456,7 +454,6 @@ mod tests {
             assert!(text.contains(part), "no `{part}` in\n{text}");
         }
         assert!(found.row_lines()[0].starts_with("b.jsonl line 1"), "{:?}", found.row_lines());
-        // By itself, and where nothing else is read, it is an error.
         std::fs::remove_file(dir.path().join("b.jsonl")).unwrap();
         let watch: Watch = Rc::new(|_| ControlFlow::Continue(()));
         let source =
