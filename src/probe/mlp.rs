@@ -276,6 +276,13 @@ impl<T: Real> Pass<T> {
         }
     }
 
+    /// Lets `residual` replace each row of logits by whatever is to be taken back.
+    pub(crate) fn replace_logits(&mut self, mut residual: impl FnMut(usize, &mut [T])) {
+        let classes = self.classes;
+        let Some(logits) = self.outputs.last_mut() else { return };
+        logits.chunks_exact_mut(classes).enumerate().for_each(|(i, row)| residual(i, row));
+    }
+
     /// Takes the gradient on the logits back to the input of layer `to` (0 for the embeddings): `self.delta(to)` then
     /// holds the gradient with respect to the output of layer `to`, its ReLU already undone.
     pub(crate) fn back_to(&mut self, mlp: &Mlp<T>, to: usize) {
@@ -342,7 +349,7 @@ fn cross_entropy_row<T: Real>(row: &mut [T], target: usize) {
 /// `(p - onehot) / (1 - p_y)`, but never computed from p: beyond a margin of 17 in single precision `1 - p_y` rounds to 0,
 /// and a gradient made from it would lose its signs just where a probe is surest. Likewise the loss is
 /// `softplus(logsumexp_{j != y} l_j - l_y)`, which keeps its digits when p is near 1 and stays finite when p is 0.
-fn attack_row<T: Real>(row: &mut [T], y: usize) -> T {
+pub(crate) fn attack_row<T: Real>(row: &mut [T], y: usize) -> T {
     let label = row[y];
     let mut top = None;
     for (j, z) in row.iter().enumerate() {

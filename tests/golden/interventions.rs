@@ -2,6 +2,8 @@
 //! definitions in NumPy and, for INLP, the authors' code.
 
 pub mod attacks;
+pub mod erasure;
+pub mod robust;
 pub mod saturated;
 pub mod scores;
 pub mod selection;

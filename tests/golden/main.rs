@@ -32,6 +32,8 @@ fn main() -> std::process::ExitCode {
             explained::tests(),
             interventions::tests(),
             interventions::attacks::tests(),
+            interventions::erasure::tests(),
+            interventions::robust::tests(),
             interventions::saturated::tests(),
             interventions::scores::tests(),
             interventions::selection::tests(),

@@ -2,7 +2,7 @@
 
 /// Methods in the order that gives colours and markers: a method looks the same in every figure, whichever others are
 /// drawn with it and wherever the registry lists it. New ones are added at the end.
-const LOOKS: [&str; 10] = [
+const LOOKS: [&str; 13] = [
     "alterrep",
     "fgsm",
     "pgd",
@@ -13,6 +13,9 @@ const LOOKS: [&str; 10] = [
     "mean_difference",
     "identity",
     "random",
+    "apgd",
+    "fab",
+    "square",
 ];
 
 /// The number of a method's look. A method that is not in the table (from a newer program's session) gets one by its name, so

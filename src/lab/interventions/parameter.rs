@@ -128,6 +128,32 @@ pub const RANK: Parameter = Parameter {
     absolute: false,
 };
 
+/// How far the embedding moves, in units of the difference of means.
+pub const SHIFT: Parameter = Parameter {
+    name: "shift",
+    symbol: "a",
+    doc: "how many times the difference of the class means is added; 1 moves one mean to the other",
+    grid: &[0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0],
+    scale: Scale::Linear,
+    min: 0.0,
+    max: 100.0,
+    default: 1.0,
+    absolute: false,
+};
+
+/// How much of a closed-form change is made.
+pub const SHARE: Parameter = Parameter {
+    name: "share",
+    symbol: "s",
+    doc: "share of the change that is made; 1 is the method, 0 leaves the embedding as it is",
+    grid: &[0.0, 0.25, 0.5, 0.75, 0.9, 1.0],
+    scale: Scale::Linear,
+    min: 0.0,
+    max: 1.0,
+    default: 1.0,
+    absolute: false,
+};
+
 /// For the control that does nothing.
 pub const NONE: Parameter = Parameter {
     name: "strength",
@@ -147,7 +173,7 @@ mod tests {
 
     #[test]
     fn grids_are_ascending_and_allowed() {
-        for p in [&EPSILON, &ALPHA, &RANK, &NONE] {
+        for p in [&EPSILON, &ALPHA, &RANK, &SHIFT, &SHARE, &NONE] {
             assert!(p.grid.windows(2).all(|w| w[0] < w[1]), "{}", p.name);
             assert!(
                 p.grid.iter().all(|v| p.allows(*v)) && p.allows(p.default) && p.allows(0.0),
@@ -166,6 +192,6 @@ mod tests {
     fn natural_units_are_for_what_has_a_unit() {
         assert_eq!(EPSILON.natural(0.5, 0.25), Some(2.0));
         assert!(EPSILON.natural(0.5, 0.0).is_none() && EPSILON.natural(0.5, f64::NAN).is_none());
-        assert!([&ALPHA, &RANK, &NONE].iter().all(|p| p.natural(1.0, 0.25).is_none()));
+        assert!([&ALPHA, &RANK, &SHIFT, &SHARE, &NONE].iter().all(|p| p.natural(1.0, 0.25).is_none()));
     }
 }

@@ -2,13 +2,28 @@
 
 use super::method::Method;
 use super::methods::{
-    alterrep::AlterRep, fgsm::Fgsm, identity::Identity, inlp::Inlp, pgd::Pgd, random::RandomSubspace,
+    alterrep::AlterRep, apgd::Apgd, autoattack::AutoAttack, fab::Fab, fgsm::Fgsm, identity::Identity,
+    inlp::Inlp, leace::Leace, mean_difference::MeanDifference, pgd::Pgd, random::RandomSubspace,
+    square::Square,
 };
 
 /// The methods in the order in which they are listed, controls last.
 #[must_use]
 pub fn registry() -> &'static [&'static dyn Method] {
-    &[&Inlp, &AlterRep, &Fgsm, &Pgd, &RandomSubspace, &Identity]
+    &[
+        &Inlp,
+        &Leace,
+        &AlterRep,
+        &MeanDifference,
+        &Fgsm,
+        &Pgd,
+        &AutoAttack,
+        &Apgd,
+        &Fab,
+        &Square,
+        &RandomSubspace,
+        &Identity,
+    ]
 }
 
 /// The method of that name.

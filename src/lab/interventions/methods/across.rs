@@ -1,0 +1,166 @@
+//! Attacks that look for a point across the probe's boundary, and how they follow one another.
+//!
+//! The protocol of AutoAttack (Croce and Hein 2020): rows to which the probe already gives the wanted value stay as they are;
+//! attacks run one after the other on the rows that still stand; the first point found is kept; a row that none of them moves
+//! is returned unchanged. Such points lie just across the boundary or wherever the attack ended, so completeness stays below
+//! that of a walk that goes on (PGD). Embeddings are not images: nothing is clamped to a range, only to the ball.
+
+use super::attack::Aim;
+use crate::base::matrix::argmax;
+use crate::base::{Cancelled, Pulse};
+use crate::lab::interventions::method::{
+    FitData, Fitted, InterventionError, Prepared, check_rows, check_value,
+};
+use crate::lab::interventions::parameter::EPSILON;
+use crate::probe::bytes::malformed;
+use crate::probe::{Intervention, Matrix, Mlp, Probe};
+
+/// Where one row is to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wish {
+    /// Towards the class, or away from it to any other.
+    pub aim: Aim,
+    /// The class.
+    pub class: usize,
+}
+
+impl Wish {
+    /// Whether a row of logits fulfils it.
+    #[must_use]
+    pub fn is_met(self, logits: &[f32]) -> bool {
+        (argmax(logits) == self.class) == (self.aim == Aim::Towards)
+    }
+}
+
+/// What attacks work on.
+#[derive(Debug, Clone, Copy)]
+pub struct Field<'a> {
+    /// The probe under attack.
+    pub mlp: &'a Mlp,
+    /// All embeddings, n x D.
+    pub h: &'a Matrix,
+    /// The class that the probe gives each row.
+    pub from: &'a [usize],
+    /// Where each row is to go.
+    pub wishes: &'a [Wish],
+    /// Seed of whatever the attack draws. Draws belong to a row and do not depend on which others are attacked.
+    pub seed: u64,
+}
+
+/// One attack.
+pub trait Attack: Send {
+    /// Attacks the rows named in `rows`: for each the point found within `epsilon` that meets its wish, if any.
+    ///
+    /// # Errors
+    /// [`Cancelled`] if the pulse says so.
+    fn run(
+        &mut self,
+        field: &Field<'_>,
+        rows: &[usize],
+        epsilon: f32,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Vec<Option<Vec<f32>>>, Cancelled>;
+}
+
+/// Makes the attacks of a method. They may keep what they found at one radius for the next.
+pub(crate) type Chain = fn(&Plan, classes: usize) -> Vec<Box<dyn Attack>>;
+
+/// Numbers that the attacks go by.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Plan {
+    /// Steps of APGD and of FAB.
+    pub iterations: usize,
+    /// Queries of Square.
+    pub queries: usize,
+}
+
+/// A probe under attack by a chain.
+pub(crate) struct Target {
+    pub(crate) probe: Probe<Intervention>,
+    pub(crate) seed: u64,
+    pub(crate) plan: Plan,
+    pub(crate) chain: Chain,
+}
+
+impl Target {
+    /// Takes the interventional perceptron of `data` under attack.
+    pub(crate) fn new(
+        method: &'static str,
+        data: &FitData<'_>,
+        plan: Plan,
+        chain: Chain,
+    ) -> Result<Self, InterventionError> {
+        let probe = data.mlp.ok_or(InterventionError::NoProbe { method })?.clone();
+        Ok(Self { probe, seed: data.seed, plan, chain })
+    }
+
+    /// Reads what `to_bytes` wrote.
+    pub(crate) fn load(bytes: &[u8], plan: Plan, chain: Chain) -> Result<Self, InterventionError> {
+        let (probe, seed) = bytes.split_last_chunk().ok_or_else(|| malformed("ends before its seed"))?;
+        Ok(Self { probe: Probe::from_bytes(probe)?, seed: u64::from_le_bytes(*seed), plan, chain })
+    }
+}
+
+impl Fitted for Target {
+    fn on<'a>(
+        &'a self,
+        h: &'a Matrix,
+        targets: &[usize],
+        pulse: &mut dyn Pulse,
+    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
+        let mlp = self.probe.mlp();
+        check_rows(h, targets, mlp.inputs(), mlp.classes())?;
+        pulse.beat(0, 1)?;
+        let from: Vec<usize> = mlp.logits(h).iter_rows().map(argmax).collect();
+        // With two classes, away from the one is towards the other: the form of the authors' code.
+        let wish = |target: &usize| match mlp.classes() {
+            2 => Wish { aim: Aim::AwayFrom, class: 1 - target },
+            _ => Wish { aim: Aim::Towards, class: *target },
+        };
+        let wishes = targets.iter().map(wish).collect();
+        let attacks = (self.chain)(&self.plan, mlp.classes());
+        Ok(Box::new(Rows { target: self, h, from, wishes, attacks }))
+    }
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = self.probe.to_bytes();
+        bytes.extend_from_slice(&self.seed.to_le_bytes());
+        bytes
+    }
+}
+
+struct Rows<'a> {
+    target: &'a Target,
+    h: &'a Matrix,
+    from: Vec<usize>,
+    wishes: Vec<Wish>,
+    attacks: Vec<Box<dyn Attack>>,
+}
+
+impl Prepared for Rows<'_> {
+    fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
+        let epsilon = check_value(&EPSILON, value)? as f32;
+        let mut moved = self.h.clone();
+        if epsilon == 0.0 {
+            return Ok(moved);
+        }
+        let (h, from, wishes) = (self.h, self.from.as_slice(), self.wishes.as_slice());
+        let field = Field { mlp: self.target.probe.mlp(), h, from, wishes, seed: self.target.seed };
+        let stands = |i: &usize| (from[*i] == wishes[*i].class) != (wishes[*i].aim == Aim::Towards);
+        let mut standing: Vec<usize> = (0..h.rows()).filter(stands).collect();
+        for attack in &mut self.attacks {
+            if standing.is_empty() {
+                break;
+            }
+            let found = attack.run(&field, &standing, epsilon, pulse)?;
+            let mut left = Vec::new();
+            for (row, point) in standing.into_iter().zip(found) {
+                match point {
+                    Some(point) => moved.row_mut(row).copy_from_slice(&point),
+                    None => left.push(row),
+                }
+            }
+            standing = left;
+        }
+        Ok(moved)
+    }
+}

@@ -1,0 +1,173 @@
+//! AutoAttack (Croce and Hein 2020) as Canby et al. use it on probes: APGD, FAB and Square, one after the other.
+//!
+//! The parts that run depend on the number of values. With two, APGD climbs the cross entropy only: the difference of logits
+//! ratio needs three. With three or more both forms of APGD run. See [`super::across`] for the protocol and for why its
+//! completeness stays below that of PGD at the same radius.
+
+use super::across::{Attack, Chain, Plan, Target};
+use super::apgd::{ITERATIONS, Loss, Walk};
+use super::fab::Search;
+use super::square::{Draws, QUERIES};
+use crate::base::Pulse;
+use crate::lab::interventions::method::{FitData, Fitted, Goal, InterventionError, Method, Needs};
+use crate::lab::interventions::options::{Options, Setting};
+use crate::lab::interventions::parameter::{EPSILON, Parameter};
+
+/// The method.
+#[derive(Debug)]
+pub struct AutoAttack;
+
+static SETTINGS: [Setting; 2] = [ITERATIONS, QUERIES];
+
+const CHAIN: Chain = |plan, classes| {
+    let Plan { iterations, queries } = *plan;
+    let mut chain: Vec<Box<dyn Attack>> = vec![Box::new(Walk { loss: Loss::CrossEntropy, iterations })];
+    if classes > 2 {
+        chain.push(Box::new(Walk { loss: Loss::LogitsRatio, iterations }));
+    }
+    chain.push(Box::new(Search::new(iterations)));
+    chain.push(Box::new(Draws { queries }));
+    chain
+};
+
+fn plan(options: &Options) -> Plan {
+    Plan { iterations: options.integer("iterations"), queries: options.integer("queries") }
+}
+
+impl Method for AutoAttack {
+    fn id(&self) -> &'static str {
+        "autoattack"
+    }
+    fn title(&self) -> &'static str {
+        "AutoAttack"
+    }
+    fn doc(&self) -> &'static str {
+        "APGD, FAB and Square one after the other; the first point across the boundary is kept (Croce and Hein 2020)"
+    }
+    fn goal(&self) -> Goal {
+        Goal::Counterfactual
+    }
+    fn needs(&self) -> Needs {
+        Needs { mlp: true, random: true, ..Needs::default() }
+    }
+    fn parameter(&self) -> &'static Parameter {
+        &EPSILON
+    }
+    fn settings(&self) -> &'static [Setting] {
+        &SETTINGS
+    }
+    fn family(&self) -> &'static str {
+        "seeded attack"
+    }
+    fn fit_options(&self) -> &'static [&'static str] {
+        &[]
+    }
+    fn fit(
+        &self,
+        data: &FitData<'_>,
+        options: &Options,
+        _pulse: &mut dyn Pulse,
+    ) -> Result<Box<dyn Fitted>, InterventionError> {
+        Ok(Box::new(Target::new(self.id(), data, plan(options), CHAIN)?))
+    }
+    fn load(&self, bytes: &[u8], options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
+        Ok(Box::new(Target::load(bytes, plan(options), CHAIN)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::matrix::argmax;
+    use crate::base::{Cancelled, NoPulse};
+    use crate::lab::interventions::methods::testing::{Sample, identical, sample};
+    use crate::lab::interventions::methods::{apgd::Apgd, fab::Fab, square::Square};
+    use crate::probe::Matrix;
+
+    fn options(method: &dyn Method) -> Options {
+        let few = [("queries", 60.0), ("iterations", 30.0)];
+        let known = few.iter().copied().filter(|(name, _)| method.settings().iter().any(|s| s.name == *name));
+        Options::new(method, known).unwrap()
+    }
+
+    fn at(s: &Sample, method: &dyn Method, epsilon: f64) -> Matrix {
+        let fitted = method.fit(&s.fit_data(), &options(method), &mut NoPulse).unwrap();
+        fitted.on(&s.test, &s.targets(), &mut NoPulse).unwrap().at(epsilon, &mut NoPulse).unwrap()
+    }
+
+    fn answers(s: &Sample, h: &Matrix) -> Vec<usize> {
+        s.probe.mlp().logits(h).iter_rows().map(argmax).collect()
+    }
+
+    /// Rows stay in the ball; a row is either where it was or has reached the wanted value; zero is the identity.
+    #[test]
+    fn a_row_has_crossed_or_has_not_moved() {
+        for classes in [2, 3] {
+            let s = sample(classes);
+            let targets = s.targets();
+            for method in [&AutoAttack as &dyn Method, &Apgd, &Fab, &Square] {
+                assert!(identical(&at(&s, method, 0.0), &s.test), "{}", method.id());
+                let moved = at(&s, method, 0.6);
+                let crossed = answers(&s, &moved);
+                let mut count = 0;
+                for i in 0..s.test.rows() {
+                    let (a, b) = (moved.row(i), s.test.row(i));
+                    if a == b {
+                        continue;
+                    }
+                    count += 1;
+                    assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 0.6 + 1e-6), "{}", method.id());
+                    assert_eq!(crossed[i], targets[i], "{} with {classes} values", method.id());
+                }
+                assert!(count > s.test.rows() / 4, "{} moved {count}", method.id());
+            }
+        }
+    }
+
+    /// All together cross wherever one of them does, as far as neither draws: FAB is the part that does not.
+    #[test]
+    fn together_they_leave_no_more_standing_than_each() {
+        let s = sample(2);
+        for epsilon in [0.1, 0.4] {
+            let all = answers(&s, &at(&s, &AutoAttack, epsilon));
+            let fab = answers(&s, &at(&s, &Fab, epsilon));
+            let apgd = answers(&s, &at(&s, &Apgd, epsilon));
+            for (i, target) in s.targets().iter().enumerate() {
+                assert!(all[i] == *target || (fab[i] != *target && apgd[i] != *target));
+            }
+        }
+    }
+
+    /// FAB's points do not depend on the radius, radii come in any order, and a cached fit gives the same.
+    #[test]
+    fn radii_come_in_any_order_and_bytes_round_trip() {
+        let s = sample(2);
+        let targets = s.targets();
+        for method in [&AutoAttack as &dyn Method, &Fab] {
+            let options = options(method);
+            let fitted = method.fit(&s.fit_data(), &options, &mut NoPulse).unwrap();
+            let again = method.load(&fitted.to_bytes(), &options).unwrap();
+            let mut up = fitted.on(&s.test, &targets, &mut NoPulse).unwrap();
+            let mut down = again.on(&s.test, &targets, &mut NoPulse).unwrap();
+            let [low, high] = [0.2, 0.5].map(|e| up.at(e, &mut NoPulse).unwrap());
+            let [far, near] = [0.5, 0.2].map(|e| down.at(e, &mut NoPulse).unwrap());
+            assert!(identical(&low, &near) && identical(&high, &far), "{}", method.id());
+            let mut bytes = fitted.to_bytes();
+            bytes.truncate(bytes.len() - 9);
+            assert!(method.load(&bytes, &options).is_err() && method.load(&[1, 2], &options).is_err());
+        }
+    }
+
+    #[test]
+    fn it_can_be_stopped() {
+        let s = sample(2);
+        for method in [&AutoAttack as &dyn Method, &Fab, &Square] {
+            let fitted = method.fit(&s.fit_data(), &options(method), &mut NoPulse).unwrap();
+            let targets = s.targets();
+            let mut rows = fitted.on(&s.test, &targets, &mut NoPulse).unwrap();
+            let stopped =
+                rows.at(0.1, &mut |done: usize, _: usize| if done < 3 { Ok(()) } else { Err(Cancelled) });
+            assert!(stopped.is_err(), "{}", method.id());
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! LEACE: least-squares concept erasure in closed form (Belrose et al. 2023).
+//!
+//! `h' = h - W⁺ u uᵀ W (h - m)`, with m the mean, W the whitening `Σ^(-1/2)` of the training embeddings and u the column space
+//! of `W Cov(h, Z)`, Z being one-hot: the smallest change, in mean squares, after which no linear classifier finds the property.
+//! The covariance is shrunk towards a multiple of the identity as in the authors' code (Bodnar et al. 2014) unless it is told
+//! not to. There is no strength in LEACE; here the change is scaled by a share, and share 1 is LEACE.
+
+use crate::base::Pulse;
+use crate::lab::interventions::method::{
+    FitData, Fitted, Goal, InterventionError, Method, Needs, Prepared, check_rows, check_value,
+};
+use crate::lab::interventions::options::{Options, Setting, SettingKind};
+use crate::lab::interventions::parameter::{Parameter, SHARE};
+use crate::probe::bytes::{Reader, Writer, malformed};
+use crate::probe::subspace::SvdError;
+use crate::probe::{Dense, Labelled, Matrix};
+use faer::{MatRef, Side};
+
+/// The method.
+#[derive(Debug)]
+pub struct Leace;
+
+static SETTINGS: [Setting; 1] = [Setting {
+    name: "shrink",
+    label: "shrink covariance",
+    doc: "1 shrinks the covariance as the authors' code does, 0 takes the sample covariance as it is",
+    kind: SettingKind::Flag,
+    default: 1.0,
+    min: 0.0,
+    max: 1.0,
+}];
+
+/// Singular values of the whitened cross-covariance at or below this count as zero, as in the authors' code.
+const LEAST: f64 = 0.01;
+
+impl Method for Leace {
+    fn id(&self) -> &'static str {
+        "leace"
+    }
+    fn title(&self) -> &'static str {
+        "LEACE"
+    }
+    fn doc(&self) -> &'static str {
+        "the least change after which no linear classifier finds the property (Belrose et al. 2023)"
+    }
+    fn goal(&self) -> Goal {
+        Goal::Nullifying
+    }
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+    fn parameter(&self) -> &'static Parameter {
+        &SHARE
+    }
+    fn settings(&self) -> &'static [Setting] {
+        &SETTINGS
+    }
+    fn fit_options(&self) -> &'static [&'static str] {
+        &["shrink"]
+    }
+    fn fit(
+        &self,
+        data: &FitData<'_>,
+        options: &Options,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Box<dyn Fitted>, InterventionError> {
+        pulse.beat(0, 1)?;
+        Ok(Box::new(Eraser::fit(data.data.train(), options.integer("shrink") == 1)?))
+    }
+    fn load(&self, bytes: &[u8], _options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
+        let mut reader = Reader::open(bytes, "leace")?;
+        let (classes, bias) = (reader.number()?, reader.reals()?);
+        let (left, right): (Dense<f64>, Dense<f64>) = (reader.matrix()?, reader.matrix()?);
+        reader.finish()?;
+        let d = bias.len();
+        if left.cols() != d || right.cols() != d || left.rows() != right.rows() {
+            return Err(malformed("parts of other sizes").into());
+        }
+        Ok(Box::new(Eraser { classes, bias, left, right }))
+    }
+}
+
+/// What LEACE takes out: `h' = h - Lᵀ R (h - m)`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Eraser {
+    classes: usize,
+    /// The mean m.
+    bias: Vec<f64>,
+    /// `uᵀ W⁺`, r x D.
+    left: Dense<f64>,
+    /// `uᵀ W`, r x D.
+    right: Dense<f64>,
+}
+
+impl Eraser {
+    /// Fits on embeddings with labels.
+    ///
+    /// # Errors
+    /// [`SvdError`] if a decomposition does not converge, which finite embeddings do not cause.
+    pub fn fit(train: &Labelled, shrink: bool) -> Result<Self, SvdError> {
+        let (n, d, k) = (train.len(), train.x().cols(), train.classes());
+        let mut centred: Dense<f64> = train.x().cast();
+        let bias = column_means(&centred);
+        for i in 0..n {
+            centred.row_mut(i).iter_mut().zip(&bias).for_each(|(x, m)| *x -= m);
+        }
+        let shares: Vec<f64> = train.counts().iter().map(|c| *c as f64 / n as f64).collect();
+        let one_hot = Dense::from_fn(n, k, |i, c| f64::from(u8::from(train.y()[i] == c)) - shares[c]);
+        let per = 1.0 / (n.max(2) - 1) as f64;
+        let mut covariance = centred.t_dot(&centred);
+        covariance.data_mut().iter_mut().for_each(|x| *x *= per);
+        if shrink {
+            shrink_covariance(&mut covariance, n);
+        }
+        let mut cross = centred.t_dot(&one_hot);
+        cross.data_mut().iter_mut().for_each(|x| *x *= per);
+        let (whiten, colour) = roots(&covariance)?;
+        let seen = whiten.dot(&cross);
+        let svd = MatRef::from_row_major_slice(seen.data(), d, k).thin_svd().map_err(|_| SvdError)?;
+        let (u, s) = (svd.U(), svd.S().column_vector());
+        let rank = (0..s.nrows()).take_while(|i| s[*i] > LEAST).count();
+        let u = Dense::from_fn(rank, d, |i, j| u[(j, i)]);
+        Ok(Self { classes: k, bias, left: u.dot(&colour), right: u.dot(&whiten) })
+    }
+
+    /// Number of dimensions taken out.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.left.rows()
+    }
+
+    /// The mean.
+    #[must_use]
+    pub fn bias(&self) -> &[f64] {
+        &self.bias
+    }
+
+    /// What is left of centred embeddings: the matrix P of `h' = m + P (h - m)`, D x D.
+    #[must_use]
+    pub fn kept(&self) -> Dense<f64> {
+        let mut p = Dense::identity(self.bias.len());
+        p.add_scaled(-1.0, &self.left.t_dot(&self.right));
+        p
+    }
+
+    /// What is taken from each row of `h`, n x D.
+    fn taken(&self, h: &Matrix) -> Matrix {
+        let mut centred: Dense<f64> = h.cast();
+        for i in 0..h.rows() {
+            centred.row_mut(i).iter_mut().zip(&self.bias).for_each(|(x, m)| *x -= m);
+        }
+        centred.dot_t(&self.right).dot(&self.left).cast()
+    }
+}
+
+fn column_means(x: &Dense<f64>) -> Vec<f64> {
+    let mut means = vec![0.0; x.cols()];
+    for row in x.iter_rows() {
+        means.iter_mut().zip(row).for_each(|(m, x)| *m += x);
+    }
+    means.iter_mut().for_each(|m| *m /= x.rows().max(1) as f64);
+    means
+}
+
+/// Optimal linear shrinkage of a covariance of n rows towards `tr(S)/D I` (Bodnar, Gupta and Parolya 2014):
+/// `a S + (1 - a) tr(S)/D I`, with `a = 1 - tr(S)² |T|² / n / (|S|² |T|² - tr(S T)²)` for the target T. A covariance that is
+/// a multiple of the identity already stays as it is.
+fn shrink_covariance(s: &mut Dense<f64>, n: usize) {
+    let d = s.rows();
+    let trace: f64 = (0..d).map(|i| s.row(i)[i]).sum();
+    let mean = trace / d as f64;
+    let target = mean * mean * d as f64;
+    let size: f64 = s.data().iter().map(|x| x * x).sum();
+    let product = trace * mean;
+    let below = size * target - product * product;
+    if below <= f64::EPSILON * size * target {
+        return;
+    }
+    let a = (1.0 - trace * trace * target / n as f64 / below).clamp(0.0, 1.0);
+    s.data_mut().iter_mut().for_each(|x| *x *= a);
+    (0..d).for_each(|i| s.row_mut(i)[i] += (1.0 - a) * product / target * mean);
+}
+
+/// `Σ^(-1/2)` and `Σ^(1/2)`. Directions in which the embeddings do not vary have 0 in both.
+fn roots(covariance: &Dense<f64>) -> Result<(Dense<f64>, Dense<f64>), SvdError> {
+    let d = covariance.rows();
+    let eigen = MatRef::from_row_major_slice(covariance.data(), d, d)
+        .self_adjoint_eigen(Side::Lower)
+        .map_err(|_| SvdError)?;
+    let (v, l) = (eigen.U(), eigen.S().column_vector());
+    let top = (0..d).map(|i| l[i]).fold(0.0, f64::max);
+    let counts = |x: f64| x > top * d as f64 * f64::EPSILON;
+    let vectors = Dense::from_fn(d, d, |i, j| v[(j, i)]);
+    let root = |power: f64| {
+        let scaled =
+            Dense::from_fn(
+                d,
+                d,
+                |i, j| if counts(l[i]) { l[i].powf(power) * vectors.row(i)[j] } else { 0.0 },
+            );
+        vectors.t_dot(&scaled)
+    };
+    Ok((root(-0.5), root(0.5)))
+}
+
+struct Rows<'a> {
+    h: &'a Matrix,
+    taken: Matrix,
+}
+
+impl Fitted for Eraser {
+    fn on<'a>(
+        &'a self,
+        h: &'a Matrix,
+        targets: &[usize],
+        _pulse: &mut dyn Pulse,
+    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
+        check_rows(h, targets, self.bias.len(), self.classes)?;
+        Ok(Box::new(Rows { h, taken: self.taken(h) }))
+    }
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::new("leace");
+        writer.number(self.classes);
+        writer.reals(&self.bias);
+        writer.matrix(&self.left);
+        writer.matrix(&self.right);
+        writer.finish()
+    }
+}
+
+impl Prepared for Rows<'_> {
+    fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
+        let share = check_value(&SHARE, value)? as f32;
+        pulse.beat(0, 1)?;
+        let mut moved = self.h.clone();
+        moved.add_scaled(-share, &self.taken);
+        Ok(moved)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::NoPulse;
+    use crate::lab::interventions::methods::testing::{identical, sample};
+    use crate::probe::Logistic;
+    use crate::probe::logistic::Settings;
+
+    #[test]
+    fn no_linear_classifier_finds_the_property_afterwards() {
+        for classes in [2, 3] {
+            let s = sample(classes);
+            let train = s.data.train();
+            let eraser = Eraser::fit(train, false).unwrap();
+            assert_eq!(eraser.rank(), classes - 1);
+            let p = eraser.kept();
+            let again = p.dot(&p);
+            assert!(again.data().iter().zip(p.data()).all(|(a, b)| (a - b).abs() < 1e-9));
+            let mut erased = train.x().clone();
+            erased.add_scaled(-1.0, &eraser.taken(train.x()));
+            let erased = Labelled::new(erased, train.y().to_vec(), classes).unwrap();
+            let fresh = Logistic::fit_plain(&erased, &Settings::default(), &mut || Ok(())).unwrap();
+            assert!(fresh.model.accuracy(&erased) <= train.majority() + 0.01);
+        }
+    }
+
+    #[test]
+    fn share_zero_is_the_identity_and_bytes_round_trip() {
+        let s = sample(3);
+        let options = Options::defaults(&Leace);
+        let fitted = Leace.fit(&s.fit_data(), &options, &mut NoPulse).unwrap();
+        let again = Leace.load(&fitted.to_bytes(), &options).unwrap();
+        let at = |f: &dyn Fitted, share: f64| {
+            f.on(&s.test, &s.targets(), &mut NoPulse).unwrap().at(share, &mut NoPulse).unwrap()
+        };
+        assert!(identical(&at(&*fitted, 0.0), &s.test));
+        assert!(identical(&at(&*fitted, 1.0), &at(&*again, 1.0)) && !identical(&at(&*fitted, 1.0), &s.test));
+        assert!(fitted.on(&s.test, &s.targets(), &mut NoPulse).unwrap().at(1.5, &mut NoPulse).is_err());
+        assert!(Leace.load(&fitted.to_bytes()[1..], &options).is_err());
+    }
+
+    /// Fewer rows than dimensions, and columns that depend on others: no NaN.
+    #[test]
+    fn collinear_embeddings_give_finite_numbers() {
+        let x = Matrix::from_fn(6, 9, |i, j| ((i * (j % 3 + 1)) % 5) as f32);
+        let train = Labelled::new(x.clone(), vec![0, 1, 0, 1, 1, 0], 2).unwrap();
+        for shrink in [false, true] {
+            assert!(Eraser::fit(&train, shrink).unwrap().taken(&x).is_finite());
+        }
+    }
+}

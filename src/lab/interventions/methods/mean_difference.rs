@@ -1,0 +1,169 @@
+//! Mean difference: the embedding moved along the difference of class means.
+//!
+//! `h' = h + a v`, with v the mean of the wanted value's training embeddings minus the mean of the others'. With two values that
+//! is the difference of the two means, towards the wanted one. What a method needs beyond the means shows beside it.
+
+use crate::base::Pulse;
+use crate::lab::interventions::method::{
+    FitData, Fitted, Goal, InterventionError, Method, Needs, Prepared, check_rows, check_value,
+};
+use crate::lab::interventions::options::{Options, Setting};
+use crate::lab::interventions::parameter::{Parameter, SHIFT};
+use crate::probe::bytes::{Reader, Writer, malformed};
+use crate::probe::{Dense, Labelled, Matrix};
+
+/// The method.
+#[derive(Debug)]
+pub struct MeanDifference;
+
+impl Method for MeanDifference {
+    fn id(&self) -> &'static str {
+        "mean_difference"
+    }
+    fn title(&self) -> &'static str {
+        "mean difference"
+    }
+    fn doc(&self) -> &'static str {
+        "moves the embedding by a times the difference between the wanted value's mean and the others'"
+    }
+    fn goal(&self) -> Goal {
+        Goal::Counterfactual
+    }
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+    fn parameter(&self) -> &'static Parameter {
+        &SHIFT
+    }
+    fn settings(&self) -> &'static [Setting] {
+        &[]
+    }
+    fn fit_options(&self) -> &'static [&'static str] {
+        &[]
+    }
+    fn fit(
+        &self,
+        data: &FitData<'_>,
+        _options: &Options,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Box<dyn Fitted>, InterventionError> {
+        pulse.beat(0, 1)?;
+        Ok(Box::new(Shifts { towards: differences(data.data.train()) }))
+    }
+    fn load(&self, bytes: &[u8], _options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
+        let mut reader = Reader::open(bytes, "mean differences")?;
+        let towards: Dense<f64> = reader.matrix()?;
+        reader.finish()?;
+        if towards.rows() < 2 {
+            return Err(malformed("fewer than two values").into());
+        }
+        Ok(Box::new(Shifts { towards }))
+    }
+}
+
+/// For each value (rows), the mean of its embeddings minus the mean of all others (k x D). A value without examples, or with
+/// all of them, has a row of zeros: nothing is known about its direction.
+#[must_use]
+pub fn differences(train: &Labelled) -> Dense<f64> {
+    let (k, d, counts) = (train.classes(), train.x().cols(), train.counts());
+    let mut sums = Dense::<f64>::zeros(k, d);
+    for (row, y) in train.x().iter_rows().zip(train.y()) {
+        sums.row_mut(*y).iter_mut().zip(row).for_each(|(s, x)| *s += f64::from(*x));
+    }
+    let total: Vec<f64> = (0..d).map(|j| (0..k).map(|c| sums.row(c)[j]).sum()).collect();
+    Dense::from_fn(k, d, |c, j| {
+        let (own, rest) = (counts[c], train.len() - counts[c]);
+        if own == 0 || rest == 0 {
+            return 0.0;
+        }
+        sums.row(c)[j] / own as f64 - (total[j] - sums.row(c)[j]) / rest as f64
+    })
+}
+
+struct Shifts {
+    /// One direction per value, k x D.
+    towards: Dense<f64>,
+}
+
+struct Rows<'a> {
+    h: &'a Matrix,
+    /// What one unit adds, n x D.
+    push: Matrix,
+}
+
+impl Fitted for Shifts {
+    fn on<'a>(
+        &'a self,
+        h: &'a Matrix,
+        targets: &[usize],
+        _pulse: &mut dyn Pulse,
+    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
+        check_rows(h, targets, self.towards.cols(), self.towards.rows())?;
+        let push = Matrix::from_fn(h.rows(), h.cols(), |i, j| self.towards.row(targets[i])[j] as f32);
+        Ok(Box::new(Rows { h, push }))
+    }
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::new("mean differences");
+        writer.matrix(&self.towards);
+        writer.finish()
+    }
+}
+
+impl Prepared for Rows<'_> {
+    fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
+        let a = check_value(&SHIFT, value)? as f32;
+        pulse.beat(0, 1)?;
+        let mut moved = self.h.clone();
+        moved.add_scaled(a, &self.push);
+        Ok(moved)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::NoPulse;
+    use crate::lab::interventions::methods::testing::{identical, sample};
+
+    #[test]
+    fn one_unit_moves_the_mean_of_one_value_to_the_other() {
+        let s = sample(2);
+        let train = s.data.train();
+        let v = differences(train);
+        for j in 0..train.x().cols() {
+            let mean = |c: usize| {
+                let own = train.x().iter_rows().zip(train.y()).filter(|(_, y)| **y == c);
+                let values: Vec<f64> = own.map(|(row, _)| f64::from(row[j])).collect();
+                values.iter().sum::<f64>() / values.len() as f64
+            };
+            assert!((mean(0) + v.row(1)[j] - mean(1)).abs() < 1e-9);
+            assert!((v.row(0)[j] + v.row(1)[j]).abs() < 1e-9);
+        }
+    }
+
+    #[test]
+    fn zero_is_the_identity_and_bytes_round_trip() {
+        for classes in [2, 3] {
+            let s = sample(classes);
+            let options = Options::defaults(&MeanDifference);
+            let fitted = MeanDifference.fit(&s.fit_data(), &options, &mut NoPulse).unwrap();
+            let again = MeanDifference.load(&fitted.to_bytes(), &options).unwrap();
+            let at = |f: &dyn Fitted, a: f64| {
+                f.on(&s.test, &s.targets(), &mut NoPulse).unwrap().at(a, &mut NoPulse).unwrap()
+            };
+            assert!(identical(&at(&*fitted, 0.0), &s.test));
+            assert!(
+                identical(&at(&*fitted, 1.5), &at(&*again, 1.5)) && !identical(&at(&*fitted, 1.5), &s.test)
+            );
+            assert!(MeanDifference.load(&fitted.to_bytes()[1..], &options).is_err());
+        }
+    }
+
+    /// A value that no training example has gives no direction, and no NaN.
+    #[test]
+    fn a_value_without_examples_moves_nothing() {
+        let x = Matrix::from_fn(4, 2, |i, j| (i + j) as f32);
+        let train = Labelled::new(x, vec![0, 1, 0, 1], 3).unwrap();
+        assert_eq!(differences(&train).row(2), [0.0, 0.0]);
+    }
+}

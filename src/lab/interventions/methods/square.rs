@@ -1,0 +1,211 @@
+//! Square: random search for a point across the boundary by the probe's outputs alone (Andriushchenko et al. 2020).
+//!
+//! It begins at a random corner of the ball; each query sets a window of coordinates to the same random side and is kept if the
+//! margin falls. Written for images, whose windows are squares, it says nothing about vectors, and the paper on probes does
+//! not say what its authors did. Here a window is a run of `max(1, round(p D))` neighbouring coordinates; with squares in an
+//! invented image the robust accuracy moves by tens of points, so figures of Square are not comparable between programs.
+
+use super::across::{Attack, Chain, Field, Plan, Target, Wish};
+use super::attack::Aim;
+use crate::base::{Cancelled, Pulse, SharedPulse};
+use crate::lab::interventions::method::{FitData, Fitted, Goal, InterventionError, Method, Needs};
+use crate::lab::interventions::options::{Options, Setting, SettingKind};
+use crate::lab::interventions::parameter::{EPSILON, Parameter};
+use crate::probe::mlp::{CHUNK, Pass};
+use crate::stats::rng::{below, stream};
+use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
+
+/// The method: Square by itself.
+#[derive(Debug)]
+pub struct Square;
+
+/// Queries of Square.
+pub(crate) const QUERIES: Setting = Setting {
+    name: "queries",
+    label: "queries",
+    doc: "points that Square tries for a row; 5,000 in Canby et al.",
+    kind: SettingKind::Integer,
+    default: 5000.0,
+    min: 1.0,
+    max: 20_000.0,
+};
+
+static SETTINGS: [Setting; 1] = [QUERIES];
+
+const CHAIN: Chain = |plan, _| vec![Box::new(Draws { queries: plan.queries })];
+
+impl Method for Square {
+    fn id(&self) -> &'static str {
+        "square"
+    }
+    fn title(&self) -> &'static str {
+        "Square"
+    }
+    fn doc(&self) -> &'static str {
+        "random search in the ball by the probe's outputs alone (Andriushchenko et al. 2020), on runs of coordinates"
+    }
+    fn goal(&self) -> Goal {
+        Goal::Counterfactual
+    }
+    fn needs(&self) -> Needs {
+        Needs { mlp: true, random: true, ..Needs::default() }
+    }
+    fn parameter(&self) -> &'static Parameter {
+        &EPSILON
+    }
+    fn settings(&self) -> &'static [Setting] {
+        &SETTINGS
+    }
+    fn family(&self) -> &'static str {
+        "seeded attack"
+    }
+    fn fit_options(&self) -> &'static [&'static str] {
+        &[]
+    }
+    fn fit(
+        &self,
+        data: &FitData<'_>,
+        options: &Options,
+        _pulse: &mut dyn Pulse,
+    ) -> Result<Box<dyn Fitted>, InterventionError> {
+        let plan = Plan { iterations: 0, queries: options.integer("queries") };
+        Ok(Box::new(Target::new(self.id(), data, plan, CHAIN)?))
+    }
+    fn load(&self, bytes: &[u8], options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
+        let plan = Plan { iterations: 0, queries: options.integer("queries") };
+        Ok(Box::new(Target::load(bytes, plan, CHAIN)?))
+    }
+}
+
+/// The search.
+#[derive(Debug, Clone, Copy)]
+pub struct Draws {
+    /// Points to try for each row.
+    pub queries: usize,
+}
+
+/// Share of the coordinates that the window of a query covers, by its number: .8, halved at the authors' places.
+fn share(query: usize) -> f64 {
+    const HALVED_AFTER: [usize; 9] = [10, 50, 200, 500, 1000, 2000, 4000, 6000, 8000];
+    let halvings = HALVED_AFTER.iter().filter(|after| query > **after).count();
+    0.8 / f64::from(1 << halvings)
+}
+
+impl Attack for Draws {
+    fn run(
+        &mut self,
+        field: &Field<'_>,
+        rows: &[usize],
+        epsilon: f32,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Vec<Option<Vec<f32>>>, Cancelled> {
+        let pulse = SharedPulse::new(pulse, rows.len().div_ceil(CHUNK) * (self.queries + 1));
+        let chunks: Result<Vec<_>, Cancelled> =
+            rows.par_chunks(CHUNK).map(|rows| self.chunk(field, rows, epsilon, &pulse)).collect();
+        Ok(chunks?.into_iter().flatten().collect())
+    }
+}
+
+impl Draws {
+    fn chunk(
+        &self,
+        field: &Field<'_>,
+        rows: &[usize],
+        epsilon: f32,
+        pulse: &SharedPulse<'_>,
+    ) -> Result<Vec<Option<Vec<f32>>>, Cancelled> {
+        pulse.beat()?;
+        let mut found = vec![None; rows.len()];
+        let mut seekers: Vec<Seeker> =
+            rows.iter().enumerate().map(|(i, r)| Seeker::new(i, *r, field, epsilon)).collect();
+        let mut pass = Pass::new(field.mlp);
+        let mut points: Vec<f32> = Vec::new();
+        for query in 0..=self.queries {
+            points.clear();
+            for seeker in &mut seekers {
+                if query > 0 {
+                    seeker.draw(query - 1, field.h.row(seeker.row), epsilon);
+                }
+                points.extend_from_slice(&seeker.tried);
+            }
+            pass.forward(field.mlp, &points);
+            let logits = pass.logits().chunks_exact(field.mlp.classes());
+            for (seeker, logits) in seekers.iter_mut().zip(logits) {
+                seeker.judge(logits, field.wishes[seeker.row]);
+            }
+            seekers.retain(|seeker| {
+                let over = seeker.margin <= 0.0;
+                if over {
+                    found[seeker.place] = Some(seeker.best.clone());
+                }
+                !over
+            });
+            if seekers.is_empty() {
+                return Ok(found);
+            }
+            pulse.beat()?;
+        }
+        Ok(found)
+    }
+}
+
+/// A row that still stands.
+struct Seeker {
+    /// Its place in the chunk and in the field.
+    place: usize,
+    row: usize,
+    rng: ChaCha8Rng,
+    best: Vec<f32>,
+    tried: Vec<f32>,
+    margin: f32,
+}
+
+impl Seeker {
+    fn new(place: usize, row: usize, field: &Field<'_>, epsilon: f32) -> Self {
+        let mut rng = stream(field.seed, &format!("square {row}"));
+        let corner = |h: &f32| if below(&mut rng, 2) == 0 { h - epsilon } else { h + epsilon };
+        let tried: Vec<f32> = field.h.row(row).iter().map(corner).collect();
+        Self { place, row, rng, best: tried.clone(), tried, margin: f32::INFINITY }
+    }
+
+    /// Sets a window of the best point to one side of the ball.
+    fn draw(&mut self, query: usize, h: &[f32], epsilon: f32) {
+        let width = ((share(query) * h.len() as f64).round() as usize).clamp(1, h.len());
+        let start = below(&mut self.rng, (h.len() - width + 1) as u32) as usize;
+        let side = if below(&mut self.rng, 2) == 0 { -epsilon } else { epsilon };
+        self.tried.copy_from_slice(&self.best);
+        // Twice the radius to one side, clipped to the ball, is that side from wherever it was.
+        for j in start..start + width {
+            self.tried[j] = h[j] + side;
+        }
+    }
+
+    /// Keeps the point tried if its margin is lower.
+    fn judge(&mut self, logits: &[f32], wish: Wish) {
+        let others = logits.iter().enumerate().filter(|(j, _)| *j != wish.class).map(|(_, z)| *z);
+        let gap = logits[wish.class] - others.fold(f32::NEG_INFINITY, f32::max);
+        let margin = if wish.aim == Aim::AwayFrom { gap } else { -gap };
+        // A tie is no success for a class that would lose it.
+        let margin = if wish.is_met(logits) { margin.min(0.0) } else { margin.max(f32::MIN_POSITIVE) };
+        if margin < self.margin {
+            self.margin = margin;
+            self.best.copy_from_slice(&self.tried);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The authors' schedule: .8, halved after 10, 50, 200, 500, 1,000, 2,000 and 4,000 queries.
+    #[test]
+    fn windows_shrink_at_the_authors_places() {
+        let at = [0, 10, 11, 50, 51, 200, 201, 500, 501, 1000, 1001, 2000, 2001, 4000, 4001, 4999];
+        let halved = [0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7];
+        for (query, times) in at.into_iter().zip(halved) {
+            assert_eq!(share(query), 0.8 / f64::from(1 << times), "query {query}");
+        }
+    }
+}
