@@ -340,6 +340,6 @@ mod tests {
         let shape: Vec<usize> = cells(&part).rows.iter().map(Vec::len).collect();
         assert_eq!(shape, [2; 4]);
         assert_eq!(cells(&part).rows[0][0].value, cells(&whole).rows[5][2].value);
-        assert_eq!(part.y.categories().unwrap(), ["6", "7", "8", "9"]);
+        assert_eq!(part.y.categories, ["6", "7", "8", "9"]);
     }
 }
