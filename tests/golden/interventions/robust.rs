@@ -139,7 +139,7 @@ fn what_the_attacks_leave_standing(dir: &Path) {
             let epsilon = epsilon as f32;
             let mut standing = ground.right();
             let mut square = ground.right();
-            let mut left = |attack: &mut dyn Attack, rows: &mut Vec<usize>| {
+            let left = |attack: &mut dyn Attack, rows: &mut Vec<usize>| {
                 let found = attack.run(&ground.field(), rows, epsilon, &mut NoPulse).unwrap();
                 let mut found = found.iter();
                 rows.retain(|_| found.next().is_some_and(Option::is_none));
