@@ -375,7 +375,7 @@ mod tests {
         );
         let facts = overview("facts", 0);
         assert!(
-            facts.lines().iter().any(|l| l.contains("facts      of 32 relations: ")),
+            facts.lines().iter().any(|l| l.contains("facts      of 39 relations: ")),
             "{:?}",
             facts.lines()
         );
