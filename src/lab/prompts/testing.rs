@@ -282,7 +282,7 @@ mod tests {
             }
             if let Some(models) = object.get_mut("models").and_then(|m| m.as_array_mut()) {
                 for model in models.iter_mut().filter_map(|m| m.as_object_mut()) {
-                    (model.remove("words_taken"), model.remove("taken"));
+                    model.retain(|key, _| !["words_taken", "taken"].contains(&key.as_str()));
                 }
             }
             let again = serde_json::from_value::<Finding>(json.clone()).unwrap();

@@ -153,11 +153,11 @@ mod tests {
         let all: Vec<&Words> = words.iter().collect();
         let shared = common(&all, &none).words;
         let taken = taken(&all, &none);
-        for k in 0..all.len() {
+        for (k, taken) in taken.iter().enumerate() {
             let others: Vec<&Words> = (0..all.len()).filter(|m| *m != k).map(|m| all[m]).collect();
             let mut lost = common(&others, &none).words;
             lost.retain(|w| !shared.contains(w));
-            assert_eq!(taken[k], lost, "{k}");
+            assert_eq!(*taken, lost, "{k}");
         }
         assert!(taken.iter().any(|t| !t.is_empty()), "no model takes anything");
         assert_eq!(super::taken(&all[..1], &none), [Vec::<String>::new()]);

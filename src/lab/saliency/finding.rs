@@ -26,7 +26,7 @@ pub enum Kind {
     /// Share of right predictions.
     Accuracy(AccuracyFinding),
     /// Agreement with people and with the perturbed form.
-    Interpretability(InterpretabilityFinding),
+    Interpretability(Box<InterpretabilityFinding>),
     /// Agreement among inputs of like rationale ratio.
     Ratio(RatioFinding),
     /// Two models or two methods on the same inputs.

@@ -176,9 +176,8 @@ impl Seeker {
         let side = if below(&mut self.rng, 2) == 0 { -epsilon } else { epsilon };
         self.tried.copy_from_slice(&self.best);
         // Twice the radius to one side, clipped to the ball, is that side from wherever it was.
-        for j in start..start + width {
-            self.tried[j] = h[j] + side;
-        }
+        let window = self.tried[start..start + width].iter_mut();
+        window.zip(&h[start..]).for_each(|(x, h)| *x = h + side);
     }
 
     /// Keeps the point tried if its margin is lower.

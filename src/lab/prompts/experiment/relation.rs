@@ -74,8 +74,8 @@ pub fn investigate(
     let prompts = bench.prompts(relation);
     let facts = bench.facts(relation);
     let mut replies = Vec::with_capacity(bench.members.len());
-    for k in 0..bench.members.len() {
-        host.stage(format!("{}: {}", relation.id, bench.members[k].name), "queries", seconds[k]);
+    for (k, seconds) in seconds.iter().enumerate() {
+        host.stage(format!("{}: {}", relation.id, bench.members[k].name), "queries", *seconds);
         let asked = bench.ask(k, relation, &prompts.0, &facts, host)?;
         early.map_or(Ok(()), |early| early.tell(bench, k, &asked, host))?;
         replies.push(asked);
