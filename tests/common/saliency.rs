@@ -282,7 +282,11 @@ fn tables(model: usize) -> Vec<Finding> {
     }
     for (method, key) in METHODS.iter().enumerate() {
         for (dimension, kind) in [("grammar", ALL), ("knowledge", ALL), ("grammar", "dispens")] {
-            list.push(finding(name, 112, Kind::Interpretability(Box::new(judged(dimension, kind, model, method)))));
+            list.push(finding(
+                name,
+                112,
+                Kind::Interpretability(Box::new(judged(dimension, kind, model, method))),
+            ));
         }
         for bin in 0..5 {
             let from = f64::from(bin) / 5.0;

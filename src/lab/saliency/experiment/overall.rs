@@ -189,7 +189,12 @@ fn tell_method(
                 &resamples,
                 interval.level,
             );
-            host.find(member.label.finding(n, is_final, host.elapsed(), Kind::Interpretability(Box::new(found))))?;
+            host.find(member.label.finding(
+                n,
+                is_final,
+                host.elapsed(),
+                Kind::Interpretability(Box::new(found)),
+            ))?;
         }
         let draws = Draws { count: interval.resamples, seed: bench.spec.seed, level: interval.level, alpha };
         for bin in against_ratio(&judged, BINS, &draws) {
