@@ -57,6 +57,7 @@ fn families_run_by_their_logits_give_those_of_transformers(root: &Path) {
         tokens(&model, &info, &mut report);
         predictions(&model, &batch, &want, &mut report);
         sites(&model, &batch, &want, &mut report);
+        together(&model, &want, pad, &mut report);
         listing(&dir, &model, &mut report);
         refusals(&model, &batch, &mut report);
         super::common::check_passes(&dir);
@@ -89,6 +90,27 @@ fn predictions(model: &Model, batch: &Batch, want: &Tensors, report: &mut Report
         probabilities.extend(ids.iter().map(|&i| f64::from(values[i] - most).exp() / z));
     }
     report.close64("probabilities", &probabilities, &want.get("top5_probabilities").data, PROBABILITY);
+}
+
+/// Texts of one length run together, and each gives what it gives alone. Mamba's step in the library takes one text only and
+/// failed at the second.
+fn together(model: &Model, want: &Tensors, pad: u32, report: &mut Report) {
+    let decoder = want.find("decoder_input_ids").map(|ids| rows(ids, None).swap_remove(0));
+    let text = rows(want.get("input_ids"), want.find("attention_mask")).swap_remove(0);
+    let mut turned = text.clone();
+    turned.reverse();
+    let last = |texts: &[Vec<u32>]| {
+        let batch = Batch::new(texts, pad).unwrap();
+        let batch = match &decoder {
+            Some(ids) => batch.with_decoder(&vec![ids.clone(); texts.len()], pad).unwrap(),
+            None => batch,
+        };
+        let at = vec![decoder.as_ref().map_or(text.len(), Vec::len) - 1; texts.len()];
+        let plan = Plan::default().logits_at(Sites::per_row(&at));
+        model.forward(&batch, &plan).unwrap().logits.unwrap().data
+    };
+    let alone: Vec<f64> = [&text, &turned].iter().flat_map(|t| last(&[t.to_vec()])).map(f64::from).collect();
+    report.close("together", &last(&[text.clone(), turned.clone()]), &alone, 1e-5);
 }
 
 /// All positions, chosen ones in any order, and chosen rows of the vocabulary are the same numbers.

@@ -29,7 +29,8 @@ use crate::model::trace::Trace;
 
 impl From<candle_core::Error> for ModelError {
     fn from(e: candle_core::Error) -> ModelError {
-        ModelError::Compute(e.to_string())
+        // Further lines are the library's stack, where the environment asks for one.
+        ModelError::Compute(e.to_string().lines().next().unwrap_or_default().to_owned())
     }
 }
 

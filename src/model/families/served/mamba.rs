@@ -128,17 +128,22 @@ struct Mamba {
 }
 
 impl LogitsNet for Mamba {
+    /// One text after the other: the library's step multiplies the states of one text by the inputs of all.
     fn logits(&mut self, texts: &Texts<'_>, at: &[usize]) -> candle_core::Result<Tensor> {
-        let mut state = State::new(texts.ids.len(), &self.config, DType::F32, &self.device)?;
-        let mut answers = Vec::with_capacity(at.len());
+        let mut answers = Vec::with_capacity(texts.ids.len());
         let last = at.last().map_or(0, |t| t + 1);
-        for t in 0..last {
-            let ids = columns(&texts.ids, (t, t + 1), &self.device)?.squeeze(1)?;
-            let logits = self.model.forward(&ids, &mut state)?;
-            if at.contains(&t) {
-                answers.push(logits.unsqueeze(1)?);
+        for text in &texts.ids {
+            let mut state = State::new(1, &self.config, DType::F32, &self.device)?;
+            let mut asked = Vec::with_capacity(at.len());
+            for t in 0..last {
+                let ids = columns(&[*text], (t, t + 1), &self.device)?.squeeze(1)?;
+                let logits = self.model.forward(&ids, &mut state)?;
+                if at.contains(&t) {
+                    asked.push(logits.unsqueeze(1)?);
+                }
             }
+            answers.push(Tensor::cat(&asked, 1)?);
         }
-        Tensor::cat(&answers, 1)
+        Tensor::cat(&answers, 0)
     }
 }
