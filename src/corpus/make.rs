@@ -260,7 +260,7 @@ mod tests {
             for layout in layouts(&set) {
                 for n in [None, Some(60)] {
                     // The usual size of drawn sets is for those who have time.
-                    let n = n.or_else(|| set.is_drawn().then_some(1_200));
+                    let n = n.or_else(|| set.is_drawn().then_some(360));
                     let made = lines(&set, *layout, n, 7).unwrap();
                     assert_eq!(made, lines(&set, *layout, n, 7).unwrap(), "seeded");
                     let (format, rows, report) = read(&made);

@@ -210,13 +210,12 @@ mod tests {
     /// The bars of the tasks: what the surface may know at most. Depth and length are functions of the surface by definition.
     #[test]
     fn the_surface_of_the_probing_tasks_knows_no_more_than_they_say() {
-        for task in PROBING {
+        for task in PROBING.iter().filter(|t| !["tree_depth", "sentence_length"].contains(&t.id)) {
             let found = of(task, 2);
             let shown: Vec<String> =
                 found.iter().map(|s| format!("{} {:.3}", s.name, s.accuracy().mean)).collect();
             println!("{}: {}", task.id, shown.join(", "));
             let most = match task.id {
-                "tree_depth" | "sentence_length" => continue,
                 "past_present" | "subj_number" | "obj_number" => 0.75,
                 _ => 0.60,
             };

@@ -377,7 +377,7 @@ mod tests {
         // The one that waits is told first: it is never begun.
         assert_eq!(rig.answer(2), DataAnswer::Stopped);
         assert_eq!(rig.answer(1), DataAnswer::Stopped);
-        rig.ask(3, "past_present", DataQuestion::Inspect);
+        rig.ask(3, "facts", DataQuestion::Inspect);
         assert!(matches!(rig.answer(3), DataAnswer::Inspected(_)), "the desk goes on");
     }
 
