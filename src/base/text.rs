@@ -37,11 +37,18 @@ fn picture(c: char) -> Option<char> {
 
 /// Longest label that is drawn, in characters.
 const MAX_LABEL: usize = 300;
+/// Longest line of a message: what failed and on what may take as much as a label each, and the advice stands last.
+const MAX_MESSAGE: usize = 1_200;
 
 /// A name from a model, a spec or a session as a label of a figure or a line of a message: printable, and cut after 300
 /// characters.
 pub fn printable_label(text: &str) -> String {
     shortened(text, MAX_LABEL)
+}
+
+/// A line that says what failed and what to do about it: printable, and long enough that advice after a quotation is read.
+pub fn printable_message(text: &str) -> String {
+    shortened(text, MAX_MESSAGE)
 }
 
 /// The text made printable and cut with an ellipsis after `chars` characters.
@@ -152,6 +159,13 @@ mod tests {
         assert_eq!(printable_label("ε = .112 日本 é"), "ε = .112 日本 é");
         assert_eq!(printable_label(&"x".repeat(5000)).chars().count(), MAX_LABEL + 1);
         assert_eq!(shortened("abc", 2), "ab…");
+    }
+
+    #[test]
+    fn the_advice_at_the_end_of_a_message_is_not_cut() {
+        let message = format!("{}: {} (do this)", "x".repeat(MAX_LABEL), "y".repeat(MAX_LABEL));
+        assert!(printable_message(&message).ends_with("(do this)"));
+        assert_eq!(printable_message(&"x\u{1b}".repeat(5000)).chars().count(), MAX_MESSAGE + 1);
     }
 
     #[test]

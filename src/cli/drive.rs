@@ -11,7 +11,7 @@ use super::error::CliError;
 use super::output;
 use super::progress::Meter;
 use crate::base::Problem;
-use crate::base::text::printable_label;
+use crate::base::text::{printable_label, printable_message};
 use crate::engine::Engine;
 use crate::engine::board::Board;
 use crate::engine::message::{Command, Event, JobId, NoticeLevel, Outcome};
@@ -119,7 +119,7 @@ impl Run<'_, '_> {
         if let Err(error) = write(recorder) {
             self.sinks.meter.say(&format!(
                 "warning: {}; the run goes on unrecorded",
-                printable_label(&error.to_string())
+                printable_message(&error.to_string())
             ));
             self.sinks.recorder = None;
         }
@@ -143,7 +143,7 @@ impl Run<'_, '_> {
             }
             Event::Notice(notice) if notice.level != NoticeLevel::Info => {
                 let level = if notice.level == NoticeLevel::Error { "error" } else { "warning" };
-                let text = format!("{level}: {}", printable_label(&notice.problem.to_string()));
+                let text = format!("{level}: {}", printable_message(&notice.problem.to_string()));
                 if self.said.insert(text.clone()) {
                     self.sinks.meter.say(&text);
                 }
@@ -157,7 +157,7 @@ impl Run<'_, '_> {
     fn finding(&mut self, finding: &Finding) -> Result<(), CliError> {
         match &finding.body {
             Body::Common(Common::Error(problem)) => {
-                self.sinks.meter.say(&format!("error: {}", printable_label(&problem.to_string())));
+                self.sinks.meter.say(&format!("error: {}", printable_message(&problem.to_string())));
                 self.errors.push(problem.clone());
             }
             Body::Common(Common::Summary(_)) => {

@@ -5,7 +5,7 @@ use thiserror::Error;
 use crate::base::files::FileError;
 use crate::base::numbers::NumberError;
 use crate::base::signals;
-use crate::base::text::printable_label;
+use crate::base::text::printable_message;
 use crate::figure::FigureError;
 use crate::lab::SpecError;
 use crate::session::SessionError;
@@ -53,8 +53,8 @@ impl CliError {
     pub fn message(&self) -> Option<String> {
         match self {
             CliError::Usage(what) | CliError::Failed(what) => {
-                // Errors quote file names and contents; a long one keeps its lines.
-                Some(what.lines().map(printable_label).collect::<Vec<_>>().join("\n"))
+                // Errors quote file names and contents; a long one keeps its lines, and the advice at their ends.
+                Some(what.lines().map(printable_message).collect::<Vec<_>>().join("\n"))
             }
             CliError::Cancelled | CliError::Told | CliError::Closed => None,
         }

@@ -85,6 +85,17 @@ fn a_token_that_is_not_sent_is_told_of() {
     }
 }
 
+/// Nothing listens there; the name is not looked up, and the advice stood behind what the message was cut at.
+#[test]
+fn a_failed_fetch_says_to_the_end_why_the_token_was_not_sent() {
+    let probity = Probity::new();
+    let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut command = probity.command(&["models", "show", &format!("org/{}m", "long-name-".repeat(8))]);
+    command.env("HF_TOKEN", "hf_secret").env("HF_ENDPOINT", format!("http://0.0.0.0:{closed}"));
+    let output = command.env("HF_HUB_OFFLINE", "0").output().unwrap();
+    refused(&output, 1, &["the token is not sent", "use https)"]);
+}
+
 #[test]
 fn an_empty_cache_folder_is_none_given() {
     let probity = Probity::new();
