@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::forecast::{Needs, needs};
 use crate::lab;
-use crate::lab::fault::Fault;
+use crate::lab::fault::{Fault, problem};
 use crate::lab::finding::Label;
 use crate::lab::host::{Host, NoticeLevel};
 use crate::lab::saliency::data::{self, Drawn, draw, leave_out};
@@ -22,8 +23,12 @@ use crate::model::Model;
 pub struct Member {
     /// Its name.
     pub name: String,
-    /// The model.
-    pub model: Arc<Model>,
+    /// What its numbers are found by.
+    pub hash: String,
+    /// Layers and heads.
+    pub shape: (usize, usize),
+    /// The model; none where it is let go until its turn comes.
+    model: Option<Arc<Model>>,
     /// What its findings have in common.
     pub label: Label,
     /// The methods that it serves, the random ranking last.
@@ -32,6 +37,32 @@ pub struct Member {
     pub refused: Vec<(String, String)>,
     /// By sentence: the input; none where it cannot be asked.
     pub inputs: Vec<Option<Input>>,
+    /// What asking it will need, if that was measured before it was let go.
+    pub needs: Option<Needs>,
+}
+
+impl Member {
+    /// The model, loaded again where it was let go.
+    ///
+    /// # Errors
+    /// [`Fault`]: it cannot be loaded, or is not the one whose inputs were read.
+    pub fn model(&self, host: &mut dyn Host) -> Result<Arc<Model>, Fault> {
+        if let Some(model) = &self.model {
+            return Ok(model.clone());
+        }
+        let model = host.model(&self.name)?;
+        if model.hash() == self.hash {
+            return Ok(model);
+        }
+        let what = format!("`{}` has changed while the run was at work", self.name);
+        Err(problem(&what, "models", "run it again with files that nobody changes").into())
+    }
+
+    /// Whether the model was let go.
+    #[must_use]
+    pub fn is_let_go(&self) -> bool {
+        self.model.is_none()
+    }
 }
 
 /// Everything that a run works on.
@@ -73,7 +104,17 @@ pub fn member(spec: &Spec, name: &str, wanted: &[String], host: &mut dyn Host) -
         }
     }
     let label = Label::new(&lab::Spec::from(spec.clone()), name);
-    Ok(Member { name: name.to_owned(), model, label, methods, refused, inputs: Vec::new() })
+    Ok(Member {
+        name: name.to_owned(),
+        hash: model.hash().to_owned(),
+        shape: shape(&model),
+        model: Some(model),
+        label,
+        methods,
+        refused,
+        inputs: Vec::new(),
+        needs: None,
+    })
 }
 
 /// Mean share of the words that gold rationales take, by dimension; those without any have none.
@@ -89,7 +130,8 @@ fn ratios(sentences: &[SentenceFinding]) -> BTreeMap<String, f64> {
 }
 
 impl Bench {
-    /// Draws the sentences, loads the models and reads every sentence for each.
+    /// Draws the sentences, loads the models and reads every sentence for each. Models come one after the other, so where nobody can
+    /// ask about an earlier one, memory holds one at a time.
     ///
     /// # Errors
     /// [`Fault`].
@@ -109,6 +151,10 @@ impl Bench {
             member.inputs = inputs(&member, &sentences, &mut left_out, host)?;
             if member.inputs.iter().all(Option::is_none) {
                 return Err(data::nothing(name).into());
+            }
+            if spec.models.len() > 1 && !host.asked() {
+                member.needs = Some(needs(spec, &member, host)?);
+                member.model = None;
             }
             members.push(member);
         }
@@ -173,10 +219,10 @@ impl Bench {
         };
         let dimensions: Vec<DimensionNote> = self.dimensions.iter().map(note).collect();
         let model = |m: &Member| {
-            let (layers, heads) = shape(&m.model);
+            let (layers, heads) = m.shape;
             ModelNote {
                 name: m.name.clone(),
-                hash: m.model.hash().to_owned(),
+                hash: m.hash.clone(),
                 methods: m.methods.iter().map(|m| m.id().to_owned()).collect(),
                 refused: m.refused.clone(),
                 inputs: m.inputs.iter().flatten().count(),
@@ -208,7 +254,8 @@ fn inputs(
     left_out: &mut Vec<LeftOut>,
     host: &mut dyn Host,
 ) -> Result<Vec<Option<Input>>, Fault> {
-    let reader = Reader::new(&member.model)?;
+    let model = member.model(host)?;
+    let reader = Reader::new(&model)?;
     let mut inputs = Vec::with_capacity(sentences.len());
     for (at, sentence) in sentences.iter().enumerate() {
         if at % 256 == 0 {

@@ -8,7 +8,7 @@ use crate::lab::host::Host;
 use crate::lab::saliency::explain::explain;
 use crate::lab::saliency::finding::{ALL, AttentionFinding, Kind, SentenceFinding};
 use crate::lab::saliency::input::Reader;
-use crate::lab::saliency::methods::{Case, Method, RANDOM, heads, named, one_way, shape};
+use crate::lab::saliency::methods::{Case, Method, RANDOM, heads, named, one_way};
 use crate::lab::saliency::question::{AttentionQuestion, Question as Asked, SentenceQuestion};
 use crate::lab::saliency::sentence::own;
 use crate::lab::saliency::spec::{Direction, ScoreKind, Spec};
@@ -90,7 +90,8 @@ fn sentence(
         // A random ranking of a sentence of one's own says nothing, unless it was asked for.
         let asked = |m: &dyn Method| m.id() != RANDOM || methods.iter().any(|n| n == RANDOM);
         let chosen: Vec<&dyn Method> = member.methods.iter().copied().filter(|m| asked(*m)).collect();
-        match explain(&member.model, &sentence, &chosen, &taken, &mut Poll(host))? {
+        let model = member.model(host)?;
+        match explain(&model, &sentence, &chosen, &taken, &mut Poll(host))? {
             Ok(found) => {
                 let t = host.elapsed();
                 findings.push(member.label.finding(1, true, t, Kind::Prediction(found.prediction)));
@@ -137,19 +138,20 @@ fn attention(
         asked.model.clone()
     };
     let member = member(spec, &name, &[], host)?;
-    member.model.require(Offer::Attention)?;
-    let input = Reader::new(&member.model)?.read(&sentence)?;
+    let model = member.model(host)?;
+    model.require(Offer::Attention)?;
+    let input = Reader::new(&model)?.read(&sentence)?;
     let input = input
         .map_err(|e| problem(&format!("`{name}`: {e}"), "sentence", "choose another sentence or model"))?;
     // What cannot be read the other way is shown as it can.
-    let direction = match one_way(&member.model, spec.attention.direction) {
+    let direction = match one_way(&model, spec.attention.direction) {
         Some(_) => Direction::FromMask,
         None => spec.attention.direction,
     };
     let case = Case { input: &input, predicted: &[], name: &sentence.sentence };
     let mut scores = Vec::new();
-    for layer in 0..shape(&member.model).0 {
-        let all = heads(&member.model, &[case], (layer, direction, ScoreKind::Softmax), &mut Poll(host))?;
+    for layer in 0..member.shape.0 {
+        let all = heads(&model, &[case], (layer, direction, ScoreKind::Softmax), &mut Poll(host))?;
         let words = |head: &Vec<f64>| {
             to_words(head, &input.words, input.count).into_iter().map(|s| s as f32).collect::<Vec<f32>>()
         };

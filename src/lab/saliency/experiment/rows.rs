@@ -12,6 +12,7 @@ use crate::lab::saliency::metrics::faithful::{Faithfulness, faithfulness};
 use crate::lab::saliency::metrics::input::Scored;
 use crate::lab::saliency::predict::{Prediction, answered, predict};
 use crate::lab::saliency::spec::Spec;
+use crate::model::Model;
 use crate::model::chunk::TOKENS_PER_BATCH;
 
 /// Inputs of the first step, so that the first rows come at once, and of later ones.
@@ -86,6 +87,7 @@ pub fn ask(
     mut meanwhile: impl FnMut(&Gathered, &mut dyn Host) -> Result<(), Fault>,
 ) -> Result<Gathered, Fault> {
     let member = &bench.members[k];
+    let model = member.model(host)?;
     let total = passes(&bench.spec, member);
     let mut gathered = Gathered {
         right: vec![None; bench.sentences.len()],
@@ -98,17 +100,24 @@ pub fn ask(
         let step = &all[at..(at + size).min(all.len())];
         let inputs: Vec<&Input> = step.iter().filter_map(|s| member.inputs[*s].as_ref()).collect();
         let mut share = Share { host, done, of_step: step.len() * PREDICTION, total };
-        let predicted = predict(&member.model, &inputs, TOKENS_PER_BATCH, &mut share)?;
+        let predicted = predict(&model, &inputs, TOKENS_PER_BATCH, &mut share)?;
         done += share.of_step;
         for (s, p) in step.iter().zip(&predicted) {
             gathered.right[*s] = p.top1.zip(p.top3);
             let found = told_prediction(&bench.sentences[*s], p);
             host.find(member.label.finding(1, true, host.elapsed(), Kind::Prediction(found)))?;
         }
-        let asked = answered(&member.model, &inputs, &predicted)?;
+        let asked = answered(&model, &inputs, &predicted)?;
         let inputs: Vec<&Input> = asked.iter().map(|input| &**input).collect();
         for m in 0..member.methods.len() {
-            explain(bench, (k, m), (step, &inputs, &predicted), (&mut done, total), &mut gathered, host)?;
+            explain(
+                bench,
+                (k, m, &model),
+                (step, &inputs, &predicted),
+                (&mut done, total),
+                &mut gathered,
+                host,
+            )?;
         }
         gathered.asked += step.len();
         at += step.len();
@@ -121,7 +130,7 @@ pub fn ask(
 /// One method on the inputs of a step.
 fn explain(
     bench: &Bench,
-    (k, m): (usize, usize),
+    (k, m, model): (usize, usize, &Model),
     (step, inputs, predicted): (&[usize], &[&Input], &[Prediction]),
     (done, total): (&mut usize, usize),
     gathered: &mut Gathered,
@@ -137,7 +146,7 @@ fn explain(
         .collect();
     let of_step = inputs.iter().map(|i| method.passes(spec, i.count)).sum();
     let mut share = Share { host, done: *done, of_step, total };
-    let scores = method.explain(&member.model, &cases, spec, &mut share)?;
+    let scores = method.explain(model, &cases, spec, &mut share)?;
     *done += of_step;
     let mut rows = Vec::new();
     for ((s, case), found) in step.iter().zip(&cases).zip(&scores) {
@@ -150,7 +159,7 @@ fn explain(
         let mut share = Share { host, done: *done, of_step, total };
         let tops: Vec<&[usize]> =
             rows.iter().map(|(row, _)| &row.ranking[..row.k.min(row.ranking.len())]).collect();
-        erasures = erase(member, &cases, &tops, spec, &mut share)?.into_iter().map(Some).collect();
+        erasures = erase(model, &cases, &tops, spec, &mut share)?.into_iter().map(Some).collect();
         *done += of_step;
     }
     for (((s, (mut found, scored)), p), erasure) in step.iter().zip(rows).zip(predicted).zip(erasures) {
@@ -168,7 +177,7 @@ fn explain(
 /// What the prediction loses when only the top words are left, and when they are gone: tokens that are taken away stand at the
 /// baseline of integrated gradients.
 fn erase(
-    member: &Member,
+    model: &Model,
     cases: &[Case<'_>],
     tops: &[&[usize]],
     spec: &Spec,
@@ -190,6 +199,6 @@ fn erase(
         ]);
     }
     let baseline = spec.integrated_gradients.baseline;
-    let values = value_at_points(&member.model, cases, &points, baseline, pulse)?;
+    let values = value_at_points(model, cases, &points, baseline, pulse)?;
     Ok(values.chunks_exact(ERASURE).map(|v| faithfulness(v[0], v[1], v[2])).collect())
 }

@@ -1,6 +1,6 @@
 //! The procedure on a small built-in model, with a host that keeps what it is told.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use super::super::finding::{ALL, OWN, Sample};
 use super::super::question::{AttentionQuestion, Question as Asked, SentenceQuestion};
@@ -23,6 +23,10 @@ struct Desk {
     waiting: Option<Waiting>,
     replies: Vec<Vec<Finding>>,
     progress: Vec<(usize, usize)>,
+    asked: bool,
+    lent: Vec<Weak<Model>>,
+    /// Models that the run held at once.
+    most_models: usize,
 }
 
 impl Desk {
@@ -36,6 +40,9 @@ impl Desk {
             waiting: None,
             replies: Vec::new(),
             progress: Vec::new(),
+            asked: true,
+            lent: Vec::new(),
+            most_models: 0,
         }
     }
 
@@ -78,7 +85,15 @@ impl Host for Desk {
 
     fn model(&mut self, name: &str) -> Result<Arc<Model>, Fault> {
         let kept = (Device::Cpu, self.dtype);
-        Ok(Arc::new(Model::load_with(&name.parse()?, kept, &mut |_| Ok(()))?))
+        let model = Arc::new(Model::load_with(&name.parse()?, kept, &mut |_| Ok(()))?);
+        self.lent.push(Arc::downgrade(&model));
+        let held = self.lent.iter().filter(|m| m.strong_count() > 0).count();
+        self.most_models = self.most_models.max(held);
+        Ok(model)
+    }
+
+    fn asked(&self) -> bool {
+        self.asked
     }
 
     fn store(&self) -> Arc<dyn Store> {
@@ -201,6 +216,16 @@ fn equal_seeds_give_equal_findings_and_another_seed_other_sentences() {
         ran(&other).0.results().sentences,
         ran(&spec(&["bert-tiny"], &["attention"], 16)).0.results().sentences
     );
+}
+
+#[test]
+fn a_run_that_nobody_can_ask_holds_one_model_at_a_time_and_says_the_same() {
+    let spec = spec(&["bert-tiny", "gpt2-tiny", "bart-tiny"], &["attention"], 12);
+    let (desk, _) = ran(&spec);
+    assert_eq!(desk.most_models, 3);
+    let mut alone = Desk { asked: false, ..Desk::new() };
+    opened(&spec).run(&mut alone).unwrap();
+    assert_eq!((alone.most_models, alone.found), (1, desk.found));
 }
 
 #[test]
