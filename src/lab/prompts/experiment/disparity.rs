@@ -1,7 +1,6 @@
 //! Sample disparity (Cao et al. 2022, section 5, Table 3): a model goes on training on more or less of the facts before it is
 //! asked for them. The training is that of `probity gallery mix`; a mixture that was measured before is not trained again.
 
-use super::bench::Bench;
 use super::forecast::Ahead;
 use crate::base::Problem;
 use crate::gallery::GalleryError;
@@ -46,8 +45,7 @@ pub fn queries(spec: &Spec, model: &str) -> Result<f64, Fault> {
 ///
 /// # Errors
 /// [`Fault`].
-pub fn train(bench: &Bench, ahead: &Ahead, host: &mut dyn Host) -> Result<(), Fault> {
-    let spec = &bench.spec;
+pub fn train(spec: &Spec, ahead: &Ahead, host: &mut dyn Host) -> Result<(), Fault> {
     if spec.disparity.is_off() {
         return Ok(());
     }
@@ -67,7 +65,7 @@ pub fn train(bench: &Bench, ahead: &Ahead, host: &mut dyn Host) -> Result<(), Fa
                 Diet::Gamma(gamma) => format!("{name}: γ = {gamma}"),
                 _ => format!("{name}: as it is"),
             };
-            let member = bench.members.iter().position(|m| m.name == name);
+            let member = spec.models.iter().position(|m| *m == name);
             let weight = member.filter(|_| diet != Diet::None).map_or(0.0, |k| ahead.mixtures[k]);
             host.stage(title, "steps", weight);
             let outcome = outcome(&start, &name, diet, &settings, host)?;

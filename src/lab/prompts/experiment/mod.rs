@@ -44,7 +44,7 @@ impl Instrument for Prompts {
     const DEFAULT: &'static str = PROMPTS_TOML;
 
     fn begin(spec: Spec) -> Box<dyn Experiment> {
-        Box::new(Run { spec, bench: None, latest: Latest::default() })
+        Box::new(Run { spec, bench: None, examined: 0, latest: Latest::default() })
     }
 
     fn summary(results: &super::Results, spec: &Spec) -> Vec<String> {
@@ -70,6 +70,8 @@ struct Run {
     spec: Spec,
     /// What questions are answered from.
     bench: Option<Bench>,
+    /// Instances that were asked, over all relations.
+    examined: usize,
     latest: Latest,
 }
 
@@ -95,7 +97,7 @@ pub(super) fn pairs(models: usize) -> Vec<(usize, usize)> {
 
 impl Experiment for Run {
     fn run(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
-        (self.bench, self.latest) = (None, Latest::default());
+        (self.bench, self.latest, self.examined) = (None, Latest::default(), 0);
         let opened = Bench::open(&self.spec, host)?;
         let bench = self.bench.insert(opened);
         relation::report_data(bench, host)?;
@@ -123,14 +125,21 @@ impl Experiment for Run {
                 first => first,
             };
             let seconds: Vec<f64> = ahead.asks.iter().map(|of| of[k]).collect();
-            relation::investigate(bench, relation, (&seconds, early.as_ref()), &mut gathered, host)?;
+            let asked =
+                relation::investigate(bench, relation, (&seconds, early.as_ref()), &mut gathered, host);
+            self.examined = bench.entries.iter().map(|e| e.facts.len()).sum();
+            asked?;
             overall::meanwhile(bench, &gathered, (k + 1, all.len()), host)?;
             serve(bench, host)?;
         }
         host.stage("ranks and ledgers".into(), "draws", forecast::REST);
         overall::conclude(bench, &gathered, host)?;
         serve(bench, host)?;
-        disparity::train(bench, &ahead, host)
+        // Every relation asks all models, which stay until here. What is trained is loaded by itself.
+        if !host.asked() {
+            self.bench = None;
+        }
+        disparity::train(&self.spec, &ahead, host)
     }
 
     fn forecast(&mut self, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
@@ -152,7 +161,7 @@ impl Experiment for Run {
     }
 
     fn examined(&self) -> usize {
-        self.bench.as_ref().map_or(0, |b| b.entries.iter().map(|e| e.facts.len()).sum())
+        self.examined
     }
 }
 

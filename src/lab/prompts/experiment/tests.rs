@@ -61,6 +61,9 @@ struct Desk {
     cancel_after: usize,
     waiting: Option<Waiting>,
     replies: Vec<Vec<Finding>>,
+    asked: bool,
+    /// Who held the first model when training began: this desk, and the run.
+    holders: usize,
 }
 
 impl Desk {
@@ -74,6 +77,8 @@ impl Desk {
             cancel_after: usize::MAX,
             waiting: None,
             replies: Vec::new(),
+            asked: true,
+            holders: 0,
         }
     }
 
@@ -100,7 +105,15 @@ impl Host for Desk {
         if self.beats > self.cancel_after { Err(Cancelled) } else { Ok(()) }
     }
 
-    fn stage(&mut self, _: String, _: &'static str, _: f64) {}
+    fn stage(&mut self, name: String, _: &'static str, _: f64) {
+        if let Some(model) = name.strip_suffix(": as it is").and_then(|name| self.models.get(name)) {
+            self.holders = Arc::strong_count(model);
+        }
+    }
+
+    fn asked(&self) -> bool {
+        self.asked
+    }
 
     fn plan(&mut self, _: f64) {}
 
@@ -416,10 +429,12 @@ fn further_pretraining_is_measured_once() {
     let found = desk.results().disparity;
     assert_eq!(found.iter().map(|d| d.value.gamma).collect::<Vec<_>>(), [None, Some(1.0)]);
     assert_eq!((found[0].value.steps, found[1].value.steps), (0, 2));
+    assert_eq!(desk.holders, 2, "questions may come");
     let beats = desk.beats;
-    desk.found.clear();
+    (desk.found, desk.asked) = (Vec::new(), false);
     run(&spec, &mut desk).1.unwrap();
     assert_eq!(desk.results().disparity, found);
+    assert_eq!(desk.holders, 1, "nobody asks, and training has a model of its own");
     assert!(desk.beats - beats < 8, "no step is trained again: {}", desk.beats - beats);
 }
 
