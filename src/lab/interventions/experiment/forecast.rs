@@ -42,6 +42,8 @@ const EXPECTED_STEPS: usize = 700;
 const APPLIED: usize = 6;
 /// Strengths of a slice of assessment.
 const ASSESSED: usize = 8;
+/// Resamples of a slice of assessment, at most.
+const RESAMPLED: usize = 1_000;
 /// Assessments of a sweep in units of its last one: the bands on the way there, and the rivals on a part of the examples.
 const ASSESSMENTS: f64 = 2.6;
 /// Strengths at which fresh probes look for what is left, and probes at each.
@@ -363,14 +365,17 @@ impl<'a> Slices<'a> {
         let values: Vec<f64> = (0..strengths).map(|m| m as f64).collect();
         let classes = bench.labels.other_classes;
         let sweep = Sweep { values: &values, replicates, judged: &judged, other: &other, classes };
-        let resamples = Resamples::new(other.len(), bench.resample_count, bench.seed);
+        // Each resample costs the same. All of 100,000 took longer here than the run did, and more memory.
+        let count = bench.resample_count.min(RESAMPLED);
+        let resamples = Resamples::new(other.len(), count, bench.seed);
         let strata: Vec<usize> = other.iter().map(|o| o.unwrap_or(classes)).collect();
         let halves = Halves::new(&strata, HALVINGS, bench.seed);
         // The run draws resamples and halves once for all that it assesses.
         let drawn = begun.elapsed().as_secs_f64();
         std::hint::black_box(assess(&sweep, &resamples, &halves, bench.label.level()));
         let all = begun.elapsed().as_secs_f64();
-        strengths as f64 * all / (all - drawn).max(f64::MIN_POSITIVE)
+        let part = count as f64 / bench.resample_count.max(1) as f64;
+        strengths as f64 * part * all / (all - drawn).max(f64::MIN_POSITIVE)
     }
 }
 
