@@ -262,10 +262,10 @@ pub async fn execute(
         let job = k as u64 + 1;
         let end = drive(engine, &mut events, &mut interrupts, (job, &task.cell.spec), &mut sinks).await;
         info.clone_from(&sinks.board.engine);
-        let Sinks { board, recorder, .. } = sinks;
         // A recording that broke off is not pointed at.
-        let session = session.filter(|_| recorder.is_some());
-        drop(recorder);
+        let session = session.filter(|_| sinks.recorder.is_some());
+        let board = std::mem::take(&mut sinks.board);
+        drop(sinks);
         if let Ok(end) = &end {
             report.close(&board, *end)?;
         }

@@ -232,7 +232,7 @@ impl Share<'_> {
         index: usize,
     ) -> Result<End, CliError> {
         let (cell, listed) = (&self.cells[index], &self.folder.cells[index]);
-        let said = printable_label(&format!("{} of {}", listed.name(), self.cells.len()));
+        let said = printable_label(&listed.name_of(self.cells.len()));
         if !self.args.quiet {
             output::say(&format!("{said}: begins"));
         }

@@ -85,6 +85,11 @@ impl Axis {
         Ok(values)
     }
 
+    /// Whether its values depend on the cell: which layers there are does.
+    pub(super) fn depends(&self) -> bool {
+        self.takes == Takes::Layer
+    }
+
     /// Writes a value into a cell.
     ///
     /// # Errors
@@ -114,11 +119,15 @@ fn wants(value: &Value, what: &str) -> String {
     format!("holds `{}`: each of its values is {what}", show(value))
 }
 
+/// Names of the models of a cell.
+fn models(partial: &Table) -> impl Iterator<Item = &str> {
+    partial.get("models").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+}
+
 /// The layers that all models of a cell have.
 fn layers(partial: &Table) -> Result<Vec<Value>, String> {
-    let names = partial.get("models").and_then(Value::as_array).into_iter().flatten();
     let mut least = None;
-    for name in names.filter_map(Value::as_str) {
+    for name in models(partial) {
         let depth =
             depth(name).map_err(|e| format!("is \"all\", and the layers of `{name}` are not known: {e}"))?;
         least = Some(least.map_or(depth, |l: usize| l.min(depth)));
@@ -127,6 +136,16 @@ fn layers(partial: &Table) -> Result<Vec<Value>, String> {
         None => Err("is \"all\", and no model is named whose layers that could be".into()),
         Some(0) => Err("is \"all\", and a model of the cell has no layers".into()),
         Some(depth) => Ok((1..=depth as i64).map(Value::Integer).collect()),
+    }
+}
+
+/// A layer that the models of a cell have, as far as that is known before they are loaded.
+fn layer(value: Value, partial: &Table) -> Result<Value, String> {
+    let Some(wanted) = value.as_integer() else { return Ok(value) };
+    let deep = |name: &&str| depth(name).is_ok_and(|d| i64::try_from(d).is_ok_and(|d| wanted > d));
+    match models(partial).find(deep) {
+        Some(name) => Err(format!("names layer {wanted}, which `{name}` does not have")),
+        None => Ok(value),
     }
 }
 

@@ -106,11 +106,15 @@ pub(crate) fn parse(text: &str, origin: &str) -> Result<Vec<Cell>, SpecError> {
     for (axis, given) in axes {
         let refuse = |problem: String| file.value(&format!("grid.{}", axis.name), problem);
         let mut next = Vec::new();
-        for (at, table) in &cells {
-            for value in axis.values(&given, table).map_err(refuse)? {
+        let mut values = Vec::new();
+        for (k, (at, table)) in cells.iter().enumerate() {
+            if k == 0 || axis.depends() {
+                values = axis.values(&given, table).map_err(refuse)?;
+            }
+            for value in &values {
                 let (mut at, mut table) = (at.clone(), table.clone());
-                axis.write(&value, &mut table).map_err(refuse)?;
-                at.push((axis.name.to_owned(), axis::show(&value)));
+                axis.write(value, &mut table).map_err(refuse)?;
+                at.push((axis.name.to_owned(), axis::show(value)));
                 next.push((at, table));
             }
             if next.len() > MOST_CELLS {

@@ -53,8 +53,17 @@ impl Listed {
     /// `cell 3 (models bert-mini, layer 2)`.
     #[must_use]
     pub fn name(&self) -> String {
-        let about = if self.at.is_empty() { format!("spec {}", self.spec) } else { self.at.clone() };
-        format!("cell {} ({about})", self.cell)
+        format!("cell {} ({})", self.cell, self.about())
+    }
+
+    /// `cell 3 of 8 (models bert-mini, layer 2)`.
+    #[must_use]
+    pub fn name_of(&self, cells: usize) -> String {
+        format!("cell {} of {cells} ({})", self.cell, self.about())
+    }
+
+    fn about(&self) -> String {
+        if self.at.is_empty() { format!("spec {}", self.spec) } else { self.at.clone() }
     }
 }
 
@@ -159,7 +168,7 @@ impl Folder {
         let parts = self.dir.join(PARTS);
         let listing = std::fs::read_dir(&parts).map_err(|source| PartError::Read { path: parts, source })?;
         let mut files: Vec<PathBuf> = listing.flatten().map(|entry| entry.path()).collect();
-        files.retain(|f| f.extension().is_some_and(|e| e == "jsonl"));
+        files.retain(|f| f.extension().is_some_and(|e| e == "jsonl") && f.is_file());
         files.sort();
         Ok(files)
     }
