@@ -124,19 +124,18 @@ pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
 fn absent(folder: &Folder, survey: &Survey) -> Vec<String> {
     let mut out = Vec::new();
     let total = folder.cells.len();
-    let more =
-        |count: usize| if count > LISTED { format!(", and {} more", count - LISTED) } else { String::new() };
-    if !survey.missing.is_empty() {
-        let names: Vec<String> =
-            survey.missing.iter().take(LISTED).map(|k| folder.cells[*k].name()).collect();
-        let count = survey.missing.len();
-        out.push(format!("missing: {count} of {total}: {}{}", names.join(", "), more(count)));
-    }
-    if !survey.failed.is_empty() {
-        out.push(format!("failed: {} of {total}{}", survey.failed.len(), more(survey.failed.len())));
-        let each = survey.failed.iter().take(LISTED);
-        out.extend(each.map(|(k, why)| format!("  {}: {why}", folder.cells[*k].name())));
-    }
+    let mut list = |word: &str, lines: Vec<String>| {
+        if !lines.is_empty() {
+            out.push(format!("{word}: {} of {total}", lines.len()));
+            out.extend(lines.iter().take(LISTED).cloned());
+            if lines.len() > LISTED {
+                out.push(format!("  and {} more", lines.len() - LISTED));
+            }
+        }
+    };
+    let name = |k: &usize| folder.cells[*k].name();
+    list("missing", survey.missing.iter().map(|k| format!("  {}", name(k))).collect());
+    list("failed", survey.failed.iter().map(|(k, why)| format!("  {}: {why}", name(k))).collect());
     out
 }
 

@@ -56,7 +56,7 @@ fn three_shards_merged_are_one_run_bit_for_bit_but_for_times() {
     run_in(&many, &same, &parts, &["--shard", "3/3"]);
     run_in(&many, &same, &parts, &["--shard", "1/3", "--jobs", "2", "--memory-limit", "2G"]);
     let incomplete = many.run(&["merge", &parts.display().to_string(), "-o", "x"]);
-    refused(&incomplete, 2, &["missing: 3 of 8: cell ", "(models bert-tiny, layer ", "--partial"]);
+    refused(&incomplete, 2, &["missing: 3 of 8\n  cell ", "(models bert-tiny, layer ", "--partial"]);
     run_in(&many, &same, &parts, &["--shard", "2/3"]);
     let (other, _) = merged(&many, &parts, "parts.probity.jsonl");
     let (expected, found) = (numbers(&one, &file), numbers(&many, &other));
