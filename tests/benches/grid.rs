@@ -71,9 +71,12 @@ fn overhead() {
             let (spec, out) = (spec.display().to_string(), dir.display().to_string());
             let (wall, _) = run(tmp.path(), &["run", &spec, "--out", &out, "--quiet", "--jobs", jobs]);
             let spent = computed(&dir);
-            // Two jobs compute at the same time.
-            let own = if jobs == "1" { 1e3 * (wall - spent) / cells as f64 } else { f64::NAN };
-            println!("{cells:>5}  {jobs:>4}  {wall:>6.2}  {spent:>19.2}  {own:>18.1}");
+            // Two jobs compute at the same time, and what is left of the wall is not their overhead.
+            let own = match jobs {
+                "1" => format!("{:.1}", 1e3 * (wall - spent) / cells as f64),
+                _ => "-".into(),
+            };
+            println!("{cells:>5}  {jobs:>4}  {wall:>6.2}  {spent:>19.2}  {own:>18}");
         }
     }
 }
@@ -82,7 +85,7 @@ fn overhead() {
 fn fill(folder: &Folder, cells: &[grid::Cell], model: &Path) {
     let mut reader = Reader::open(model).expect("a part");
     let mut entries: Vec<Entry> = Vec::new();
-    while let Some(entry) = reader.next().expect("a line") {
+    while let Some(entry) = reader.entry().expect("a line") {
         entries.push(entry);
     }
     for (index, cell) in cells.iter().enumerate() {

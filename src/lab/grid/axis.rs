@@ -73,8 +73,11 @@ impl Axis {
         }
         let mut values: Vec<Value> = Vec::new();
         for value in list {
-            let more =
-                if self.takes == Takes::Layer && value == all { layers(partial)? } else { vec![value] };
+            let more = match self.takes {
+                Takes::Layer if value == all => layers(partial)?,
+                Takes::Layer => vec![layer(value, partial)?],
+                _ => vec![value],
+            };
             for value in more {
                 if values.contains(&value) {
                     return Err(format!("names `{}` twice: leave one of them out", show(&value)));

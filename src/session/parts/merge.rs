@@ -106,7 +106,7 @@ pub fn write(
             line: 2,
             problem: format!("{problem}; {AGAIN}"),
         };
-        let Some(first) = reader.next()? else { return Err(wrong("ends before it began")) };
+        let Some(first) = reader.entry()? else { return Err(wrong("ends before it began")) };
         let spec = match &first.item {
             Item::Command(Command::Run { job, generation, spec })
                 if *job == listed.cell as u64 && generation == job && spec.hash() == listed.spec =>
@@ -121,7 +121,7 @@ pub fn write(
         tape.put(Entry { t: 0.0, item: Item::Note(note) })?;
         tape.put(first)?;
         let mut family = Family::default();
-        while let Some(entry) = reader.next()? {
+        while let Some(entry) = reader.entry()? {
             if let Item::Event(Event::Finding { finding, .. }) = &entry.item {
                 join(&mut family, finding);
             }

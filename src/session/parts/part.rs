@@ -286,7 +286,7 @@ impl Reader {
     ///
     /// # Errors
     /// [`PartError`] with the line.
-    pub fn next(&mut self) -> Result<Option<Entry>, PartError> {
+    pub fn entry(&mut self) -> Result<Option<Entry>, PartError> {
         self.line += 1;
         let read = next_line(&mut self.source, &mut self.buffer);
         let read = read.map_err(|source| PartError::Read { path: self.path.clone(), source })?;

@@ -95,7 +95,7 @@ fn a_part_keeps_the_run_and_what_is_final_and_times_are_no_numbers() {
     bench.compute(0, 7, 1.0);
     let mut reader = Reader::open(&bench.folder.part(0)).unwrap();
     let mut items = Vec::new();
-    while let Some(entry) = reader.next().unwrap() {
+    while let Some(entry) = reader.entry().unwrap() {
         items.push(entry.item);
     }
     assert!(matches!(&items[0], Item::Command(Command::Run { job: 1, .. })));
