@@ -154,6 +154,13 @@ fn joining() {
 }
 
 fn main() {
-    overhead();
-    joining();
+    // `cargo bench --bench grid -- cells` or `-- merge`; both without a word.
+    let asked: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let wanted = |part: &str| asked.is_empty() || asked.iter().any(|a| a == part);
+    if wanted("cells") {
+        overhead();
+    }
+    if wanted("merge") {
+        joining();
+    }
 }
