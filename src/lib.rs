@@ -31,6 +31,8 @@
 //! - What was computed once is found by content: hidden states ([`engine::local::embeddings`]) and trained probes
 //!   ([`engine::local::cache`]), each file with checksums, so that a damaged one is computed again. Labs see both as a
 //!   [`lab::Store`].
+//! - A spec with `[grid]` is many ([`lab::grid`]): cells, each a plain spec. Shards compute them into files of their own
+//!   ([`session::parts`]), as a pure function of specs, version and number of shards; merging makes one session of them.
 //! - A run says what it will need before it begins ([`lab::demand`]): memory by arithmetic over counts, time by counted work and
 //!   the rate of each kind of work, measured on a slice of it. A memory limit is kept by smaller batches.
 //!
@@ -77,6 +79,7 @@
 //! - **Another layout for the built-in sets as files**: a variant of [`corpus::make::Layout`] and the sets that have it.
 //! - **Examples of a task from files**: [`corpus::own`] reads them and counts what it drops; what makes a row an example is in
 //!   [`corpus::agreement`]. A spec names the file; the `data` finding says where each number's examples are from.
+//! - **An axis of grids**: an entry in the lab's `AXES`, and in the table of the README.
 //! - **A preset** (a spec that `probity run --preset` and a lab's screen know by name): a file in `assets/specs/studies/` and a
 //!   line in the lab's list, as in [`lab::power::studies`].
 //! - **A format of results** (what a model got right, item by item): a shape in [`corpus::results`].
@@ -92,6 +95,7 @@
 //! | anytime | said of an estimate that comes first from a subsample and is refined until it rests on all examples |
 //! | bench | one model with its data, split, probes and test examples, ready for any intervention |
 //! | board | everything measured in a session, folded from commands and events |
+//! | cell | one experiment of a grid: a combination of the values of its axes, and a plain spec |
 //! | chunk | test examples that are changed and judged together |
 //! | court | everything that judges a changed hidden state: oracles, what they saw before, the model itself |
 //! | desk | the thread that answers questions about data sets |
@@ -104,6 +108,7 @@
 //! | inbox | the commands that wait for the worker, and which of them supersede which |
 //! | notice | something worth reporting that is not a result |
 //! | oracle | a probe that judges interventions, trained on data that no intervention saw |
+//! | part | the file of what one cell of a grid found |
 //! | place, site | where an intervention writes and an oracle reads |
 //! | point | reliability and its parts at one strength of a method, as a run or a slider's question measures it |
 //! | pulse | what long work calls between batches, and what tells it to stop |
@@ -112,6 +117,7 @@
 //! | room | a top-level module; it depends only on the rooms above it in the table |
 //! | setup | a lab's experiment as the user has set it up, which may differ from what was run |
 //! | shelf | the models that the worker keeps in memory; also the list of recorded sessions |
+//! | shard | a share of the cells of a grid, computed by one machine; a lane is a part of it for one of several processes |
 //! | sight | what an oracle sees in hidden states: probabilities of values |
 //! | space | one model at one point, read in one way: where hidden states are comparable and cached together |
 //! | store | what is kept between runs, as a lab sees it: trained probes and hidden states |

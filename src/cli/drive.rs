@@ -17,7 +17,8 @@ use crate::engine::board::Board;
 use crate::engine::message::{Command, Event, JobId, NoticeLevel, Outcome};
 use crate::lab::finding::Label;
 use crate::lab::{Body, Common, Finding, Spec, SummaryFinding};
-use crate::session::record::Recorder;
+use crate::session::SessionError;
+use crate::session::record::Record;
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +35,8 @@ pub enum End {
 pub struct Sinks<'a> {
     /// The fold of everything.
     pub board: Board,
-    /// The session.
-    pub recorder: Option<Recorder>,
+    /// The session, or the part of a cell.
+    pub recorder: Option<Box<dyn Record + 'a>>,
     /// Findings as JSON lines for the user, if asked for.
     pub json: Option<&'a mut dyn Write>,
     /// Findings as JSON lines for a file, and its destination.
@@ -114,9 +115,9 @@ impl Run<'_, '_> {
         let _ = engine.send(command.clone());
     }
 
-    fn record(&mut self, write: impl FnOnce(&mut Recorder) -> Result<(), crate::session::SessionError>) {
+    fn record(&mut self, write: impl FnOnce(&mut dyn Record) -> Result<(), SessionError>) {
         let Some(recorder) = &mut self.sinks.recorder else { return };
-        if let Err(error) = write(recorder) {
+        if let Err(error) = write(recorder.as_mut()) {
             self.sinks.meter.say(&format!(
                 "warning: {}; the run goes on unrecorded",
                 printable_message(&error.to_string())
@@ -211,7 +212,7 @@ impl Run<'_, '_> {
             self.write(&summary)?;
         }
         self.sinks.meter.clear();
-        self.record(Recorder::finish);
+        self.record(|recorder| recorder.finish());
         Ok(match outcome {
             Outcome::Cancelled => End::Cancelled,
             Outcome::Done if self.errors.is_empty() => End::Done,

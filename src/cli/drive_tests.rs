@@ -7,6 +7,8 @@ use crate::engine::fake::FakeEngine;
 use crate::engine::message::{EngineInfo, Progress};
 use crate::lab::interventions;
 use crate::session::format::{Header, Session};
+use crate::session::name;
+use crate::session::record::Recorder;
 
 /// Runs the default spec against a script; gives the end, the JSON lines and the recorded session.
 fn run(
@@ -23,7 +25,7 @@ fn run(
     let header = Header::new("cpu", String::new(), Some(spec.clone()));
     let mut sinks = Sinks {
         board: Board::default(),
-        recorder: Some(Recorder::create(folder.path(), "s", &header).unwrap()),
+        recorder: Some(Box::new(Recorder::create(folder.path(), "s", &header).unwrap())),
         json: Some(&mut json),
         file: None,
         meter: Meter::Quiet,
@@ -32,8 +34,8 @@ fn run(
     let end =
         runtime.block_on(drive(&mut engine, &mut events, &mut interrupts, (1, &spec), &mut sinks)).unwrap();
     let board = sinks.board.clone();
-    let path = sinks.recorder.as_ref().unwrap().path().to_owned();
-    let session = Session::read(&path).unwrap();
+    drop(sinks);
+    let session = Session::read(&name::file(folder.path(), "s")).unwrap();
     let text = String::from_utf8(json).unwrap();
     (end, text.lines().map(|l| serde_json::from_str(l).unwrap()).collect(), session, board)
 }
@@ -156,6 +158,7 @@ fn an_engine_that_dies_ends_the_run_with_an_error() {
     let end =
         runtime.block_on(drive(&mut engine, &mut events, &mut interrupts, (1, &spec), &mut sinks)).unwrap();
     assert_eq!(end, End::Failed);
+    drop(sinks);
     let text = String::from_utf8(json).unwrap();
     assert!(text.contains("the engine stopped") && text.trim_end().lines().count() == 2, "{text}");
 }

@@ -9,6 +9,7 @@ use crate::base::text::printable_message;
 use crate::figure::FigureError;
 use crate::lab::SpecError;
 use crate::session::SessionError;
+use crate::session::parts::PartError;
 
 /// Everything was done.
 pub const DONE: u8 = 0;
@@ -90,6 +91,15 @@ impl From<SessionError> for CliError {
             | SessionError::Format { .. }
             | SessionError::Exists { .. }
             | SessionError::Missing { .. } => CliError::Usage(error.to_string()),
+        }
+    }
+}
+
+impl From<PartError> for CliError {
+    fn from(error: PartError) -> Self {
+        match error.is_of_the_system() {
+            true => CliError::Failed(error.to_string()),
+            false => CliError::Usage(error.to_string()),
         }
     }
 }

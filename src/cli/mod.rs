@@ -6,7 +6,10 @@ pub mod doctor;
 pub mod drive;
 pub mod error;
 pub mod export;
+pub mod follow;
 pub mod gallery;
+pub mod jobs;
+pub mod merge;
 pub mod mix;
 pub mod models;
 pub mod names;
@@ -14,8 +17,10 @@ pub mod output;
 pub mod progress;
 pub mod replay;
 pub mod run;
+pub mod shard;
 pub mod shell;
 pub mod signals;
+pub mod submit;
 pub mod table;
 pub mod tui;
 
@@ -44,6 +49,9 @@ pub struct Cli {
 enum Command {
     Tui(tui::TuiArgs),
     Run(run::RunArgs),
+    Merge(merge::MergeArgs),
+    Follow(follow::FollowArgs),
+    Submit(submit::SubmitArgs),
     Replay(replay::ReplayArgs),
     Export(export::ExportArgs),
     /// List models, or load one and describe it.
@@ -135,6 +143,9 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), CliError> {
             tui::replay(session, &args.session, args.speed.unwrap_or(1.0), &args.look)
         }
         Command::Run(args) => run::run(&args, out),
+        Command::Merge(args) => merge::merge(&args, out),
+        Command::Follow(args) => follow::follow(&args, out),
+        Command::Submit(args) => submit::submit(&args, out),
         Command::Export(args) => export::export(&args),
         Command::Models(command) => models::models(&command, out),
         Command::Calculate(calculator) => calc::answer(&calculator, out),

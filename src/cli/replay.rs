@@ -70,7 +70,9 @@ pub fn open(what: &str) -> Result<Session, CliError> {
 /// # Errors
 /// Those of [`open`] and of writing.
 pub fn headless(args: &ReplayArgs, out: &mut dyn Write) -> Result<(), CliError> {
-    let mut player = Player::new(Arc::new(open(&args.session)?));
+    let session = open(&args.session)?;
+    let of_a_grid = session.header.grid.is_some();
+    let mut player = Player::new(Arc::new(session));
     player.set_speed(args.speed.unwrap_or(f64::INFINITY));
     let mut board = Board::default();
     let mut clock = Instant::now();
@@ -78,6 +80,14 @@ pub fn headless(args: &ReplayArgs, out: &mut dyn Write) -> Result<(), CliError> 
         let wall = clock.elapsed().as_secs_f64();
         clock = Instant::now();
         for entry in player.advance(wall) {
+            // Of a grid, each cell's results are shown before the next one's take their place.
+            if let Item::Note(note) = &entry.item
+                && of_a_grid
+                && !args.json
+            {
+                cell(&mut board, out)?;
+                output::line(out, &printable_label(note))?;
+            }
             entry.fold(&mut board);
             if let Item::Event(Event::Finding { generation, finding }) = &entry.item
                 && args.json
@@ -92,8 +102,20 @@ pub fn headless(args: &ReplayArgs, out: &mut dyn Write) -> Result<(), CliError> 
         let wait = player.wait().unwrap_or(0.0).clamp(0.001, 0.25);
         std::thread::sleep(Duration::from_secs_f64(wait));
     }
+    if of_a_grid && !args.json {
+        cell(&mut board, out)?;
+    }
     if !args.json {
         table::table(&board).iter().try_for_each(|line| output::line(out, line))?;
+    }
+    Ok(())
+}
+
+/// Prints what a cell of a grid found, and makes room for the next one.
+fn cell(board: &mut Board, out: &mut dyn Write) -> Result<(), CliError> {
+    for run in board.runs.drain(..) {
+        table::results(&run).iter().try_for_each(|line| output::line(out, line))?;
+        output::line(out, "")?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! `probity run`: specs to findings, figures and a summary, without a terminal.
 
+use std::collections::HashSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -9,7 +10,8 @@ use clap::Args;
 use super::drive::{End, Sinks, drive};
 use super::error::CliError;
 use super::progress::Meter;
-use super::{names, output, signals, table};
+use super::shard::Shard;
+use super::{names, output, shard, signals, table};
 use crate::base::files::{FileError, Whole};
 use crate::base::size;
 use crate::engine::Engine;
@@ -17,10 +19,11 @@ use crate::engine::board::Board;
 use crate::engine::local::{self, Cache, LocalEngine, LocalOptions};
 use crate::engine::message::{EngineInfo, Event};
 use crate::figure;
-use crate::lab::{Preset, Spec};
+use crate::lab::Preset;
+use crate::lab::grid::{self, Cell};
 use crate::session::format::Header;
 use crate::session::name;
-use crate::session::record::Recorder;
+use crate::session::record::{Record, Recorder};
 
 /// Run specs without a terminal.
 #[derive(Debug, Args)]
@@ -28,17 +31,30 @@ use crate::session::record::Recorder;
   probity run assets/specs/agreement.toml
   probity run assets/specs/agreement.toml --json > findings.jsonl
   probity run --preset margins
-  probity run a.toml b.toml --out results --seed 7")]
+  probity run a.toml b.toml --out results --seed 7
+  probity run grid.toml --out grid --jobs 2
+  probity run grid.toml --out grid --shard 3/8")]
 pub struct RunArgs {
-    /// Specs to run, one after the other.
+    /// Specs to run, one after the other. One with [grid] is as many experiments as its axes have combinations.
     #[arg(required_unless_present = "preset", value_name = "SPEC.toml")]
     pub specs: Vec<PathBuf>,
     /// Run an experiment that is shipped under a name; an unknown name lists them. May be given several times.
     #[arg(long, value_name = "NAME")]
     pub preset: Vec<String>,
     /// Write figures (PNG, SVG, CSV), findings.jsonl and the session to this folder (one folder per spec if there are several).
+    /// Of a grid, and with --shard: one file a cell, which `probity merge` joins; cells that are there are skipped.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Compute only share I of N, counted from 1: which cells those are follows from the specs and N alone.
+    #[arg(long, value_name = "I/N", requires = "out", value_parser = Shard::parse,
+          conflicts_with_all = ["json", "session", "no_session", "force", "forecast"])]
+    pub shard: Option<Shard>,
+    /// Compute so many cells of a grid side by side, each in a process with its part of the threads and of --memory-limit.
+    #[arg(long, value_name = "K", requires = "out", value_parser = clap::value_parser!(u64).range(1..=256))]
+    pub jobs: Option<u64>,
+    /// Which of the jobs this process is.
+    #[arg(long, hide = true, value_parser = Shard::parse, requires = "shard", conflicts_with = "jobs")]
+    pub lane: Option<Shard>,
     /// Replace the results of an earlier run in that folder; a run that is stopped or fails replaces nothing.
     #[arg(long, requires = "out")]
     pub force: bool,
@@ -73,40 +89,70 @@ pub struct RunArgs {
 
 /// A spec with the name of its file.
 pub struct Task {
-    /// The file's name without its extension.
+    /// The file's name without its extension; of a cell of a grid, with its number.
     pub stem: String,
     /// What to compute.
-    pub spec: Spec,
+    pub cell: Cell,
 }
 
 impl RunArgs {
-    /// Reads and checks every spec, and the folders of its models, before anything runs.
-    ///
-    /// # Errors
-    /// [`CliError::Usage`] for the first spec or model that cannot be used.
-    pub fn tasks(&self) -> Result<Vec<Task>, CliError> {
-        let mut tasks: Vec<Task> = Vec::new();
-        let read = |path: &PathBuf| Ok((Spec::read(path)?, path.clone()));
-        let shipped = |name: &String| {
-            let preset = Preset::named(name).map_err(CliError::Usage)?;
-            Ok((preset.spec()?, PathBuf::from(preset.name)))
+    /// Whether what is found goes into a folder of parts.
+    fn in_parts(&self, tasks: &[Task]) -> Result<bool, CliError> {
+        let of_a_grid = tasks.iter().find(|t| !t.cell.at.is_empty());
+        let Some(task) = of_a_grid.or(tasks.first().filter(|_| self.shard.is_some() || self.jobs.is_some()))
+        else {
+            return Ok(false);
         };
-        let all: Result<Vec<_>, CliError> =
-            self.specs.iter().map(read).chain(self.preset.iter().map(shipped)).collect();
-        for (mut spec, path) in all? {
-            if let Some(seed) = self.seed {
-                spec.common_mut().set_seed(seed);
-            }
-            names::check(&spec, &path.display().to_string())?;
-            names::readable(&spec, &path.display().to_string())?;
-            let stem = path.file_stem().map_or("spec".into(), |s| s.to_string_lossy().into_owned());
-            // Two files with the same name in different folders get separate folders.
-            let taken = tasks.iter().filter(|t| t.stem == stem).count();
-            let stem = if taken == 0 { stem } else { format!("{stem}-{}", taken + 1) };
-            tasks.push(Task { stem, spec });
+        let file = task.cell.origin.split(", cell ").next().unwrap_or_default();
+        let cells = tasks.len();
+        if self.out.is_none() {
+            return Err(CliError::Usage(format!(
+                "{file}: a grid of {cells} cells needs --out DIR for what they find; --forecast says what they would take"
+            )));
         }
-        Ok(tasks)
+        let other = [("--json", self.json), ("--force", self.force), ("--session", self.session.is_some())];
+        match other.iter().find(|(_, given)| *given) {
+            None => Ok(true),
+            Some((flag, _)) => Err(CliError::Usage(format!(
+                "{file}: {flag} is for single specs; what cells find is in a file each, and `probity merge` joins them"
+            ))),
+        }
     }
+}
+
+/// Reads and checks every spec and every cell of a grid, and the folders of their models, before anything runs.
+///
+/// # Errors
+/// [`CliError::Usage`] for the first spec or model that cannot be used.
+pub fn tasks(specs: &[PathBuf], presets: &[String], seed: Option<u64>) -> Result<Vec<Task>, CliError> {
+    let mut tasks: Vec<Task> = Vec::new();
+    let mut stems: Vec<String> = Vec::new();
+    let mut sound: HashSet<Vec<String>> = HashSet::new();
+    let read = |path: &PathBuf| Ok((grid::read(path)?, path.clone()));
+    let shipped = |name: &String| {
+        let preset = Preset::named(name).map_err(CliError::Usage)?;
+        Ok((vec![Cell::plain(preset.spec()?, preset.name)], PathBuf::from(preset.name)))
+    };
+    let all: Result<Vec<_>, CliError> = specs.iter().map(read).chain(presets.iter().map(shipped)).collect();
+    for (cells, path) in all? {
+        let stem = path.file_stem().map_or("spec".into(), |s| s.to_string_lossy().into_owned());
+        // Two files with the same name in different folders get separate folders.
+        let taken = stems.iter().filter(|s| **s == stem).count();
+        stems.push(stem.clone());
+        let stem = if taken == 0 { stem } else { format!("{stem}-{}", taken + 1) };
+        for (k, mut cell) in cells.into_iter().enumerate() {
+            if let Some(seed) = seed {
+                cell = cell.with_seed(seed);
+            }
+            names::check(&cell.spec, &cell.origin)?;
+            if sound.insert(cell.spec.models().to_vec()) {
+                names::readable(&cell.spec, &cell.origin)?;
+            }
+            let stem = if cell.at.is_empty() { stem.clone() } else { format!("{stem}-{}", k + 1) };
+            tasks.push(Task { stem, cell });
+        }
+    }
+    Ok(tasks)
 }
 
 /// Runs all specs on an engine of this process and reports on `out`.
@@ -115,7 +161,7 @@ impl RunArgs {
 /// As [`execute`], and [`CliError::Usage`] for a device or spec that cannot be used.
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let (device, dtype) = (names::device(&args.device)?, names::dtype(&args.dtype)?);
-    let tasks = args.tasks()?;
+    let tasks = tasks(&args.specs, &args.preset, args.seed)?;
     let failed = |e: std::io::Error| CliError::Failed(format!("cannot start: {e}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let memory_limit = args.memory_limit;
@@ -132,6 +178,9 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if args.forecast {
         return tasks.iter().try_for_each(|task| foresee(args, task, options.clone(), out));
     }
+    if args.in_parts(&tasks)? {
+        return shard::run(args, &tasks, options, out);
+    }
     fits(&tasks, &options)?;
     let mut engine = LocalEngine::start(options).map_err(failed)?;
     runtime.block_on(execute(&mut engine, args, &tasks, out))
@@ -143,17 +192,17 @@ const MEMORY_LIMIT: &str = "memory limit";
 /// Refuses a memory limit that cannot be kept before anything is computed, with a figure that is enough for every model. The run
 /// of a single model refuses at its beginning anyway, and what is forecast before it would only add to what it holds.
 fn fits(tasks: &[Task], options: &LocalOptions) -> Result<(), CliError> {
-    let several = tasks.iter().map(|t| t.spec.models().len()).sum::<usize>() > 1;
+    let several = tasks.iter().map(|t| t.cell.spec.models().len()).sum::<usize>() > 1;
     for task in tasks.iter().filter(|_| options.memory_limit.is_some() && several) {
-        let refused = match local::forecast(&task.spec, options.clone()) {
+        let refused = match local::forecast(&task.cell.spec, options.clone()) {
             Err(problem) if problem.r#where == MEMORY_LIMIT => problem,
             // What else may be wrong the run itself reports and records.
             _ => continue,
         };
         let mut said = refused.to_string();
-        if task.spec.models().len() > 1 {
+        if task.cell.spec.models().len() > 1 {
             let free = LocalOptions { memory_limit: None, ..options.clone() };
-            let all = local::forecast(&task.spec, free).unwrap_or_default();
+            let all = local::forecast(&task.cell.spec, free).unwrap_or_default();
             if let Some(bytes) = all.iter().map(|f| f.bytes).max() {
                 let enough = (bytes + bytes / 5) >> 20;
                 said.push_str(&format!("; --memory-limit {}M is enough for all its models", enough + 1));
@@ -166,7 +215,7 @@ fn fits(tasks: &[Task], options: &LocalOptions) -> Result<(), CliError> {
 
 /// Prints what a spec would need, one line per model.
 fn foresee(args: &RunArgs, task: &Task, options: LocalOptions, out: &mut dyn Write) -> Result<(), CliError> {
-    let list = local::forecast(&task.spec, options).map_err(|p| CliError::Failed(p.to_string()))?;
+    let list = local::forecast(&task.cell.spec, options).map_err(|p| CliError::Failed(p.to_string()))?;
     for forecast in &list {
         if args.json {
             output::json(out, forecast)?;
@@ -201,17 +250,22 @@ pub async fn execute(
     let mut failed = false;
     for (k, (task, folder)) in tasks.iter().zip(&folders).enumerate() {
         let mut report = Report::new(args, task, folder.as_deref(), info.as_ref())?;
+        let recorder = report.recorder.take();
+        let session = recorder.as_ref().map(|r| r.path().to_owned());
         let mut sinks = Sinks {
             board: Board { engine: info.clone(), ..Board::default() },
-            recorder: report.recorder.take(),
+            recorder: recorder.map(|r| Box::new(r) as Box<dyn Record>),
             json: if args.json { Some(&mut *out) } else { None },
             file: report.writer()?,
             meter: Meter::new(args.quiet),
         };
         let job = k as u64 + 1;
-        let end = drive(engine, &mut events, &mut interrupts, (job, &task.spec), &mut sinks).await;
+        let end = drive(engine, &mut events, &mut interrupts, (job, &task.cell.spec), &mut sinks).await;
         info.clone_from(&sinks.board.engine);
-        let (board, session) = (sinks.board, sinks.recorder.map(|r| r.path().to_owned()));
+        // A recording that broke off is not pointed at.
+        let session = session.filter(|_| sinks.recorder.is_some());
+        let board = std::mem::take(&mut sinks.board);
+        drop(sinks);
         if let Ok(end) = &end {
             report.close(&board, *end)?;
         }
@@ -348,10 +402,13 @@ fn record(args: &RunArgs, task: &Task, folder: Option<&Path>, info: Option<&Engi
     let begin = || {
         let (place, default) = match folder {
             Some(folder) => (folder.to_owned(), "session".to_owned()),
-            None => (name::folder()?, name::default_name(task.spec.common().subject(), now)),
+            None => (name::folder()?, name::default_name(task.cell.spec.common().subject(), now)),
         };
-        let header =
-            Header::new(&names::place(&args.device, &args.dtype), name::utc(now), Some(task.spec.clone()));
+        let header = Header::new(
+            &names::place(&args.device, &args.dtype),
+            name::utc(now),
+            Some(task.cell.spec.clone()),
+        );
         let mut recorder = Recorder::create(&place, args.session.as_ref().unwrap_or(&default), &header)?;
         // The engine introduces itself only once; each of several sessions records that.
         info.map_or(Ok(()), |info| recorder.event(0.0, &Event::Ready(info.clone())))?;

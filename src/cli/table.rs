@@ -1,17 +1,12 @@
 //! The summary of a run as text: what its lab prints, notices, how it ended.
 
 use crate::base::text::printable_label;
-use crate::engine::board::Board;
+use crate::engine::board::{Board, Run};
 use crate::engine::message::NoticeLevel;
 
 /// The results of every lab that has run as lines of text.
 pub fn table(board: &Board) -> Vec<String> {
-    let mut out = Vec::new();
-    for run in &board.runs {
-        let spec = &run.job.spec;
-        out.push(printable_label(&format!("{} lab, spec {}", spec.lab(), run.job.spec_hash)));
-        out.extend(spec.lab().lab().summary(&run.results, spec));
-    }
+    let mut out: Vec<String> = board.runs.iter().flat_map(results).collect();
     let mut told = None;
     for notice in &board.notices {
         // A failed run reports it in a finding and at its end.
@@ -32,6 +27,14 @@ pub fn table(board: &Board) -> Vec<String> {
             format!("{state} {:.1} s on {}, probity {}", s.value.seconds, s.value.device, s.value.version);
         out.push(printable_label(&text));
     }
+    out
+}
+
+/// What one run found as lines of text.
+pub fn results(run: &Run) -> Vec<String> {
+    let spec = &run.job.spec;
+    let mut out = vec![printable_label(&format!("{} lab, spec {}", spec.lab(), run.job.spec_hash))];
+    out.extend(spec.lab().lab().summary(&run.results, spec));
     out
 }
 

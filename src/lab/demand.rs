@@ -7,6 +7,7 @@ use super::fault::Fault;
 use super::host::Host;
 use crate::base::numbers;
 use crate::base::size::show;
+use crate::model::{Model, ModelError};
 
 /// A piece of real work, which says how many units it did.
 pub type Slice<'a> = &'a mut dyn FnMut() -> Result<f64, Fault>;
@@ -46,6 +47,38 @@ impl Work {
             sum += units * host.rate(kind, &mut || slice(kind))?;
         }
         Ok(sum)
+    }
+}
+
+/// Words of a sentence, for work that is counted before any sentence is made.
+pub const WORDS: u128 = 12;
+
+/// How large a network is, by its description alone: nothing is loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Blocks.
+    pub blocks: usize,
+    /// Width of the hidden states.
+    pub width: usize,
+    /// Parameters.
+    pub parameters: u128,
+}
+
+impl Size {
+    /// That of the model of this name.
+    ///
+    /// # Errors
+    /// [`ModelError`] where its description is not at hand.
+    pub fn of(model: &str) -> Result<Self, ModelError> {
+        let arch = Model::describe(&model.parse()?)?;
+        Ok(Self { blocks: arch.depth(), width: arch.hidden, parameters: arch.parameter_count() as u128 })
+    }
+
+    /// Multiply-adds that take a token through the first `layer` blocks.
+    #[must_use]
+    pub fn through(self, layer: usize) -> u128 {
+        let blocks = self.blocks.max(1) as u128;
+        self.parameters * (layer as u128).min(blocks) / blocks
     }
 }
 

@@ -7,7 +7,7 @@ use super::finding::Finding;
 use super::results::LabResults;
 use super::spec::{LabSpec, SpecFields, checked};
 use super::table::Table;
-use super::{Details, EngineInfo, Experiment, Lab, LabId, Preset, Results, Spec};
+use super::{Axis, Details, EngineInfo, Experiment, Lab, LabId, Preset, Results, Size, Spec};
 use crate::figure::Figure;
 
 /// A lab in its own types.
@@ -24,8 +24,12 @@ pub trait Instrument: Sync {
     const DEFAULT: &'static str;
     /// Experiments that can be picked by name beside [`Self::DEFAULT`].
     const PRESETS: &'static [Preset] = &[];
+    /// The fields that a grid may vary, in the order in which its cells are enumerated.
+    const AXES: &'static [Axis];
     /// An experiment by a spec that has passed its check; nothing is loaded or computed yet.
     fn begin(spec: Self::Spec) -> Box<dyn Experiment>;
+    /// The work of a run in multiply-adds, counted from the spec and from the sizes of its models, in their order.
+    fn counted(spec: &Self::Spec, sizes: &[Size]) -> u128;
     /// What a run found, as lines for a reader.
     fn summary(results: &Self::Results, spec: &Self::Spec) -> Vec<String>;
     /// The figures of a run on the engine that is named.
@@ -103,5 +107,13 @@ impl<I: Instrument> Lab for I {
 
     fn compared(&self, finding: &Finding) -> Option<Comparison> {
         I::compared(finding)
+    }
+
+    fn axes(&self) -> &'static [Axis] {
+        I::AXES
+    }
+
+    fn counted(&self, spec: &Spec, sizes: &[Size]) -> u128 {
+        I::Spec::within(spec).map_or(0, |spec| I::counted(spec, sizes))
     }
 }

@@ -10,6 +10,7 @@ pub mod examples;
 pub mod family;
 pub mod fault;
 pub mod finding;
+pub mod grid;
 pub mod hidden;
 pub mod host;
 pub mod instrument;
@@ -33,9 +34,10 @@ use serde_json::Value;
 
 use crate::figure::Figure;
 
-pub use demand::Forecast;
+pub use demand::{Forecast, Size};
 pub use fault::Fault;
 pub use finding::{Body, Common, Finding, SummaryFinding};
+pub use grid::Axis;
 pub use host::{EngineInfo, Host, Notice, NoticeLevel, Share, Waiting};
 pub use instrument::Instrument;
 pub use origin::Origin;
@@ -80,6 +82,11 @@ pub trait Lab: Sync {
     fn tables(&self, results: &Results) -> Vec<table::Table>;
     /// The comparison that a finding makes, for corrections over all of a session's; none for findings that test nothing.
     fn compared(&self, finding: &Finding) -> Option<family::Comparison>;
+    /// The fields that a grid may vary, in the order in which its cells are enumerated.
+    fn axes(&self) -> &'static [Axis];
+    /// The work of a run in multiply-adds, counted from the spec and the sizes of its models alone: the same on every machine,
+    /// whatever it has cached.
+    fn counted(&self, spec: &Spec, sizes: &[Size]) -> u128;
 }
 
 /// An experiment of a lab that is shipped under a name.

@@ -218,6 +218,7 @@ const MAX_SPEC_BYTES: u64 = 1 << 20;
 struct Head {
     lab: String,
     procedure: Option<toml::Value>,
+    grid: Option<toml::Value>,
 }
 
 impl Spec {
@@ -226,21 +227,35 @@ impl Spec {
     /// # Errors
     /// [`SpecError`].
     pub fn read(path: &Path) -> Result<Self, SpecError> {
+        Self::of_file(&Self::text_of(path)?, path)
+    }
+
+    /// The spec in the text of a file.
+    pub(super) fn of_file(text: &str, path: &Path) -> Result<Self, SpecError> {
+        let origin = path.display().to_string();
+        let mut spec = Self::decode(text, &origin)?;
+        spec.lies_beside(path);
+        spec.check(&origin)?;
+        Ok(spec)
+    }
+
+    /// The text of a spec file.
+    pub(super) fn text_of(path: &Path) -> Result<String, SpecError> {
         let fail = |source| SpecError::Read { path: path.to_owned(), source };
         let size = std::fs::metadata(path).map_err(fail)?.len();
         if size > MAX_SPEC_BYTES {
             let source = std::io::Error::other(format!("{size} bytes is not a spec (at most 1 MiB)"));
             return Err(fail(source));
         }
-        let text = std::fs::read_to_string(path).map_err(fail)?;
-        let origin = path.display().to_string();
-        let mut spec = Self::decode(&text, &origin)?;
+        std::fs::read_to_string(path).map_err(fail)
+    }
+
+    /// Relative paths of the spec start from the folder of this file.
+    pub(super) fn lies_beside(&mut self, path: &Path) {
         // What comes from a pipe or from the standard input lies in no folder of the user's.
         if !path.starts_with("/dev") {
-            spec.common_mut().lies_in(path.parent().map(Path::to_owned).unwrap_or_default());
+            self.common_mut().lies_in(path.parent().map(Path::to_owned).unwrap_or_default());
         }
-        spec.check(&origin)?;
-        Ok(spec)
     }
 
     /// The experiment that a lab runs where nothing else is asked for.
@@ -272,6 +287,15 @@ impl Spec {
             key: "lab".into(),
             problem: unknown_lab(&head.lab),
         })?;
+        if head.grid.is_some() {
+            return Err(SpecError::Value {
+                origin: origin.to_owned(),
+                key: "grid".into(),
+                problem: "makes many experiments of this file, and one is wanted here: `probity run FILE --out DIR` \
+                          computes a grid"
+                    .into(),
+            });
+        }
         let mut spec = Self::of_toml(lab, text).map_err(fail)?;
         // A text that does not name a procedure asks for today's; one that does means it.
         if head.procedure.is_none() {

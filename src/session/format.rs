@@ -41,6 +41,20 @@ pub struct Header {
     /// What the session set out to compute; none if this program cannot read it.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "readable")]
     pub spec: Option<Spec>,
+    /// The grid whose cells were joined into it; none for what one program recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grid: Option<MergedGrid>,
+}
+
+/// What a session was joined from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MergedGrid {
+    /// Name of the set of cells.
+    pub hash: String,
+    /// Its cells.
+    pub cells: usize,
+    /// Those that are in the session.
+    pub merged: usize,
 }
 
 /// A spec of a lab that this program does not have must not make the session unreadable.
@@ -53,7 +67,7 @@ impl Header {
     /// The header of a session of this program.
     pub fn new(device: &str, created: String, spec: Option<Spec>) -> Self {
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        Self { format: FORMAT, version, device: device.to_owned(), created, spec }
+        Self { format: FORMAT, version, device: device.to_owned(), created, spec, grid: None }
     }
 }
 
@@ -285,15 +299,20 @@ pub(super) fn line<T: Serialize>(t: f64, content: &T) -> serde_json::Result<Stri
     Ok(line)
 }
 
-enum Line {
+/// What reading a line came to.
+pub(super) enum Line {
+    /// A line.
     Whole,
+    /// The last line, without its end.
     Cut,
+    /// A line over [`MAX_LINE`].
     TooLong,
+    /// Nothing: the file has ended.
     End,
 }
 
 /// Reads the next line into `buffer`, which never grows past [`MAX_LINE`]; the rest of a longer line is skipped.
-fn next_line(source: &mut impl BufRead, buffer: &mut Vec<u8>) -> std::io::Result<Line> {
+pub(super) fn next_line(source: &mut impl BufRead, buffer: &mut Vec<u8>) -> std::io::Result<Line> {
     buffer.clear();
     source.by_ref().take(MAX_LINE as u64).read_until(b'\n', buffer)?;
     match buffer.last() {
@@ -332,8 +351,10 @@ fn parse_header(line: &[u8]) -> Result<Header, String> {
 
 /// Why a line was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unread {
+pub(super) enum Unread {
+    /// A newer program wrote it.
     Unknown,
+    /// It is broken.
     Damaged,
 }
 
@@ -342,7 +363,8 @@ fn version(text: &str) -> Vec<u64> {
     text.split(['.', '-', '+']).map_while(|part| part.parse().ok()).collect()
 }
 
-fn parse_entry(line: &[u8], newer: bool) -> Result<Entry, Unread> {
+/// Reads a line of the file; `newer` says that a newer program wrote it.
+pub(super) fn parse_entry(line: &[u8], newer: bool) -> Result<Entry, Unread> {
     let mut object: Map<String, Value> = serde_json::from_slice(line).map_err(|_| Unread::Damaged)?;
     let t = object.remove("t").and_then(|t| t.as_f64()).ok_or(Unread::Damaged)?;
     if !(0.0..=MAX_TIME).contains(&t) {
@@ -367,123 +389,4 @@ fn parse_entry(line: &[u8], newer: bool) -> Result<Entry, Unread> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::message::EngineInfo;
-    use crate::lab::interventions;
-
-    fn parse(text: &str) -> Result<Session, SessionError> {
-        Session::parse(text.as_bytes(), Path::new("s.probity.jsonl"))
-    }
-
-    fn header() -> String {
-        serde_json::to_string(&Header::new(
-            "cpu",
-            "2025-01-01T00:00:00Z".into(),
-            Some(interventions::Spec::shipped().into()),
-        ))
-        .unwrap()
-    }
-
-    fn ready() -> Entry {
-        let info = EngineInfo { version: "0.1.0".into(), device: "cpu (2 threads)".into() };
-        Entry { t: 0.12, item: Item::Event(Event::Ready(info)) }
-    }
-
-    #[test]
-    fn a_line_keeps_the_tag_and_the_time_side_by_side() {
-        let line = ready().to_line().unwrap();
-        assert_eq!(
-            line,
-            "{\"t\":0.12,\"event\":\"ready\",\"version\":\"0.1.0\",\"device\":\"cpu (2 threads)\"}\n"
-        );
-        assert_eq!(parse_entry(line.as_bytes(), false).unwrap(), ready());
-    }
-
-    #[test]
-    fn notes_and_view_lines_are_kept_apart() {
-        let note = Entry { t: 1.0, item: Item::Note("look here \u{1b}[31m".into()) };
-        let view = Entry { t: 2.0, item: Item::View(serde_json::json!({"focus": "chart"})) };
-        let text = format!("{}\n{}{}", header(), note.to_line().unwrap(), view.to_line().unwrap());
-        assert!(!text.contains('\u{1b}'), "JSON escapes control characters");
-        let session = parse(&text).unwrap();
-        assert_eq!(session.entries, [note, view]);
-        assert_eq!(session.board(), Board::default());
-    }
-
-    #[test]
-    fn a_cut_last_line_is_reported_and_the_rest_kept() {
-        let line = ready().to_line().unwrap();
-        for cut in 1..line.len() - 1 {
-            let session = parse(&format!("{}\n{line}{}", header(), &line[..cut])).unwrap();
-            assert_eq!(session.entries, [ready()]);
-            assert_eq!(session.losses, Losses { cut: Some(3), ..Losses::default() });
-            assert_eq!(session.losses.sentences().len(), 1);
-        }
-        // Only the line end is missing: the content is whole.
-        let session = parse(&format!("{}\n{}", header(), line.trim_end())).unwrap();
-        assert_eq!((session.entries.len(), session.losses), (1, Losses::default()));
-    }
-
-    #[test]
-    fn unknown_kinds_and_damage_are_told_apart() {
-        let text = [
-            header().as_str(),
-            r#"{"t":0.1,"event":"teleported","x":1}"#,
-            r#"{"t":0.2,"smell":"rose"}"#,
-            r#"{"t":0.3,"event":"finding","generation":1,"finding":{"lab":"interventions","spec":"a","model":"m","seed":0,"n":1,"final":true,"t":0,"kind":"astrology"}}"#,
-            r#"{"t":0.4,"event":"ready","version":1}"#,
-            r#"{"event":"ready"}"#,
-            r#"{"t":-1,"note":"x"}"#,
-            r#"{"t":1e300,"note":"x"}"#,
-            "[1,2]",
-            "",
-            r#"{"t":0.5,"note":"end"}"#,
-        ]
-        .join("\n");
-        let session = parse(&text).unwrap();
-        assert_eq!(session.losses.unknown, 3);
-        assert_eq!(session.losses.damaged_lines, [5, 6, 7, 8, 9]);
-        assert_eq!(session.entries.len(), 1);
-        assert_eq!(session.losses.sentences().len(), 2);
-    }
-
-    #[test]
-    fn time_never_falls() {
-        let session =
-            parse(&format!("{}\n{{\"t\":5,\"note\":\"a\"}}\n{{\"t\":3,\"note\":\"b\"}}\n", header()))
-                .unwrap();
-        assert_eq!(session.entries.iter().map(|e| e.t).collect::<Vec<_>>(), [5.0, 5.0]);
-        assert_eq!(session.duration(), 5.0);
-    }
-
-    #[test]
-    fn a_line_without_end_is_passed_over_in_constant_memory() {
-        let head = format!("{}\n", header());
-        let long = std::io::repeat(b'x').take(64 << 20);
-        let tail = format!("\n{}", ready().to_line().unwrap());
-        let source = BufReader::new(head.as_bytes().chain(long).chain(tail.as_bytes()));
-        let session = Session::parse(source, Path::new("x")).unwrap();
-        assert_eq!(session.entries, [ready()]);
-        assert_eq!((session.losses.damaged_lines.as_slice(), session.losses.long), (&[2][..], 1));
-        let said = session.losses.sentences().join(" ");
-        assert!(said.contains("line 2") && said.contains("longer than 4 MiB"), "{said}");
-    }
-
-    #[test]
-    fn files_that_are_no_sessions_are_refused_by_name_and_line() {
-        let newer = header().replace(&format!("\"probity_session\":{FORMAT}"), "\"probity_session\":99");
-        for (text, word) in [
-            ("", "empty"),
-            ("hello\n", "not a session"),
-            ("{\"a\":1}\n", "probity_session"),
-            (newer.as_str(), "newer"),
-            ("{\"probity_session\":1}\n", "header"),
-        ] {
-            let message = parse(text).unwrap_err().to_string();
-            assert!(message.contains("s.probity.jsonl, line 1") && message.contains(word), "{message}");
-        }
-        let message = Session::read(Path::new("/")).unwrap_err().to_string();
-        assert!(message.contains("not a regular file"), "{message}");
-    }
-}
+mod tests;

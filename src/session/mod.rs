@@ -2,12 +2,14 @@
 //!
 //! A session is an append-only file `NAME.probity.jsonl`. [`record`] writes it while the program works, [`mod@format`]
 //! reads it back, and [`replay`] plays it as if it were an engine. What was measured (commands and events) and how the
-//! user looked at it (view lines, notes) are different kinds of line, so that a replay can use one without the other.
+//! user looked at it (view lines, notes) are different kinds of line, so that a replay can use one without the other. What the
+//! cells of a grid found is in [`parts`] until it is joined into a session.
 
 pub mod format;
 mod legacy;
 pub mod name;
 mod newer;
+pub mod parts;
 pub mod record;
 pub mod replay;
 pub mod shelf;

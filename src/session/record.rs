@@ -17,6 +17,39 @@ const PROGRESS_EVERY: f64 = 0.25;
 /// How many numbers are tried after a name that is taken.
 const MAX_TRIES: usize = 1000;
 
+/// What takes down a run.
+pub trait Record {
+    /// Notes a command at `t` seconds after the start.
+    ///
+    /// # Errors
+    /// [`SessionError::Write`] if it cannot be written (also for the methods below).
+    fn command(&mut self, t: f64, command: &Command) -> Result<(), SessionError>;
+    /// Notes an event.
+    ///
+    /// # Errors
+    /// As [`Record::command`].
+    fn event(&mut self, t: f64, event: &Event) -> Result<(), SessionError>;
+    /// The run is over: everything is to be on disk.
+    ///
+    /// # Errors
+    /// As [`Record::command`].
+    fn finish(&mut self) -> Result<(), SessionError>;
+}
+
+impl Record for Recorder {
+    fn command(&mut self, t: f64, command: &Command) -> Result<(), SessionError> {
+        Recorder::command(self, t, command)
+    }
+
+    fn event(&mut self, t: f64, event: &Event) -> Result<(), SessionError> {
+        Recorder::event(self, t, event)
+    }
+
+    fn finish(&mut self) -> Result<(), SessionError> {
+        Recorder::finish(self)
+    }
+}
+
 /// Writes a session. It has no clock and no thread: every call states the time, and each line is written whole, straight
 /// to the file, so that a killed process leaves everything it had recorded.
 #[derive(Debug)]

@@ -59,3 +59,19 @@ fn a_stopped_run_replaces_no_results() {
     assert_eq!(json_lines(&kept).last().unwrap()["cancelled"], true);
     assert!(stderr.contains("stays as it was") && stderr.contains("findings-incomplete.jsonl"), "{stderr}");
 }
+
+/// As a cluster's scheduler does it: the cell is recorded as stopped, and the next run computes it.
+#[test]
+fn a_share_that_is_told_to_end_records_its_cell() {
+    let probity = Probity::new();
+    let out = probity.state.path().join("out");
+    let args = ["--out", &out.display().to_string(), "--shard", "1/1"];
+    let (ended, stdout, stderr) = stopped(&probity, "exec", &args, &["TERM"]);
+    assert_eq!(ended, 143, "{stderr}");
+    assert!(String::from_utf8_lossy(&stdout).contains("shard 1/1: 0 of 1 cells done"));
+    let part = std::fs::read_dir(out.join("parts")).unwrap().next().unwrap().unwrap().path();
+    let text = std::fs::read_to_string(part).unwrap();
+    assert!(text.lines().last().unwrap().contains("\"end\":\"stopped\""), "{text}");
+    let merged = probity.run(&["merge", &out.display().to_string(), "-o", "x"]);
+    assert!(String::from_utf8_lossy(&merged.stderr).contains("missing: 1 of 1"));
+}

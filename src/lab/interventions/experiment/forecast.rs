@@ -202,8 +202,8 @@ fn shape(bench: &Bench, recipe: &Recipe) -> String {
     format!("{STEP} {} of {}", widths.join("-"), bench.model.arch().hidden)
 }
 
-/// Strengths of a method of the spec.
-fn strengths(spec: &MethodSpec) -> usize {
+/// Strengths at which a method is applied.
+pub fn strengths(spec: &MethodSpec) -> usize {
     match spec.values.len() {
         0 => find(&spec.name).map_or(0, |m| m.parameter().grid.len()),
         n => n,
@@ -384,7 +384,8 @@ fn attacks(bench: &Bench) -> bool {
     bench.spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs().mlp))
 }
 
-fn parameters(recipe: &Recipe, inputs: usize, classes: usize) -> usize {
+/// Weights and biases of a classifier.
+pub fn parameters(recipe: &Recipe, inputs: usize, classes: usize) -> usize {
     let widths = [&[inputs][..], &recipe.hidden, &[classes]].concat();
     widths.windows(2).map(|w| (w[0] + 1) * w[1]).sum()
 }

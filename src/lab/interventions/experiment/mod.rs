@@ -2,6 +2,7 @@
 //! method over its grid, first on a subsample and then on all test examples, with questions answered in between.
 
 mod audit;
+mod counted;
 mod fault;
 mod forecast;
 mod leaks;
@@ -26,9 +27,10 @@ use super::registry::find;
 use super::spec::{AGREEMENT_TOML, Spec};
 use crate::base::Problem;
 use crate::figure::Figure;
-use crate::lab::demand::Forecast;
+use crate::lab::demand::{Forecast, Size};
 use crate::lab::fault::Fault;
 use crate::lab::finding::Finding;
+use crate::lab::grid::{self, Axis, Takes};
 use crate::lab::host::{Host, Share};
 use crate::lab::{Details, EngineInfo, Experiment, Instrument, Question};
 
@@ -54,9 +56,26 @@ impl Instrument for Interventions {
         "How completely, and how selectively, does an intervention change what a model encodes?";
     const DEFAULT: &'static str = AGREEMENT_TOML;
 
+    const AXES: &'static [Axis] = &[
+        grid::MODEL,
+        Axis::new("layer", &["site.layer"], Takes::Layer),
+        Axis::new("method", &[], Takes::Named),
+        grid::SEED,
+        Axis::field("probe.seed"),
+        Axis::field("probe.grid"),
+        Axis::field("task.name"),
+        Axis::field("task.target"),
+        Axis::field("task.phi"),
+        Axis::field("task.examples"),
+    ];
+
     fn begin(spec: Spec) -> Box<dyn Experiment> {
         let methods = spec.methods.iter().filter_map(|m| find(&m.name)).collect();
         Box::new(Run { spec, methods, benches: Vec::new(), examined: 0 })
+    }
+
+    fn counted(spec: &Spec, sizes: &[Size]) -> u128 {
+        counted::of(spec, sizes)
     }
 
     fn summary(results: &super::Results, spec: &Spec) -> Vec<String> {

@@ -134,7 +134,7 @@ fn made_up(side: &Side, sentences: &Sentences, drawn: &Drawn, most: usize) -> Re
 }
 
 /// How often a side is trained at a size.
-fn times(spec: &Spec, first: bool, size: usize) -> f64 {
+pub fn times(spec: &Spec, first: bool, size: usize) -> f64 {
     let also = &spec.also;
     let largest = spec.task.sizes.last() == Some(&size);
     let noise = if first { 0 } else { also.noise.len() };

@@ -1,6 +1,7 @@
 //! The procedure: both sides at rising sizes of training data, or two files of results; after each step what the pilot says.
 
 mod beside;
+mod counted;
 mod encode;
 mod files;
 mod forecast;
@@ -17,10 +18,11 @@ use super::studies::STUDIES;
 use super::{figures, summary};
 use crate::base::Problem;
 use crate::figure::Figure;
-use crate::lab::demand::Forecast;
+use crate::lab::demand::{Forecast, Size};
 use crate::lab::family::Comparison;
 use crate::lab::fault::Fault;
 use crate::lab::finding::{Body, Finding};
+use crate::lab::grid::{self, Axis, Takes};
 use crate::lab::host::{Host, Share};
 use crate::lab::{Details, EngineInfo, Experiment, Instrument, Kinds, LabId, Preset, Question};
 
@@ -39,8 +41,24 @@ impl Instrument for Power {
     const DEFAULT: &'static str = POWER_TOML;
     const PRESETS: &'static [Preset] = &STUDIES;
 
+    const AXES: &'static [Axis] = &[
+        grid::MODEL_SETS,
+        Axis::new("pair", &[], Takes::Part),
+        Axis::new("layer", &["a.layer", "b.layer"], Takes::Layer),
+        Axis::new("a.layer", &[], Takes::Layer),
+        Axis::new("b.layer", &[], Takes::Layer),
+        grid::SEED,
+        Axis::field("task.name"),
+        Axis::field("training.grid"),
+        Axis::field("test.margin"),
+    ];
+
     fn begin(spec: Spec) -> Box<dyn Experiment> {
         Box::new(Run { spec, pairs: None })
+    }
+
+    fn counted(spec: &Spec, sizes: &[Size]) -> u128 {
+        counted::of(spec, sizes)
     }
 
     fn summary(results: &super::Results, spec: &Spec) -> Vec<String> {

@@ -2,6 +2,7 @@
 //! relation is told at once; then ranks are drawn and gaps are split over all relations.
 
 mod bench;
+mod counted;
 mod disparity;
 mod early;
 mod forecast;
@@ -22,9 +23,10 @@ use super::ledger::Parts;
 use super::spec::{PROMPTS_TOML, Spec};
 use crate::figure::Figure;
 use crate::lab::asked::{self, Latest};
-use crate::lab::demand::Forecast;
+use crate::lab::demand::{Forecast, Size};
 use crate::lab::fault::{Fault, problem};
 use crate::lab::finding::Finding;
+use crate::lab::grid::{self, Axis};
 use crate::lab::host::{Host, Share};
 use crate::lab::{Details, EngineInfo, Experiment, Instrument, Question};
 
@@ -43,8 +45,24 @@ impl Instrument for Prompts {
         "How much of what a prompt probe says is the model, and how much the prompt, the name and the facts?";
     const DEFAULT: &'static str = PROMPTS_TOML;
 
+    const AXES: &'static [Axis] = &[
+        grid::MODEL_SETS,
+        grid::SEED,
+        Axis::field("data.relations"),
+        Axis::field("data.mentions"),
+        Axis::field("query.candidates"),
+        Axis::field("query.k"),
+        Axis::field("adjust.weights"),
+        Axis::field("ranks.subset"),
+        Axis::field("ranks.random"),
+    ];
+
     fn begin(spec: Spec) -> Box<dyn Experiment> {
         Box::new(Run { spec, bench: None, examined: 0, latest: Latest::default() })
+    }
+
+    fn counted(spec: &Spec, sizes: &[Size]) -> u128 {
+        counted::of(spec, sizes)
     }
 
     fn summary(results: &super::Results, spec: &Spec) -> Vec<String> {

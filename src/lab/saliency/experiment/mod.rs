@@ -2,6 +2,7 @@
 //! told row by row; then the rows are put together.
 
 mod bench;
+mod counted;
 mod forecast;
 mod live;
 mod overall;
@@ -15,10 +16,11 @@ use super::spec::{SALIENCY_TOML, Spec};
 use super::{figures, summary, tables};
 use crate::figure::Figure;
 use crate::lab::asked::{self, Latest};
-use crate::lab::demand::Forecast;
+use crate::lab::demand::{Forecast, Size};
 use crate::lab::family::Comparison;
 use crate::lab::fault::Fault;
 use crate::lab::finding::{Body, Finding};
+use crate::lab::grid::{self, Axis, Takes};
 use crate::lab::host::{Host, Share};
 use crate::lab::saliency::finding::Kind;
 use crate::lab::table::Table;
@@ -39,8 +41,25 @@ impl Instrument for Saliency {
         "Which tokens does a prediction rest on, and do they agree with people and with themselves?";
     const DEFAULT: &'static str = SALIENCY_TOML;
 
+    const AXES: &'static [Axis] = &[
+        grid::MODEL,
+        Axis::new("layer", &["attention.layer"], Takes::Layer),
+        Axis::new("method", &["saliency.methods"], Takes::One),
+        grid::SEED,
+        Axis::field("attention.head"),
+        Axis::field("attention.direction"),
+        Axis::field("data.language"),
+        Axis::field("integrated_gradients.baseline"),
+        Axis::field("integrated_gradients.target"),
+        Axis::field("metrics.k"),
+    ];
+
     fn begin(spec: Spec) -> Box<dyn Experiment> {
         Box::new(Run { spec, bench: None, examined: 0, latest: Latest::default() })
+    }
+
+    fn counted(spec: &Spec, sizes: &[Size]) -> u128 {
+        counted::of(spec, sizes)
     }
 
     fn summary(results: &super::Results, _spec: &Spec) -> Vec<String> {

@@ -19,9 +19,9 @@ use crate::model::chunk::TOKENS_PER_BATCH;
 const FIRST: usize = 4;
 const MOST: usize = 32;
 /// Passes of a prediction.
-const PREDICTION: usize = 1;
+pub const PREDICTION: usize = 1;
 /// Further passes of an input and a method whose erasure is measured: whole, alone, without.
-const ERASURE: usize = 3;
+pub const ERASURE: usize = 3;
 
 /// What is kept of a row for the means.
 #[derive(Debug, Clone)]

@@ -1,0 +1,114 @@
+//! `--jobs`: several processes side by side, each with its part of a share. Processes rather than threads: each keeps its own
+//! model, its own part of the memory limit and of the threads, and one that is killed takes no other with it.
+
+use std::process::{Child, Command, ExitStatus};
+
+use super::error::{CliError, FAILED, USAGE};
+use super::output;
+use super::run::RunArgs;
+use super::shard::Shard;
+use crate::base::signals;
+
+/// Runs the share in so many processes and waits for all of them.
+///
+/// # Errors
+/// [`CliError::Cancelled`] after a signal, which all of them get; [`CliError::Told`] where one failed.
+pub fn run(args: &RunArgs, shard: Shard, jobs: usize, memory_limit: Option<u64>) -> Result<(), CliError> {
+    let failed = |e: std::io::Error| CliError::Failed(format!("cannot start the jobs: {e}"));
+    let program = std::env::current_exe().map_err(failed)?;
+    let mut running: Vec<Child> = Vec::new();
+    for index in 1..=jobs {
+        let mut command = Command::new(&program);
+        command.args(arguments(
+            args,
+            shard,
+            Shard { index, count: jobs },
+            memory_limit.map(|l| l / jobs as u64),
+        ));
+        if std::env::var_os("RAYON_NUM_THREADS").is_none() {
+            command.env("RAYON_NUM_THREADS", (rayon::current_num_threads() / jobs).max(1).to_string());
+        }
+        // A Ctrl-C reaches them once, through this process.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        match command.spawn() {
+            Ok(child) => running.push(child),
+            Err(e) => {
+                running.iter_mut().for_each(|child| drop(child.kill()));
+                return Err(failed(e));
+            }
+        }
+    }
+    #[cfg(unix)]
+    pass_on(running.iter().map(Child::id).collect());
+    let ends: Vec<ExitStatus> =
+        running.iter_mut().map(Child::wait).collect::<Result<_, _>>().map_err(failed)?;
+    judge(&ends)
+}
+
+/// What a job is started with.
+fn arguments(
+    args: &RunArgs,
+    shard: Shard,
+    lane: Shard,
+    memory_limit: Option<u64>,
+) -> Vec<std::ffi::OsString> {
+    let mut out: Vec<std::ffi::OsString> = vec!["run".into()];
+    let mut add = |flag: &str, value: String| out.extend([flag.into(), value.into()]);
+    args.preset.iter().for_each(|preset| add("--preset", preset.clone()));
+    args.seed.iter().for_each(|seed| add("--seed", seed.to_string()));
+    add("--device", args.device.clone());
+    add("--dtype", args.dtype.clone());
+    memory_limit.iter().for_each(|limit| add("--memory-limit", limit.to_string()));
+    add("--shard", shard.to_string());
+    add("--lane", lane.to_string());
+    if args.quiet {
+        out.push("--quiet".into());
+    }
+    out.push("--out".into());
+    out.extend(args.out.iter().map(|dir| dir.clone().into_os_string()));
+    // Names of files may begin with a dash.
+    out.push("--".into());
+    out.extend(args.specs.iter().map(|spec| spec.clone().into_os_string()));
+    out
+}
+
+/// Passes signals that are to end the program on to the jobs, which end by themselves then.
+#[cfg(unix)]
+fn pass_on(jobs: Vec<u32>) {
+    use rustix::process::{Pid, Signal, kill_process};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let heard = move |number: i32| {
+        signals::note(u8::try_from(number).unwrap_or(signals::INTERRUPT));
+        let signal = match number {
+            SIGHUP => Signal::HUP,
+            SIGTERM => Signal::TERM,
+            _ => Signal::INT,
+        };
+        for pid in jobs.iter().filter_map(|id| Pid::from_raw(i32::try_from(*id).ok()?)) {
+            // One that has ended already needs no signal.
+            let _ = kill_process(pid, signal);
+        }
+    };
+    // Signals that cannot be caught keep their usual effect.
+    let _ = signals::listen(&[SIGHUP, SIGINT, SIGTERM], heard);
+}
+
+fn judge(ends: &[ExitStatus]) -> Result<(), CliError> {
+    if signals::first().is_some() {
+        return Err(CliError::Cancelled);
+    }
+    let mut bad = false;
+    for (k, end) in ends.iter().enumerate().filter(|(_, end)| !end.success()) {
+        bad = true;
+        // One that ended by itself has said why.
+        if !end.code().is_some_and(|code| code == i32::from(FAILED) || code == i32::from(USAGE)) {
+            output::say(&format!(
+                "job {} of {} ended by {end}: its cells are computed when the spec is run again; --jobs with a smaller number takes less memory",
+                k + 1,
+                ends.len()
+            ));
+        }
+    }
+    if bad { Err(CliError::Told) } else { Ok(()) }
+}

@@ -1,0 +1,196 @@
+//! `probity merge`: the parts of a grid become one session.
+
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::error::CliError;
+use super::output;
+use crate::base::files::Whole;
+use crate::base::numbers::probability;
+use crate::base::size::show;
+use crate::base::text::printable_label;
+use crate::lab::family::Comparison;
+use crate::session::format::{MAX_ENTRIES, MAX_FILE};
+use crate::session::name;
+use crate::session::parts::folder::Folder;
+use crate::session::parts::merge::{Merged, Survey, write};
+use crate::stats::corrections::{benjamini_hochberg, holm};
+
+/// Join what the cells of a grid found into one session, which replays.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  probity merge grid -o grid.probity.jsonl
+  probity merge grid -o so-far.probity.jsonl --partial
+  probity replay grid.probity.jsonl --headless
+
+Comparisons of all cells are corrected together, from the p-values that each of them recorded. Ranks, verdicts and common
+vocabularies compare what is within a cell: models that are to be ranked together belong into one.")]
+pub struct MergeArgs {
+    /// The folder that `probity run --out DIR` wrote.
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+    /// The session to write.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: PathBuf,
+    /// Join what is there, although cells are missing or failed.
+    #[arg(long)]
+    pub partial: bool,
+    /// Replace the file if it exists.
+    #[arg(long)]
+    pub force: bool,
+    /// Print what was joined as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Cells that a message lists by name.
+const LISTED: usize = 10;
+/// Comparisons that are printed.
+const SHOWN: usize = 12;
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    grid: &'a str,
+    cells: usize,
+    merged: usize,
+    missing: Vec<usize>,
+    failed: Vec<usize>,
+    entries: usize,
+    bytes: u64,
+    comparisons: usize,
+    below_05: [usize; 3],
+}
+
+/// Joins the parts.
+///
+/// # Errors
+/// [`CliError::Usage`] for a folder or file that does not belong, or where cells are missing; [`CliError::Failed`] where the file
+/// cannot be written.
+pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let folder = Folder::open(&args.dir)?;
+    let survey = Survey::of(&folder)?;
+    let absent = absent(&folder, &survey);
+    if !absent.is_empty() && (!args.partial || survey.done.is_empty()) {
+        let said = absent.join("\n");
+        let way = "`probity run SPEC --out DIR` computes what is missing and skips what is there; --partial joins what there is";
+        return Err(CliError::Usage(format!(
+            "{}: not every cell is there\n{said}\n{way}",
+            args.dir.display()
+        )));
+    }
+    let mut whole = Whole::new(&args.output, args.force)?;
+    let mut file = BufWriter::new(whole.file());
+    let merged = write(&folder, &survey, name::utc(SystemTime::now()), &mut file)?;
+    drop(file);
+    whole.place()?;
+    let corrected = corrected(&merged);
+    if args.json {
+        return output::json(out, &report(&folder, &survey, &merged, &corrected));
+    }
+    let path = output::full(&args.output);
+    output::line(
+        out,
+        &format!(
+            "grid {}: {} of {} cells, {} lines and {} in {path}",
+            folder.head.hash,
+            merged.cells,
+            folder.cells.len(),
+            merged.entries,
+            show(merged.bytes)
+        ),
+    )?;
+    for copy in &survey.copies {
+        output::line(out, &format!("the same as another part, left out: {}", output::full(copy)))?;
+    }
+    absent.iter().try_for_each(|line| output::line(out, &printable_label(line)))?;
+    family(&folder, &merged, &corrected)
+        .iter()
+        .try_for_each(|line| output::line(out, &printable_label(line)))?;
+    if merged.bytes > MAX_FILE || merged.entries > MAX_ENTRIES {
+        output::say(&format!(
+            "warning: a session of more than {MAX_ENTRIES} lines or {} does not replay in full; each of its lines can be read as JSON",
+            show(MAX_FILE)
+        ));
+    }
+    Ok(())
+}
+
+/// What is not there, as lines.
+fn absent(folder: &Folder, survey: &Survey) -> Vec<String> {
+    let mut out = Vec::new();
+    let total = folder.cells.len();
+    let mut list = |word: &str, lines: Vec<String>| {
+        if !lines.is_empty() {
+            out.push(format!("{word}: {} of {total}", lines.len()));
+            out.extend(lines.iter().take(LISTED).cloned());
+            if lines.len() > LISTED {
+                out.push(format!("  and {} more", lines.len() - LISTED));
+            }
+        }
+    };
+    let name = |k: &usize| folder.cells[*k].name();
+    list("missing", survey.missing.iter().map(|k| format!("  {}", name(k))).collect());
+    list("failed", survey.failed.iter().map(|(k, why)| format!("  {}: {why}", name(k))).collect());
+    out
+}
+
+/// p-values as they were recorded, by Holm, by Benjamini and Hochberg.
+struct Corrected {
+    holm: Vec<f64>,
+    bh: Vec<f64>,
+}
+
+fn corrected(merged: &Merged) -> Corrected {
+    // What is no number counts as a test and is never rejected, as in the family of a session.
+    let p: Vec<f64> = merged.family.iter().map(|(_, c)| if c.p.is_nan() { 1.0 } else { c.p }).collect();
+    Corrected { holm: holm(&p), bh: benjamini_hochberg(&p) }
+}
+
+/// Comparisons below .05: alone, by Holm, by Benjamini and Hochberg.
+fn below(merged: &Merged, corrected: &Corrected) -> [usize; 3] {
+    let count = |list: &[f64]| list.iter().filter(|p| **p < 0.05).count();
+    [merged.family.iter().filter(|(_, c)| c.p < 0.05).count(), count(&corrected.holm), count(&corrected.bh)]
+}
+
+fn family(folder: &Folder, merged: &Merged, corrected: &Corrected) -> Vec<String> {
+    if merged.family.is_empty() {
+        return vec!["comparisons over all cells: none, because no finding of these cells is a test".into()];
+    }
+    let [alone, by_holm, by_bh] = below(merged, corrected);
+    let mut out = vec![format!(
+        "comparisons over all cells: {}; p < .05: {alone} alone, {by_holm} after Holm, {by_bh} after Benjamini-Hochberg",
+        merged.family.len()
+    )];
+    let mut order: Vec<usize> = (0..merged.family.len()).filter(|k| corrected.bh[*k] < 0.05).collect();
+    order.sort_by(|a, b| corrected.bh[*a].total_cmp(&corrected.bh[*b]).then(a.cmp(b)));
+    let line = |k: &usize| {
+        let (cell, Comparison { what, test, p, .. }) = &merged.family[*k];
+        let [p, holm, bh] = [*p, corrected.holm[*k], corrected.bh[*k]].map(probability);
+        format!("  {}: {what} ({test}): p {p}, Holm {holm}, BH {bh}", folder.cells[*cell].name())
+    };
+    out.extend(order.iter().take(SHOWN).map(line));
+    if order.len() > SHOWN {
+        out.push(format!("  and {} more; a replay lists all of them", order.len() - SHOWN));
+    }
+    out.push("ranks, verdicts and common vocabularies compare within a cell".into());
+    out
+}
+
+fn report<'a>(folder: &'a Folder, survey: &Survey, merged: &Merged, corrected: &Corrected) -> Report<'a> {
+    Report {
+        grid: &folder.head.hash,
+        cells: folder.cells.len(),
+        merged: merged.cells,
+        missing: survey.missing.iter().map(|k| k + 1).collect(),
+        failed: survey.failed.iter().map(|(k, _)| k + 1).collect(),
+        entries: merged.entries,
+        bytes: merged.bytes,
+        comparisons: merged.family.len(),
+        below_05: below(merged, corrected),
+    }
+}

@@ -1,0 +1,310 @@
+//! `probity run` over cells: a share of a grid, one cell after the other, each into a file of its own.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use tokio::sync::mpsc::Receiver;
+
+use super::drive::{End, Sinks, drive};
+use super::error::CliError;
+use super::progress::Meter;
+use super::run::{RunArgs, Task, tasks};
+use super::{jobs, output, signals};
+use crate::base::text::printable_label;
+use crate::engine::Engine;
+use crate::engine::board::Board;
+use crate::engine::local::{LocalEngine, LocalOptions};
+use crate::engine::message::{EngineInfo, Event};
+use crate::lab::Size;
+use crate::lab::grid::Cell;
+use crate::lab::grid::share::shares;
+use crate::session::parts::folder::{Folder, State};
+use crate::session::parts::part::{Head, Writer};
+use crate::session::parts::status::Reporter;
+use crate::session::parts::{PartError, VERSION};
+
+/// A share: which one, from 1, and of how many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shard {
+    /// Which one, from 1.
+    pub index: usize,
+    /// How many there are.
+    pub count: usize,
+}
+
+/// Most shares that cells are divided into.
+const MOST: usize = 100_000;
+
+impl Shard {
+    /// All of it.
+    pub const WHOLE: Self = Self { index: 1, count: 1 };
+
+    /// Reads `3/8`.
+    ///
+    /// # Errors
+    /// What is allowed.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let number = |part: &str| part.trim().parse::<usize>().ok();
+        let parts = text.split_once('/').and_then(|(i, n)| Some((number(i)?, number(n)?)));
+        match parts {
+            Some((index, count)) if (1..=count).contains(&index) && count <= MOST => {
+                Ok(Self { index, count })
+            }
+            Some((index, 0)) => {
+                Err(format!("{index}/0 is a share of nothing: of 8 shares the first is 1/8 and the last 8/8"))
+            }
+            Some((index, count)) => Err(format!(
+                "there is no share {index} of {count}: they are counted from 1, up to {MOST} of them"
+            )),
+            None => Err("a share is I/N, for example 3/8".into()),
+        }
+    }
+}
+
+impl std::fmt::Display for Shard {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.index, self.count)
+    }
+}
+
+/// Computes this machine's share of the tasks.
+///
+/// # Errors
+/// [`CliError::Usage`] for cells that cannot be told apart, and a folder of something else; [`CliError::Cancelled`] after a signal;
+/// [`CliError::Told`] where cells failed.
+pub fn run(
+    args: &RunArgs,
+    tasks: &[Task],
+    options: LocalOptions,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let Some(dir) = &args.out else { return Err(CliError::Usage("--out DIR is missing".into())) };
+    let cells: Vec<Cell> = tasks.iter().map(|t| t.cell.clone()).collect();
+    let (folder, work) = join(dir, &cells)?;
+    let shard = args.shard.unwrap_or(Shard::WHOLE);
+    let mut own = of_share((0..cells.len()).collect(), &work, shard);
+    let jobs = usize::try_from(args.jobs.unwrap_or(1)).unwrap_or(1).min(own.len());
+    if jobs > 1 {
+        return jobs::run(args, shard, jobs, options.memory_limit);
+    }
+    let mut name = shard.to_string();
+    if let Some(lane) = args.lane {
+        own = of_share(own, &work, lane);
+        name = format!("{name}.{lane}");
+    }
+    let failed = |e: std::io::Error| CliError::Failed(format!("cannot start: {e}"));
+    let mut reporter = Reporter::new(&folder, &name, own.len());
+    reporter.check()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let mut engine = LocalEngine::start(options).map_err(failed)?;
+    let mut share = Share { args, cells: &cells, folder: &folder, reporter, there: 0, info: None };
+    let end = runtime.block_on(share.compute(&mut engine, &own));
+    share.reporter.close();
+    let status = &share.reporter.status;
+    let mut said = format!("shard {name}: {} of {} cells done", status.done, own.len());
+    if share.there > 0 {
+        said += &format!(" ({} were there already)", share.there);
+    }
+    if status.failed > 0 {
+        said += &format!(", {} failed", status.failed);
+    }
+    output::line(out, &format!("{said}; parts in {}", output::full(dir)))?;
+    end?;
+    if status.failed > 0 { Err(CliError::Told) } else { Ok(()) }
+}
+
+/// The folder of a grid whose cells are to be computed elsewhere.
+///
+/// # Errors
+/// As [`run`].
+pub fn prepare(specs: &[PathBuf], dir: &Path) -> Result<Folder, CliError> {
+    let cells: Vec<Cell> = tasks(specs, &[], None)?.into_iter().map(|t| t.cell).collect();
+    Ok(join(dir, &cells)?.0)
+}
+
+/// The folder of these cells, and the counted work of each.
+fn join(dir: &Path, cells: &[Cell]) -> Result<(Folder, Vec<u128>), CliError> {
+    distinct(cells)?;
+    let work = counted(cells)?;
+    Ok((Folder::join(dir, cells, &work)?, work))
+}
+
+/// Refuses cells that are the same: their parts would have the same name.
+fn distinct(cells: &[Cell]) -> Result<(), CliError> {
+    let mut seen: HashMap<&str, &Cell> = HashMap::new();
+    for cell in cells {
+        if let Some(first) = seen.insert(&cell.hash, cell) {
+            return Err(CliError::Usage(format!(
+                "{} and {} are the same experiment ({}): leave one of them out",
+                first.origin, cell.origin, cell.hash
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The counted work of each cell.
+fn counted(cells: &[Cell]) -> Result<Vec<u128>, CliError> {
+    let mut sizes: HashMap<String, Size> = HashMap::new();
+    let mut work = Vec::new();
+    for cell in cells {
+        let mut of_cell = Vec::new();
+        for model in cell.spec.models() {
+            let size = match sizes.get(model) {
+                Some(size) => *size,
+                None => Size::of(model).map_err(|e| {
+                    CliError::Usage(format!(
+                        "{}: `models`: {e}; shares are balanced by the sizes of the models, so that every machine needs their \
+                         descriptions: `probity models pull` fetches one",
+                        cell.origin
+                    ))
+                })?,
+            };
+            sizes.insert(model.clone(), size);
+            of_cell.push(size);
+        }
+        work.push(cell.spec.lab().lab().counted(&cell.spec, &of_cell));
+    }
+    Ok(work)
+}
+
+/// Those of `indices` that a share computes, in their order.
+fn of_share(indices: Vec<usize>, work: &[u128], shard: Shard) -> Vec<usize> {
+    let of_them: Vec<u128> = indices.iter().map(|i| work[*i]).collect();
+    let given = shares(&of_them, shard.count);
+    indices.into_iter().zip(given).filter(|(_, share)| share + 1 == shard.index).map(|(i, _)| i).collect()
+}
+
+/// A share at work.
+struct Share<'a> {
+    args: &'a RunArgs,
+    cells: &'a [Cell],
+    folder: &'a Folder,
+    reporter: Reporter,
+    /// Cells that were done before.
+    there: usize,
+    /// What computes, once it has said so.
+    info: Option<EngineInfo>,
+}
+
+impl Share<'_> {
+    async fn compute(&mut self, engine: &mut dyn Engine, own: &[usize]) -> Result<(), CliError> {
+        let mut events =
+            engine.take_events().ok_or_else(|| CliError::Failed("the engine gives no events".into()))?;
+        let mut interrupts = signals::interrupts();
+        for (k, index) in own.iter().copied().enumerate() {
+            match self.folder.state(index) {
+                State::Done => {
+                    self.there += 1;
+                    self.reporter.status.done += 1;
+                    continue;
+                }
+                // What belongs to something else is not written over; what is damaged is computed again.
+                State::Broken(error @ (PartError::Version { .. } | PartError::Other { .. })) => {
+                    return Err(error.into());
+                }
+                State::Broken(error) => {
+                    let text = printable_label(&error.to_string());
+                    output::say(&format!("warning: {text} It is computed again now."));
+                }
+                State::Absent | State::Failed(_) | State::Stopped => {}
+            }
+            if interrupts.try_recv().is_ok() {
+                return Err(CliError::Cancelled);
+            }
+            let rest = own[k + 1..].iter().map(|i| self.folder.cells[*i].work).sum();
+            self.reporter.begin(index + 1, self.folder.cells[index].work, rest);
+            let end = self.cell(engine, (&mut events, &mut interrupts), index).await?;
+            match end {
+                End::Cancelled => return Err(CliError::Cancelled),
+                end => self.reporter.end(end == End::Done),
+            }
+        }
+        Ok(())
+    }
+
+    /// Computes one cell. Whatever came of it is in its file then.
+    async fn cell(
+        &mut self,
+        engine: &mut dyn Engine,
+        (events, interrupts): (&mut Receiver<Event>, &mut Receiver<()>),
+        index: usize,
+    ) -> Result<End, CliError> {
+        let (cell, listed) = (&self.cells[index], &self.folder.cells[index]);
+        let said = printable_label(&listed.name_of(self.cells.len()));
+        if !self.args.quiet {
+            output::say(&format!("{said}: begins"));
+        }
+        let head = Head {
+            probity_part: 1,
+            version: VERSION.into(),
+            grid: self.folder.head.hash.clone(),
+            cell: listed.cell,
+            spec: listed.spec.clone(),
+            at: listed.at.clone(),
+        };
+        let path = self.folder.part(index);
+        let writer = Writer::new(path.clone(), &head, Some(&mut self.reporter), self.info.clone())?;
+        let mut sinks = Sinks {
+            board: Board { engine: self.info.clone(), ..Board::default() },
+            recorder: Some(Box::new(writer)),
+            json: None,
+            file: None,
+            meter: Meter::new(self.args.quiet),
+        };
+        let job = listed.cell as u64;
+        let end = drive(engine, events, interrupts, (job, &cell.spec), &mut sinks).await?;
+        self.info.clone_from(&sinks.board.engine);
+        drop(sinks);
+        let word = match (end, self.folder.state(index)) {
+            (End::Done, State::Done) => "done",
+            (End::Failed, State::Failed(_)) => "failed",
+            (End::Cancelled, State::Stopped) => "stopped; it begins anew when the spec is run again",
+            (_, State::Broken(error)) => return Err(error.into()),
+            _ => {
+                let path = output::full(&path);
+                return Err(CliError::Failed(format!(
+                    "{path}: what the cell found could not be written: make room there"
+                )));
+            }
+        };
+        if !self.args.quiet || end == End::Failed {
+            output::say(&format!("{said}: {word}"));
+        }
+        Ok(end)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_counted_from_one() {
+        assert_eq!(Shard::parse("3/8"), Ok(Shard { index: 3, count: 8 }));
+        assert_eq!(Shard::parse("1/1").unwrap(), Shard::WHOLE);
+        for (text, word) in [
+            ("0/0", "share of nothing"),
+            ("0/8", "counted from 1"),
+            ("9/8", "no share 9 of 8"),
+            ("3", "3/8"),
+            ("-1/8", "I/N"),
+            ("1/99999999999999999999999", "I/N"),
+            ("1/200000", "up to 100000"),
+        ] {
+            let message = Shard::parse(text).unwrap_err();
+            assert!(message.contains(word), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn jobs_of_a_shard_share_its_cells_and_no_others() {
+        let work: Vec<u128> = (1..=20).collect();
+        let own = of_share((0..20).collect(), &work, Shard { index: 2, count: 3 });
+        let mut both: Vec<usize> =
+            (1..=2).flat_map(|index| of_share(own.clone(), &work, Shard { index, count: 2 })).collect();
+        both.sort_unstable();
+        assert_eq!(both, own);
+    }
+}

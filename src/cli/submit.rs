@@ -1,0 +1,184 @@
+//! `probity submit`: a grid as an array of jobs of the cluster's own scheduler.
+
+use std::fmt::Write as _;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use clap::Args;
+
+use super::error::CliError;
+use super::shard::prepare;
+use super::{names, output};
+use crate::base::files::write_whole;
+use crate::base::size;
+use crate::base::text::printable_label;
+
+/// Write a script that computes a grid as an array of jobs, and submit it.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  probity submit --slurm grid.toml --out grid --array 8
+  probity submit --slurm grid.toml --out grid --array 8 -- --partition gpu --time 4:00:00
+  probity submit --slurm grid.toml --out grid --dry-run
+
+Submitting again computes what is missing: cells that are there are skipped. `probity follow DIR` shows how far it has got,
+`probity merge DIR -o FILE` joins what was found.")]
+pub struct SubmitArgs {
+    /// Specs and grids to compute.
+    #[arg(required = true, value_name = "SPEC.toml")]
+    pub specs: Vec<PathBuf>,
+    /// Submit to Slurm with sbatch, on the machine that has it.
+    #[arg(long, required = true)]
+    pub slurm: bool,
+    /// The folder of the grid; every job must see it.
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Jobs of the array, each with its share of the cells [default: 8, or the number of cells where that is smaller].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub array: Option<u64>,
+    /// Where to compute: auto, cpu, cuda, cuda:N or metal.
+    #[arg(long, default_value = "auto")]
+    pub device: String,
+    /// Precision in which models are kept: f32, f16 or bf16.
+    #[arg(long, default_value = "f32")]
+    pub dtype: String,
+    /// Keep the memory of each job below this size.
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    pub memory_limit: Option<u64>,
+    /// Write the script and do not submit it.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Options for sbatch, after `--`; they come before what the script says.
+    #[arg(last = true, value_name = "SBATCH OPTIONS")]
+    pub options: Vec<String>,
+}
+
+/// Jobs where none are asked for.
+const JOBS: usize = 8;
+/// The script in the folder of the grid.
+const SCRIPT: &str = "submit.sh";
+/// What the jobs print.
+const LOGS: &str = "logs";
+
+/// Writes the script and submits it.
+///
+/// # Errors
+/// [`CliError::Usage`] for specs, folders and names that cannot be used; [`CliError::Failed`] where sbatch is absent or refuses.
+pub fn submit(args: &SubmitArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    names::device(&args.device)?;
+    names::dtype(&args.dtype)?;
+    let folder = prepare(&args.specs, &args.out)?;
+    let cells = folder.cells.len();
+    let wanted = args.array.map_or(JOBS, |n| usize::try_from(n).unwrap_or(usize::MAX));
+    let jobs = wanted.min(cells).max(1);
+    if args.array.is_some() && jobs < wanted {
+        output::say(&format!("{cells} cells are computed by {jobs} jobs: more would have nothing to do"));
+    }
+    let dir = std::path::absolute(&args.out)
+        .map_err(|e| CliError::Failed(format!("{}: {e}", args.out.display())))?;
+    let logs = dir.join(LOGS);
+    let cannot =
+        |path: &Path, e: std::io::Error| CliError::Failed(format!("cannot write {}: {e}", path.display()));
+    std::fs::create_dir_all(&logs).map_err(|e| cannot(&logs, e))?;
+    let path = dir.join(SCRIPT);
+    let text = script(args, &dir, &folder.head.hash, (cells, jobs))?;
+    write_whole(&path, text.as_bytes()).map_err(|e| cannot(&path, e))?;
+    output::line(out, &format!("{cells} cells in {jobs} jobs: {}", output::full(&path)))?;
+    if args.dry_run {
+        return Ok(());
+    }
+    let mut sbatch = Command::new("sbatch");
+    match sbatch.arg("--parsable").args(&args.options).arg(&path).output() {
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(CliError::Failed(format!(
+            "there is no sbatch on this machine. Submit the script where Slurm is: sbatch {}",
+            quoted(&path.display().to_string())?
+        ))),
+        Err(e) => Err(CliError::Failed(format!("sbatch cannot be started: {e}"))),
+        Ok(done) if done.status.success() => {
+            // `--parsable` prints the number, and the cluster's name after a semicolon.
+            let said = String::from_utf8_lossy(&done.stdout);
+            let number = said.trim().split(';').next().unwrap_or_default();
+            output::line(out, &printable_label(&format!("job {number}")))?;
+            output::line(out, &format!("probity follow {}", quoted(&dir.display().to_string())?))
+        }
+        Ok(done) => {
+            let said = String::from_utf8_lossy(&done.stderr);
+            Err(CliError::Failed(format!("sbatch refused ({}): {}", done.status, said.trim())))
+        }
+    }
+}
+
+/// The script.
+fn script(
+    args: &SubmitArgs,
+    dir: &Path,
+    hash: &str,
+    (cells, jobs): (usize, usize),
+) -> Result<String, CliError> {
+    let program =
+        std::env::current_exe().map_err(|e| CliError::Failed(format!("cannot find the program: {e}")))?;
+    let path = |path: &Path| -> Result<String, CliError> {
+        let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        quoted(&full.display().to_string())
+    };
+    let specs: Result<Vec<String>, CliError> = args.specs.iter().map(|p| path(p)).collect();
+    let mut command = format!("exec {} run {}", path(&program)?, specs?.join(" "));
+    let _ = write!(command, " \\\n  --out {} --shard \"$SLURM_ARRAY_TASK_ID/{jobs}\"", path(dir)?);
+    let _ = write!(command, " \\\n  --device {} --dtype {}", quoted(&args.device)?, quoted(&args.dtype)?);
+    if let Some(limit) = args.memory_limit {
+        let _ = write!(command, " --memory-limit {limit}");
+    }
+    // sbatch itself reads these lines, which know only double quotes.
+    let logs = dir.join(LOGS).display().to_string();
+    if logs.contains('"') {
+        return Err(CliError::Usage(format!(
+            "{logs}: sbatch cannot write logs to a folder with a quotation mark in its name"
+        )));
+    }
+    Ok(format!(
+        "#!/bin/sh\n\
+         # {cells} cells of the grid {hash} in {jobs} jobs, written by probity {version}.\n\
+         # It may be edited and submitted again (sbatch {SCRIPT}): cells that are there are skipped.\n\
+         # Another scheduler gives its own number from 1 in place of SLURM_ARRAY_TASK_ID.\n\
+         #SBATCH --job-name=probity-{hash}\n\
+         #SBATCH --array=1-{jobs}\n\
+         #SBATCH --output=\"{logs}/%A-%a.log\"\n\
+         # A minute before the time is up the job is told, and records where it was.\n\
+         #SBATCH --signal=B:TERM@60\n\
+         #SBATCH --requeue\n\n\
+         {command}\n",
+        version = env!("CARGO_PKG_VERSION"),
+    ))
+}
+
+/// A word as a shell takes it.
+///
+/// # Errors
+/// [`CliError::Usage`] for names with control characters, which would end a line of the script.
+fn quoted(text: &str) -> Result<String, CliError> {
+    if text.chars().any(char::is_control) {
+        return Err(CliError::Usage(format!(
+            "{}: a name with control characters cannot stand in a script",
+            printable_label(text)
+        )));
+    }
+    let plain = |c: char| c.is_alphanumeric() || "/._-+:@%".contains(c);
+    Ok(if !text.is_empty() && text.chars().all(plain) {
+        text.into()
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_reach_the_shell_as_they_are() {
+        assert_eq!(quoted("/a/b-1.toml").unwrap(), "/a/b-1.toml");
+        assert_eq!(quoted("a b'c $(x)").unwrap(), "'a b'\\''c $(x)'");
+        assert_eq!(quoted("").unwrap(), "''");
+        assert!(quoted("a\nb").is_err() && quoted("a\u{1b}[31m").is_err());
+    }
+}

@@ -1,0 +1,36 @@
+//! Where in the file of a grid a field stands: cells are made from it, and errors in them are to name its lines.
+
+use toml::de::{DeTable, DeValue};
+
+/// The line, from 1, of the field with this dotted key: of its deepest part that is there.
+pub(super) fn line_of(text: &str, key: &str) -> Option<usize> {
+    let parsed = DeTable::parse(text).ok()?;
+    let mut at = parsed.get_ref();
+    let mut found = None;
+    for part in key.split('.') {
+        let Some((name, value)) = at.iter().find(|(name, _)| name.get_ref().as_ref() == part) else { break };
+        found = Some(name.span().start);
+        let inner = match value.get_ref() {
+            DeValue::Table(inner) => Some(inner),
+            DeValue::Array(list) => list.iter().find_map(|v| v.get_ref().as_table()),
+            _ => None,
+        };
+        let Some(inner) = inner else { break };
+        at = inner;
+    }
+    found.map(|start| 1 + text[..start.min(text.len())].matches('\n').count())
+}
+
+/// The dotted key that stands at a place of a text as the program writes TOML: one field a line, below its table's head.
+pub(super) fn key_at(text: &str, place: usize) -> Option<String> {
+    let start = text[..place.min(text.len())].rfind('\n').map_or(0, |n| n + 1);
+    let name = |line: &str| line.split('=').next().map(|key| key.trim().trim_matches('"').to_owned());
+    let head = |line: &str| line.trim().trim_matches(['[', ']']).to_owned();
+    let line = text[start..].lines().next()?;
+    if line.starts_with('[') {
+        return Some(head(line));
+    }
+    let key = name(line)?;
+    let table = text[..start].lines().rev().find(|l| l.starts_with('[')).map(head);
+    Some(table.map_or(key.clone(), |table| format!("{table}.{key}")))
+}

@@ -1,0 +1,51 @@
+//! The work of a run, counted from its spec alone: what shares of a grid are balanced by.
+
+use super::forecast::{parameters, strengths};
+use crate::lab::demand::{Size, WORDS};
+use crate::lab::interventions::registry::find;
+use crate::lab::interventions::spec::Spec;
+use crate::probe::Grid;
+
+/// Steps that the training of a network takes on average.
+const STEPS: usize = 700;
+/// A forward and a backward pass in units of a forward one.
+const BOTH_WAYS: u128 = 3;
+/// Passes through the attacked probe that a strength of an attack takes.
+const ATTACK: u128 = 40;
+/// Values of a property, as most tasks have them.
+const CLASSES: usize = 2;
+
+/// Multiply-adds: texts through the model up to the layer, probes trained, every strength applied, judged and passed on to the
+/// model's own prediction.
+pub fn of(spec: &Spec, sizes: &[Size]) -> u128 {
+    let examples = spec.task.examples as u128;
+    let (test, replicates) = (examples / 5, spec.probe.count() as u128);
+    let grid = Grid::named(&spec.probe.grid).unwrap_or_else(Grid::small);
+    let each = |size: &Size| {
+        let layer = spec.site.layer.resolve(size.blocks).unwrap_or(size.blocks);
+        let read = examples * WORDS * size.through(layer);
+        let rest = WORDS * (size.through(size.blocks) - size.through(layer));
+        let mut training = 0;
+        for kind in &spec.probe.oracles {
+            // Both properties; each recipe once, and the chosen one again for every replicate.
+            let list = kind.grid(&grid).recipes;
+            let step = |recipe| BOTH_WAYS * 64 * parameters(recipe, size.width, CLASSES) as u128;
+            let searched: u128 = list.iter().map(step).sum();
+            let chosen = list.iter().map(step).min().unwrap_or(0);
+            training += 2 * STEPS as u128 * (searched + replicates * chosen);
+        }
+        let width = (size.width * size.width) as u128;
+        let probe =
+            grid.recipes.iter().map(|r| parameters(r, size.width, CLASSES) as u128).min().unwrap_or(0);
+        let swept = spec.methods.iter().map(|m| {
+            let attacks = find(&m.name).is_some_and(|method| method.needs().mlp);
+            let apply = if attacks { ATTACK * BOTH_WAYS * probe } else { width };
+            strengths(m) as u128
+                * test
+                * replicates
+                * (apply + rest + spec.probe.oracles.len() as u128 * probe)
+        });
+        read + training + swept.sum::<u128>()
+    };
+    sizes.iter().map(each).sum()
+}

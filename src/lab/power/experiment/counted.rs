@@ -1,0 +1,38 @@
+//! The work of a run, counted from its spec alone: what shares of a grid are balanced by.
+
+use super::forecast::times;
+use crate::lab::demand::{Size, WORDS};
+use crate::lab::power::spec::Spec;
+use crate::probe::epochs::recipes;
+
+/// Epochs of a training on average.
+const EPOCHS: u128 = 9;
+/// A forward and a backward pass in units of a forward one.
+const BOTH_WAYS: u128 = 3;
+/// Classes of a task, and sentences of training, validation and test in units of those of training.
+const CLASSES: u128 = 2;
+const PARTS: (u128, u128) = (3, 2);
+/// Sentences of a step of corruption.
+const BATCH: u128 = 32;
+
+/// Multiply-adds: sentences through each side's encoder up to its layer, and all its trainings; of files of results, nothing.
+pub fn of(spec: &Spec, sizes: &[Size]) -> u128 {
+    let largest = spec.task.sizes.last().copied().unwrap_or(0) as u128;
+    let side = |first: bool| {
+        let side = spec.side(first);
+        let size = if first { sizes.first() } else { sizes.get(1).or(sizes.first()) };
+        let Some(size) = size.filter(|_| !spec.of_files()) else { return 0 };
+        let layer = side.layer.resolve(size.blocks).unwrap_or(size.blocks);
+        let read = largest * CLASSES * PARTS.0 / PARTS.1 * WORDS * size.through(layer.max(1));
+        let corrupted = side.corrupted as u128 * BATCH * WORDS * BOTH_WAYS * size.through(size.blocks);
+        let hidden = side.hidden().unwrap_or_default();
+        let tried = recipes(&hidden, spec.training.grid == "small").len() as u128;
+        let weights = hidden.first().map_or(CLASSES, |h| *h as u128) * size.width as u128;
+        let trained = spec.task.sizes.iter().map(|n| {
+            let again = times(spec, first, *n) as u128 * spec.training.seeds as u128;
+            *n as u128 * CLASSES * EPOCHS * BOTH_WAYS * weights * tried * again
+        });
+        read + corrupted + trained.sum::<u128>()
+    };
+    side(true) + side(false)
+}

@@ -1,0 +1,32 @@
+//! The work of a run, counted from its spec alone: what shares of a grid are balanced by.
+
+use crate::lab::demand::{Size, WORDS};
+use crate::lab::prompts::spec::Spec;
+
+/// Relations where the spec does not name them, and prompts and facts of one where it sets no most: about what the built-in ones
+/// have. Files may have more; what they hold is not read for this.
+const RELATIONS: usize = 32;
+const PROMPTS: usize = 5;
+const FACTS: usize = 40;
+/// A forward and a backward pass in units of a forward one.
+const BOTH_WAYS: u128 = 3;
+
+/// Multiply-adds: every query of every model, asked again after each further pretraining.
+pub fn of(spec: &Spec, sizes: &[Size]) -> u128 {
+    let data = &spec.data;
+    let relations = if data.relations.is_empty() { RELATIONS } else { data.relations.len() } as u128;
+    let prompts = data.prompts.unwrap_or(PROMPTS) as u128;
+    let facts = data.instances.unwrap_or(FACTS) as u128;
+    let queries = relations * prompts * facts * data.mentions as u128;
+    let mixtures = spec.disparity.gammas.len() as u128;
+    let learnt = mixtures * (spec.disparity.sentences * spec.disparity.epochs) as u128 * BOTH_WAYS;
+    let trained = |name: &String| match spec.disparity.models.is_empty() {
+        true => spec.models.first() == Some(name),
+        false => spec.disparity.models.contains(name),
+    };
+    let each = spec.models.iter().zip(sizes).map(|(name, size)| {
+        let more = if trained(name) { learnt + mixtures * queries } else { 0 };
+        (queries + more) * WORDS * size.through(size.blocks)
+    });
+    each.sum()
+}

@@ -1,0 +1,16 @@
+//! The work of a run, counted from its spec alone: what shares of a grid are balanced by.
+
+use super::rows::{ERASURE, PREDICTION};
+use crate::lab::demand::{Size, WORDS};
+use crate::lab::saliency::methods::named;
+use crate::lab::saliency::spec::Spec;
+
+/// Multiply-adds: the passes of every method over every input, by every model. Of a file, as many inputs are taken as the spec
+/// allows.
+pub fn of(spec: &Spec, sizes: &[Size]) -> u128 {
+    let erasure = if spec.saliency.erasure { ERASURE } else { 0 };
+    let methods = spec.saliency.methods.iter().filter_map(|m| named(m));
+    let passes: usize = PREDICTION + methods.map(|m| m.passes(spec, WORDS as usize) + erasure).sum::<usize>();
+    let tokens = spec.data.inputs as u128 * WORDS * passes as u128;
+    sizes.iter().map(|size| tokens * size.through(size.blocks)).sum()
+}

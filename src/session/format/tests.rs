@@ -1,0 +1,119 @@
+//! Lines of a session, whole and damaged.
+
+use super::*;
+use crate::engine::message::EngineInfo;
+use crate::lab::interventions;
+
+fn parse(text: &str) -> Result<Session, SessionError> {
+    Session::parse(text.as_bytes(), Path::new("s.probity.jsonl"))
+}
+
+fn header() -> String {
+    serde_json::to_string(&Header::new(
+        "cpu",
+        "2025-01-01T00:00:00Z".into(),
+        Some(interventions::Spec::shipped().into()),
+    ))
+    .unwrap()
+}
+
+fn ready() -> Entry {
+    let info = EngineInfo { version: "0.1.0".into(), device: "cpu (2 threads)".into() };
+    Entry { t: 0.12, item: Item::Event(Event::Ready(info)) }
+}
+
+#[test]
+fn a_line_keeps_the_tag_and_the_time_side_by_side() {
+    let line = ready().to_line().unwrap();
+    assert_eq!(
+        line,
+        "{\"t\":0.12,\"event\":\"ready\",\"version\":\"0.1.0\",\"device\":\"cpu (2 threads)\"}\n"
+    );
+    assert_eq!(parse_entry(line.as_bytes(), false).unwrap(), ready());
+}
+
+#[test]
+fn notes_and_view_lines_are_kept_apart() {
+    let note = Entry { t: 1.0, item: Item::Note("look here \u{1b}[31m".into()) };
+    let view = Entry { t: 2.0, item: Item::View(serde_json::json!({"focus": "chart"})) };
+    let text = format!("{}\n{}{}", header(), note.to_line().unwrap(), view.to_line().unwrap());
+    assert!(!text.contains('\u{1b}'), "JSON escapes control characters");
+    let session = parse(&text).unwrap();
+    assert_eq!(session.entries, [note, view]);
+    assert_eq!(session.board(), Board::default());
+}
+
+#[test]
+fn a_cut_last_line_is_reported_and_the_rest_kept() {
+    let line = ready().to_line().unwrap();
+    for cut in 1..line.len() - 1 {
+        let session = parse(&format!("{}\n{line}{}", header(), &line[..cut])).unwrap();
+        assert_eq!(session.entries, [ready()]);
+        assert_eq!(session.losses, Losses { cut: Some(3), ..Losses::default() });
+        assert_eq!(session.losses.sentences().len(), 1);
+    }
+    // Only the line end is missing: the content is whole.
+    let session = parse(&format!("{}\n{}", header(), line.trim_end())).unwrap();
+    assert_eq!((session.entries.len(), session.losses), (1, Losses::default()));
+}
+
+#[test]
+fn unknown_kinds_and_damage_are_told_apart() {
+    let text = [
+        header().as_str(),
+        r#"{"t":0.1,"event":"teleported","x":1}"#,
+        r#"{"t":0.2,"smell":"rose"}"#,
+        r#"{"t":0.3,"event":"finding","generation":1,"finding":{"lab":"interventions","spec":"a","model":"m","seed":0,"n":1,"final":true,"t":0,"kind":"astrology"}}"#,
+        r#"{"t":0.4,"event":"ready","version":1}"#,
+        r#"{"event":"ready"}"#,
+        r#"{"t":-1,"note":"x"}"#,
+        r#"{"t":1e300,"note":"x"}"#,
+        "[1,2]",
+        "",
+        r#"{"t":0.5,"note":"end"}"#,
+    ]
+    .join("\n");
+    let session = parse(&text).unwrap();
+    assert_eq!(session.losses.unknown, 3);
+    assert_eq!(session.losses.damaged_lines, [5, 6, 7, 8, 9]);
+    assert_eq!(session.entries.len(), 1);
+    assert_eq!(session.losses.sentences().len(), 2);
+}
+
+#[test]
+fn time_never_falls() {
+    let session =
+        parse(&format!("{}\n{{\"t\":5,\"note\":\"a\"}}\n{{\"t\":3,\"note\":\"b\"}}\n", header())).unwrap();
+    assert_eq!(session.entries.iter().map(|e| e.t).collect::<Vec<_>>(), [5.0, 5.0]);
+    assert_eq!(session.duration(), 5.0);
+}
+
+#[test]
+fn a_line_without_end_is_passed_over_in_constant_memory() {
+    let head = format!("{}\n", header());
+    let long = std::io::repeat(b'x').take(64 << 20);
+    let tail = format!("\n{}", ready().to_line().unwrap());
+    let source = BufReader::new(head.as_bytes().chain(long).chain(tail.as_bytes()));
+    let session = Session::parse(source, Path::new("x")).unwrap();
+    assert_eq!(session.entries, [ready()]);
+    assert_eq!((session.losses.damaged_lines.as_slice(), session.losses.long), (&[2][..], 1));
+    let said = session.losses.sentences().join(" ");
+    assert!(said.contains("line 2") && said.contains("longer than 4 MiB"), "{said}");
+}
+
+#[test]
+fn files_that_are_no_sessions_are_refused_by_name_and_line() {
+    let newer = header().replace(&format!("\"probity_session\":{FORMAT}"), "\"probity_session\":99");
+    for (text, word) in [
+        ("", "empty"),
+        ("hello\n", "not a session"),
+        ("{\"a\":1}\n", "probity_session"),
+        (newer.as_str(), "newer"),
+        ("{\"probity_session\":1}\n", "header"),
+    ] {
+        let message = parse(text).unwrap_err().to_string();
+        assert!(message.contains("s.probity.jsonl, line 1") && message.contains(word), "{message}");
+    }
+    let message = Session::read(Path::new("/")).unwrap_err().to_string();
+    assert!(message.contains("not a regular file"), "{message}");
+}

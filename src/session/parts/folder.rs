@@ -1,0 +1,291 @@
+//! The folder of a grid: which cells it is of, and where the part of each is.
+
+use std::fmt::Write;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use super::part::{self, End, Outcome};
+use super::{AGAIN, PartError, VERSION};
+use crate::base::files::write_whole;
+use crate::lab::grid::{self, Cell};
+
+/// The file that says which cells there are.
+const LIST: &str = "grid.jsonl";
+/// The folder of parts.
+const PARTS: &str = "parts";
+/// The folder of the shards' states.
+pub(super) const SHARDS: &str = "shards";
+/// What a plain run leaves in its folder.
+const PLAIN: &str = "findings.jsonl";
+/// Largest list of cells that is read, in bytes.
+const MAX_LIST: u64 = 256 << 20;
+
+/// The first line of the list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Head {
+    /// Version of the file format; its name marks the file.
+    probity_grid: u32,
+    /// Version of the program.
+    pub version: String,
+    /// Name of the set, see [`grid::hash`].
+    pub hash: String,
+    /// Number of cells.
+    pub cells: usize,
+}
+
+/// A cell in the list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// Its number, from 1.
+    pub cell: usize,
+    /// Hash of its spec.
+    pub spec: String,
+    /// Where it stands, in words.
+    pub at: String,
+    /// Its counted work, in millions of multiply-adds.
+    pub work: u64,
+}
+
+impl Listed {
+    /// `cell 3 (models bert-mini, layer 2)`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("cell {} ({})", self.cell, self.about())
+    }
+
+    /// `cell 3 of 8 (models bert-mini, layer 2)`.
+    #[must_use]
+    pub fn name_of(&self, cells: usize) -> String {
+        format!("cell {} of {cells} ({})", self.cell, self.about())
+    }
+
+    fn about(&self) -> String {
+        if self.at.is_empty() { format!("spec {}", self.spec) } else { self.at.clone() }
+    }
+}
+
+/// What there is of a cell.
+#[derive(Debug)]
+pub enum State {
+    /// Nothing.
+    Absent,
+    /// Everything.
+    Done,
+    /// It failed, with the reason.
+    Failed(String),
+    /// It was stopped.
+    Stopped,
+    /// A file that cannot be used.
+    Broken(PartError),
+}
+
+/// The folder of a grid.
+#[derive(Debug, Clone)]
+pub struct Folder {
+    dir: PathBuf,
+    /// What the set is.
+    pub head: Head,
+    /// Its cells, in order.
+    pub cells: Vec<Listed>,
+}
+
+impl Folder {
+    /// The folder for these cells with their counted work; it is made where it is not there yet.
+    ///
+    /// # Errors
+    /// [`PartError`] where it cannot be made, or belongs to something else.
+    pub fn join(dir: &Path, cells: &[Cell], work: &[u128]) -> Result<Self, PartError> {
+        let head =
+            Head { probity_grid: 1, version: VERSION.into(), hash: grid::hash(cells), cells: cells.len() };
+        let listed = cells.iter().zip(work).enumerate().map(|(k, (cell, work))| Listed {
+            cell: k + 1,
+            spec: cell.hash.clone(),
+            at: cell.label(),
+            work: u64::try_from(work / 1_000_000).unwrap_or(u64::MAX).max(1),
+        });
+        let folder = Self { dir: dir.to_owned(), head, cells: listed.collect() };
+        let refuse = |problem: &str| PartError::NoFolder { path: dir.to_owned(), problem: problem.into() };
+        if dir.symlink_metadata().is_ok() && !dir.is_dir() {
+            return Err(refuse("is no folder: name one with --out"));
+        }
+        if dir.join(LIST).exists() {
+            let there = Self::head_of(dir)?;
+            return if there.hash == folder.head.hash { Ok(folder) } else { Err(folder.other(&there)) };
+        }
+        if dir.join(PLAIN).exists() {
+            return Err(refuse("holds the results of a plain run (findings.jsonl): name another folder"));
+        }
+        folder.make()?;
+        Ok(folder)
+    }
+
+    /// The folder that some run made.
+    ///
+    /// # Errors
+    /// [`PartError`] where it is none, or one of another version.
+    pub fn open(dir: &Path) -> Result<Self, PartError> {
+        let path = dir.join(LIST);
+        let head = Self::head_of(dir)?;
+        let mut lines = Lines::open(&path)?;
+        lines.next::<Head>()?;
+        let mut cells: Vec<Listed> = Vec::new();
+        while let Some(cell) = lines.next::<Listed>()? {
+            if cell.cell != cells.len() + 1 {
+                return Err(lines.wrong(&format!(
+                    "is cell {}, and {} is its turn",
+                    cell.cell,
+                    cells.len() + 1
+                )));
+            }
+            cells.push(cell);
+        }
+        if cells.len() != head.cells {
+            return Err(lines.wrong(&format!("ends after {} of {} cells", cells.len(), head.cells)));
+        }
+        Ok(Self { dir: dir.to_owned(), head, cells })
+    }
+
+    /// Its path.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// The file of a cell, by its place in the list.
+    #[must_use]
+    pub fn part(&self, index: usize) -> PathBuf {
+        self.dir.join(PARTS).join(format!("{}.jsonl", self.cells[index].spec))
+    }
+
+    /// Every file among the parts, in the order of their names.
+    ///
+    /// # Errors
+    /// [`PartError::Read`].
+    pub fn files(&self) -> Result<Vec<PathBuf>, PartError> {
+        let parts = self.dir.join(PARTS);
+        let listing = std::fs::read_dir(&parts).map_err(|source| PartError::Read { path: parts, source })?;
+        let mut files: Vec<PathBuf> = listing.flatten().map(|entry| entry.path()).collect();
+        files.retain(|f| f.extension().is_some_and(|e| e == "jsonl") && f.is_file());
+        files.sort();
+        Ok(files)
+    }
+
+    /// What there is of a cell: its file's first and last lines say so.
+    #[must_use]
+    pub fn state(&self, index: usize) -> State {
+        let path = self.part(index);
+        if !path.exists() {
+            return State::Absent;
+        }
+        match part::glance(&path).and_then(|(head, end)| self.owns(&path, &head).map(|()| end)) {
+            Ok(End { end: Outcome::Done, .. }) => State::Done,
+            Ok(End { end: Outcome::Stopped, .. }) => State::Stopped,
+            Ok(End { problem, .. }) => State::Failed(problem.unwrap_or_default()),
+            Err(error) => State::Broken(error),
+        }
+    }
+
+    /// Whether a part belongs to this set.
+    ///
+    /// # Errors
+    /// [`PartError`] says why it does not.
+    pub(super) fn owns(&self, path: &Path, head: &part::Head) -> Result<(), PartError> {
+        if head.version != self.head.version {
+            let (there, here) = (head.version.clone(), self.head.version.clone());
+            return Err(PartError::Version { path: path.to_owned(), there, here });
+        }
+        let listed = head.cell.checked_sub(1).and_then(|k| self.cells.get(k));
+        if head.grid != self.head.hash || listed.is_none_or(|l| l.spec != head.spec) {
+            let there = format!("cell {} of {}, spec {}", head.cell, head.grid, head.spec);
+            let here = format!("{} with {} cells", self.head.hash, self.head.cells);
+            return Err(PartError::Other { path: path.to_owned(), there, here });
+        }
+        Ok(())
+    }
+
+    fn head_of(dir: &Path) -> Result<Head, PartError> {
+        let path = dir.join(LIST);
+        if !path.is_file() {
+            let problem =
+                format!("is no folder of a grid: it has no {LIST}. `probity run SPEC --out DIR` makes one.");
+            return Err(PartError::NoFolder { path: dir.to_owned(), problem });
+        }
+        let head = Lines::open(&path)?.next::<Head>()?;
+        let head =
+            head.ok_or_else(|| PartError::Cut { path: path.clone(), line: 1, at: "before its first line" })?;
+        if head.version != VERSION {
+            return Err(PartError::Version { path, there: head.version, here: VERSION.into() });
+        }
+        Ok(head)
+    }
+
+    fn other(&self, there: &Head) -> PartError {
+        let about = |head: &Head| format!("{} with {} cells", head.hash, head.cells);
+        PartError::Other { path: self.dir.join(LIST), there: about(there), here: about(&self.head) }
+    }
+
+    /// Makes the folder. Several shards may do so at once: they write the same bytes.
+    fn make(&self) -> Result<(), PartError> {
+        let fail = |path: &Path| {
+            let path = path.to_owned();
+            move |source| PartError::Write { path, source }
+        };
+        for inner in [PARTS, SHARDS] {
+            let path = self.dir.join(inner);
+            std::fs::create_dir_all(&path).map_err(fail(&path))?;
+        }
+        let path = self.dir.join(LIST);
+        let mut text = String::new();
+        let json = |e: serde_json::Error| fail(&path)(e.into());
+        let _ = writeln!(text, "{}", serde_json::to_string(&self.head).map_err(json)?);
+        for cell in &self.cells {
+            let _ = writeln!(text, "{}", serde_json::to_string(cell).map_err(json)?);
+        }
+        write_whole(&path, text.as_bytes()).map_err(fail(&path))
+    }
+}
+
+/// The lines of the list.
+struct Lines {
+    path: PathBuf,
+    source: BufReader<std::io::Take<File>>,
+    buffer: String,
+    line: usize,
+}
+
+impl Lines {
+    fn open(path: &Path) -> Result<Self, PartError> {
+        let file = File::open(path).map_err(|source| PartError::Read { path: path.to_owned(), source })?;
+        let source = BufReader::new(file.take(MAX_LIST));
+        Ok(Self { path: path.to_owned(), source, buffer: String::new(), line: 0 })
+    }
+
+    fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, PartError> {
+        self.buffer.clear();
+        self.line += 1;
+        let read = self.source.read_line(&mut self.buffer);
+        let read = read.map_err(|source| PartError::Read { path: self.path.clone(), source })?;
+        if read == 0 {
+            return Ok(None);
+        }
+        if !self.buffer.ends_with('\n') {
+            return Err(PartError::Cut {
+                path: self.path.clone(),
+                line: self.line,
+                at: "in the middle of a line",
+            });
+        }
+        match serde_json::from_str(&self.buffer) {
+            Ok(value) => Ok(Some(value)),
+            Err(e) => Err(self.wrong(&format!("is no line of a list of cells ({e})"))),
+        }
+    }
+
+    fn wrong(&self, problem: &str) -> PartError {
+        let problem = format!("{problem}; {AGAIN}");
+        PartError::Line { path: self.path.clone(), line: self.line, problem }
+    }
+}

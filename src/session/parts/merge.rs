@@ -1,0 +1,190 @@
+//! Joining parts: what belongs together is checked first, then streamed into one session, one line in memory at a time.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::PathBuf;
+
+use super::folder::Folder;
+use super::part::{self, End, Outcome, Reader};
+use super::{AGAIN, PartError};
+use crate::engine::message::{Command, Event};
+use crate::lab::family::{Comparison, Family};
+use crate::lab::{Finding, Spec};
+use crate::session::format::{Entry, Header, Item, MergedGrid};
+
+/// What the parts of a folder say before they are read in full.
+#[derive(Debug, Default)]
+pub struct Survey {
+    /// By place in the list: the file of a cell that is done.
+    pub done: HashMap<usize, PathBuf>,
+    /// Cells of which there is nothing, or only a part that was stopped; by place in the list.
+    pub missing: Vec<usize>,
+    /// Cells that failed, with the reason.
+    pub failed: Vec<(usize, String)>,
+    /// Files that say the same as another one.
+    pub copies: Vec<PathBuf>,
+}
+
+impl Survey {
+    /// Looks at the first and last line of every part.
+    ///
+    /// # Errors
+    /// [`PartError`] for the first file that does not belong, is cut, or disagrees with another one about the same cell.
+    pub fn of(folder: &Folder) -> Result<Self, PartError> {
+        let mut found: HashMap<usize, (PathBuf, End)> = HashMap::new();
+        let mut survey = Self::default();
+        for path in folder.files()? {
+            let (head, end) = part::glance(&path)?;
+            folder.owns(&path, &head)?;
+            let index = head.cell - 1;
+            match found.get_mut(&index) {
+                None => {
+                    found.insert(index, (path, end));
+                }
+                Some((first, there)) if there.end == Outcome::Done && end.end == Outcome::Done => {
+                    if there.digest != end.digest {
+                        let (cell, first) = (folder.cells[index].name(), first.clone());
+                        return Err(PartError::Twice { cell, first, second: path });
+                    }
+                    survey.copies.push(path);
+                }
+                // Of a cell that was tried twice, the one that came to its end counts.
+                Some(entry) if end.end == Outcome::Done => *entry = (path, end),
+                Some(_) => {}
+            }
+        }
+        for index in 0..folder.cells.len() {
+            match found.remove(&index) {
+                Some((path, End { end: Outcome::Done, .. })) => {
+                    survey.done.insert(index, path);
+                }
+                Some((_, End { end: Outcome::Failed, problem, .. })) => {
+                    survey.failed.push((index, problem.unwrap_or_default()));
+                }
+                _ => survey.missing.push(index),
+            }
+        }
+        Ok(survey)
+    }
+
+    /// Whether every cell is done.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.missing.is_empty() && self.failed.is_empty()
+    }
+}
+
+/// What was joined.
+#[derive(Debug, Default)]
+pub struct Merged {
+    /// Cells in the session.
+    pub cells: usize,
+    /// Lines after the header.
+    pub entries: usize,
+    /// Bytes.
+    pub bytes: u64,
+    /// Every comparison of every cell, each with the place of its cell in the list.
+    pub family: Vec<(usize, Comparison)>,
+}
+
+/// Writes the session of all cells that are done, in their order.
+///
+/// # Errors
+/// [`PartError`] for the first line that is not what it should be; [`PartError::Write`] where `out` takes no more.
+pub fn write(
+    folder: &Folder,
+    survey: &Survey,
+    created: String,
+    out: &mut dyn Write,
+) -> Result<Merged, PartError> {
+    let mut tape = Tape { out, merged: Merged::default(), offset: 0.0, last: 0.0, begun: false };
+    for (index, listed) in folder.cells.iter().enumerate() {
+        let Some(path) = survey.done.get(&index) else { continue };
+        let mut reader = Reader::open(path)?;
+        let wrong = |problem: &str| PartError::Line {
+            path: path.clone(),
+            line: 2,
+            problem: format!("{problem}; {AGAIN}"),
+        };
+        let Some(first) = reader.entry()? else { return Err(wrong("ends before it began")) };
+        let spec = match &first.item {
+            Item::Command(Command::Run { job, generation, spec })
+                if *job == listed.cell as u64 && generation == job && spec.hash() == listed.spec =>
+            {
+                spec
+            }
+            _ => return Err(wrong("does not begin with the run of this cell")),
+        };
+        tape.header(folder, spec, survey, &created)?;
+        let of = format!("cell {} of {}", listed.cell, folder.cells.len());
+        let note = if listed.at.is_empty() { of } else { format!("{of}: {}", listed.at) };
+        tape.put(Entry { t: 0.0, item: Item::Note(note) })?;
+        tape.put(first)?;
+        let mut family = Family::default();
+        while let Some(entry) = reader.entry()? {
+            if let Item::Event(Event::Finding { finding, .. }) = &entry.item {
+                join(&mut family, finding);
+            }
+            tape.put(entry)?;
+        }
+        let members = family.corrected().into_iter().map(|c| (index, c.comparison.clone()));
+        tape.merged.family.extend(members);
+        tape.merged.cells += 1;
+        tape.offset = tape.last;
+    }
+    tape.out.flush().map_err(|source| PartError::Write { path: folder.dir().to_owned(), source })?;
+    Ok(tape.merged)
+}
+
+fn join(family: &mut Family, finding: &Finding) {
+    if let Some(comparison) = finding.lab.lab().compared(finding) {
+        family.join(comparison);
+    }
+}
+
+/// The session that is being written.
+struct Tape<'a> {
+    out: &'a mut dyn Write,
+    merged: Merged,
+    /// Seconds at which the cell begins.
+    offset: f64,
+    last: f64,
+    begun: bool,
+}
+
+impl Tape<'_> {
+    fn header(
+        &mut self,
+        folder: &Folder,
+        spec: &Spec,
+        survey: &Survey,
+        created: &str,
+    ) -> Result<(), PartError> {
+        if std::mem::replace(&mut self.begun, true) {
+            return Ok(());
+        }
+        let grid = MergedGrid {
+            hash: folder.head.hash.clone(),
+            cells: folder.cells.len(),
+            merged: survey.done.len(),
+        };
+        let header =
+            Header { grid: Some(grid), ..Header::new("auto", created.to_owned(), Some(spec.clone())) };
+        self.line(serde_json::to_string(&header).map(|text| text + "\n"))
+    }
+
+    fn put(&mut self, mut entry: Entry) -> Result<(), PartError> {
+        entry.t += self.offset;
+        self.last = self.last.max(entry.t);
+        self.merged.entries += 1;
+        self.line(entry.to_line())
+    }
+
+    fn line(&mut self, text: serde_json::Result<String>) -> Result<(), PartError> {
+        let written = text.map_err(std::io::Error::from).and_then(|text| {
+            self.merged.bytes += text.len() as u64;
+            self.out.write_all(text.as_bytes())
+        });
+        written.map_err(|source| PartError::Write { path: "the merged session".into(), source })
+    }
+}

@@ -1,0 +1,159 @@
+//! How far a shard has got, for whoever follows the grid from elsewhere.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use super::PartError;
+use super::folder::{Folder, SHARDS};
+use crate::base::files::write_whole;
+use crate::engine::message::Progress;
+use crate::session::name;
+
+/// A state is written at most this often within a cell.
+const EVERY: Duration = Duration::from_secs(5);
+/// A shard that has written nothing for so long, in seconds, is silent: killed, or in a step that reports nothing.
+pub const SILENT: u64 = 120;
+/// Largest state that is read, in bytes.
+const MAX: u64 = 64 << 10;
+
+/// The state of a shard.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// The shard, as it was asked for: `2/8`, with a further `.1/2` for one of several jobs of it.
+    pub shard: String,
+    /// Number of the process that computes.
+    pub process: u32,
+    /// When it was written, RFC 3339 in UTC.
+    pub updated: String,
+    /// Its cells.
+    pub cells: usize,
+    /// Those that are done.
+    pub done: usize,
+    /// Those that failed.
+    pub failed: usize,
+    /// Number of the cell that is being computed, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cell: Option<usize>,
+    /// What is being done for it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stage: String,
+    /// Share of the cell that is done, from 0 to 1.
+    pub share: f64,
+    /// Seconds that it is expected to take until it has ended; none while unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left: Option<f64>,
+    /// Whether it has ended.
+    pub ended: bool,
+}
+
+impl Status {
+    /// Every shard that wrote a state into the folder, in the order of their names. One that cannot be read is left out.
+    #[must_use]
+    pub fn all(folder: &Folder) -> Vec<Self> {
+        let Ok(listing) = std::fs::read_dir(folder.dir().join(SHARDS)) else { return Vec::new() };
+        let mut files: Vec<PathBuf> = listing.flatten().map(|entry| entry.path()).collect();
+        files.retain(|f| f.extension().is_some_and(|e| e == "json"));
+        files.sort();
+        files.iter().filter_map(|file| read(file)).collect()
+    }
+}
+
+fn read(file: &Path) -> Option<Status> {
+    let small = std::fs::metadata(file).is_ok_and(|m| m.len() <= MAX);
+    serde_json::from_slice(&std::fs::read(file).ok().filter(|_| small)?).ok()
+}
+
+/// Writes the state of a shard.
+#[derive(Debug, Clone)]
+pub struct Reporter {
+    path: PathBuf,
+    /// What is known.
+    pub status: Status,
+    begun: Instant,
+    written: Option<Instant>,
+    /// Counted work that is done in this process, that of the cell, and what is to come after it.
+    work: (f64, f64, f64),
+}
+
+impl Reporter {
+    /// For a shard of that name, with so many cells.
+    #[must_use]
+    pub fn new(folder: &Folder, shard: &str, cells: usize) -> Self {
+        let file = shard.replace('/', "-of-");
+        let status =
+            Status { shard: shard.to_owned(), process: std::process::id(), cells, ..Status::default() };
+        let path = folder.dir().join(SHARDS).join(format!("{file}.json"));
+        Self { path, status, begun: Instant::now(), written: None, work: (0.0, 0.0, 0.0) }
+    }
+
+    /// A cell begins; `rest` is the counted work of those after it.
+    pub fn begin(&mut self, cell: usize, work: u64, rest: u64) {
+        self.status.cell = Some(cell);
+        self.status.stage.clear();
+        self.status.share = 0.0;
+        (self.work.1, self.work.2) = (work as f64, rest as f64);
+        self.write();
+    }
+
+    /// How far the cell has got.
+    pub fn progress(&mut self, progress: &Progress) {
+        self.status.stage.clone_from(&progress.stage);
+        self.status.share = progress.overall;
+        if self.written.is_none_or(|t| t.elapsed() >= EVERY) {
+            self.write();
+        }
+    }
+
+    /// The cell is over.
+    pub fn end(&mut self, done: bool) {
+        if done {
+            self.status.done += 1;
+        } else {
+            self.status.failed += 1;
+        }
+        self.work.0 += self.work.1;
+        self.work.1 = 0.0;
+        self.status.cell = None;
+        self.write();
+    }
+
+    /// The shard is over.
+    pub fn close(&mut self) {
+        self.status.ended = true;
+        self.status.cell = None;
+        self.status.left = None;
+        self.write();
+    }
+
+    /// Writes the state now. That it cannot be written does not stop the work: nothing but the follower reads it.
+    pub fn write(&mut self) {
+        self.written = Some(Instant::now());
+        self.status.updated = name::utc(SystemTime::now());
+        let (before, now, after) = self.work;
+        let done = before + now * self.status.share;
+        let left = self.begun.elapsed().as_secs_f64() * (now * (1.0 - self.status.share) + after) / done;
+        // Of a hundredth of the work nothing can be said.
+        let known = done > 0.01 * (before + now + after);
+        self.status.left = (known && left.is_finite() && !self.status.ended).then(|| left.round());
+        if let Ok(text) = serde_json::to_vec(&self.status) {
+            let _ = write_whole(&self.path, &text);
+        }
+    }
+
+    /// Where the state is written.
+    ///
+    /// # Errors
+    /// [`PartError::Write`] where nothing can be written there.
+    pub fn check(&mut self) -> Result<(), PartError> {
+        self.write();
+        match self.path.is_file() {
+            true => Ok(()),
+            false => {
+                let source = std::io::Error::other("nothing can be written there");
+                Err(PartError::Write { path: self.path.clone(), source })
+            }
+        }
+    }
+}
