@@ -9,7 +9,7 @@ use crate::base::{Problem, Pulse};
 use crate::corpus::facts::OBJECT;
 use crate::lab::fault::{Fault, problem};
 use crate::lab::finding::Label;
-use crate::lab::host::Host;
+use crate::lab::host::{Host, NoticeLevel};
 use crate::lab::prompts::answers::{Answers, Shape};
 use crate::lab::prompts::candidates::{Candidates, Reply, folded, from_list, from_vocabulary};
 use crate::lab::prompts::finding::LeftOut;
@@ -456,6 +456,7 @@ fn library(spec: &Spec, host: &mut dyn Host) -> Result<Library, Fault> {
     };
     host.poll()?;
     let wanted = &spec.data.relations;
+    left_out(&library.left_out, wanted, host)?;
     let known: Vec<String> = library.relations.iter().map(|r| r.id.clone()).collect();
     if let Some(unknown) = wanted.iter().chain(spec.data.own.keys()).find(|r| !known.contains(r)) {
         let names: Vec<&str> = known.iter().map(String::as_str).collect();
@@ -468,4 +469,28 @@ fn library(spec: &Spec, host: &mut dyn Host) -> Result<Library, Fault> {
         library.relations.retain(|r| wanted.contains(&r.id));
     }
     Ok(library)
+}
+
+/// How many relations a notice names.
+const NAMED: usize = 3;
+
+/// Tells of relations that have facts and no prompt, or the other way round: an error where one of them is asked for by name.
+fn left_out(all: &[(String, String)], wanted: &[String], host: &mut dyn Host) -> Result<(), Fault> {
+    let hint = || {
+        "facts and prompts of a relation may lie in several files, under one and the same name; `probity data show` lists both".to_owned()
+    };
+    if let Some((id, why)) = all.iter().find(|(id, _)| wanted.contains(id)) {
+        let what = format!("relation {id} has {why}");
+        return Err(Problem { what, r#where: "data.relations".into(), hint: hint() }.into());
+    }
+    if all.is_empty() || !wanted.is_empty() {
+        return Ok(());
+    }
+    let named: Vec<String> = all.iter().take(NAMED).map(|(id, why)| format!("{id} has {why}")).collect();
+    let more = match all.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        n => format!("; and {n} more"),
+    };
+    let what = format!("relations are not asked: {}{more}", named.join("; "));
+    Ok(host.notice(NoticeLevel::Warning, Problem { what, r#where: "data.files".into(), hint: hint() })?)
 }

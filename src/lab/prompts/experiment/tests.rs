@@ -19,6 +19,7 @@ use crate::lab::{self, Kinds, Lab};
 use crate::model::{Device, Model};
 
 mod early;
+mod own;
 
 /// A store in memory.
 #[derive(Default)]
@@ -472,29 +473,4 @@ fn objects_of_several_tokens_are_asked_by_pseudo_log_likelihood() {
             assert!(one.rank.is_some_and(|r| (1..=kept as u32).contains(&r)), "{one:?}");
         }
     }
-}
-
-#[test]
-fn own_files_are_asked_and_what_is_dropped_is_told() {
-    let dir = tempfile::tempdir().unwrap();
-    let facts = "{\"relation\":\"P36\",\"subject\":\"France\",\"object\":\"Paris\"}\n{\"relation\":\"P36\",\"subject\":\"Norway\",\"object\":\"Oslo\"}\n{\"relation\":\"P36\",\"subject\":\"Nowhere\",\"object\":\"Xyzzyville Town\"}\n";
-    std::fs::write(dir.path().join("facts.jsonl"), facts).unwrap();
-    std::fs::write(
-        dir.path().join("prompts.jsonl"),
-        "{\"relation\":\"P36\",\"prompt\":\"The capital of [X] is [Y] .\"}\n",
-    )
-    .unwrap();
-    let mut spec = spec();
-    spec.data.relations.clear();
-    spec.data.files = vec![dir.path().display().to_string()];
-    let mut desk = Desk::new();
-    run(&spec, &mut desk).1.unwrap();
-    let results = desk.results();
-    let relation = &results.relation("P36").unwrap().value;
-    assert_eq!((relation.facts, relation.kept), (3, 2));
-    assert!(relation.left_out[0].what.contains(&"Xyzzyville Town".to_owned()), "{relation:?}");
-    assert_eq!(results.data.unwrap().value.sources[0].rows, 4);
-    spec.data.relations = vec!["P99".into()];
-    let Err(Fault::Failed(told)) = run(&spec, &mut Desk::new()).1 else { panic!() };
-    assert!(told.what.contains("P99"), "{told}");
 }

@@ -1,0 +1,54 @@
+//! Relations of files that somebody brings.
+
+use super::*;
+
+#[test]
+fn own_files_are_asked_and_what_is_dropped_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let facts = "{\"relation\":\"P36\",\"subject\":\"France\",\"object\":\"Paris\"}\n{\"relation\":\"P36\",\"subject\":\"Norway\",\"object\":\"Oslo\"}\n{\"relation\":\"P36\",\"subject\":\"Nowhere\",\"object\":\"Xyzzyville Town\"}\n";
+    std::fs::write(dir.path().join("facts.jsonl"), facts).unwrap();
+    std::fs::write(
+        dir.path().join("prompts.jsonl"),
+        "{\"relation\":\"P36\",\"prompt\":\"The capital of [X] is [Y] .\"}\n",
+    )
+    .unwrap();
+    let mut spec = spec();
+    spec.data.relations.clear();
+    spec.data.files = vec![dir.path().display().to_string()];
+    let mut desk = Desk::new();
+    run(&spec, &mut desk).1.unwrap();
+    let results = desk.results();
+    let relation = &results.relation("P36").unwrap().value;
+    assert_eq!((relation.facts, relation.kept), (3, 2));
+    assert!(relation.left_out[0].what.contains(&"Xyzzyville Town".to_owned()), "{relation:?}");
+    assert_eq!(results.data.unwrap().value.sources[0].rows, 4);
+    spec.data.relations = vec!["P99".into()];
+    let Err(Fault::Failed(told)) = run(&spec, &mut Desk::new()).1 else { panic!() };
+    assert!(told.what.contains("P99"), "{told}");
+}
+
+/// A relation that cannot be asked is told of, not dropped without a word; by name it is refused with its reason.
+#[test]
+fn a_relation_without_prompts_is_told_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let fact = |r: &str, s: &str, o: &str| {
+        format!("{{\"relation\":\"{r}\",\"subject\":\"{s}\",\"object\":\"{o}\"}}\n")
+    };
+    let facts =
+        [fact("P36", "France", "Paris"), fact("P36", "Norway", "Oslo"), fact("P30", "Norway", "Europe")]
+            .concat();
+    std::fs::write(dir.path().join("facts.jsonl"), facts).unwrap();
+    let prompt = "{\"relation\":\"P36\",\"prompt\":\"The capital of [X] is [Y] .\"}\n";
+    std::fs::write(dir.path().join("prompts.jsonl"), prompt).unwrap();
+    let mut spec = spec();
+    spec.data.relations.clear();
+    spec.data.files = vec![dir.path().display().to_string()];
+    let mut desk = Desk::new();
+    run(&spec, &mut desk).1.unwrap();
+    let told: Vec<&Problem> = desk.notices.iter().filter(|p| p.r#where == "data.files").collect();
+    assert_eq!(told.len(), 1, "{:?}", desk.notices);
+    assert!(told[0].what.contains("P30 has facts without prompts"), "{}", told[0]);
+    spec.data.relations = vec!["P30".into()];
+    let Err(Fault::Failed(told)) = run(&spec, &mut Desk::new()).1 else { panic!() };
+    assert!(told.what.contains("relation P30 has facts without prompts"), "{told}");
+}
