@@ -480,7 +480,7 @@ mod tests {
         assert_eq!(animacy.iter().map(|(_, n)| n).sum::<u64>(), 600, "every sentence is labelled");
         let facts = overview("facts", 0);
         assert!(
-            facts.lines().iter().any(|l| l.contains("facts      of 32 relations: ")),
+            facts.lines().iter().any(|l| l.contains("facts      of 39 relations: ")),
             "{:?}",
             facts.lines()
         );
