@@ -58,13 +58,21 @@ pub struct Relation {
     pub subject_type: String,
     /// What the objects are.
     pub object_type: String,
-    /// Paraphrases with [`SUBJECT`] and, at the end, [`OBJECT`].
+    /// Paraphrases with [`SUBJECT`] and, at the end, [`OBJECT`]: the open ones, then those that no training text has.
     pub prompts: Vec<String>,
+    /// How many of the last prompts are kept from every training text.
+    pub kept: usize,
     /// The facts, in the order of the file.
     pub facts: Vec<Fact>,
 }
 
 impl Relation {
+    /// The prompts that training texts may have: all but the last [`kept`](Self::kept).
+    #[must_use]
+    pub fn open_prompts(&self) -> &[String] {
+        &self.prompts[..self.prompts.len().saturating_sub(self.kept)]
+    }
+
     /// A prompt with this name of a subject, as [`said`]; the object's place is left.
     #[must_use]
     pub fn asked(&self, prompt: usize, name: &str) -> String {
@@ -124,6 +132,8 @@ struct Entry {
     subject_type: String,
     object_type: String,
     prompts: Vec<String>,
+    #[serde(default)]
+    kept_prompts: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -173,8 +183,10 @@ pub fn parse(list: &str, files: &[(&str, &str)]) -> Result<Vec<Relation>, FactsE
     let read = |e: Entry| {
         let file = files.iter().find(|f| f.0 == e.id).ok_or_else(|| FactsError::File(e.id.clone()))?;
         let facts = lines(&e.id, file.1)?;
-        let Entry { id, label, kind, subject_type, object_type, prompts } = e;
-        Ok(Relation { id, label, kind, subject_type, object_type, prompts, facts })
+        let Entry { id, label, kind, subject_type, object_type, mut prompts, kept_prompts } = e;
+        let kept = kept_prompts.len();
+        prompts.extend(kept_prompts);
+        Ok(Relation { id, label, kind, subject_type, object_type, prompts, kept, facts })
     };
     list.relation.into_iter().map(read).collect()
 }
