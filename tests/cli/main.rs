@@ -6,6 +6,7 @@ mod compare;
 mod data;
 mod grid;
 mod hints;
+mod hub;
 mod make;
 mod models;
 mod own_data;
