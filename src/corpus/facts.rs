@@ -381,6 +381,9 @@ mod tests {
         println!("{} relations, {facts} facts, {objects} objects", relations.len());
         let found = problems(&relations);
         assert!(found.is_empty(), "{}", found.join("\n"));
+        for r in &relations {
+            assert_eq!((r.kept, r.open_prompts().len()), (2, 6), "{}: prompts that no text has", r.id);
+        }
         assert_eq!(relations.len(), 39);
     }
 
