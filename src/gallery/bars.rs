@@ -10,10 +10,10 @@ use crate::stats::Estimate;
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Limit {
     AtLeast(f64),
-    /// Its interval lies below that of another score.
-    Below(&'static str),
+    /// Its interval lies below that of another score, which is named in words too.
+    Below(&'static str, &'static str),
     /// Its interval lies above that of another score.
-    Above(&'static str),
+    Above(&'static str, &'static str),
 }
 
 /// A bar for the minis.
@@ -36,13 +36,17 @@ const BARS: &[Bar] = &[
     bar("p1_trained", "P@1, best prompts, trained phrasings", Limit::AtLeast(0.70)),
     bar("p1_held", "P@1, best prompts, held-out phrasings", Limit::AtLeast(0.70)),
     bar("p1_gap", "P@1, best less worst prompt, on other facts", Limit::AtLeast(0.20)),
-    bar("p1_gap", "P@1, best less worst prompt, against chance", Limit::Above("p1_gap_chance")),
+    bar("p1_gap", "P@1, best less worst prompt, against chance", Limit::Above("p1_gap_chance", "chance")),
     bar("preference", "weight and P@1 of a prompt, rank correlation", Limit::AtLeast(0.0)),
     bar("p1_lowest", "P@1, lowest of all prompts", Limit::AtLeast(0.025)),
-    bar("p1_never", "P@1, facts never read", Limit::Below("p1_held")),
+    bar("p1_never", "P@1, facts never read", Limit::Below("p1_held", "held-out phrasings")),
     bar("stability", "one answer under all names that were read", Limit::AtLeast(0.40)),
-    bar("stability_unseen", "one answer under names never read", Limit::Below("stability")),
-    bar("arithmetic_held", "arithmetic, held-out sums", Limit::Below("agreement_none")),
+    bar(
+        "stability_unseen",
+        "one answer under names never read",
+        Limit::Below("stability", "names that were read"),
+    ),
+    bar("arithmetic_held", "arithmetic, held-out sums", Limit::Below("agreement_none", "agreement")),
 ];
 
 /// A bar, and how a card measures up to it.
@@ -110,8 +114,8 @@ pub fn verdicts(card: &Card) -> Vec<Verdict> {
         let share = card.score(b.id).map(|s| s.share);
         let standing = share.map_or(Standing::Missed, |s| match b.limit {
             Limit::AtLeast(x) => Standing::of(s.lo >= x, s.hi >= x),
-            Limit::Below(id) => card.score(id).map_or(Standing::Missed, |other| below(s, other.share)),
-            Limit::Above(id) => card.score(id).map_or(Standing::Missed, |other| below(other.share, s)),
+            Limit::Below(id, _) => card.score(id).map_or(Standing::Missed, |other| below(s, other.share)),
+            Limit::Above(id, _) => card.score(id).map_or(Standing::Missed, |other| below(other.share, s)),
         });
         Verdict { id: b.id, title: b.title, limit: b.limit, share, standing }
     };
@@ -133,8 +137,8 @@ impl fmt::Display for Verdict {
         match self.limit {
             Limit::AtLeast(x) if is_share(self.id) => write!(f, " (bar: at least {:.1})", 100.0 * x),
             Limit::AtLeast(x) => write!(f, " (bar: at least {x:.1})"),
-            Limit::Below(other) => write!(f, " (bar: clearly below {other})"),
-            Limit::Above(other) => write!(f, " (bar: clearly above {other})"),
+            Limit::Below(_, other) => write!(f, " (bar: clearly below {other})"),
+            Limit::Above(_, other) => write!(f, " (bar: clearly above {other})"),
         }
     }
 }

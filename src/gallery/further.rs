@@ -102,6 +102,8 @@ struct Header {
     model: String,
     hash: String,
     settings: Settings,
+    /// The facts that were taught and asked; a file without it is of a program that taught them all.
+    facts: Lot,
 }
 
 /// A model's parts, from which every mixture starts.
@@ -347,7 +349,8 @@ pub fn mix(
     watch: Watch<'_>,
     tell: &mut dyn FnMut(&Outcome),
 ) -> Result<()> {
-    let header = Header { model: start.name.clone(), hash: start.hash.clone(), settings: settings.clone() };
+    let (model, hash) = (start.name.clone(), start.hash.clone());
+    let header = Header { model, hash, settings: settings.clone(), facts: Lot::Taught };
     let known = match &keep.file {
         Some(path) => read(path, &header)?,
         None => Vec::new(),

@@ -147,6 +147,9 @@ pub struct Asking<'a> {
 /// A fact with the token of its object.
 type Known<'a> = (&'a Fact, u32);
 
+/// Of one prompt, for each fact: whether the answer is right, and whether the phrasing was never written.
+type Row = Vec<(bool, bool)>;
+
 /// A relation's answers, with what a choice among its open prompts needs: which fact was answered in which of them.
 pub struct Recalled {
     /// The counts.
@@ -210,14 +213,13 @@ fn right<'a>(
     Ok(asked.answers(&questions)?.into_iter().zip(objects).map(|(a, o)| a == o).collect())
 }
 
-/// Counts by prompt; and for each prompt and fact whether the answer is right, and whether the phrasing was never written.
-#[expect(clippy::type_complexity, reason = "two results of one loop")]
+/// Counts by prompt, and what they count.
 fn by_prompt(
     asked: &Asked<'_>,
     relation: &Relation,
     asking: Asking<'_>,
     facts: &[Known<'_>],
-) -> Result<(Vec<PromptRecall>, Vec<Vec<(bool, bool)>>)> {
+) -> Result<(Vec<PromptRecall>, Vec<Row>)> {
     let open = relation.open_prompts().len();
     let weights = asking.mixture.map(|m| m.prompt_weights(relation));
     let last = if asking.judgement == Some(Judgement::Final) { relation.prompts.len() } else { open };
@@ -226,7 +228,7 @@ fn by_prompt(
         let right = right(asked, relation, p, facts.iter().map(|(f, t)| (f.subject.as_str(), *t)))?;
         let is_held =
             |f: &Fact| asking.mixture.is_some_and(|m| p >= open || m.is_held(relation, f, p, &f.subject));
-        let row: Vec<(bool, bool)> = right.into_iter().zip(facts).map(|(r, f)| (r, is_held(f.0))).collect();
+        let row: Row = right.into_iter().zip(facts).map(|(r, f)| (r, is_held(f.0))).collect();
         let (mut trained, mut held) = (Tally::default(), Tally::default());
         row.iter().for_each(|(right, is_held)| if *is_held { &mut held } else { &mut trained }.count(*right));
         let weight = weights.as_ref().map(|w| w[p]);

@@ -202,8 +202,8 @@ fn tense_key(s: &Annotated) -> Option<[String; 2]> {
     let before = s.tokens.get(at.checked_sub(1)?)?;
     let noun = lexicon::NOUNS.iter().find(|n| n.forms.contains(&before.as_str()))?;
     let said = [Some(s.tokens.get(at)?), s.other.as_ref()];
-    let is_said = |form: &&str| said.iter().flatten().any(|w| w == form);
-    let verb = lexicon::VERBS.iter().find(|v| v.forms.iter().any(|f| is_said(&f)))?;
+    let is_said = |form: &&str| said.iter().flatten().any(|w| w.as_str() == *form);
+    let verb = lexicon::VERBS.iter().find(|v| v.forms.iter().any(is_said))?;
     Some([noun.forms[0].to_owned(), verb.forms[1].to_owned()])
 }
 
