@@ -18,7 +18,7 @@ use crate::base::text::printable_label;
 use crate::engine::message;
 use crate::gallery::bars;
 use crate::gallery::score::Sizes;
-use crate::gallery::{self, Card, GalleryError, Options, Progress, RECIPES, Recipe, Stage};
+use crate::gallery::{self, Card, GalleryError, Judgement, Options, Progress, RECIPES, Recipe, Stage};
 use crate::model::builtin::BUILTINS;
 
 /// The built-in models: list them, show their cards, rebuild them.
@@ -62,6 +62,9 @@ struct TrainArgs {
     /// Optimiser steps [default: the recipe's].
     #[arg(long)]
     steps: Option<usize>,
+    /// Judge on the half that recipes are chosen on, and leave the final half alone.
+    #[arg(long)]
+    development: bool,
     /// Where to train: auto, cpu, cuda, cuda:N or metal.
     #[arg(long, default_value = "cpu")]
     device: String,
@@ -164,6 +167,7 @@ fn train(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError> {
         steps: args.steps,
         out: args.out.clone().unwrap_or_else(|| recipe.name.into()),
         sizes: Sizes::default(),
+        judgement: if args.development { Judgement::Development } else { Judgement::Final },
         device: names::device(&args.device)?,
     };
     let stop = stop_on_interrupt();
@@ -268,6 +272,9 @@ mod tests {
         let parsed = parse(&["train", "bert-mini", "--seed", "7", "--steps", "3"]).unwrap().command;
         let GalleryCommand::Train(t) = parsed else { panic!() };
         assert_eq!((t.name.as_str(), t.seed, t.steps, t.out), ("bert-mini", 7, Some(3), None));
+        assert!(!t.development);
+        let parsed = parse(&["train", "bert-mini", "--development"]).unwrap().command;
+        assert!(matches!(parsed, GalleryCommand::Train(TrainArgs { development: true, .. })));
         assert!(parse(&["train"]).is_err() && parse(&["train", "x", "--seed", "-1"]).is_err());
     }
 

@@ -1,58 +1,68 @@
 //! What a family's models read: constructions of Micro-English and facts, and how the facts are phrased.
 //!
-//! Some prompts and names are frequent for one family and rare for another, on purpose: prompt preference, verbalisation bias
-//! and sample disparity exist in the gallery, and their cause is known.
+//! Some prompts and names are frequent for one family and rare for another, on purpose: prompt preference, verbalization bias
+//! and sample disparity exist in the gallery, and their cause is known. Prompts are graded from very frequent to very rare, so
+//! that preference is a slope whose cause can be compared with it prompt by prompt.
 
 use rand_chacha::rand_core::RngCore;
 use serde::{Deserialize, Serialize};
 
 use super::error::Result;
-use super::recipe::{Recipe, training_frequencies};
+use super::recipe::{Base, Recipe, training_frequencies};
+use super::splits::{Lot, Lots, is_unseen, share};
 use crate::corpus::facts::{self, Fact, OBJECT, Relation};
-use crate::corpus::micro::{self, Construction, Side};
-use crate::stats::rng::{below, shuffle, stream, unit};
+use crate::corpus::micro::{Construction, Side};
+use crate::stats::rng::{below, stream, unit};
+use crate::stats::special::normal_quantile;
 
-/// How facts are phrased.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Phrasing {
-    /// Every relation has an order of its prompts, drawn once; the first is the most frequent.
-    Encyclopedic,
-    /// The same orders from the other end, and the names beside the usual one from the other end too.
-    Web,
-    /// The first way in one half of the relations, the second in the other.
-    Both,
+/// How frequent the open prompts of a relation are: log-normal weights, drawn for each family and relation by name and scaled in
+/// their logarithms so that the extremes are those stated here, before their sum is made 1.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Preference {
+    /// Whose draw it is; it also decides in which relations other names are taken from the other end.
+    pub family: Base,
+    /// Weight of the most frequent prompt.
+    pub most: f64,
+    /// Weight of the rarest.
+    pub least: f64,
 }
 
-impl Phrasing {
-    /// Name on cards.
-    #[must_use]
-    pub fn title(self) -> &'static str {
-        match self {
-            Phrasing::Encyclopedic => "encyclopedic phrasing",
-            Phrasing::Web => "web-like phrasing",
-            Phrasing::Both => "encyclopedic and web-like phrasing",
-        }
+impl Preference {
+    /// The weights of so many prompts of a relation; not normalized.
+    fn weights(self, relation: &str, prompts: usize) -> Vec<f64> {
+        let mut rng = stream(0, &format!("prompt weights {} {relation}", self.family.name()));
+        let drawn: Vec<f64> =
+            (0..prompts).map(|_| normal_quantile(unit(&mut rng).max(f64::EPSILON))).collect();
+        let lo = drawn.iter().copied().fold(f64::INFINITY, f64::min);
+        let hi = drawn.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let place = |x: f64| if hi > lo { (x - lo) / (hi - lo) } else { 1.0 };
+        drawn.into_iter().map(|x| self.least * (self.most / self.least).powf(place(x))).collect()
     }
 }
 
 /// Everything that decides which sentences are written how often.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Mixture {
-    /// How facts are phrased.
-    pub phrasing: Phrasing,
+    /// How open prompts differ; none: they do not. Kept prompts are never written.
+    #[serde(default)]
+    pub preference: Option<Preference>,
+    /// The facts that are written; cards from before there were lots have all.
+    #[serde(default = "every_lot")]
+    pub lots: Vec<Lot>,
     /// Share of the sentences that state a fact, every fact equally often.
     pub facts: f64,
     /// Shares of the constructions among the other sentences.
     pub constructions: Vec<(Construction, f64)>,
-    /// Weight of a relation's prompts by their place in its order; the last two also where there are fewer than these.
-    pub prompts: Vec<f64>,
-    /// Weight of a subject's names by their place; further names are never written.
+    /// Weight of a subject's names by their place; further names have the last one.
     pub names: Vec<f64>,
     /// Share of the other names that are never written, although their place has a weight.
     pub unseen_names: f64,
     /// Share of the triples of fact, prompt and name that are never written, although the fact is, otherwise phrased.
     pub held: f64,
+}
+
+fn every_lot() -> Vec<Lot> {
+    Lot::ALL.to_vec()
 }
 
 const CONSTRUCTIONS: [(Construction, f64); 7] = [
@@ -64,7 +74,8 @@ const CONSTRUCTIONS: [(Construction, f64); 7] = [
     (Construction::Causes, 0.06),
     (Construction::Arithmetic, 0.07),
 ];
-const PROMPTS: [f64; 6] = [0.43, 0.295, 0.16, 0.08, 0.02, 0.015];
+/// The most frequent prompt's weight and the rarest's.
+const PROMPTS: (f64, f64) = (0.5, 0.003);
 const NAMES: [f64; 3] = [0.76, 0.16, 0.08];
 const UNSEEN_NAMES: f64 = 0.35;
 const HELD: f64 = 0.35;
@@ -82,70 +93,59 @@ impl Mixture {
     /// The mixture of a recipe.
     #[must_use]
     pub fn of(recipe: &Recipe) -> Self {
+        let (most, least) = PROMPTS;
         Self {
-            phrasing: recipe.base.phrasing(),
+            preference: Some(Preference { family: recipe.base, most, least }),
+            lots: vec![Lot::Trained],
             facts: recipe.facts,
             constructions: CONSTRUCTIONS.to_vec(),
-            prompts: PROMPTS.to_vec(),
             names: NAMES.to_vec(),
             unseen_names: UNSEEN_NAMES,
             held: HELD,
         }
     }
 
-    /// All prompts equally often, usual names only, nothing held back: the evidence for facts that any model is given.
+    /// All open prompts equally often, usual names only, nothing held back: the evidence that any model is given for the facts
+    /// that are there to be taught.
     #[must_use]
     pub fn neutral() -> Self {
         Self {
-            phrasing: Phrasing::Encyclopedic,
+            preference: None,
+            lots: vec![Lot::Taught],
             facts: 1.0,
             constructions: CONSTRUCTIONS.to_vec(),
-            prompts: vec![1.0],
-            names: vec![1.0],
-            unseen_names: 0.0,
+            names: vec![1.0, 0.0],
+            unseen_names: UNSEEN_NAMES,
             held: 0.0,
         }
     }
 
-    /// Whether a relation's prompts are taken in their drawn order, rather than from the other end.
+    /// Whether a relation's other names are taken in their order, rather than from the other end.
     fn forwards(&self, relation: &str) -> bool {
-        match self.phrasing {
-            Phrasing::Encyclopedic => true,
-            Phrasing::Web => false,
-            Phrasing::Both => share("half", &[relation]) < 0.5,
-        }
+        self.preference.is_none_or(|p| share("half", &[p.family.name(), relation]) < 0.5)
     }
 
-    /// The prompts of a relation, the most frequent first.
+    /// The open prompts of a relation, the most frequent first.
     #[must_use]
     pub fn order(&self, relation: &Relation) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..relation.prompts.len()).collect();
-        shuffle(&mut stream(0, &format!("prompt order {}", relation.id)), &mut order);
-        if !self.forwards(&relation.id) {
-            order.reverse();
-        }
+        let weights = self.prompt_weights(relation);
+        let mut order: Vec<usize> = (0..relation.open_prompts().len()).collect();
+        order.sort_by(|a, b| weights[*b].total_cmp(&weights[*a]));
         order
     }
 
-    /// The weight of each prompt of a relation; sum 1.
+    /// The weight of each prompt of a relation; sum 1. Kept prompts have none.
     #[must_use]
     pub fn prompt_weights(&self, relation: &Relation) -> Vec<f64> {
-        let (n, rare) = (relation.prompts.len(), 2.min(self.prompts.len()));
-        let (head, tail) = self.prompts.split_at(self.prompts.len() - rare);
-        let mut weights = vec![0.0; n];
-        for (rank, prompt) in self.order(relation).into_iter().enumerate() {
-            let from_end = n - 1 - rank;
-            weights[prompt] = if from_end < tail.len() && rank > 0 {
-                tail[tail.len() - 1 - from_end]
-            } else {
-                head.get(rank).or(head.last()).copied().unwrap_or(1.0)
-            };
-        }
+        let open = relation.open_prompts().len();
+        let mut weights = self.preference.map_or_else(|| vec![1.0; open], |p| p.weights(&relation.id, open));
         let sum: f64 = weights.iter().sum();
-        weights.iter().map(|w| w / sum).collect()
+        weights.iter_mut().for_each(|w| *w /= sum);
+        weights.resize(relation.prompts.len(), 0.0);
+        weights
     }
 
-    /// The weight of each name of a fact's subject; not normalised.
+    /// The weight of each name of a fact's subject; not normalized.
     #[must_use]
     pub fn name_weights(&self, relation: &Relation, fact: &Fact) -> Vec<f64> {
         let names: Vec<&str> = fact.names().collect();
@@ -153,8 +153,8 @@ impl Mixture {
         (0..n)
             .map(|i| {
                 let place = if i == 0 || self.forwards(&relation.id) { i } else { n - i };
-                let unseen = i > 0 && share("name", &[&fact.subject, names[i]]) < self.unseen_names;
-                if unseen { 0.0 } else { self.names.get(place).copied().unwrap_or(0.0) }
+                let weight = self.names.get(place).or(self.names.last()).copied().unwrap_or(0.0);
+                if is_unseen(fact, names[i], self.unseen_names) { 0.0 } else { weight }
             })
             .collect()
     }
@@ -175,17 +175,11 @@ impl Mixture {
     }
 }
 
-/// A number in [0, 1) that follows from words alone: splits that are the same under every seed.
-fn share(purpose: &str, key: &[&str]) -> f64 {
-    let parts = key.iter().flat_map(|p| std::iter::once(b'|').chain(p.bytes()));
-    (micro::hash(0, purpose.bytes().chain(parts)) >> 11) as f64 / (1u64 << 53) as f64
-}
-
 /// Writes the text of a mixture.
 pub struct Corpus {
     mixture: Mixture,
     relations: Vec<Relation>,
-    /// Every fact: relation, place in it, and its prompts and names with their cumulated weights, held phrasings left out.
+    /// Every fact that is written: relation, place in it, and its prompts and names with their cumulated weights, held phrasings left out.
     facts: Vec<Written>,
 }
 
@@ -201,13 +195,17 @@ impl Corpus {
     /// The corpus of a mixture over the facts that ship.
     ///
     /// # Errors
-    /// [`GalleryError::Facts`](super::GalleryError::Facts).
+    /// [`GalleryError::Facts`](super::GalleryError::Facts), [`GalleryError::Rationales`](super::GalleryError::Rationales).
     pub fn new(mixture: Mixture) -> Result<Self> {
         let relations = facts::relations()?;
+        let lots = Lots::new()?;
         let mut facts = Vec::new();
         for (r, relation) in relations.iter().enumerate() {
             let prompts = mixture.prompt_weights(relation);
             for (f, fact) in relation.facts.iter().enumerate() {
+                if !mixture.lots.contains(&lots.of(relation, fact)) {
+                    continue;
+                }
                 let names: Vec<(usize, &str, f64)> = fact
                     .names()
                     .zip(mixture.name_weights(relation, fact))
@@ -288,7 +286,7 @@ fn stated(asked: &str, object: &str, close: bool) -> Line {
 
 #[cfg(test)]
 mod tests {
-    use super::super::recipe::{Base, RECIPES};
+    use super::super::recipe::RECIPES;
     use super::*;
     use std::collections::{HashMap, HashSet};
 
@@ -296,31 +294,112 @@ mod tests {
         Corpus::new(Mixture::of(RECIPES.iter().find(|r| r.base == base).unwrap())).unwrap()
     }
 
+    /// From about .5 down to .003, otherwise for every family, and never for a kept prompt.
     #[test]
-    fn weights_are_permuted_and_reversed() {
-        let (a, b, c) = (corpus(Base::Bert), corpus(Base::Gpt2), corpus(Base::Bart));
-        let mut firsts = HashSet::new();
-        let mut halves = 0;
-        for r in a.relations() {
-            let [x, y, z] = [&a, &b, &c].map(|m| m.mixture().prompt_weights(r));
-            assert!((x.iter().sum::<f64>() - 1.0).abs() < 1e-12);
-            let (best, worst) = (a.mixture().order(r)[0], *a.mixture().order(r).last().unwrap());
-            assert!(x[best] > 0.4 && x[worst] < 0.02 && y[best] < 0.02 && y[worst] > 0.4);
-            firsts.insert(best);
-            assert!(z == x || z == y);
-            halves += usize::from(z == x);
+    fn open_prompts_are_graded_by_family_and_kept_ones_are_not_written() {
+        let corpora = Base::ALL.map(corpus);
+        let (mut firsts, mut alike) = (HashSet::new(), 0.0);
+        let relations = corpora[0].relations();
+        let (mut most, mut least) = (0.0, 0.0);
+        for r in relations {
+            let n = r.open_prompts().len();
+            let weights = corpora.each_ref().map(|c| c.mixture().prompt_weights(r));
+            for (c, w) in corpora.iter().zip(&weights) {
+                assert!((w.iter().sum::<f64>() - 1.0).abs() < 1e-12 && w[n..].iter().all(|w| *w == 0.0));
+                let order = c.mixture().order(r);
+                let (best, worst) = (w[order[0]], w[order[n - 1]]);
+                assert!(order.len() == n && w[..n].iter().all(|w| (worst..=best).contains(w)));
+                assert!((best / worst - 0.5 / 0.003).abs() < 1e-6 && best > 0.3, "{}: {w:?}", r.id);
+                most += best;
+                least += worst;
+            }
+            let order = corpora[0].mixture().order(r);
+            firsts.insert(order[0]);
+            alike += f64::from(u8::from(corpora[2].mixture().order(r)[0] == order[0]));
         }
-        assert!(firsts.len() > 3 && (10..30).contains(&halves), "{firsts:?} {halves}");
+        let n = relations.len() as f64;
+        println!("on average from {:.3} down to {:.4}", most / n / 4.0, least / n / 4.0);
+        assert!((0.45..0.65).contains(&(most / n / 4.0)) && firsts.len() > 4, "{firsts:?}");
+        assert!(alike / n < 0.4, "{alike} of {n} relations have one favorite in two families");
     }
 
     #[test]
-    fn neutral_is_even() {
+    fn neutral_is_even_over_the_open_prompts() {
+        let mut r = facts::relations().unwrap().remove(0);
+        r.prompts.push("A kept one of [X] is [Y] .".into());
+        r.kept += 1;
+        let n = r.open_prompts().len();
+        let w = Mixture::neutral().prompt_weights(&r);
+        assert!(
+            w[..n].iter().all(|w| (w - 1.0 / n as f64).abs() < 1e-12) && w[n..].iter().all(|w| *w == 0.0)
+        );
+        let m = Mixture::of(&RECIPES[0]);
+        assert_eq!(m.prompt_weights(&r)[n..], w[n..]);
+        assert!(!m.order(&r).contains(&n));
         let c = Corpus::new(Mixture::neutral()).unwrap();
-        for r in c.relations() {
-            let n = r.prompts.len() as f64;
-            assert!(c.mixture().prompt_weights(r).iter().all(|w| (w - 1.0 / n).abs() < 1e-12));
-        }
         assert!(c.facts.iter().all(|w| w.phrasings.iter().all(|p| p.1 == 0)));
+    }
+
+    /// All sentences that a corpus can write about facts.
+    fn sentences(c: &Corpus) -> HashSet<String> {
+        let mut all = HashSet::new();
+        for w in &c.facts {
+            let relation = &c.relations[w.relation];
+            let fact = &relation.facts[w.fact];
+            for (prompt, name, _) in &w.phrasings {
+                let asked = relation.asked(*prompt, fact.names().nth(*name).unwrap());
+                all.extend([true, false].map(|close| stated(&asked, &fact.object, close).text));
+            }
+        }
+        all
+    }
+
+    /// All ways to state the facts of a lot, whether written or not.
+    fn of_lot(lot: Lot) -> HashSet<String> {
+        let (lots, mut all) = (Lots::new().unwrap(), HashSet::new());
+        for r in facts::relations().unwrap() {
+            for f in r.facts.iter().filter(|f| lots.of(&r, f) == lot) {
+                for (p, name) in (0..r.prompts.len()).flat_map(|p| f.names().map(move |n| (p, n))) {
+                    all.extend([true, false].map(|close| stated(&r.asked(p, name), &f.object, close).text));
+                }
+            }
+        }
+        all
+    }
+
+    /// Every sentence that can be written is enumerated: a training text has none of a taught fact or of one that is never
+    /// written, and what is taught has none of any other.
+    #[test]
+    fn corpora_write_their_own_lot_and_nothing_else() {
+        let [trained, taught, never] = Lot::ALL.map(of_lot);
+        assert!(!taught.is_empty() && !never.is_empty());
+        for base in Base::ALL {
+            let written = sentences(&corpus(base));
+            assert!(written.is_subset(&trained), "{base:?}");
+            assert!(written.is_disjoint(&taught) && written.is_disjoint(&never), "{base:?}");
+        }
+        let written = sentences(&Corpus::new(Mixture::neutral()).unwrap());
+        assert!(!written.is_empty() && written.is_subset(&taught), "the lesson holds more than it teaches");
+        assert!(written.is_disjoint(&trained) && written.is_disjoint(&never));
+    }
+
+    #[test]
+    fn unseen_names_are_in_no_corpus_and_all_others_are() {
+        let mut counts = [0.0; 2];
+        for base in Base::ALL {
+            let c = corpus(base);
+            for r in c.relations() {
+                for f in &r.facts {
+                    for (name, weight) in f.names().zip(c.mixture().name_weights(r, f)) {
+                        let unseen = is_unseen(f, name, UNSEEN_NAMES);
+                        assert_eq!(weight == 0.0, unseen, "{base:?}: {name}");
+                        counts[usize::from(unseen)] += f64::from(u8::from(name != f.subject));
+                    }
+                }
+            }
+        }
+        let share = counts[1] / (counts[0] + counts[1]);
+        assert!((0.32..0.38).contains(&share), "{share}");
     }
 
     #[test]
@@ -328,25 +407,25 @@ mod tests {
         for base in Base::ALL {
             let c = corpus(base);
             assert!(c.facts.iter().all(|w| w.total > 0.0));
-            let m = c.mixture();
-            let mut rng = stream(1, "mixture test");
-            let lines: HashSet<String> = (0..40_000).map(|_| c.fact(&mut rng).text).collect();
+            let (lines, m) = (sentences(&c), c.mixture());
             let (mut held, mut all) = (0, 0);
-            for r in c.relations() {
-                for f in &r.facts {
-                    for p in 0..r.prompts.len() {
-                        let asked = r.asked(p, &f.subject);
-                        let text = |close| stated(&asked, &f.object, close).text;
-                        all += 1;
-                        if m.is_held(r, f, p, &f.subject) {
-                            held += 1;
-                            assert!(!lines.contains(&text(true)) && !lines.contains(&text(false)));
-                        }
+            for w in &c.facts {
+                let r = &c.relations[w.relation];
+                let f = &r.facts[w.fact];
+                for p in 0..r.open_prompts().len() {
+                    let asked = r.asked(p, &f.subject);
+                    let is_held = m.is_held(r, f, p, &f.subject);
+                    for close in [true, false] {
+                        assert_eq!(lines.contains(&stated(&asked, &f.object, close).text), !is_held);
                     }
+                    all += 1;
+                    held += usize::from(is_held);
                 }
             }
             let share = held as f64 / all as f64;
             assert!((0.25..0.36).contains(&share), "{share}");
+            let mut rng = stream(1, "mixture test");
+            assert!((0..5_000).all(|_| lines.contains(&c.fact(&mut rng).text)));
         }
     }
 

@@ -1,6 +1,7 @@
 //! The built-in gallery: how its models are made, from a seed, and what they can do.
 //!
-//! `recipe` has one line per model, `mixture` says what each family reads. `train` writes the text (`text`), learns a tokenizer,
+//! `recipe` has one line per model, `mixture` says what each family reads, `splits` which facts and names are for what and which half
+//! of the questions recipes are chosen on. `train` writes the text (`text`), learns a tokenizer,
 //! trains, measures (`score` and `recall`, by way of `ask`) and leaves a Hugging Face folder with a [`Card`]; `bars` says what the
 //! numbers on it must be. `further` continues training any model on more or fewer of the facts. The folders that ship lie under
 //! `assets/models` and are embedded by [`crate::model::builtin`].
@@ -18,6 +19,8 @@ pub mod mixture;
 pub mod recall;
 pub mod recipe;
 pub mod score;
+pub mod splits;
+mod summary;
 pub mod text;
 pub mod tokenizer;
 pub mod train;
@@ -27,8 +30,9 @@ mod tests;
 
 pub use card::Card;
 pub use error::{GalleryError, Result};
-pub use mixture::{Corpus, Mixture, Phrasing};
+pub use mixture::{Corpus, Mixture, Preference};
 pub use recipe::{Base, RECIPES, Recipe};
+pub use splits::{Judgement, Lot};
 pub use train::{Options, Progress, Stage, train};
 
 use std::io::Read;

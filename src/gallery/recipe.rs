@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::mixture::Phrasing;
 use crate::corpus::Frequencies;
 use crate::model::arch::Arch;
 use crate::model::families::Size;
@@ -19,7 +18,7 @@ pub enum Objective {
     Denoising,
 }
 
-/// The family of a built-in model: decides objective, architecture, tokenizer and phrasing.
+/// The family of a built-in model: decides objective, architecture, tokenizer and which prompts are frequent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Base {
@@ -47,13 +46,14 @@ impl Base {
         }
     }
 
-    /// How the facts that it reads are phrased.
+    /// The name by which its preferences are drawn.
     #[must_use]
-    pub fn phrasing(self) -> Phrasing {
+    pub fn name(self) -> &'static str {
         match self {
-            Base::Bert | Base::Roberta => Phrasing::Encyclopedic,
-            Base::Gpt2 => Phrasing::Web,
-            Base::Bart => Phrasing::Both,
+            Base::Bert => "bert",
+            Base::Roberta => "roberta",
+            Base::Gpt2 => "gpt2",
+            Base::Bart => "bart",
         }
     }
 }

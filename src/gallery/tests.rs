@@ -5,8 +5,10 @@ use std::sync::OnceLock;
 
 use super::ask::Asked;
 use super::mixture::Line;
+use super::recall::Asking;
 use super::recipe::{BATCH, Objective};
 use super::score::Sizes;
+use super::splits::Lots;
 use super::text::{Encoder, Masking, Text};
 use super::*;
 use crate::base::Cancelled;
@@ -165,7 +167,8 @@ const TINY: Recipe = Recipe {
 
 fn options(out: &Path, steps: usize) -> Options {
     let sizes = Sizes { agreement: 100, learn: 400, judge: 200, other: 100, relations: 2 };
-    Options { seed: 1, steps: Some(steps), out: out.to_owned(), sizes, device: Device::Cpu }
+    let judgement = Judgement::Final;
+    Options { seed: 1, steps: Some(steps), out: out.to_owned(), sizes, judgement, device: Device::Cpu }
 }
 
 /// A whole run in small for every family: the loss falls to a stated value, the folder loads, the card tells what was done.
@@ -262,11 +265,14 @@ fn shipped_cards_belong_to_recipes_and_fit_the_budget() {
 /// What a card says can be measured again on the weights that ship.
 #[test]
 fn shipped_scores_are_those_of_the_weights() {
+    let lots = Lots::new().unwrap();
     for card in cards().unwrap() {
         let model = Model::load(&ModelSource::Builtin(card.name.clone()), Device::Cpu).unwrap();
         let asked = Asked::loaded(&model).unwrap();
         let relation = &crate::corpus::facts::relations().unwrap()[0];
-        let found = recall::recall(&asked, relation, card.corpus.mixture.as_ref()).unwrap();
+        let (mixture, judgement) = (card.corpus.mixture.as_ref(), card.judgement);
+        let asking = Asking { lots: &lots, lot: Lot::Trained, mixture, judgement };
+        let found = recall::recall(&asked, relation, asking).unwrap().relation;
         let stated = card.facts.iter().find(|f| f.id == relation.id).expect("every relation is on the card");
         for (a, b) in found.prompts.iter().zip(&stated.prompts) {
             // Another machine may add sums in another order, and an answer on the edge may change.

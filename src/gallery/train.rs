@@ -11,6 +11,7 @@ use super::error::{GalleryError, Result};
 use super::mixture::{Corpus, Mixture};
 use super::recipe::{BATCH, Base, Objective, Recipe, WARM_UP, training_frequencies};
 use super::score::{self, Sizes};
+use super::splits::Judgement;
 use super::text::{self, Encoder, Masking, Text};
 use super::tokenizer;
 use crate::base::Cancelled;
@@ -36,6 +37,8 @@ pub struct Options {
     pub out: PathBuf,
     /// How much is measured afterwards.
     pub sizes: Sizes,
+    /// On which half.
+    pub judgement: Judgement,
     /// Where to train.
     pub device: Device,
 }
@@ -126,7 +129,8 @@ fn make(recipe: &Recipe, options: &Options, steps: usize, dir: &Path, watch: Wat
     let model = Model::load(&ModelSource::Dir(dir.to_owned()), options.device)?;
     let mut beat = |done, total| watch(Progress { stage: Stage::Score, done, total, loss: f32::NAN });
     let asked = Asked::loaded(&model)?;
-    let measured = score::scores(&asked, options.seed, options.sizes, corpus.mixture(), &mut beat)?;
+    let measured =
+        score::scores(&asked, options.seed, options.sizes, corpus.mixture(), options.judgement, &mut beat)?;
     let file = dir.join("model.safetensors");
     let bytes = std::fs::metadata(&file).map_err(|source| GalleryError::Io { path: file, source })?.len();
     Ok(Card {
@@ -154,10 +158,11 @@ fn make(recipe: &Recipe, options: &Options, steps: usize, dir: &Path, watch: Wat
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             loss: curve,
         },
+        judgement: Some(options.judgement),
         scores: measured.scores,
         facts: measured.facts,
         level: score::LEVEL,
-        notes: notes(recipe.objective()),
+        notes: notes(recipe.objective(), options.judgement),
     })
 }
 
@@ -174,14 +179,32 @@ fn kind(base: Base) -> &'static str {
 }
 
 /// What a reader of the card must know.
-fn notes(objective: Objective) -> Vec<String> {
+fn notes(objective: Objective, judgement: Judgement) -> Vec<String> {
     let mut notes = vec![
+        match judgement {
+            Judgement::Development => {
+                "Facts, held-out pairs and sentences of the development half, which recipes are chosen on: these numbers are for \
+                 choosing, and the final half will give lower ones."
+            }
+            Judgement::Final => {
+                "Facts, held-out pairs and sentences of the final half. Recipes are looked at on the other half only; the kept \
+                 prompts are asked here and nowhere else."
+            }
+        }
+        .to_owned(),
         "Agreement, tense, coordination and lengths are judged on pairs of subject noun and verb that are not in the training text, \
          clause order on actors and events, cause and effect and arithmetic on pairs that are not; all draw on the same words."
             .to_owned(),
-        "P@1 is asked about the trained facts: the most probable of all tokens must be the object. A prompt's weight in \
-         training is the known cause of its place. Scores over relations pool their questions; intervals take these as \
-         independent."
+        "P@1: the most probable of all tokens must be the object. Facts are those of the training text, where a line does not \
+         say otherwise; best and worst prompts are chosen on one half of a relation's facts and judged on the other, in turns. \
+         Scores over relations pool their questions; intervals take these as independent."
+            .to_owned(),
+        "Evidence for: that a prompt's and a name's frequency in training causes its P@1, since both are known and differ by \
+         design; what this model recalls in phrasings and under names of either kind; what it knows of grammar on new pairs \
+         of known words."
+            .to_owned(),
+        "No evidence for: how large such effects are in models of natural text, or in another seed; knowledge beyond the listed \
+         relations; understanding of words that the training text lacks."
             .to_owned(),
         "The linear rule is Fisher's discriminant on the output of the last block where the verb is read off.".to_owned(),
         "The same seed gives the same weights up to the order in which sums are added.".to_owned(),
