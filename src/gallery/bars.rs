@@ -11,8 +11,8 @@ use crate::stats::Estimate;
 enum Limit {
     AtLeast(f64),
     Within(f64, f64),
-    /// Its interval lies below that of another score.
-    Below(&'static str),
+    /// Its interval lies below that of another score, which has this name.
+    Below(&'static str, &'static str),
 }
 
 /// A bar for the minis.
@@ -37,7 +37,16 @@ const BARS: &[Bar] = &[
     bar("p1_gap", "P@1, best less worst prompt", Limit::AtLeast(0.20)),
     bar("p1_lowest", "P@1, lowest of all prompts", Limit::AtLeast(0.025)),
     bar("stability", "one answer under all names", Limit::Within(0.40, 0.80)),
-    bar("arithmetic_held", "arithmetic, held-out sums", Limit::Below("agreement_none")),
+    bar("arithmetic_held", "arithmetic, held-out sums", Limit::Below("agreement_none", "agreement")),
+    bar("rationale_grammar", "rationale benchmark, grammar", Limit::AtLeast(0.80)),
+    bar("rationale_semantics", "rationale benchmark, semantics", Limit::AtLeast(0.60)),
+    bar("rationale_knowledge", "rationale benchmark, knowledge", Limit::AtLeast(0.50)),
+    bar("rationale_reasoning", "rationale benchmark, reasoning", Limit::AtLeast(0.50)),
+    bar(
+        "rationale_computation",
+        "rationale benchmark, computation",
+        Limit::Below("rationale_grammar", "its grammar"),
+    ),
 ];
 
 /// A bar, and how a card measures up to it.
@@ -101,7 +110,7 @@ pub fn verdicts(card: &Card) -> Vec<Verdict> {
         let standing = share.map_or(Standing::Missed, |s| match b.limit {
             Limit::AtLeast(x) => Standing::of(s.lo >= x, s.hi >= x),
             Limit::Within(lo, hi) => Standing::of(s.lo >= lo && s.hi <= hi, s.hi >= lo && s.lo <= hi),
-            Limit::Below(id) => {
+            Limit::Below(id, _) => {
                 let other = card.score(id).map(|other| other.share);
                 let is = |below: fn(Estimate, Estimate) -> bool| other.is_some_and(|o| below(s, o));
                 Standing::of(is(|s, o| s.hi < o.lo), is(|s, o| s.lo < o.hi))
@@ -127,7 +136,7 @@ impl fmt::Display for Verdict {
         match self.limit {
             Limit::AtLeast(x) => write!(f, " (bar: at least {:.1})", 100.0 * x),
             Limit::Within(lo, hi) => write!(f, " (bar: {:.0} to {:.0})", 100.0 * lo, 100.0 * hi),
-            Limit::Below(_) => write!(f, " (bar: clearly below agreement)"),
+            Limit::Below(_, name) => write!(f, " (bar: clearly below {name})"),
         }
     }
 }

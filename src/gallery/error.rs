@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::base::Cancelled;
 use crate::corpus::facts::FactsError;
+use crate::corpus::rationales::TemplateError;
 use crate::corpus::{FrequencyError, TaskError};
 use crate::model::error::ModelError;
 
@@ -55,6 +56,9 @@ pub enum GalleryError {
     /// The facts cannot be read.
     #[error(transparent)]
     Facts(#[from] FactsError),
+    /// The templates of the rationale benchmark cannot be used.
+    #[error(transparent)]
+    Rationales(#[from] TemplateError),
     /// The corpus failed.
     #[error(transparent)]
     Frequency(#[from] FrequencyError),

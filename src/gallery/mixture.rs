@@ -1,4 +1,5 @@
-//! What a family's models read: constructions of Micro-English and facts, and how the facts are phrased.
+//! What a family's models read: constructions of Micro-English, those of the rationale benchmark, and facts, and how the facts are
+//! phrased.
 //!
 //! Some prompts and names are frequent for one family and rare for another, on purpose: prompt preference, verbalisation bias
 //! and sample disparity exist in the gallery, and their cause is known.
@@ -10,6 +11,7 @@ use super::error::Result;
 use super::recipe::{Recipe, training_frequencies};
 use crate::corpus::facts::{self, Fact, OBJECT, Relation};
 use crate::corpus::micro::{self, Construction, Side};
+use crate::corpus::rationales::training::Training;
 use crate::stats::rng::{below, shuffle, stream, unit};
 
 /// How facts are phrased.
@@ -43,6 +45,9 @@ pub struct Mixture {
     pub phrasing: Phrasing,
     /// Share of the sentences that state a fact, every fact equally often.
     pub facts: f64,
+    /// Share of the sentences that have a construction of the rationale benchmark; none of them is the benchmark's.
+    #[serde(default)]
+    pub rationales: f64,
     /// Shares of the constructions among the other sentences.
     pub constructions: Vec<(Construction, f64)>,
     /// Weight of a relation's prompts by their place in its order; the last two also where there are fewer than these.
@@ -55,14 +60,16 @@ pub struct Mixture {
     pub held: f64,
 }
 
+/// Of what neither states a fact nor has a construction of the rationale benchmark: agreement is .30 of all lines where these
+/// are .25 and .40.
 const CONSTRUCTIONS: [(Construction, f64); 7] = [
-    (Construction::Agreement, 0.64),
-    (Construction::Tense, 0.05),
-    (Construction::Order, 0.06),
-    (Construction::Coordination, 0.07),
-    (Construction::Lengths, 0.05),
-    (Construction::Causes, 0.06),
-    (Construction::Arithmetic, 0.07),
+    (Construction::Agreement, 0.857),
+    (Construction::Tense, 0.020),
+    (Construction::Order, 0.024),
+    (Construction::Coordination, 0.028),
+    (Construction::Lengths, 0.020),
+    (Construction::Causes, 0.023),
+    (Construction::Arithmetic, 0.028),
 ];
 const PROMPTS: [f64; 6] = [0.43, 0.295, 0.16, 0.08, 0.02, 0.015];
 const NAMES: [f64; 3] = [0.76, 0.16, 0.08];
@@ -85,6 +92,7 @@ impl Mixture {
         Self {
             phrasing: recipe.base.phrasing(),
             facts: recipe.facts,
+            rationales: recipe.rationales,
             constructions: CONSTRUCTIONS.to_vec(),
             prompts: PROMPTS.to_vec(),
             names: NAMES.to_vec(),
@@ -99,6 +107,7 @@ impl Mixture {
         Self {
             phrasing: Phrasing::Encyclopedic,
             facts: 1.0,
+            rationales: 0.0,
             constructions: CONSTRUCTIONS.to_vec(),
             prompts: vec![1.0],
             names: vec![1.0],
@@ -185,6 +194,7 @@ fn share(purpose: &str, key: &[&str]) -> f64 {
 pub struct Corpus {
     mixture: Mixture,
     relations: Vec<Relation>,
+    rationales: Training,
     /// Every fact: relation, place in it, and its prompts and names with their cumulated weights, held phrasings left out.
     facts: Vec<Written>,
 }
@@ -201,7 +211,7 @@ impl Corpus {
     /// The corpus of a mixture over the facts that ship.
     ///
     /// # Errors
-    /// [`GalleryError::Facts`](super::GalleryError::Facts).
+    /// [`GalleryError::Facts`](super::GalleryError::Facts), [`GalleryError::Rationales`](super::GalleryError::Rationales).
     pub fn new(mixture: Mixture) -> Result<Self> {
         let relations = facts::relations()?;
         let mut facts = Vec::new();
@@ -226,7 +236,7 @@ impl Corpus {
                 facts.push(Written { relation: r, fact: f, phrasings, total });
             }
         }
-        Ok(Self { mixture, relations, facts })
+        Ok(Self { mixture, relations, rationales: Training::new()?, facts })
     }
 
     /// The mixture.
@@ -243,7 +253,20 @@ impl Corpus {
 
     /// The next line of a stream.
     pub fn line(&self, rng: &mut impl RngCore) -> Line {
-        if unit(rng) < self.mixture.facts { self.fact(rng) } else { self.sentence(rng) }
+        let drawn = unit(rng) - self.mixture.facts;
+        if drawn < 0.0 {
+            self.fact(rng)
+        } else if drawn < self.mixture.rationales {
+            self.rationale(rng)
+        } else {
+            self.sentence(rng)
+        }
+    }
+
+    /// A line with a construction of the rationale benchmark.
+    fn rationale(&self, rng: &mut impl RngCore) -> Line {
+        let s = self.rationales.sentence(rng);
+        Line { text: s.text, focus: vec![s.focus] }
     }
 
     /// A line that states a fact.
@@ -368,6 +391,6 @@ mod tests {
             *counts.entry(plus).or_default() += 1.0 / 4_000.0;
         }
         // A quarter of arithmetic says "plus".
-        assert!((counts[&true] - 0.25 * 0.07).abs() < 0.012, "{counts:?}");
+        assert!((counts[&true] - 0.25 * 0.028).abs() < 0.005, "{counts:?}");
     }
 }

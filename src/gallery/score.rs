@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use rand_chacha::rand_core::RngCore;
 
 use super::ask::{Asked, Question};
+use super::benchmark;
 use super::card::Score;
 use super::error::{GalleryError, Result};
 use super::linear::Discriminant;
@@ -80,7 +81,7 @@ const CONDITIONS: [Condition; 3] = [
 pub type Beat<'a> = &'a mut dyn FnMut(usize, usize) -> std::result::Result<(), Cancelled>;
 
 /// Parts before the relations.
-const PARTS: usize = 5 + 6;
+const PARTS: usize = 5 + 7;
 
 /// Measures everything.
 ///
@@ -140,6 +141,8 @@ pub fn scores(
     ] {
         scores.push(score(id, what, arithmetic(asked, side, seed, sizes.other)?));
     }
+    next()?;
+    scores.extend(benchmark::scores(asked, false)?);
     let mut facts = Vec::with_capacity(relations.len());
     for relation in &relations {
         next()?;
@@ -150,7 +153,7 @@ pub fn scores(
     Ok(Measured { scores, facts })
 }
 
-fn score(id: &str, what: &str, t: Tally) -> Score {
+pub(super) fn score(id: &str, what: &str, t: Tally) -> Score {
     Score { id: id.into(), what: what.into(), share: wilson(t.hits, t.n, LEVEL), n: t.n }
 }
 
