@@ -3,6 +3,7 @@
 use crate::corpus::Example;
 use crate::corpus::facts::OBJECT;
 use crate::corpus::micro::{self, Annotated};
+use crate::corpus::rationales::Instance;
 use crate::model::array::Array;
 use crate::model::batch::Batch;
 use crate::model::error::{ModelError, Result};
@@ -37,6 +38,12 @@ impl Question {
     #[must_use]
     pub fn of_example(e: &Example) -> Self {
         Self::cut(&e.text, crate::corpus::MASK)
+    }
+
+    /// The gap at the mask of an instance of the rationale benchmark.
+    #[must_use]
+    pub fn of_instance(i: &Instance) -> Self {
+        Self::cut(&i.sent_text, crate::corpus::MASK)
     }
 
     /// The gap at a prompt's object.

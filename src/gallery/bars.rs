@@ -47,6 +47,15 @@ const BARS: &[Bar] = &[
         Limit::Below("stability", "names that were read"),
     ),
     bar("arithmetic_held", "arithmetic, held-out sums", Limit::Below("agreement_none", "agreement")),
+    bar("rationale_grammar", "rationale benchmark, grammar", Limit::AtLeast(0.80)),
+    bar("rationale_semantics", "rationale benchmark, semantics", Limit::AtLeast(0.60)),
+    bar("rationale_knowledge", "rationale benchmark, knowledge", Limit::AtLeast(0.50)),
+    bar("rationale_reasoning", "rationale benchmark, reasoning", Limit::AtLeast(0.50)),
+    bar(
+        "rationale_computation",
+        "rationale benchmark, computation",
+        Limit::Below("rationale_grammar", "its grammar"),
+    ),
 ];
 
 /// A bar, and how a card measures up to it.

@@ -274,7 +274,11 @@ fn write_mixture(m: &Mixture, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let percent = |x: f64| format!("{}", (1e4 * x).round() / 100.0);
     let list = |weights: &[f64]| weights.iter().map(|&w| percent(w)).collect::<Vec<_>>().join(" ");
     let lots: Vec<&str> = m.lots.iter().map(|l| l.title()).collect();
-    writeln!(f, "           {} % facts ({}), else in %:", percent(m.facts), lots.join(", "))?;
+    write!(f, "           {} % facts ({}), ", percent(m.facts), lots.join(", "))?;
+    if m.rationales > 0.0 {
+        write!(f, "{} % constructions of the rationale benchmark, ", percent(m.rationales))?;
+    }
+    writeln!(f, "else in %:")?;
     let shares: Vec<String> =
         m.constructions.iter().map(|(c, share)| format!("{} {}", c.title(), percent(*share))).collect();
     writeln!(f, "             {}", shares.join(", "))?;

@@ -56,7 +56,7 @@ pub enum GalleryError {
     /// The facts cannot be read.
     #[error(transparent)]
     Facts(#[from] FactsError),
-    /// The rationale benchmark cannot be read.
+    /// The templates of the rationale benchmark cannot be used.
     #[error(transparent)]
     Rationales(#[from] TemplateError),
     /// The corpus failed.

@@ -1,4 +1,5 @@
-//! What a family's models read: constructions of Micro-English and facts, and how the facts are phrased.
+//! What a family's models read: constructions of Micro-English, those of the rationale benchmark, and facts, and how the facts are
+//! phrased.
 //!
 //! Some prompts and names are frequent for one family and rare for another, on purpose: prompt preference, verbalization bias
 //! and sample disparity exist in the gallery, and their cause is known. Prompts are graded from very frequent to very rare, so
@@ -12,6 +13,7 @@ use super::recipe::{Base, Recipe, training_frequencies};
 use super::splits::{Lot, Lots, is_unseen, share};
 use crate::corpus::facts::{self, Fact, OBJECT, Relation};
 use crate::corpus::micro::{Construction, Side};
+use crate::corpus::rationales::training::Training;
 use crate::stats::rng::{below, stream, unit};
 use crate::stats::special::normal_quantile;
 
@@ -51,6 +53,9 @@ pub struct Mixture {
     pub lots: Vec<Lot>,
     /// Share of the sentences that state a fact, every fact equally often.
     pub facts: f64,
+    /// Share of the sentences that have a construction of the rationale benchmark; none of them is the benchmark's.
+    #[serde(default)]
+    pub rationales: f64,
     /// Shares of the constructions among the other sentences.
     pub constructions: Vec<(Construction, f64)>,
     /// Weight of a subject's names by their place; further names have the last one.
@@ -65,14 +70,16 @@ fn every_lot() -> Vec<Lot> {
     Lot::ALL.to_vec()
 }
 
+/// Of what neither states a fact nor has a construction of the rationale benchmark: agreement is .30 of all lines where these
+/// are .25 and .40.
 const CONSTRUCTIONS: [(Construction, f64); 7] = [
-    (Construction::Agreement, 0.64),
-    (Construction::Tense, 0.05),
-    (Construction::Order, 0.06),
-    (Construction::Coordination, 0.07),
-    (Construction::Lengths, 0.05),
-    (Construction::Causes, 0.06),
-    (Construction::Arithmetic, 0.07),
+    (Construction::Agreement, 0.857),
+    (Construction::Tense, 0.020),
+    (Construction::Order, 0.024),
+    (Construction::Coordination, 0.028),
+    (Construction::Lengths, 0.020),
+    (Construction::Causes, 0.023),
+    (Construction::Arithmetic, 0.028),
 ];
 /// The most frequent prompt's weight and the rarest's.
 const PROMPTS: (f64, f64) = (0.5, 0.003);
@@ -98,6 +105,7 @@ impl Mixture {
             preference: Some(Preference { family: recipe.base, most, least }),
             lots: vec![Lot::Trained],
             facts: recipe.facts,
+            rationales: recipe.rationales,
             constructions: CONSTRUCTIONS.to_vec(),
             names: NAMES.to_vec(),
             unseen_names: UNSEEN_NAMES,
@@ -113,6 +121,7 @@ impl Mixture {
             preference: None,
             lots: vec![Lot::Taught],
             facts: 1.0,
+            rationales: 0.0,
             constructions: CONSTRUCTIONS.to_vec(),
             names: vec![1.0, 0.0],
             unseen_names: UNSEEN_NAMES,
@@ -179,6 +188,7 @@ impl Mixture {
 pub struct Corpus {
     mixture: Mixture,
     relations: Vec<Relation>,
+    rationales: Training,
     /// Every fact that is written: relation, place in it, and its prompts and names with their cumulated weights, held phrasings left out.
     facts: Vec<Written>,
 }
@@ -224,7 +234,7 @@ impl Corpus {
                 facts.push(Written { relation: r, fact: f, phrasings, total });
             }
         }
-        Ok(Self { mixture, relations, facts })
+        Ok(Self { mixture, relations, rationales: Training::new()?, facts })
     }
 
     /// The mixture.
@@ -241,7 +251,20 @@ impl Corpus {
 
     /// The next line of a stream.
     pub fn line(&self, rng: &mut impl RngCore) -> Line {
-        if unit(rng) < self.mixture.facts { self.fact(rng) } else { self.sentence(rng) }
+        let drawn = unit(rng) - self.mixture.facts;
+        if drawn < 0.0 {
+            self.fact(rng)
+        } else if drawn < self.mixture.rationales {
+            self.rationale(rng)
+        } else {
+            self.sentence(rng)
+        }
+    }
+
+    /// A line with a construction of the rationale benchmark.
+    fn rationale(&self, rng: &mut impl RngCore) -> Line {
+        let s = self.rationales.sentence(rng);
+        Line { text: s.text, focus: vec![s.focus] }
     }
 
     /// A line that states a fact.
@@ -447,6 +470,6 @@ mod tests {
             *counts.entry(plus).or_default() += 1.0 / 4_000.0;
         }
         // A quarter of arithmetic says "plus".
-        assert!((counts[&true] - 0.25 * 0.07).abs() < 0.012, "{counts:?}");
+        assert!((counts[&true] - 0.25 * 0.028).abs() < 0.005, "{counts:?}");
     }
 }

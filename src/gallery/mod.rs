@@ -1,8 +1,8 @@
 //! The built-in gallery: how its models are made, from a seed, and what they can do.
 //!
 //! `recipe` has one line per model, `mixture` says what each family reads, `splits` which facts and names are for what and which half
-//! of the questions recipes are chosen on. `train` writes the text (`text`), learns a tokenizer,
-//! trains, measures (`score` and `recall`, by way of `ask`) and leaves a Hugging Face folder with a [`Card`]; `bars` says what the
+//! of the questions recipes are chosen on. `train` writes the text (`text`), learns a tokenizer, trains, measures (`score`, `recall`
+//! and `benchmark`, by way of `ask`) and leaves a Hugging Face folder with a [`Card`]; `bars` says what the
 //! numbers on it must be. `further` continues training any model on more or fewer of the facts. The folders that ship lie under
 //! `assets/models` and are embedded by [`crate::model::builtin`].
 //!
@@ -11,6 +11,7 @@
 
 pub mod ask;
 pub mod bars;
+pub mod benchmark;
 pub mod card;
 mod error;
 pub mod further;

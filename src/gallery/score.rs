@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use rand_chacha::rand_core::RngCore;
 
 use super::ask::{Asked, Question};
+use super::benchmark;
 use super::card::Score;
 use super::error::{GalleryError, Result};
 use super::linear::Discriminant;
@@ -81,7 +82,7 @@ const CONDITIONS: [Condition; 3] = [
 pub type Beat<'a> = &'a mut dyn FnMut(usize, usize) -> std::result::Result<(), Cancelled>;
 
 /// Parts before the relations.
-const PARTS: usize = 5 + 6;
+const PARTS: usize = 5 + 7;
 
 /// Measures everything on one half of what models are judged on.
 ///
@@ -143,6 +144,8 @@ pub fn scores(
     ] {
         scores.push(score(id, what, arithmetic(asked, side, judgement, seed, sizes.other)?));
     }
+    next()?;
+    scores.extend(benchmark::scores(asked, judgement)?);
     let lots = Lots::new()?;
     let asking =
         Asking { lots: &lots, lot: Lot::Trained, mixture: Some(mixture), judgement: Some(judgement) };

@@ -39,8 +39,10 @@ fn every_answer_is_one_token_in_every_vocabulary() {
         println!("{base:?}: {} entries", t.len());
         assert!(t.len() <= text::ENTRIES);
         let objects = corpus.relations().iter().flat_map(|r| r.facts.iter().map(|f| f.object.as_str()));
+        let answers = rationales::one_token_answers().unwrap();
+        let answers = answers.iter().map(String::as_str);
         let mut ids: HashMap<u32, &str> = HashMap::new();
-        for word in micro::whole_words().into_iter().chain(objects) {
+        for word in micro::whole_words().into_iter().chain(objects).chain(answers) {
             let id = t.word_id(word).unwrap_or_else(|| panic!("{base:?}: '{word}' is split"));
             if let Some(other) = ids.insert(id, word) {
                 // An uncased vocabulary cannot tell a name from a word of the same letters.
@@ -57,6 +59,21 @@ fn every_answer_is_one_token_in_every_vocabulary() {
                 assert!(!ids.iter().any(|i| Some(*i) == unknown), "{base:?}: {name} has unknown letters");
             }
         }
+    }
+}
+
+/// Whatever a line is made by: the masked sentences of the rationale benchmark are not in the text, with any of their gold answers.
+#[test]
+fn no_line_is_a_sentence_of_the_rationales() {
+    let fold = |text: &str| text.to_lowercase().replace(" .", ".");
+    let all = rationales::benchmark(Language::English, 0).unwrap();
+    let asked: HashSet<String> =
+        all.iter().flat_map(|i| i.answers().map(|a| fold(&i.with(a).0)).collect::<Vec<_>>()).collect();
+    let corpus = corpus(Base::Bart);
+    let mut rng = crate::stats::rng::stream(4, "rationales test");
+    for _ in 0..20_000 {
+        let line = corpus.line(&mut rng);
+        assert!(!asked.contains(&fold(&line.text)), "{}", line.text);
     }
 }
 
@@ -163,6 +180,7 @@ const TINY: Recipe = Recipe {
     steps: 100,
     rate: 5e-3,
     facts: 0.3,
+    rationales: 0.3,
 };
 
 fn options(out: &Path, steps: usize) -> Options {

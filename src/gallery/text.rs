@@ -9,7 +9,7 @@ use super::error::Result;
 use super::mixture::{Corpus, Line};
 use super::recipe::{BATCH, Base, Objective};
 use super::tokenizer;
-use crate::corpus::micro;
+use crate::corpus::{micro, rationales};
 use crate::model::batch::Batch;
 use crate::model::error::ModelError;
 use crate::model::plan::Target;
@@ -33,7 +33,7 @@ pub const ALSO_MASKED: f64 = 0.05;
 pub const RANDOM_MASKED: f64 = 0.12;
 
 /// Learns the tokenizer of a family from its corpus, as the text of a `tokenizer.json`. Every answer of Micro-English and
-/// every object of a fact is one token.
+/// of the rationale benchmark and every object of a fact is one token.
 ///
 /// # Errors
 /// [`ModelError`] if the `tokenizers` crate refuses the result.
@@ -41,7 +41,9 @@ pub fn tokenizer(base: Base, corpus: &Corpus, seed: u64) -> Result<String> {
     let mut rng = stream(seed, "gallery tokenizer");
     let texts: Vec<String> = (0..COUNTED).map(|_| corpus.line(&mut rng).text).collect();
     let objects = corpus.relations().iter().flat_map(|r| r.facts.iter().map(|f| f.object.as_str()));
-    let whole: BTreeSet<&str> = micro::whole_words().into_iter().chain(objects).collect();
+    let answers = rationales::one_token_answers()?;
+    let words = micro::whole_words().into_iter().chain(objects).chain(answers.iter().map(String::as_str));
+    let whole: BTreeSet<&str> = words.collect();
     // With the blank before them, and the connectives also as they begin a sentence.
     let mut whole: Vec<String> = whole.into_iter().map(|w| format!(" {w}")).collect();
     whole.extend(micro::order::CONNECTIVES.map(|w| micro::join(&[w])));
