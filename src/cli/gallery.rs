@@ -64,17 +64,15 @@ struct TrainArgs {
     /// Train every model from seeds 1 to --seeds, tinies from three of them at most; the first seed of all models comes first.
     #[arg(long, conflicts_with_all = ["name", "seed"])]
     all: bool,
-    /// With --all: how many seeds of each model.
-    #[arg(long, value_name = "N", requires = "all", default_value_t = 5,
-          value_parser = clap::value_parser!(u64).range(1..=seeds::MOST as u64))]
-    seeds: u64,
-    /// With --all: how many models are trained side by side, each on its share of the processor threads. As many as there are
-    /// threads take the least time, and the most memory.
-    #[arg(long, value_name = "K", requires = "all", default_value_t = 1,
-          value_parser = clap::value_parser!(u64).range(1..=256))]
-    jobs: u64,
+    /// With --all: how many seeds of each model [default: 5].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=seeds::MOST as u64))]
+    seeds: Option<u64>,
+    /// With --all: how many models are trained side by side, each on its share of the processor threads [default: 1]. As many
+    /// as there are threads take the least time, and the most memory.
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=256))]
+    jobs: Option<u64>,
     /// With --all: only these models.
-    #[arg(long, value_name = "NAME,..", requires = "all", value_delimiter = ',')]
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
     only: Vec<String>,
     /// The seed of initial weights, text, masking and order.
     #[arg(long, default_value_t = 0)]
@@ -163,6 +161,12 @@ fn options(args: &TrainArgs, out: &Path) -> Result<Options, CliError> {
 
 fn train(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let Some(name) = &args.name else { return all::all(args, out) };
+    // clap does not ask for what is required by these, since --all and a name exclude each other.
+    if args.seeds.is_some() || args.jobs.is_some() || !args.only.is_empty() {
+        return Err(CliError::Usage(
+            "--seeds, --jobs and --only belong to --all, which takes no name".into(),
+        ));
+    }
     let recipe = known_recipe(name)?;
     let options = options(args, Path::new(recipe.name))?;
     let stop = stop_on_interrupt();
@@ -271,7 +275,7 @@ mod tests {
         assert!(parse(&["train"]).is_err() && parse(&["train", "x", "--seed", "-1"]).is_err());
         let words = ["train", "--all", "--seeds", "3", "--jobs", "2", "--only", "bert-mini,bert-tiny"];
         let GalleryCommand::Train(t) = parse(&words).unwrap().command else { panic!() };
-        assert_eq!((t.name, t.all, t.seeds, t.jobs), (None, true, 3, 2));
+        assert_eq!((t.name, t.all, t.seeds, t.jobs), (None, true, Some(3), Some(2)));
         assert_eq!(t.only, ["bert-mini", "bert-tiny"]);
         for bad in [
             &["train", "--all", "bert-mini"][..],
@@ -279,8 +283,6 @@ mod tests {
             &["train", "--all", "--seeds", "0"],
             &["train", "--all", "--jobs", "0"],
             &["train", "--all", "--force"],
-            &["train", "bert-mini", "--jobs", "2"],
-            &["train", "bert-mini", "--only", "bert-mini"],
             &["judge", "x", "--replace"],
         ] {
             assert!(parse(bad).is_err(), "{bad:?}");
@@ -294,6 +296,9 @@ mod tests {
         for (words, hint) in [
             (&["train", "bert-mimi"][..], "did you mean `bert-mini`?"),
             (&["train", "bert-mini", "--device", "toaster"], "toaster"),
+            (&["train", "bert-mini", "--jobs", "2"], "belong to --all"),
+            (&["train", "bert-mini", "--seeds", "2"], "belong to --all"),
+            (&["train", "bert-mini", "--only", "bert-mini"], "belong to --all"),
             (&["train", "bert-mini", "--out", &there], "exists already"),
             (&["train", "bert-mini", "--out", "never-made", "--steps", "0"], "0 steps"),
             (&["card", "bert-huge"], "bert-huge"),

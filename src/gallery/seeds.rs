@@ -16,6 +16,8 @@ use crate::stats::Estimate;
 pub const SHIPPED: u64 = 1;
 /// Most seeds of one model.
 pub const MOST: usize = 1_000;
+/// Numbers that differ by less than this part of them are the same.
+const ROUNDING: f64 = 1e-12;
 /// Files of a finished model.
 const FILES: [&str; 4] = ["config.json", "model.safetensors", "tokenizer.json", "card.json"];
 
@@ -197,7 +199,19 @@ fn difference(at: &str, a: &Value, b: &Value) -> Option<Difference> {
         Value::Null => "missing".to_owned(),
         other => shortened(&other.to_string(), 60),
     };
-    (a != b).then(|| Difference { at: printable_label(at), here: text(a), there: text(b) })
+    (!same(a, b)).then(|| Difference { at: printable_label(at), here: text(a), there: text(b) })
+}
+
+/// Whether two values are the same, numbers up to rounding: frequencies are scaled to a sum of 1 whenever they are read.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Array(x), Value::Array(y)) => x.len() == y.len() && x.iter().zip(y).all(|(a, b)| same(a, b)),
+        (Value::Number(x), Value::Number(y)) if x != y => match (x.as_f64(), y.as_f64()) {
+            (Some(x), Some(y)) => (x - y).abs() <= ROUNDING * x.abs().max(y.abs()),
+            _ => false,
+        },
+        _ => a == b,
+    }
 }
 
 /// Everything on a card that is the same under every seed. Fields that cards gain later belong to it unless they are named here.

@@ -17,6 +17,8 @@ use crate::gallery::{GalleryError, Progress, RECIPES, Recipe, Stage};
 
 /// Where models go if no folder is named.
 const FOLDER: &str = "gallery-seeds";
+/// Seeds of a mini if no number is named.
+const SEEDS: u64 = 5;
 /// Plain lines about a training come at most this often.
 const PLAIN_EVERY: Duration = Duration::from_secs(30);
 /// The line of a terminal is redrawn at most this often.
@@ -35,11 +37,11 @@ pub fn all(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError> {
         RECIPES.iter().filter(|r| only.is_empty() || only.contains(&r.name)).cloned().collect();
     let dir = args.out.clone().unwrap_or_else(|| FOLDER.into());
     let like = options(args, &dir)?;
-    let plan = Plan::new(&dir, &recipes, args.seeds, args.steps)?;
+    let plan = Plan::new(&dir, &recipes, args.seeds.unwrap_or(SEEDS), args.steps)?;
     let stop = stop_on_interrupt();
     let mut board = Board::new(plan.jobs.len(), args.quiet);
     let mut closed = None;
-    let jobs = usize::try_from(args.jobs).unwrap_or(1);
+    let jobs = usize::try_from(args.jobs.unwrap_or(1)).unwrap_or(1);
     series::run(&plan, &like, jobs, &stop, &mut |job, event| match event {
         Event::Step(progress) => board.step(job, progress),
         Event::Done(made) => {

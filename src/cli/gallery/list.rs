@@ -76,8 +76,8 @@ fn bars_of(card: &Card, text: &mut String) {
     if several {
         let _ = writeln!(
             text,
-            "  below each bar {}: minimum, median and maximum in % with intervals; seeds that met / left open / missed it",
-            spread::title(card)
+            "  below each bar {} seeds: minimum, median, maximum in % with intervals; how many met / left open / missed it",
+            card.seeds.len()
         );
     }
     let spreads = spread::bar_spreads(card);
