@@ -45,12 +45,11 @@ pub fn all(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError> {
     series::run(&plan, &like, jobs, &stop, &mut |job, event| match event {
         Event::Step(progress) => board.step(job, progress),
         Event::Done(made) => {
-            if let Some(line) = board.done(job, made.map(|card| card.training.seconds)) {
-                if let Err(error) = output::line(out, &line) {
-                    // Nobody reads any more: what is in training is given up, what is written stays.
-                    closed.get_or_insert(error);
-                    stop.store(true, Ordering::Relaxed);
-                }
+            let line = board.done(job, made.map(|card| card.training.seconds));
+            if let Some(Err(error)) = line.map(|line| output::line(out, &line)) {
+                // Nobody reads any more: what is in training is given up, what is written stays.
+                closed.get_or_insert(error);
+                stop.store(true, Ordering::Relaxed);
             }
         }
     })?;
