@@ -8,7 +8,9 @@ use super::bars;
 use super::mixture::Mixture;
 use super::recall::RelationRecall;
 use super::recipe::Objective;
+use super::seeds::SeedScores;
 use super::splits::Judgement;
+use super::spread;
 use crate::corpus::Frequencies;
 use crate::stats::Estimate;
 
@@ -46,6 +48,9 @@ pub struct Card {
     pub level: f64,
     /// What a reader must know to judge the above.
     pub notes: Vec<String>,
+    /// The same scores of models trained from other seeds, and of this one among them; none where no other was trained.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seeds: Vec<SeedScores>,
 }
 
 /// Size of a model.
@@ -103,7 +108,7 @@ pub struct TrainingCard {
     pub warm_up: f64,
     /// Wall-clock seconds, without scoring.
     pub seconds: f64,
-    /// Processor threads available.
+    /// Processor threads that computed it.
     pub threads: usize,
     /// Step and mean cross entropy in nats over the steps since the point before.
     pub loss: Vec<(usize, f64)>,
@@ -236,6 +241,7 @@ impl fmt::Display for Card {
             writeln!(f, "\nbars for a mini:")?;
             bars::verdicts(self).iter().try_for_each(|v| writeln!(f, "  {v}"))?;
         }
+        spread::write(self, f)?;
         write_facts(&self.facts, f)?;
         if !self.notes.is_empty() {
             writeln!(f)?;

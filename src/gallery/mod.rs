@@ -2,8 +2,9 @@
 //!
 //! `recipe` has one line per model, `mixture` says what each family reads, `splits` which facts and names are for what and which half
 //! of the questions recipes are chosen on. `train` writes the text (`text`), learns a tokenizer, trains, measures (`score`, `recall`
-//! and `benchmark`, by way of `ask`) and leaves a Hugging Face folder with a [`Card`]; `bars` says what the
-//! numbers on it must be. `further` continues training any model on more or fewer of the facts. The folders that ship lie under
+//! and `benchmark`, by way of `ask`) and leaves a Hugging Face folder with a [`Card`]; `bars` says what the numbers on it must be.
+//! `series` trains every model from several seeds, `seeds` reads what came of it and `spread` says how far scores depend on the seed.
+//! `further` continues training any model on more or fewer of the facts. The folders that ship lie under
 //! `assets/models` and are embedded by [`crate::model::builtin`].
 //!
 //! Everything random comes from the seed. On one machine with one number of threads the same seed gives the same files, except
@@ -20,11 +21,15 @@ pub mod mixture;
 pub mod recall;
 pub mod recipe;
 pub mod score;
+pub mod seeds;
+pub mod series;
 pub mod splits;
+pub mod spread;
 mod summary;
 pub mod text;
 pub mod tokenizer;
 pub mod train;
+mod work;
 
 #[cfg(test)]
 mod tests;
@@ -61,23 +66,34 @@ const MAX_CARD_BYTES: u64 = 1 << 20;
 /// # Errors
 /// [`GalleryError::NoCard`], [`GalleryError::Io`], [`GalleryError::Card`].
 pub fn card(name: &str) -> Result<Card> {
+    match crate::model::builtin::find(name) {
+        Some(b) => serde_json::from_slice(b.card)
+            .map_err(|e| GalleryError::Card { name: name.to_owned(), what: e.to_string() }),
+        None => read(&Path::new(name).join("card.json"), name),
+    }
+}
+
+/// Writes a card whole, in place of what is there.
+pub(crate) fn write(path: &Path, card: &Card) -> Result<()> {
+    let mut text = serde_json::to_string_pretty(card)
+        .map_err(|e| GalleryError::Card { name: card.name.clone(), what: e.to_string() })?;
+    text.push('\n');
+    Ok(crate::model::weights::write_whole(path, text.as_bytes())?)
+}
+
+/// The card in a file; `name` is what errors call it.
+fn read(path: &Path, name: &str) -> Result<Card> {
     let wrong = |what: String| GalleryError::Card { name: name.to_owned(), what };
-    let bytes = match crate::model::builtin::find(name) {
-        Some(b) => b.card.to_vec(),
-        None => {
-            let path = Path::new(name).join("card.json");
-            if !path.is_file() {
-                return Err(GalleryError::NoCard(name.into()));
-            }
-            let io = |source| GalleryError::Io { path: path.clone(), source };
-            let mut bytes = Vec::new();
-            let file = std::fs::File::open(&path).map_err(io)?;
-            file.take(MAX_CARD_BYTES + 1).read_to_end(&mut bytes).map_err(io)?;
-            if bytes.len() as u64 > MAX_CARD_BYTES {
-                return Err(wrong("larger than 1 MiB".to_owned()));
-            }
-            bytes
-        }
-    };
+    // A pipe would be waited for.
+    if !path.is_file() {
+        return Err(GalleryError::NoCard(name.into()));
+    }
+    let io = |source| GalleryError::Io { path: path.to_owned(), source };
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(io)?;
+    file.take(MAX_CARD_BYTES + 1).read_to_end(&mut bytes).map_err(io)?;
+    if bytes.len() as u64 > MAX_CARD_BYTES {
+        return Err(wrong("larger than 1 MiB".to_owned()));
+    }
     serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))
 }

@@ -14,6 +14,7 @@ use super::score::{self, Sizes};
 use super::splits::Judgement;
 use super::text::{self, Encoder, Masking, Text};
 use super::tokenizer;
+use super::work::Work;
 use crate::base::Cancelled;
 use crate::model::device::Device;
 use crate::model::exec::train::{AdamW, Trainer};
@@ -68,35 +69,29 @@ pub struct Progress {
 /// Called after every step; an error stops the work.
 pub type Watch<'a> = &'a mut dyn FnMut(Progress) -> std::result::Result<(), Cancelled>;
 
+/// The steps of a training: those wanted, else the recipe's.
+///
+/// # Errors
+/// [`GalleryError::Steps`] for numbers out of range.
+pub fn steps_of(recipe: &Recipe, wanted: Option<usize>) -> Result<usize> {
+    let steps = wanted.unwrap_or(recipe.steps);
+    if (1..=MAX_STEPS).contains(&steps) { Ok(steps) } else { Err(GalleryError::Steps(steps)) }
+}
+
 /// Makes a model. The folder appears under its name only when it is complete.
 ///
 /// # Errors
 /// [`GalleryError`]; nothing is left behind.
 pub fn train(recipe: &Recipe, options: &Options, watch: Watch<'_>) -> Result<Card> {
-    let steps = options.steps.unwrap_or(recipe.steps);
-    if !(1..=MAX_STEPS).contains(&steps) {
-        return Err(GalleryError::Steps(steps));
-    }
+    let steps = steps_of(recipe, options.steps)?;
     let out = &options.out;
     if out.symlink_metadata().is_ok() {
         return Err(GalleryError::Exists(out.clone()));
     }
-    let parent = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let io = |path: &Path| {
-        let path = path.to_owned();
-        move |source| GalleryError::Io { path, source }
-    };
-    std::fs::create_dir_all(parent).map_err(io(parent))?;
-    // Beside the goal, so that the final renaming stays within one file system; removed when dropped.
-    let work = tempfile::Builder::new().prefix(".probity-gallery-").tempdir_in(parent).map_err(io(parent))?;
-    let dir = work.path().join("model");
-    std::fs::create_dir(&dir).map_err(io(&dir))?;
-    let card = make(recipe, options, steps, &dir, watch)?;
-    let mut text = serde_json::to_string_pretty(&card)
-        .map_err(|e| GalleryError::Card { name: card.name.clone(), what: e.to_string() })?;
-    text.push('\n');
-    weights::write_whole(&dir.join("card.json"), text.as_bytes())?;
-    std::fs::rename(&dir, out).map_err(io(out))?;
+    let work = Work::beside(out)?;
+    let card = make(recipe, options, steps, work.model(), watch)?;
+    super::write(&work.model().join("card.json"), &card)?;
+    work.place(out)?;
     Ok(card)
 }
 
@@ -155,7 +150,7 @@ fn make(recipe: &Recipe, options: &Options, steps: usize, dir: &Path, watch: Wat
             rate: recipe.rate,
             warm_up: WARM_UP,
             seconds: (seconds * 10.0).round() / 10.0,
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            threads: rayon::current_num_threads(),
             loss: curve,
         },
         judgement: Some(options.judgement),
@@ -163,6 +158,7 @@ fn make(recipe: &Recipe, options: &Options, steps: usize, dir: &Path, watch: Wat
         facts: measured.facts,
         level: score::LEVEL,
         notes: notes(recipe.objective(), options.judgement),
+        seeds: Vec::new(),
     })
 }
 
