@@ -39,7 +39,7 @@ fn originals() -> Result<Vec<Instance>> {
 
 /// The half of an instance, by a hash of its text.
 fn is_development(i: &Instance) -> bool {
-    hash(0, "rationale half|".bytes().chain(i.sent_text.bytes())).is_multiple_of(2)
+    hash(0, "judged instance|".bytes().chain(i.sent_text.bytes())) >> 63 == 0
 }
 
 /// The instances that this model can be asked about, and the tokens that are right for each. Answers of several tokens cannot be
