@@ -40,7 +40,7 @@ fn originals() -> Result<Vec<Instance>> {
 
 /// The half of an instance, by a hash of its text.
 fn half_of(i: &Instance) -> Judgement {
-    match hash(0, "rationale half|".bytes().chain(i.sent_text.bytes())) % 2 {
+    match hash(0, "judged instance|".bytes().chain(i.sent_text.bytes())) >> 63 {
         0 => Judgement::Development,
         _ => Judgement::Final,
     }

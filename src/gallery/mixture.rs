@@ -234,7 +234,7 @@ impl Corpus {
                 facts.push(Written { relation: r, fact: f, phrasings, total });
             }
         }
-        Ok(Self { mixture, relations, rationales: Training::new()?, facts })
+        Ok(Self { mixture, relations, rationales: Training::new(|_, _| true)?, facts })
     }
 
     /// The mixture.
