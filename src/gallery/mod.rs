@@ -11,6 +11,7 @@
 pub mod ask;
 pub mod bars;
 pub mod card;
+pub mod denoising;
 mod error;
 pub mod further;
 mod linear;
