@@ -129,7 +129,8 @@ impl Card {
 impl Score {
     /// Whether it is measured on facts: what the trained phrasings among them say is recall, not generalisation.
     fn is_of_facts(&self) -> bool {
-        self.id.starts_with("p1_") || self.id == "stability"
+        let of_swaps = ["encoder_own", "encoder_swapped", "encoder_followed", "encoder_drop"];
+        self.id.starts_with("p1_") || self.id == "stability" || of_swaps.contains(&self.id.as_str())
     }
 }
 

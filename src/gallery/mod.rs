@@ -1,7 +1,7 @@
 //! The built-in gallery: how its models are made, from a seed, and what they can do.
 //!
 //! `recipe` has one line per model, `mixture` says what each family reads. `train` writes the text (`text`), learns a tokenizer,
-//! trains, measures (`score` and `recall`, by way of `ask`) and leaves a Hugging Face folder with a [`Card`]; `bars` says what the
+//! trains, measures (`score`, `recall` and `reads`, by way of `ask`) and leaves a Hugging Face folder with a [`Card`]; `bars` says what the
 //! numbers on it must be. `further` continues training any model on more or fewer of the facts. The folders that ship lie under
 //! `assets/models` and are embedded by [`crate::model::builtin`].
 //!
@@ -16,6 +16,7 @@ mod error;
 pub mod further;
 mod linear;
 pub mod mixture;
+mod reads;
 pub mod recall;
 pub mod recipe;
 pub mod score;

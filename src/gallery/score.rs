@@ -10,6 +10,7 @@ use super::card::Score;
 use super::error::{GalleryError, Result};
 use super::linear::Discriminant;
 use super::mixture::Mixture;
+use super::reads;
 use super::recall::{RelationRecall, Tally, recall};
 use crate::base::Cancelled;
 use crate::corpus::micro::{Annotated, Construction, Side};
@@ -79,7 +80,7 @@ const CONDITIONS: [Condition; 3] = [
 /// Called between parts with how many are done and how many there are; can stop the work.
 pub type Beat<'a> = &'a mut dyn FnMut(usize, usize) -> std::result::Result<(), Cancelled>;
 
-/// Parts before the relations.
+/// Parts before the relations, without that of encoder-decoders.
 const PARTS: usize = 5 + 6;
 
 /// Measures everything.
@@ -94,7 +95,7 @@ pub fn scores(
     beat: Beat<'_>,
 ) -> Result<Measured> {
     let relations: Vec<_> = facts::relations()?.into_iter().take(sizes.relations).collect();
-    let total = PARTS + relations.len();
+    let total = PARTS + usize::from(asked.encoder_layers().is_some()) + relations.len();
     let mut done = 0;
     let mut next = || {
         done += 1;
@@ -113,7 +114,13 @@ pub fn scores(
     let linears = [("subject_linear", "subject"), ("attractor_linear", "attractor")];
     for (property, (id, name)) in task.properties.iter().zip(linears) {
         next()?;
-        scores.push(linear(asked, &all, sizes.learn, property, (id, name))?);
+        scores.push(linear(asked, asked.layers(), &all, sizes.learn, property, (id, name))?);
+    }
+    if let Some(layer) = asked.encoder_layers() {
+        next()?;
+        let of = ("encoder_subject_linear", "subject");
+        scores.push(linear(asked, layer, &all, sizes.learn, &task.properties[0], of)?);
+        scores.extend(reads::scores(asked, mixture, &relations)?);
     }
     for construction in [
         Construction::Tense,
@@ -150,7 +157,7 @@ pub fn scores(
     Ok(Measured { scores, facts })
 }
 
-fn score(id: &str, what: &str, t: Tally) -> Score {
+pub(super) fn score(id: &str, what: &str, t: Tally) -> Score {
     Score { id: id.into(), what: what.into(), share: wilson(t.hits, t.n, LEVEL), n: t.n }
 }
 
@@ -169,9 +176,10 @@ fn agreement(asked: &Asked<'_>, examples: &[Example]) -> Result<Vec<bool>> {
     Ok(asked.choices(&questions, &pairs)?)
 }
 
-/// How well a linear rule finds a number in the last layer.
+/// How well a linear rule finds a number after a block.
 fn linear(
     asked: &Asked<'_>,
+    layer: usize,
     all: &[Example],
     learn: usize,
     property: &Property,
@@ -182,12 +190,17 @@ fn linear(
     };
     let (learn, judge) = all.split_at(learn.min(all.len()));
     let ((questions, labels), (other, expected)) = (labelled(learn), labelled(judge));
-    let rule = Discriminant::learn(&asked.states(&questions)?, &labels).ok_or_else(|| {
+    let rule = Discriminant::learn(&asked.states_after(layer, &questions)?, &labels).ok_or_else(|| {
         GalleryError::Score(format!("{name} number does not vary in {} examples", questions.len()))
     })?;
-    let right = asked.states(&other)?.iter().zip(&expected).map(|(h, l)| rule.is_positive(h) == *l).collect();
-    let what =
-        format!("{name} number by a linear rule, layer {}, both numbers equally often", asked.layers());
+    let right = asked
+        .states_after(layer, &other)?
+        .iter()
+        .zip(&expected)
+        .map(|(h, l)| rule.is_positive(h) == *l)
+        .collect();
+    let of = if layer < asked.layers() { ", the encoder's last" } else { "" };
+    let what = format!("{name} number by a linear rule, layer {layer}{of}, both numbers equally often");
     Ok(score(id, &what, tally(right)))
 }
 
