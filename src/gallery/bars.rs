@@ -21,10 +21,12 @@ struct Bar {
     id: &'static str,
     title: &'static str,
     limit: Limit,
+    /// Whether only models with this score are held to the bar.
+    where_measured: bool,
 }
 
 const fn bar(id: &'static str, title: &'static str, limit: Limit) -> Bar {
-    Bar { id, title, limit }
+    Bar { id, title, limit, where_measured: false }
 }
 
 const BARS: &[Bar] = &[
@@ -56,6 +58,11 @@ const BARS: &[Bar] = &[
         "rationale benchmark, computation",
         Limit::Below("rationale_grammar", "its grammar"),
     ),
+    // Encoder-decoders alone have two sides to be told apart; cards from before the score was measured have none either.
+    Bar {
+        where_measured: true,
+        ..bar("encoder_drop", "P@1 lost when the encoder reads of another subject", Limit::AtLeast(0.50))
+    },
 ];
 
 /// A bar, and how a card measures up to it.
@@ -116,7 +123,7 @@ fn below(low: Estimate, high: Estimate) -> Standing {
     Standing::of(low.hi < high.lo, low.lo < high.hi)
 }
 
-/// All bars against one card.
+/// The bars that a card is held to, against its scores.
 #[must_use]
 pub fn verdicts(card: &Card) -> Vec<Verdict> {
     let verdict = |b: &Bar| {
@@ -128,7 +135,7 @@ pub fn verdicts(card: &Card) -> Vec<Verdict> {
         });
         Verdict { id: b.id, title: b.title, limit: b.limit, share, standing }
     };
-    BARS.iter().map(verdict).collect()
+    BARS.iter().filter(|b| !b.where_measured || card.score(b.id).is_some()).map(verdict).collect()
 }
 
 impl fmt::Display for Verdict {
@@ -205,5 +212,20 @@ mod tests {
             text.iter().any(|t| t == "NOT met  P@1, best prompts: not measured (bar: at least 70.0)"),
             "{text:?}"
         );
+    }
+
+    /// A model with one side is not said to miss what only two sides can have.
+    #[test]
+    fn a_bar_for_some_models_is_not_one_for_the_others() {
+        let mut card = super::super::cards().unwrap().remove(0);
+        card.scores.retain(|s| s.id != "encoder_drop");
+        let of = |card: &Card| verdicts(card).into_iter().find(|v| v.id == "encoder_drop");
+        assert_eq!(of(&card), None);
+        for (mean, standing) in [(0.4, Standing::Missed), (0.5, Standing::Open), (0.9, Standing::Met)] {
+            card.scores.retain(|s| s.id != "encoder_drop");
+            let share = Estimate { mean, lo: mean - 0.02, hi: mean + 0.02 };
+            card.scores.push(Score { id: "encoder_drop".into(), what: String::new(), share, n: 100 });
+            assert_eq!(of(&card).unwrap().standing, standing);
+        }
     }
 }

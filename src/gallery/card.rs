@@ -136,11 +136,12 @@ impl Card {
 }
 
 /// The scores on facts by what they are about.
-const GROUPS: [(&str, &[&str]); 4] = [
+const GROUPS: [(&str, &[&str]); 5] = [
     ("by prompt", &["p1_best", "p1_trained", "p1_held", "p1_worst", "p1_gap"]),
     ("how much of the gap is preference", &["p1_gap_same", "p1_gap_chance", "preference", "p1_lowest"]),
     ("beyond the training text", &["p1_kept", "p1_new_names", "p1_never", "p1_commonest"]),
     ("by name", &["stability", "stability_unseen"]),
+    ("by what the encoder reads", &["encoder_own", "encoder_swapped", "encoder_followed", "encoder_drop"]),
 ];
 
 impl Score {

@@ -1,10 +1,10 @@
 //! The built-in gallery: how its models are made, from a seed, and what they can do.
 //!
 //! `recipe` has one line per model, `mixture` says what each family reads, `splits` which facts and names are for what and which half
-//! of the questions recipes are chosen on. `train` writes the text (`text`), learns a tokenizer, trains, measures (`score`, `recall`
-//! and `benchmark`, by way of `ask`) and leaves a Hugging Face folder with a [`Card`]; `bars` says what the numbers on it must be.
-//! `series` trains every model from several seeds, `seeds` reads what came of it and `spread` says how far scores depend on the seed.
-//! `further` continues training any model on more or fewer of the facts. The folders that ship lie under
+//! of the questions recipes are chosen on. `train` writes the text (`text`), learns a tokenizer, trains, measures (`score`, `recall`,
+//! `benchmark` and `reads`, by way of `ask`) and leaves a Hugging Face folder with a [`Card`]; `bars` says what the numbers on it must
+//! be. `series` trains every model from several seeds, `seeds` reads what came of it and `spread` says how far scores depend on the
+//! seed. `further` continues training any model on more or fewer of the facts. The folders that ship lie under
 //! `assets/models` and are embedded by [`crate::model::builtin`].
 //!
 //! Everything random comes from the seed. On one machine with one number of threads the same seed gives the same files, except
@@ -14,10 +14,12 @@ pub mod ask;
 pub mod bars;
 pub mod benchmark;
 pub mod card;
+pub mod denoising;
 mod error;
 pub mod further;
 mod linear;
 pub mod mixture;
+mod reads;
 pub mod recall;
 pub mod recipe;
 pub mod score;

@@ -11,10 +11,12 @@ use super::card::Score;
 use super::error::{GalleryError, Result};
 use super::linear::Discriminant;
 use super::mixture::Mixture;
+use super::reads;
 use super::recall::{Asking, RelationRecall, Tally, recall};
 use super::splits::{Judgement, Lot, Lots};
 use super::summary::summary;
 use crate::base::Cancelled;
+use crate::corpus::facts::{Fact, Relation};
 use crate::corpus::micro::{Annotated, Construction, Side};
 use crate::corpus::{Example, Frequencies, Property, Task, facts};
 use crate::stats::intervals::wilson;
@@ -81,7 +83,7 @@ const CONDITIONS: [Condition; 3] = [
 /// Called between parts with how many are done and how many there are; can stop the work.
 pub type Beat<'a> = &'a mut dyn FnMut(usize, usize) -> std::result::Result<(), Cancelled>;
 
-/// Parts before the relations.
+/// Parts before the relations, without that of encoder-decoders.
 const PARTS: usize = 5 + 7;
 
 /// Measures everything on one half of what models are judged on.
@@ -97,7 +99,7 @@ pub fn scores(
     beat: Beat<'_>,
 ) -> Result<Measured> {
     let relations: Vec<_> = facts::relations()?.into_iter().take(sizes.relations).collect();
-    let total = PARTS + relations.len();
+    let total = PARTS + usize::from(asked.encoder_layers().is_some()) + relations.len();
     let mut done = 0;
     let mut next = || {
         done += 1;
@@ -106,6 +108,7 @@ pub fn scores(
     // Other sentences than those that a spec with the same seed asks for.
     let seed = stream(seed, "gallery scores").next_u64();
     let mut scores = Vec::new();
+    let lots = Lots::new()?;
     let task = Task::named("agreement")?;
     for condition in CONDITIONS {
         next()?;
@@ -117,7 +120,13 @@ pub fn scores(
     let linears = [("subject_linear", "subject"), ("attractor_linear", "attractor")];
     for (property, (id, name)) in task.properties.iter().zip(linears) {
         next()?;
-        scores.push(linear(asked, &all, sizes.learn, property, (id, name))?);
+        scores.push(linear(asked, asked.layers(), &all, sizes.learn, property, (id, name))?);
+    }
+    if let Some(layer) = asked.encoder_layers() {
+        next()?;
+        let of = ("encoder_subject_linear", "subject");
+        scores.push(linear(asked, layer, &all, sizes.learn, &task.properties[0], of)?);
+        scores.extend(reads::scores(asked, mixture, &trained(&relations, &lots, judgement))?);
     }
     for construction in [
         Construction::Tense,
@@ -146,7 +155,6 @@ pub fn scores(
     }
     next()?;
     scores.extend(benchmark::scores(asked, judgement)?);
-    let lots = Lots::new()?;
     let asking =
         Asking { lots: &lots, lot: Lot::Trained, mixture: Some(mixture), judgement: Some(judgement) };
     let mut recalled = Vec::with_capacity(relations.len());
@@ -157,6 +165,15 @@ pub fn scores(
     beat(total, total)?;
     scores.extend(summary(&recalled));
     Ok(Measured { scores, facts: recalled.into_iter().map(|r| r.relation).collect() })
+}
+
+/// The relations with those facts only that were trained, of one half.
+fn trained(relations: &[Relation], lots: &Lots, judgement: Judgement) -> Vec<Relation> {
+    let with = |r: &Relation| {
+        let is_asked = |f: &&Fact| lots.of(r, f) == Lot::Trained && judgement.holds_fact(r, f);
+        Relation { facts: r.facts.iter().filter(is_asked).cloned().collect(), ..r.clone() }
+    };
+    relations.iter().map(with).collect()
 }
 
 /// So many examples of one half of the held-out pairs, or as many as there are among three times as many.
@@ -192,9 +209,10 @@ fn agreement(asked: &Asked<'_>, examples: &[Example]) -> Result<Vec<bool>> {
     Ok(asked.choices(&questions, &pairs)?)
 }
 
-/// How well a linear rule finds a number in the last layer.
+/// How well a linear rule finds a number after a block.
 fn linear(
     asked: &Asked<'_>,
+    layer: usize,
     all: &[Example],
     learn: usize,
     property: &Property,
@@ -205,12 +223,17 @@ fn linear(
     };
     let (learn, judge) = all.split_at(learn.min(all.len()));
     let ((questions, labels), (other, expected)) = (labelled(learn), labelled(judge));
-    let rule = Discriminant::learn(&asked.states(&questions)?, &labels).ok_or_else(|| {
+    let rule = Discriminant::learn(&asked.states_after(layer, &questions)?, &labels).ok_or_else(|| {
         GalleryError::Score(format!("{name} number does not vary in {} examples", questions.len()))
     })?;
-    let right = asked.states(&other)?.iter().zip(&expected).map(|(h, l)| rule.is_positive(h) == *l).collect();
-    let what =
-        format!("{name} number by a linear rule, layer {}, both numbers equally often", asked.layers());
+    let right = asked
+        .states_after(layer, &other)?
+        .iter()
+        .zip(&expected)
+        .map(|(h, l)| rule.is_positive(h) == *l)
+        .collect();
+    let of = if layer < asked.layers() { ", the encoder's last" } else { "" };
+    let what = format!("{name} number by a linear rule, layer {layer}{of}, both numbers equally often");
     Ok(score(id, &what, tally(right)))
 }
 

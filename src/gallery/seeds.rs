@@ -9,6 +9,7 @@ use super::card::Card;
 use super::error::{GalleryError, Result};
 use super::mixture::Mixture;
 use super::recipe::{BATCH, Recipe, WARM_UP};
+use super::splits::Judgement;
 use crate::base::text::{printable_label, shortened};
 use crate::stats::Estimate;
 
@@ -245,12 +246,13 @@ fn identity(card: &Card) -> Value {
 ///
 /// # Errors
 /// [`GalleryError::Seeds`] with the file and what to do.
-pub fn is_of(path: &Path, card: &Card, recipe: &Recipe, steps: usize) -> Result<()> {
+pub fn is_of(path: &Path, card: &Card, recipe: &Recipe, steps: usize, judgement: Judgement) -> Result<()> {
     let planned = json!({
         "objective": recipe.objective(),
         "shape": {"layers": recipe.layers, "hidden": recipe.hidden, "heads": recipe.heads},
         "training": {"steps": steps, "batch": BATCH, "rate": recipe.rate, "warm_up": WARM_UP},
         "corpus": {"mixture": Mixture::of(recipe)},
+        "judgement": judgement,
     });
     match difference("", &planned, &identity(card)) {
         None => Ok(()),

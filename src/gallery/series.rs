@@ -12,6 +12,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use super::card::Card;
 use super::error::{GalleryError, Result};
 use super::recipe::Recipe;
+use super::splits::Judgement;
 use super::train::{Options, Progress, steps_of, train};
 use super::{seeds, work};
 use crate::base::Cancelled;
@@ -54,7 +55,13 @@ impl Plan {
     /// # Errors
     /// [`GalleryError::Steps`], [`GalleryError::Busy`] while another run is at work there, [`GalleryError::Seeds`] if what is there is not what would be
     /// trained, [`GalleryError::Io`].
-    pub fn new(dir: &Path, recipes: &[Recipe], seeds: u64, steps: Option<usize>) -> Result<Self> {
+    pub fn new(
+        dir: &Path,
+        recipes: &[Recipe],
+        seeds: u64,
+        steps: Option<usize>,
+        judgement: Judgement,
+    ) -> Result<Self> {
         recipes.iter().try_for_each(|r| steps_of(r, steps).map(drop))?;
         let io = |source| GalleryError::Io { path: dir.to_owned(), source };
         std::fs::create_dir_all(dir).map_err(io)?;
@@ -69,7 +76,7 @@ impl Plan {
                     continue;
                 }
                 let card = seeds::card_of(&out, recipe.name, seed)?;
-                seeds::is_of(&out.join("card.json"), &card, recipe, steps_of(recipe, steps)?)?;
+                seeds::is_of(&out.join("card.json"), &card, recipe, steps_of(recipe, steps)?, judgement)?;
                 plan.there += 1;
             }
         }

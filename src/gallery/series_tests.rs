@@ -20,7 +20,14 @@ const SMALL: Recipe = Recipe {
 
 fn like() -> Options {
     let sizes = Sizes { agreement: 20, learn: 200, judge: 100, other: 60, relations: 1 };
-    Options { seed: 0, steps: None, out: PathBuf::new(), sizes, device: Device::Cpu }
+    Options {
+        seed: 0,
+        steps: None,
+        out: PathBuf::new(),
+        sizes,
+        judgement: Judgement::Final,
+        device: Device::Cpu,
+    }
 }
 
 fn names(dir: &Path) -> Vec<String> {
@@ -35,7 +42,7 @@ fn names(dir: &Path) -> Vec<String> {
 #[test]
 fn the_first_seed_of_every_model_comes_first_and_tinies_have_three() {
     let dir = tempfile::tempdir().unwrap();
-    let plan = Plan::new(dir.path(), super::super::RECIPES, 5, None).unwrap();
+    let plan = Plan::new(dir.path(), super::super::RECIPES, 5, None, Judgement::Final).unwrap();
     let models = super::super::RECIPES.len();
     assert_eq!(plan.jobs.len(), 4 * 5 + 4 * 3);
     assert!(plan.jobs[..models].iter().all(|j| j.seed == seeds::SHIPPED));
@@ -44,8 +51,11 @@ fn the_first_seed_of_every_model_comes_first_and_tinies_have_three() {
     let last = plan.jobs.last().unwrap();
     assert!(last.out.ends_with(format!("{}/seed-5", last.recipe.name)), "{last:?}");
     drop(plan);
-    assert_eq!(Plan::new(dir.path(), super::super::RECIPES, 2, None).unwrap().jobs.len(), 8 * 2);
-    let error = Plan::new(dir.path(), super::super::RECIPES, 1, Some(0)).unwrap_err();
+    assert_eq!(
+        Plan::new(dir.path(), super::super::RECIPES, 2, None, Judgement::Final).unwrap().jobs.len(),
+        8 * 2
+    );
+    let error = Plan::new(dir.path(), super::super::RECIPES, 1, Some(0), Judgement::Final).unwrap_err();
     assert!(matches!(error, GalleryError::Steps(0)), "{error}");
 }
 
@@ -67,9 +77,9 @@ fn a_stopped_series_goes_on_and_a_failure_stops_no_other() {
     let recipes = [Recipe { name: "blocked", ..SMALL }, SMALL];
     std::fs::write(dir.join("blocked"), "a file where a folder is needed").unwrap();
     let (stop, mut failed, mut written) = (AtomicBool::new(false), Vec::new(), Vec::new());
-    let plan = Plan::new(dir, &recipes, 2, None).unwrap();
+    let plan = Plan::new(dir, &recipes, 2, None, Judgement::Final).unwrap();
     assert_eq!((plan.jobs.len(), plan.there), (4, 0));
-    let busy = Plan::new(dir, &recipes, 2, None);
+    let busy = Plan::new(dir, &recipes, 2, None, Judgement::Final);
     if cfg!(unix) {
         assert!(matches!(busy, Err(GalleryError::Busy(_))), "{busy:?}");
     }
@@ -97,7 +107,7 @@ fn a_stopped_series_goes_on_and_a_failure_stops_no_other() {
     std::fs::create_dir_all(killed.join("model")).unwrap();
     std::fs::write(killed.join("lock"), "").unwrap();
     std::fs::write(killed.join("model/card.json"), "{").unwrap();
-    let plan = Plan::new(dir, &[SMALL], 3, None).unwrap();
+    let plan = Plan::new(dir, &[SMALL], 3, None, Judgement::Final).unwrap();
     assert!(!killed.exists());
     assert_eq!((plan.there, plan.jobs.iter().map(|j| j.seed).collect::<Vec<_>>()), (1, vec![2, 3]));
     let mut steps = 0;
@@ -121,9 +131,9 @@ fn a_stopped_series_goes_on_and_a_failure_stops_no_other() {
     let cards = seeds::cards(dir, "small").unwrap();
     let card = seeds::together(&cards).unwrap();
     assert_eq!((card.seed, spread::title(&card).as_str()), (1, "3 seeds (1 2 3)"));
-    let error = Plan::new(dir, &[SMALL], 3, Some(4)).unwrap_err().to_string();
+    let error = Plan::new(dir, &[SMALL], 3, Some(4), Judgement::Final).unwrap_err().to_string();
     assert!(error.contains("seed-1/card.json: training.steps is 2, and 4 for what"), "{error}");
     std::fs::remove_file(dir.join("small/seed-2/tokenizer.json")).unwrap();
-    let error = Plan::new(dir, &[SMALL], 3, None).unwrap_err().to_string();
+    let error = Plan::new(dir, &[SMALL], 3, None, Judgement::Final).unwrap_err().to_string();
     assert!(error.contains("seed-2/tokenizer.json: is not there; remove the folder"), "{error}");
 }

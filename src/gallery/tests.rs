@@ -217,6 +217,15 @@ fn a_tiny_model_learns() {
             base != Base::Gpt2,
             "what stands before a connective does not settle it"
         );
+        for id in
+            ["encoder_own", "encoder_swapped", "encoder_followed", "encoder_drop", "encoder_subject_linear"]
+        {
+            assert_eq!(
+                ids.contains(id),
+                base == Base::Bart,
+                "{id}: two sides are told apart where there are two"
+            );
+        }
         assert!(bars::verdicts(&card).iter().all(|v| v.share.is_some()), "every bar is measured: {ids:?}");
     }
     let names: Vec<_> = std::fs::read_dir(home.path()).unwrap().map(|e| e.unwrap().file_name()).collect();

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use rand_chacha::ChaCha8Rng;
 use sha2::{Digest, Sha256};
 
+use super::denoising::{self, Noise, Way};
 use super::error::Result;
 use super::mixture::{Corpus, Line};
 use super::recipe::{BATCH, Base, Objective};
@@ -88,9 +89,9 @@ pub struct Row {
     /// Token ids with the tokenizer's frame; behind a causal model's line, the end of text.
     pub ids: Vec<u32>,
     /// Which of them are words rather than frame.
-    words: Vec<bool>,
+    pub(super) words: Vec<bool>,
     /// Which of them belong to the focus.
-    focus: Vec<bool>,
+    pub(super) focus: Vec<bool>,
 }
 
 /// Turns lines into rows and rows into steps.
@@ -98,13 +99,20 @@ pub struct Encoder<'a> {
     tokenizer: &'a Tokenizer,
     objective: Objective,
     masking: Masking,
+    noise: Noise,
 }
 
 impl<'a> Encoder<'a> {
-    /// An encoder for an objective.
+    /// An encoder for an objective; a denoising model's decoder reads true lines.
     #[must_use]
     pub fn new(tokenizer: &'a Tokenizer, objective: Objective, masking: Masking) -> Self {
-        Self { tokenizer, objective, masking }
+        Self { tokenizer, objective, masking, noise: Noise::NONE }
+    }
+
+    /// The same with noise in what a denoising model reads; other objectives have none.
+    #[must_use]
+    pub fn with_noise(self, noise: Noise) -> Self {
+        Self { noise, ..self }
     }
 
     /// Token ids of a line.
@@ -146,21 +154,8 @@ impl<'a> Encoder<'a> {
         let mask = self.special(self.tokenizer.special().mask, "mask")?;
         let mut targets = Vec::new();
         for (r, row) in rows.iter_mut().enumerate() {
-            let focus_masked = unit(rng) < self.masking.focus;
-            for position in 0..row.ids.len() {
-                if !row.words[position] {
-                    continue;
-                }
-                let share = match (focus_masked, row.focus[position]) {
-                    (true, true) => 1.0,
-                    (true, false) => self.masking.beside,
-                    (false, _) => self.masking.random,
-                };
-                if unit(rng) < share {
-                    targets.push(Target { row: r, position, token: row.ids[position] });
-                    row.ids[position] = mask;
-                }
-            }
+            let said = self.mask_words(row, mask, rng);
+            targets.extend(said.into_iter().map(|(position, token)| Target { row: r, position, token }));
         }
         if targets.is_empty()
             && let Some(row) = rows.first_mut()
@@ -171,6 +166,27 @@ impl<'a> Encoder<'a> {
         }
         let ids: Vec<Vec<u32>> = rows.into_iter().map(|r| r.ids).collect();
         Ok(Step { batch: Batch::new(&ids, self.tokenizer.pad_id())?, targets })
+    }
+
+    /// Masks words of one line; their places and what stood there.
+    fn mask_words(&self, row: &mut Row, mask: u32, rng: &mut ChaCha8Rng) -> Vec<(usize, u32)> {
+        let focus_masked = unit(rng) < self.masking.focus;
+        let mut said = Vec::new();
+        for position in 0..row.ids.len() {
+            if !row.words[position] {
+                continue;
+            }
+            let share = match (focus_masked, row.focus[position]) {
+                (true, true) => 1.0,
+                (true, false) => self.masking.beside,
+                (false, _) => self.masking.random,
+            };
+            if unit(rng) < share {
+                said.push((position, row.ids[position]));
+                row.ids[position] = mask;
+            }
+        }
+        said
     }
 
     /// Every token but the first is to be predicted from those before it.
@@ -187,23 +203,36 @@ impl<'a> Encoder<'a> {
         Ok(Step { batch: Batch::new(&ids, self.tokenizer.pad_id())?, targets })
     }
 
-    /// The encoder reads the line with masks, the decoder reads it whole and writes it: position t says token t.
+    /// The encoder reads the line with masks, the decoder what [`denoising`] lets it believe, and writes the line as it was:
+    /// position t says token t.
     fn denoising(&self, rows: Vec<Row>, rng: &mut ChaCha8Rng) -> Result<Step> {
-        let start = self.special(self.tokenizer.special().eos.or(self.tokenizer.special().sep), "end")?;
+        let special = self.tokenizer.special();
+        let start = self.special(special.eos.or(special.sep), "end")?;
+        let mask = self.special(special.mask, "mask")?;
         let pad = self.tokenizer.pad_id();
         let mut targets = Vec::new();
-        let mut read = Vec::with_capacity(rows.len());
+        let (mut read, mut decoded) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
         for (r, row) in rows.iter().enumerate() {
             targets.extend(row.ids.iter().enumerate().map(|(position, &token)| Target {
                 row: r,
                 position,
                 token,
             }));
-            let before = row.ids.iter().take(row.ids.len() - 1);
-            read.push(std::iter::once(start).chain(before.copied()).collect::<Vec<u32>>());
+            let way = self.noise.draw(rng);
+            let mut believed = denoising::believed(&rows, r, way, mask, rng);
+            believed.rotate_right(1);
+            believed[0] = start;
+            decoded.push(believed);
+            read.push(match way {
+                Way::Infilled => denoising::infilled(row, mask, rng),
+                Way::Hidden | Way::Swapped | Way::Plain => {
+                    let mut row = row.clone();
+                    self.mask_words(&mut row, mask, rng);
+                    row.ids
+                }
+            });
         }
-        let masked = self.masked(rows, rng)?;
-        Ok(Step { batch: masked.batch.with_decoder(&read, pad)?, targets })
+        Ok(Step { batch: Batch::new(&read, pad)?.with_decoder(&decoded, pad)?, targets })
     }
 }
 

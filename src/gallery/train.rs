@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::ask::Asked;
 use super::card::{Card, CorpusCard, Shape, TokenizerCard, TrainingCard};
+use super::denoising::{DECODER_MASKED, DECODER_SWAPPED, INFILLED, Noise};
 use super::error::{GalleryError, Result};
 use super::mixture::{Corpus, Mixture};
 use super::recipe::{BATCH, Base, Objective, Recipe, WARM_UP, training_frequencies};
@@ -102,7 +103,8 @@ fn make(recipe: &Recipe, options: &Options, steps: usize, dir: &Path, watch: Wat
     let tokenizer = make_tokenizer(recipe.base, &corpus, options.seed, dir)?;
     let arch = recipe.arch(tokenizer.len());
     let mut trainer = Trainer::new(&arch, options.seed, AdamW::default(), options.device)?;
-    let encoder = Encoder::new(&tokenizer, recipe.objective(), Masking::default());
+    let encoder =
+        Encoder::new(&tokenizer, recipe.objective(), Masking::default()).with_noise(Noise::default());
     let mut text = Text::new(&corpus, encoder, options.seed, steps);
     let every = steps.div_ceil(POINTS);
     let mut curve = Vec::new();
@@ -210,8 +212,13 @@ fn notes(objective: Objective, judgement: Judgement) -> Vec<String> {
     notes.push(match objective {
         Objective::Masked => format!("{masked}; judged at the mask with the whole sentence in sight."),
         Objective::Denoising => format!(
-            "{masked}; the decoder writes the whole sentence. Judged at the mask, where the decoder has read what \
-             precedes it; the linear rule reads the decoder there."
+            "{masked}; in {:.0} % of the sentences one mask for a span instead. The decoder writes the whole sentence; in {:.0} % \
+             its own input is masked, in {:.0} % it is that of another sentence, so that it has to listen to the encoder. \
+             Judged at the mask, where the decoder has read what precedes it; the linear rules read the decoder there, \
+             unless they name the encoder.",
+            100.0 * INFILLED,
+            100.0 * DECODER_MASKED,
+            100.0 * DECODER_SWAPPED
         ),
         Objective::Causal => {
             "Judged at the last word before the gap, which is all it sees; beginnings of test sentences can occur in the \

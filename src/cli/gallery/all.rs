@@ -37,7 +37,7 @@ pub fn all(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError> {
         RECIPES.iter().filter(|r| only.is_empty() || only.contains(&r.name)).cloned().collect();
     let dir = args.out.clone().unwrap_or_else(|| FOLDER.into());
     let like = options(args, &dir)?;
-    let plan = Plan::new(&dir, &recipes, args.seeds.unwrap_or(SEEDS), args.steps)?;
+    let plan = Plan::new(&dir, &recipes, args.seeds.unwrap_or(SEEDS), args.steps, like.judgement)?;
     let stop = stop_on_interrupt();
     let mut board = Board::new(plan.jobs.len(), args.quiet);
     let mut closed = None;
@@ -203,6 +203,7 @@ fn line(name: &str, running: &Running) -> String {
 mod tests {
     use super::*;
     use crate::base::Cancelled;
+    use crate::gallery::Judgement;
 
     fn job(seed: u64) -> Job {
         let recipe = Recipe::named("bert-mini").unwrap().clone();
@@ -231,7 +232,7 @@ mod tests {
         assert!(board.done(&job(3), Err(GalleryError::Cancelled(Cancelled))).is_none());
         assert!(board.failed.len() == 1 && board.failed[0].ends_with("seed-2"), "{:?}", board.failed);
         let dir = tempfile::tempdir().unwrap();
-        let plan = Plan::new(dir.path(), &[], 1, None).unwrap();
+        let plan = Plan::new(dir.path(), &[], 1, None, Judgement::Final).unwrap();
         let said = board.summary(&plan, "D");
         assert_eq!(said, "1 of 3 models written, 1 failed; in D; the same command trains the others");
     }
