@@ -37,6 +37,8 @@ enum GalleryCommand {
     /// Train a model from a seed and write it as a Hugging Face folder with a card.
     Train(TrainArgs),
     Judge(judge::JudgeArgs),
+    /// Measure a trained folder again and write its card anew; its weights stay.
+    Score(ScoreArgs),
     /// Continue training a model on mixtures with more or fewer of the facts, and query them after each mixture.
     Mix(super::mix::MixArgs),
     /// Show what a model was made from and what it can do.
@@ -95,6 +97,23 @@ struct TrainArgs {
     quiet: bool,
 }
 
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  probity gallery score gallery-seeds/bert-mini/seed-1")]
+struct ScoreArgs {
+    /// A folder that `gallery train` wrote.
+    folder: PathBuf,
+    /// Judge on the half of facts, names and sentences that recipes are chosen on.
+    #[arg(long)]
+    development: bool,
+    /// Where to run the model: auto, cpu, cuda, cuda:N or metal.
+    #[arg(long, default_value = "cpu")]
+    device: String,
+    /// Do not show progress.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
 /// Runs the subcommand. Results go to `out`, progress to standard error.
 ///
 /// # Errors
@@ -106,6 +125,7 @@ pub fn run(args: &GalleryArgs, out: &mut dyn Write) -> Result<(), CliError> {
         GalleryCommand::Judge(args) => judge::judge(args, out),
         GalleryCommand::Card { model, json } => card(model, *json, out),
         GalleryCommand::Train(args) => train(args, out),
+        GalleryCommand::Score(args) => score(args, out),
         GalleryCommand::Mix(args) => super::mix::run(args, out),
     }
 }
@@ -182,6 +202,20 @@ fn train(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError> {
     reporter.meter.clear();
     print(&made?.to_string(), out)?;
     output::line(out, &printable_label(&format!("written to {}", options.out.display())))
+}
+
+fn score(args: &ScoreArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let judgement = if args.development { Judgement::Development } else { Judgement::Final };
+    let stop = stop_on_interrupt();
+    let name = args.folder.display().to_string();
+    let mut reporter = Reporter::new(&name, args.quiet);
+    let device = names::device(&args.device)?;
+    let made = gallery::rescore(&args.folder, judgement, Sizes::default(), device, &mut |progress| {
+        reporter.report(progress);
+        if stop.load(Ordering::Relaxed) { Err(Cancelled) } else { Ok(()) }
+    });
+    reporter.meter.clear();
+    print(&made?.to_string(), out)
 }
 
 /// A flag that Ctrl-C (or a termination signal) sets; the work stops between two steps.

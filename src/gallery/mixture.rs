@@ -234,7 +234,9 @@ impl Corpus {
                 facts.push(Written { relation: r, fact: f, phrasings, total });
             }
         }
-        Ok(Self { mixture, relations, rationales: Training::new(|_, _| true)?, facts })
+        // What no text may state is not stated by the way either, whatever lots this mixture is about.
+        let rationales = Training::new(|relation, fact| lots.of(relation, fact) == Lot::Trained)?;
+        Ok(Self { mixture, relations, rationales, facts })
     }
 
     /// The mixture.

@@ -62,7 +62,7 @@ impl Lot {
 /// The lots of all facts. What the rationale benchmark asks for is always trained: a model's saliency for a fact that it never
 /// read would explain a guess.
 pub struct Lots {
-    /// Words of each row of knowledge, in lower case.
+    /// Words of each row of knowledge and semantics, in lower case.
     rows: Vec<Vec<String>>,
     /// The rows in which a word stands, as it is spelled there.
     by_word: HashMap<String, Vec<usize>>,
@@ -78,7 +78,7 @@ impl Lots {
         let mut seen = HashSet::new();
         // The seed chooses among words that no fact is made of.
         for row in rationales::benchmark(Language::English, 0)? {
-            if row.dimension != Dimension::Knowledge {
+            if !matches!(row.dimension, Dimension::Knowledge | Dimension::Semantics) {
                 continue;
             }
             for answer in std::iter::once(&row.answer).chain(&row.other_answers) {
@@ -103,7 +103,7 @@ impl Lots {
         if self.is_asked(fact) { Lot::Trained } else { Lot::drawn(relation, fact) }
     }
 
-    /// Whether the object and some name of the subject stand in one row of knowledge.
+    /// Whether the object and some name of the subject stand in one of these rows.
     fn is_asked(&self, fact: &Fact) -> bool {
         let Some(rows) = self.by_word.get(&fact.object) else { return false };
         fact.names().any(|name| {
@@ -278,7 +278,7 @@ mod tests {
         let lots = Lots::new().unwrap();
         let relations = facts::relations().unwrap();
         for row in rationales::benchmark(Language::English, 5).unwrap() {
-            if row.dimension != Dimension::Knowledge {
+            if !matches!(row.dimension, Dimension::Knowledge | Dimension::Semantics) {
                 continue;
             }
             for f in relations.iter().flat_map(|r| &r.facts) {

@@ -96,6 +96,36 @@ pub fn train(recipe: &Recipe, options: &Options, watch: Watch<'_>) -> Result<Car
     Ok(card)
 }
 
+/// Measures a finished model again, on one half of what models are judged on, and writes its card anew; its weights stay. The
+/// card keeps nothing of the half before, and no scores of other seeds.
+///
+/// # Errors
+/// [`GalleryError::NoCard`], [`GalleryError::Card`] also where the card says of no mixture what it was trained on; those of loading.
+pub fn rescore(
+    dir: &Path,
+    judgement: Judgement,
+    sizes: Sizes,
+    device: Device,
+    watch: Watch<'_>,
+) -> Result<Card> {
+    let name = dir.display().to_string();
+    let mut card = super::card(&name)?;
+    let mixture = card.corpus.mixture.clone().ok_or_else(|| GalleryError::Card {
+        name,
+        what: "does not say what the model was trained on: train it again".into(),
+    })?;
+    let model = Model::load(&ModelSource::Dir(dir.to_owned()), device)?;
+    let mut beat = |done, total| watch(Progress { stage: Stage::Score, done, total, loss: f32::NAN });
+    let measured = score::scores(&Asked::loaded(&model)?, card.seed, sizes, &mixture, judgement, &mut beat)?;
+    card.judgement = Some(judgement);
+    card.scores = measured.scores;
+    card.facts = measured.facts;
+    card.notes = notes(card.objective, judgement);
+    card.seeds.clear();
+    super::write(&dir.join("card.json"), &card)?;
+    Ok(card)
+}
+
 /// Everything but the final renaming.
 fn make(recipe: &Recipe, options: &Options, steps: usize, dir: &Path, watch: Watch<'_>) -> Result<Card> {
     let started = Instant::now();
