@@ -3,7 +3,8 @@
 //! The trainers of the `tokenizers` crate break ties in the order of a randomly seeded hash table, so two runs can differ.
 //! The merges are therefore learned here, ties going to the pair that was formed first; the crate then runs the result.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet};
 
 use serde_json::{Value, json};
 use tokenizers::{Normalizer as _, OffsetReferential, OffsetType, PreTokenizer as _};
@@ -18,19 +19,73 @@ struct Learned {
     merges: Vec<(u32, u32)>,
 }
 
+/// How often two symbols stand side by side, and in which words. The heap may hold counts that no longer hold: they are looked up
+/// when they come out, so that a merge reads the words that hold its pair and no others.
+struct Pairs {
+    counts: HashMap<(u32, u32), u64>,
+    places: HashMap<(u32, u32), Vec<usize>>,
+    heap: BinaryHeap<(u64, Reverse<(u32, u32)>)>,
+}
+
+impl Pairs {
+    fn of(words: &[(Vec<u32>, u64)]) -> Self {
+        let mut found = Self { counts: HashMap::new(), places: HashMap::new(), heap: BinaryHeap::new() };
+        for (place, (word, count)) in words.iter().enumerate() {
+            for pair in pairs(word) {
+                *found.counts.entry(pair).or_default() += count;
+                found.places.entry(pair).or_default().push(place);
+            }
+        }
+        found.heap = found.counts.iter().map(|(&pair, &count)| (count, Reverse(pair))).collect();
+        found
+    }
+
+    /// Takes out the most frequent pair, of equally frequent ones that which was formed first.
+    fn best(&mut self) -> Option<(u32, u32)> {
+        while let Some((count, Reverse(pair))) = self.heap.pop() {
+            let now = self.counts.get(&pair).copied().unwrap_or(0);
+            if now == count && now > 0 {
+                return Some(pair);
+            }
+            if now > 0 {
+                self.heap.push((now, Reverse(pair)));
+            }
+        }
+        None
+    }
+
+    /// Joins a pair in every word that holds it.
+    fn join(&mut self, pair: (u32, u32), id: u32, words: &mut [(Vec<u32>, u64)]) {
+        for place in self.places.remove(&pair).unwrap_or_default() {
+            let (word, count) = &mut words[place];
+            if !pairs(word).any(|p| p == pair) {
+                continue;
+            }
+            pairs(word).for_each(|p| *self.counts.entry(p).or_default() -= *count);
+            merge(word, pair, id);
+            for p in pairs(word) {
+                let now = self.counts.entry(p).or_default();
+                *now += *count;
+                if p.0 == id || p.1 == id {
+                    self.places.entry(p).or_default().push(place);
+                    self.heap.push((*now, Reverse(p)));
+                }
+            }
+        }
+        self.counts.remove(&pair);
+    }
+}
+
 /// Joins the most frequent adjacent pair, again and again, until every word is one symbol or there are `size` entries.
 /// `continuation` is the prefix of symbols that do not begin a word; it is dropped from the right part of a pair.
 fn learn(alphabet: Vec<String>, words: &[(Vec<u32>, u64)], continuation: &str, size: usize) -> Learned {
     let mut ids: HashMap<String, u32> = alphabet.iter().cloned().zip(0..).collect();
     let mut learned = Learned { entries: alphabet, merges: Vec::new() };
     let mut words: Vec<(Vec<u32>, u64)> = words.to_vec();
-    let mut counts: HashMap<(u32, u32), u64> = HashMap::new();
-    for (word, count) in &words {
-        pairs(word).for_each(|pair| *counts.entry(pair).or_default() += count);
-    }
+    let mut adjacent = Pairs::of(&words);
+    let mut joined_before = HashSet::new();
     while learned.entries.len() < size {
-        let best = counts.iter().max_by_key(|&(&pair, &count)| (count, std::cmp::Reverse(pair)));
-        let Some((&pair, _)) = best.filter(|b| *b.1 > 0) else { return learned };
+        let Some(pair) = adjacent.best() else { return learned };
         let [left, right] = [pair.0, pair.1].map(|id| learned.entries[id as usize].as_str());
         let joined = format!("{left}{}", right.strip_prefix(continuation).unwrap_or(right));
         let id = *ids.entry(joined).or_insert_with_key(|joined| {
@@ -38,15 +93,10 @@ fn learn(alphabet: Vec<String>, words: &[(Vec<u32>, u64)], continuation: &str, s
             learned.entries.len() as u32 - 1
         });
         // A symbol that two pairs spell can bring back a pair that was joined before: its rank stays the first.
-        if !learned.merges.contains(&pair) {
+        if joined_before.insert(pair) {
             learned.merges.push(pair);
         }
-        for (word, count) in words.iter_mut().filter(|w| pairs(&w.0).any(|p| p == pair)) {
-            pairs(word).for_each(|p| *counts.entry(p).or_default() -= *count);
-            merge(word, pair, id);
-            pairs(word).for_each(|p| *counts.entry(p).or_default() += *count);
-        }
-        counts.remove(&pair);
+        adjacent.join(pair, id, &mut words);
     }
     learned
 }
@@ -254,6 +304,40 @@ mod tests {
         let joined: Vec<&str> = learned.entries[alphabet.len()..].iter().map(String::as_str).collect();
         assert_eq!(joined[..4], ["es", "est", "lo", "low"]);
         assert!(["low", "lower", "newest", "widest"].iter().all(|w| joined.contains(w)));
+    }
+
+    /// What [`learn`] does, word for word as it is defined: every word is read for every merge.
+    fn learn_slowly(alphabet: Vec<String>, words: &[(Vec<u32>, u64)], size: usize) -> Learned {
+        let mut learned = Learned { entries: alphabet, merges: Vec::new() };
+        let mut words = words.to_vec();
+        while learned.entries.len() < size {
+            let mut counts: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+            words.iter().for_each(|(w, n)| pairs(w).for_each(|p| *counts.entry(p).or_default() += n));
+            let Some((&pair, _)) = counts.iter().max_by_key(|&(&pair, &n)| (n, Reverse(pair))) else {
+                return learned;
+            };
+            let joined = [pair.0, pair.1].map(|id| learned.entries[id as usize].as_str()).concat();
+            let known = learned.entries.iter().position(|e| *e == joined);
+            let id = known.unwrap_or_else(|| {
+                learned.entries.push(joined);
+                learned.entries.len() - 1
+            });
+            if !learned.merges.contains(&pair) {
+                learned.merges.push(pair);
+            }
+            words.iter_mut().for_each(|(w, _)| merge(w, pair, id as u32));
+        }
+        learned
+    }
+
+    proptest! {
+        #[test]
+        fn merges_are_those_of_the_definition(words in proptest::collection::vec((proptest::collection::vec(0u32..4, 1..9), 1u64..4), 1..25), size in 4usize..40) {
+            let alphabet: Vec<String> = "abcd".chars().map(String::from).collect();
+            let (fast, slow) = (learn(alphabet.clone(), &words, "", size), learn_slowly(alphabet, &words, size));
+            prop_assert_eq!(fast.entries, slow.entries);
+            prop_assert_eq!(fast.merges, slow.merges);
+        }
     }
 
     #[test]

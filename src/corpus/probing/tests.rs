@@ -139,7 +139,7 @@ fn shifted_sentences_are_no_sentences() {
     let kinds = |text: &str| text.split(' ').map(kind).collect::<Vec<_>>().join(" ");
     let task = ProbingTask::named("bigram_shift").unwrap();
     let written: HashSet<String> = task
-        .examples(30_000, 11)
+        .examples(12_000, 11)
         .unwrap()
         .examples
         .iter()
@@ -147,7 +147,7 @@ fn shifted_sentences_are_no_sentences() {
         .map(|e| kinds(&e.text))
         .collect();
     let mut shifted = 0;
-    for e in task.examples(8_000, 12).unwrap().examples.iter().filter(|e| e.label == 1) {
+    for e in task.examples(3_000, 12).unwrap().examples.iter().filter(|e| e.label == 1) {
         let found = kinds(&e.text);
         shifted += 1;
         assert!(!written.contains(&found), "{}", e.text);
@@ -158,7 +158,7 @@ fn shifted_sentences_are_no_sentences() {
         // "paints the house red" is English.
         assert!(!found.contains("V D N A") && !found.contains("V R V"), "{}", e.text);
     }
-    assert!(shifted > 3_900);
+    assert!(shifted > 1_400);
 }
 
 #[test]
