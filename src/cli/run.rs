@@ -181,7 +181,11 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
     if args.in_parts(&tasks)? {
         return shard::run(args, &tasks, options, out);
     }
-    fits(&tasks, &options)?;
+    let several = tasks.iter().map(|t| t.cell.spec.models().len()).sum::<usize>() > 1;
+    if several {
+        // The run of a single model refuses at its beginning anyway, and what is forecast before it would only add to what it holds.
+        tasks.iter().try_for_each(|task| fits(&task.cell, &options))?;
+    }
     let mut engine = LocalEngine::start(options).map_err(failed)?;
     runtime.block_on(execute(&mut engine, args, &tasks, out))
 }
@@ -189,28 +193,29 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
 /// Where a refusal of the memory limit says that it is from.
 const MEMORY_LIMIT: &str = "memory limit";
 
-/// Refuses a memory limit that cannot be kept before anything is computed, with a figure that is enough for every model. The run
-/// of a single model refuses at its beginning anyway, and what is forecast before it would only add to what it holds.
-fn fits(tasks: &[Task], options: &LocalOptions) -> Result<(), CliError> {
-    let several = tasks.iter().map(|t| t.cell.spec.models().len()).sum::<usize>() > 1;
-    for task in tasks.iter().filter(|_| options.memory_limit.is_some() && several) {
-        let refused = match local::forecast(&task.cell.spec, options.clone()) {
-            Err(problem) if problem.r#where == MEMORY_LIMIT => problem,
-            // What else may be wrong the run itself reports and records.
-            _ => continue,
-        };
-        let mut said = refused.to_string();
-        if task.cell.spec.models().len() > 1 {
-            let free = LocalOptions { memory_limit: None, ..options.clone() };
-            let all = local::forecast(&task.cell.spec, free).unwrap_or_default();
-            if let Some(bytes) = all.iter().map(|f| f.bytes).max() {
-                let enough = (bytes + bytes / 5) >> 20;
-                said.push_str(&format!("; --memory-limit {}M is enough for all its models", enough + 1));
-            }
-        }
-        return Err(CliError::Failed(said));
+/// Refuses a memory limit that cannot be kept before anything is computed, with a figure that is enough for every model.
+///
+/// # Errors
+/// [`CliError::Failed`].
+pub fn fits(cell: &Cell, options: &LocalOptions) -> Result<(), CliError> {
+    if options.memory_limit.is_none() {
+        return Ok(());
     }
-    Ok(())
+    let refused = match local::forecast(&cell.spec, options.clone()) {
+        Err(problem) if problem.r#where == MEMORY_LIMIT => problem,
+        // What else may be wrong the run itself reports and records.
+        _ => return Ok(()),
+    };
+    let mut said = refused.to_string();
+    if cell.spec.models().len() > 1 {
+        let free = LocalOptions { memory_limit: None, ..options.clone() };
+        let all = local::forecast(&cell.spec, free).unwrap_or_default();
+        if let Some(bytes) = all.iter().map(|f| f.bytes).max() {
+            let enough = (bytes + bytes / 5) >> 20;
+            said.push_str(&format!("; --memory-limit {}M is enough for all its models", enough + 1));
+        }
+    }
+    Err(CliError::Failed(said))
 }
 
 /// Prints what a spec would need, one line per model.

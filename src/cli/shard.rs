@@ -9,7 +9,7 @@ use tokio::sync::mpsc::Receiver;
 use super::drive::{End, Sinks, drive};
 use super::error::CliError;
 use super::progress::Meter;
-use super::run::{RunArgs, Task, tasks};
+use super::run::{RunArgs, Task, fits, tasks};
 use super::{jobs, output, signals};
 use crate::base::text::printable_label;
 use crate::engine::Engine;
@@ -85,6 +85,10 @@ pub fn run(
     let shard = args.shard.unwrap_or(Shard::WHOLE);
     let mut own = of_share((0..cells.len()).collect(), &work, shard);
     let jobs = usize::try_from(args.jobs.unwrap_or(1)).unwrap_or(1).min(own.len());
+    if args.lane.is_none() {
+        let limit = options.memory_limit.map(|l| l / jobs.max(1) as u64);
+        room(&cells, &own, &folder, &LocalOptions { memory_limit: limit, ..options.clone() })?;
+    }
     if jobs > 1 {
         return jobs::run(args, shard, jobs, options.memory_limit);
     }
@@ -112,6 +116,14 @@ pub fn run(
     output::line(out, &format!("{said}; parts in {}", output::full(dir)))?;
     end?;
     if status.failed > 0 { Err(CliError::Told) } else { Ok(()) }
+}
+
+/// Refuses a memory limit that the largest of these cells cannot keep, before any of them is computed. One stands for all: every cell
+/// refuses at its own beginning anyway, and a forecast of each would take long.
+fn room(cells: &[Cell], own: &[usize], folder: &Folder, options: &LocalOptions) -> Result<(), CliError> {
+    let to_do = own.iter().filter(|i| !matches!(folder.state(**i), State::Done));
+    let largest = to_do.max_by_key(|i| folder.cells[**i].work);
+    largest.map_or(Ok(()), |i| fits(&cells[*i], options))
 }
 
 /// The folder of a grid whose cells are to be computed elsewhere.

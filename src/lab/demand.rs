@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::fault::Fault;
 use super::host::Host;
-use crate::base::numbers;
 use crate::base::size::show;
+use crate::base::{Problem, numbers};
 use crate::model::{Model, ModelError};
 
 /// A piece of real work, which says how many units it did.
@@ -105,6 +105,28 @@ pub struct Forecast {
     pub limit: Option<u64>,
 }
 
+/// Shares that a forecast may be too low by: a limit is kept with this much to spare.
+pub const MARGIN: f64 = 0.15;
+
+/// Refuses a run that the limit has no room for, with the figure that suffices. For labs whose batches are as they are: what they
+/// hold does not shrink.
+///
+/// # Errors
+/// [`Fault::Failed`].
+pub fn within_limit(forecasts: &[Forecast]) -> Result<(), Fault> {
+    let Some(most) = forecasts.iter().max_by_key(|f| f.bytes) else { return Ok(()) };
+    let needed = (most.bytes as f64 * (1.0 + MARGIN)) as u64;
+    match most.limit {
+        Some(limit) if needed > limit => Err(Fault::Failed(Problem {
+            what: format!("the run needs {}; the limit is {}", show(needed), show(limit)),
+            r#where: "memory limit".into(),
+            // What is resident is not the same to the page from one start to the next.
+            hint: format!("use --memory-limit {}M, or smaller models", ((needed + needed / 20) >> 20) + 1),
+        })),
+        _ => Ok(()),
+    }
+}
+
 /// A part of the memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryPart {
@@ -172,6 +194,27 @@ mod tests {
         };
         assert_eq!(forecast.summary(), "about 3.0 GB (limit 4.0 GB) and 62 s");
         assert_eq!([seconds(0.04), seconds(300.0), seconds(7200.0)], ["0.1 s", "5 min", "2 h 00 min"]);
+    }
+
+    #[test]
+    fn a_run_that_the_limit_has_no_room_for_is_refused_with_what_suffices() {
+        let forecast = |bytes: u64, limit: Option<u64>| Forecast {
+            model: "m".into(),
+            bytes,
+            parts: Vec::new(),
+            seconds: 1.0,
+            range: None,
+            refined: false,
+            tokens_per_batch: 4096,
+            limit,
+        };
+        assert!(within_limit(&[]).is_ok() && within_limit(&[forecast(1 << 40, None)]).is_ok());
+        let of = |limit| within_limit(&[forecast(10 << 20, Some(limit)), forecast(100 << 20, Some(limit))]);
+        let Err(Fault::Failed(problem)) = of(100 << 20) else { panic!("it has no room to spare") };
+        assert!(problem.what.contains("the limit is 100.0 MB"), "{problem}");
+        let enough: u64 =
+            problem.hint.split("limit ").nth(1).unwrap().split('M').next().unwrap().parse().unwrap();
+        assert!(of(enough << 20).is_ok() && of((enough * 9 / 10) << 20).is_err(), "{problem}");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::base::Problem;
 use crate::base::size::show;
-use crate::lab::demand::MemoryPart;
+use crate::lab::demand::{MARGIN, MemoryPart};
 use crate::model::chunk::TOKENS_PER_BATCH;
 
 /// Counts that memory depends on.
@@ -51,8 +51,6 @@ const STATISTICS: usize = 5;
 const RESAMPLE_TABLE: usize = 64 << 20;
 /// Vectors that are written to the cache at once.
 const CACHE_FILE: usize = 32 << 20;
-/// Shares that a forecast may be too low by: a limit is kept with this much to spare.
-const MARGIN: f64 = 0.15;
 
 impl Counts {
     /// Memory beyond what is resident before the first hidden state is read, by parts; `pass` is the working memory of a

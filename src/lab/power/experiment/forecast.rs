@@ -4,7 +4,7 @@ use super::probes::Side;
 use super::sentences::{Drawn, FOLDS, Sentences};
 use crate::base::Cancelled;
 use crate::base::matrix::Matrix;
-use crate::lab::demand::{Forecast, MemoryPart, Work, resident};
+use crate::lab::demand::{Forecast, MemoryPart, Work, resident, within_limit};
 use crate::lab::fault::Fault;
 use crate::lab::host::Host;
 use crate::lab::power::spec::Spec;
@@ -55,6 +55,7 @@ pub fn with(spec: &Spec, sentences: &Sentences, host: &mut dyn Host) -> Result<V
         let range = Some(range);
         list.push(Forecast { model, bytes, parts, seconds, range, refined: false, tokens_per_batch, limit });
     }
+    within_limit(&list)?;
     Ok(list)
 }
 

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::bench::{Bench, Member};
 use super::disparity;
 use super::stored::{self, Known};
-use crate::lab::demand::{Forecast, MemoryPart, Work, peak, resident};
+use crate::lab::demand::{Forecast, MemoryPart, Work, peak, resident, within_limit};
 use crate::lab::fault::Fault;
 use crate::lab::host::Host;
 use crate::lab::prompts::query::{Asker, Encoded};
@@ -39,7 +39,7 @@ impl Ahead {
 /// What a run will need.
 ///
 /// # Errors
-/// [`Fault`].
+/// [`Fault`], also where the memory limit cannot be kept.
 pub fn of(bench: &Bench, host: &mut dyn Host) -> Result<Ahead, Fault> {
     let limit = host.memory_limit();
     let mut queries = 0;
@@ -78,7 +78,7 @@ pub fn of(bench: &Bench, host: &mut dyn Host) -> Result<Ahead, Fault> {
     let spent = begun.elapsed().as_secs_f64();
     let share = (REST + spent) / bench.members.len().max(1) as f64;
     let each = bench.members.iter().zip(seconds);
-    let forecasts = each
+    let forecasts: Vec<Forecast> = each
         .map(|(member, s)| Forecast {
             model: member.name.clone(),
             bytes,
@@ -90,6 +90,7 @@ pub fn of(bench: &Bench, host: &mut dyn Host) -> Result<Ahead, Fault> {
             limit,
         })
         .collect();
+    within_limit(&forecasts)?;
     Ok(Ahead { forecasts, asks, mixtures })
 }
 

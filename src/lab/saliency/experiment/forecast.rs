@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::bench::{Bench, Member};
 use super::rows::{passes, passes_of};
 use crate::base::pulse::NoPulse;
-use crate::lab::demand::{Forecast, MemoryPart, Work, peak, resident};
+use crate::lab::demand::{Forecast, MemoryPart, Work, peak, resident, within_limit};
 use crate::lab::fault::Fault;
 use crate::lab::host::Host;
 use crate::lab::saliency::input::Input;
@@ -66,7 +66,7 @@ pub fn needs(spec: &Spec, member: &Member, host: &mut dyn Host) -> Result<Needs,
 /// One forecast a model.
 ///
 /// # Errors
-/// [`Fault`].
+/// [`Fault`], also where the memory limit cannot be kept.
 pub fn of(bench: &Bench, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
     let limit = host.memory_limit();
     let mut all = Vec::new();
@@ -96,7 +96,7 @@ pub fn of(bench: &Bench, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
     let measuring: f64 = all.iter().map(|n| n.measuring).sum();
     let share = (REST + measuring) / bench.members.len().max(1) as f64;
     let each = bench.members.iter().zip(&all);
-    Ok(each
+    let forecasts: Vec<Forecast> = each
         .map(|(member, needs)| Forecast {
             model: member.name.clone(),
             bytes,
@@ -107,7 +107,9 @@ pub fn of(bench: &Bench, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
             tokens_per_batch: TOKENS_PER_BATCH,
             limit,
         })
-        .collect())
+        .collect();
+    within_limit(&forecasts)?;
+    Ok(forecasts)
 }
 
 /// Predicts and explains a few inputs with fewer steps; gives the passes.
