@@ -1,11 +1,19 @@
 //! What a `tokenizer.json` may make of a text: the library follows any recipe, also one that doubles the text forty times
 //! or frames each sentence by a hundred thousand tokens.
 
+use base64::prelude::{BASE64_STANDARD, Engine};
 use serde::Deserialize;
 use serde_json::Value;
+use tokenizers::{DecoderWrapper, NormalizerWrapper, PostProcessorWrapper, PreTokenizerWrapper};
 
-/// How many times longer replacements may make a text. A blank that becomes `\u{2581}` is 3.
+/// How many times longer steps may make a text. A blank that becomes `\u{2581}` is 3.
 const GROWTH: f64 = 64.0;
+
+/// Steps of a part: some add a little to a text whatever they find in it.
+const STEPS: usize = 256;
+
+/// Bytes that a table of characters may put in the place of one.
+const ENTRY: usize = 256;
 
 /// Tokens and sequences of a frame, over all frames of a file.
 const FRAME: usize = 1024;
@@ -13,15 +21,18 @@ const FRAME: usize = 1024;
 /// Frames that follow each other, each with one text, or a pair.
 const FRAMES: usize = 8;
 
-/// The parts that can make a text longer; everything else is skipped while reading.
+/// The parts that can make a text longer; everything else is skipped while reading. They are read as the library reads them, since it
+/// takes steps without a type, with a wrong one, and as lists of their fields: what it understood is judged, not what is written.
 #[derive(Deserialize)]
 struct Shape {
     #[serde(default)]
-    normalizer: Value,
+    normalizer: Option<NormalizerWrapper>,
     #[serde(default)]
-    post_processor: Value,
+    pre_tokenizer: Option<PreTokenizerWrapper>,
     #[serde(default)]
-    decoder: Value,
+    post_processor: Option<PostProcessorWrapper>,
+    #[serde(default)]
+    decoder: Option<DecoderWrapper>,
 }
 
 /// Refuses recipes without bounds; says nothing of a text that is not a tokenizer, which the library does better.
@@ -29,17 +40,26 @@ struct Shape {
 /// # Errors
 /// One sentence.
 pub(super) fn check(text: &[u8]) -> Result<(), String> {
-    let Ok(shape) = serde_json::from_slice::<Shape>(text) else { return Ok(()) };
-    for (name, steps) in [("normalizer", &shape.normalizer), ("decoder", &shape.decoder)] {
-        let growth = growth(steps);
-        if growth > GROWTH {
-            return Err(format!(
-                "its {name} can make a text {growth:.1e} times longer; at most {GROWTH} times is accepted"
-            ));
+    let shape = match super::guarded(|| Ok(serde_json::from_slice::<Shape>(text))) {
+        Ok(Ok(shape)) => shape,
+        // The library takes the last of them.
+        Ok(Err(e)) if e.to_string().starts_with("duplicate field") => {
+            return Err("it has one of its parts twice".into());
         }
+        _ => return Ok(()),
+    };
+    let parts = [
+        ("normalizer", serde_json::to_value(shape.normalizer)),
+        ("pre_tokenizer", serde_json::to_value(shape.pre_tokenizer)),
+        ("decoder", serde_json::to_value(shape.decoder)),
+    ];
+    for (name, part) in parts {
+        let mut sum = Sum { growth: 1.0, steps: 0, tables: 0 };
+        sum.add(&part.map_err(|e| e.to_string())?);
+        sum.judge(name)?;
     }
     let mut frames = (0, 0);
-    frame(&shape.post_processor, &mut frames)?;
+    frame(&serde_json::to_value(shape.post_processor).map_err(|e| e.to_string())?, &mut frames)?;
     let (count, pieces) = frames;
     if count > FRAMES || pieces > FRAME {
         return Err(format!(
@@ -50,20 +70,89 @@ pub(super) fn check(text: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// How many times longer steps can make a text, at worst.
+/// What the steps of a part do together.
+struct Sum {
+    /// How many times longer they can make a text, at worst.
+    growth: f64,
+    /// How many there are.
+    steps: usize,
+    /// How many of them are tables of characters.
+    tables: usize,
+}
+
+impl Sum {
+    /// Adds a step, and those within it.
+    fn add(&mut self, step: &Value) {
+        let inner =
+            ["normalizers", "pretokenizers", "decoders"].iter().find_map(|k| step.get(*k)?.as_array());
+        if let Some(steps) = inner {
+            return steps.iter().for_each(|s| self.add(s));
+        }
+        self.steps += 1;
+        self.tables += usize::from(kind(step) == "Precompiled");
+        self.growth *= growth(step);
+    }
+
+    fn judge(&self, name: &str) -> Result<(), String> {
+        let Self { growth, steps, tables } = *self;
+        if growth > GROWTH {
+            return Err(format!(
+                "its {name} can make a text {growth:.1e} times longer; at most {GROWTH} times is accepted"
+            ));
+        }
+        if steps > STEPS {
+            return Err(format!("its {name} has {steps} steps; at most {STEPS} are accepted"));
+        }
+        if tables > 1 {
+            return Err(format!("its {name} has {tables} tables of characters; at most one is accepted"));
+        }
+        Ok(())
+    }
+}
+
+fn kind(step: &Value) -> &str {
+    field(step, "type")
+}
+
+fn field<'a>(step: &'a Value, key: &str) -> &'a str {
+    step.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// How many times longer a step can make a text, at worst: one of a single byte.
 fn growth(step: &Value) -> f64 {
-    let inner = ["normalizers", "decoders"].iter().find_map(|k| step.get(*k)?.as_array());
-    if let Some(steps) = inner {
-        return steps.iter().map(growth).product();
-    }
-    if step.get("type").and_then(Value::as_str) != Some("Replace") {
-        return 1.0;
-    }
-    let content = step.get("content").and_then(Value::as_str).map_or(0, str::len) as f64;
-    let found = step.get("pattern").and_then(|p| p.get("String")).and_then(Value::as_str).map_or(0, str::len);
-    // A regular expression may match one byte, or the place between two.
-    let worst = if found > 0 { content / found as f64 } else { content + 1.0 };
+    // An empty text is found around every byte.
+    let replaced =
+        |found: usize, by: usize| if found > 0 { by as f64 / found as f64 } else { (2 * by + 1) as f64 };
+    let worst: f64 = match kind(step) {
+        "Replace" => {
+            let content = field(step, "content").len();
+            match step.get("pattern").map_or("", |p| field(p, "String")).len() {
+                // A regular expression may match one byte, or the place between two.
+                0 => (content + 1) as f64,
+                found => replaced(found, content),
+            }
+        }
+        // A byte that is no printable character becomes one of two bytes; in front of a piece stands a blank.
+        "ByteLevel" if step.get("add_prefix_space") == Some(&Value::Bool(true)) => 4.0,
+        "ByteLevel" => 2.0,
+        "Prepend" => (field(step, "prepend").len() + 1) as f64,
+        // Its mark stands before every piece that does not begin with it.
+        "Metaspace" => (field(step, "replacement").len() + 1) as f64,
+        "BPEDecoder" => replaced(field(step, "suffix").len(), 1),
+        "CTC" => replaced(field(step, "word_delimiter_token").len(), 1),
+        "Precompiled" if longest(step) > ENTRY => longest(step) as f64,
+        _ => 1.0,
+    };
     worst.max(1.0)
+}
+
+/// The longest text that a table of characters puts in the place of one. The table is the length of an index, the index, and all texts,
+/// each with a zero behind it.
+fn longest(step: &Value) -> usize {
+    let table = BASE64_STANDARD.decode(field(step, "precompiled_charsmap")).unwrap_or_default();
+    let Some((length, rest)) = table.split_first_chunk::<4>() else { return 0 };
+    let texts = rest.get(u32::from_le_bytes(*length) as usize..).unwrap_or_default();
+    texts.split(|b| *b == 0).map(<[u8]>::len).max().unwrap_or(0)
 }
 
 /// Counts frames and their pieces.
@@ -71,8 +160,14 @@ fn frame(step: &Value, sum: &mut (usize, usize)) -> Result<(), String> {
     for inner in step.get("processors").and_then(Value::as_array).into_iter().flatten() {
         frame(inner, sum)?;
     }
-    if step.get("type").and_then(Value::as_str) != Some("TemplateProcessing") {
-        return Ok(());
+    match kind(step) {
+        "TemplateProcessing" => {}
+        "BertProcessing" | "RobertaProcessing" => {
+            sum.0 += 1;
+            sum.1 += 4;
+            return Ok(());
+        }
+        _ => return Ok(()),
     }
     sum.0 += 1;
     let tokens = step.get("special_tokens");

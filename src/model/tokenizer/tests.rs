@@ -156,3 +156,108 @@ fn a_frame_of_a_hundred_thousand_tokens_is_refused() {
     assert!(said.contains("repeats a text"), "{said}");
     assert!(recipe(frame(vec![token.clone(), text.clone(), token], 1)).is_ok());
 }
+
+/// The library takes a step whose type is missing or another's, and one that is a list of its fields; it doubles the text all the same.
+#[test]
+fn steps_are_judged_by_what_the_library_makes_of_them() {
+    let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    let sequence =
+        |list: &str, steps: Vec<serde_json::Value>| serde_json::json!({"type": "Sequence", list: steps});
+    let double = [
+        r#"{"pattern": {"String": "a"}, "content": "aa"}"#,
+        r#"{"type": "Unheard", "pattern": {"String": "a"}, "content": "aa"}"#,
+        r#"[{"String": "a"}, "aa"]"#,
+        r#"{"type": "ByteLevel"}"#,
+        r#"{"type": {"ByteLevel": null}}"#,
+    ];
+    for step in double.map(json) {
+        // That it works shows on ten of them, which are too few to hurt.
+        let ten: tokenizers::NormalizerWrapper =
+            serde_json::from_value(sequence("normalizers", vec![step.clone(); 10])).unwrap();
+        let mut text = tokenizers::NormalizedString::from("a\u{e9}");
+        tokenizers::Normalizer::normalize(&ten, &mut text).unwrap();
+        assert!(text.get().len() > 1000, "{step}: {} bytes", text.get().len());
+        let said = recipe(serde_json::json!({"normalizer": sequence("normalizers", vec![step.clone(); 40])}));
+        assert!(said.as_ref().is_err_and(|s| s.contains("times longer")), "{step}: {:?}", said.err());
+    }
+    for (part, list, step) in [
+        (
+            "pre_tokenizer",
+            "pretokenizers",
+            r#"{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false}"#,
+        ),
+        (
+            "pre_tokenizer",
+            "pretokenizers",
+            r#"{"type": "Metaspace", "replacement": "x", "add_prefix_space": true}"#,
+        ),
+        ("decoder", "decoders", r#"{"type": "BPEDecoder", "suffix": ""}"#),
+        ("decoder", "decoders", r#"{"pattern": {"String": "a"}, "content": "aa"}"#),
+    ] {
+        let said = recipe(serde_json::json!({part: sequence(list, vec![json(step); 40])})).err();
+        assert!(
+            said.as_ref().is_some_and(|s| s.contains(part) && s.contains("times longer")),
+            "{step}: {said:?}"
+        );
+    }
+    let lower = json(r#"{"type": "Lowercase"}"#);
+    let said =
+        recipe(serde_json::json!({"normalizer": sequence("normalizers", vec![lower; 300])})).err().unwrap();
+    assert!(said.contains("300 steps"), "{said}");
+    // Of two the library takes the last.
+    let twice = br#"{"normalizer": null, "normalizer": {"type": "Lowercase"}}"#;
+    let said = Tokenizer::from_json("t", twice, Extras::default()).err().unwrap().to_string();
+    assert!(said.contains("twice"), "{said}");
+    // What real files do: bytes once, after splitting; a mark before words.
+    let bytes = json(r#"{"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true}"#);
+    let split =
+        json(r#"{"type": "Split", "pattern": {"Regex": "x"}, "behavior": "Isolated", "invert": false}"#);
+    let mark = json(r#"{"type": "Metaspace", "replacement": "\u2581", "add_prefix_space": true}"#);
+    let words = json(r#"{"type": "WhitespaceSplit"}"#);
+    for steps in [vec![split, bytes], vec![words, mark]] {
+        assert!(recipe(serde_json::json!({"pre_tokenizer": sequence("pretokenizers", steps)})).is_ok());
+    }
+}
+
+/// A table that is applied to its own output can double a text each time, and one entry can be as long as the file.
+#[test]
+fn a_table_of_characters_is_taken_once_and_with_short_entries() {
+    use base64::prelude::{BASE64_STANDARD, Engine};
+    let table = |entry: usize| {
+        // An index of nothing, then one text.
+        let bytes = [&4u32.to_le_bytes()[..], &[0; 4], &vec![b'x'; entry], &[0]].concat();
+        serde_json::json!({"type": "Precompiled", "precompiled_charsmap": BASE64_STANDARD.encode(bytes)})
+    };
+    let of = |steps: Vec<serde_json::Value>| {
+        recipe(serde_json::json!({"normalizer": {"type": "Sequence", "normalizers": steps}}))
+    };
+    assert!(of(vec![table(33)]).is_ok());
+    let said = of(vec![table(33), table(33)]).err().unwrap();
+    assert!(said.contains("2 tables"), "{said}");
+    let said = of(vec![table(100_000)]).err().unwrap();
+    assert!(said.contains("1.0e5 times longer"), "{said}");
+}
+
+#[test]
+fn frames_of_no_type_or_another_are_counted_as_well() {
+    let token = serde_json::json!({"SpecialToken": {"id": "a", "type_id": 0}});
+    let text = serde_json::json!({"Sequence": {"id": "A", "type_id": 0}});
+    let tokens = serde_json::json!({"a": {"id": "a", "ids": [0], "tokens": ["a"]}});
+    let single = [vec![token.clone(); 100_000], vec![text.clone()]].concat();
+    let untyped = serde_json::json!({"single": single, "pair": [text], "special_tokens": tokens});
+    let mut other = untyped.clone();
+    other["type"] = "Unheard".into();
+    let list = serde_json::json!([single, [text], tokens]);
+    for frame in [untyped, other, list] {
+        let said = recipe(serde_json::json!({"post_processor": frame})).err();
+        assert!(said.as_ref().is_some_and(|s| s.contains("tokens around a text")), "{said:?}");
+    }
+    // The id of a piece is found also where the piece is a list of its fields.
+    let many = serde_json::json!({"a": {"id": "a", "ids": vec![0; 100_000], "tokens": vec!["a"; 100_000]}});
+    let piece = serde_json::json!({"SpecialToken": ["a", 0]});
+    let frame = serde_json::json!({"type": "TemplateProcessing", "single": [piece, text], "pair": [text], "special_tokens": many});
+    assert!(recipe(serde_json::json!({"post_processor": frame})).is_err());
+    let bert = serde_json::json!({"type": "BertProcessing", "sep": ["a", 0], "cls": ["b", 1]});
+    let nested = |n: usize| serde_json::json!({"post_processor": {"type": "Sequence", "processors": vec![bert.clone(); n]}});
+    assert!(recipe(nested(2)).is_ok() && recipe(nested(1000)).is_err());
+}
