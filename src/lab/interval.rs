@@ -20,6 +20,13 @@ impl Default for IntervalSpec {
     }
 }
 
+/// The fewest resamples for intervals of a level: an end is a quantile of the resamples, and with fewer than two beyond it, it is
+/// their extreme.
+#[must_use]
+pub fn resamples_for(level: f64) -> usize {
+    (4.0 / (1.0 - level) * (1.0 - 1e-9)).ceil() as usize
+}
+
 impl IntervalSpec {
     /// Checks both ranges, and that there are enough resamples for the level.
     ///
@@ -31,9 +38,8 @@ impl IntervalSpec {
             return refuse.because("interval.level", format!("is {level}: allowed are 0.5 to below 1"));
         }
         refuse.outside("interval.resamples", resamples, 100..=100_000)?;
-        // An end of an interval is a quantile of the resamples; with fewer than two beyond it, it is their extreme.
-        let needed = (4.0 / (1.0 - level) * (1.0 - 1e-9)).ceil();
-        if (resamples as f64) < needed {
+        let needed = resamples_for(level);
+        if resamples < needed {
             let what = format!("is {resamples}: a level of {level} needs at least {needed}");
             return refuse.because("interval.resamples", what);
         }

@@ -121,6 +121,7 @@ fn files_that_cannot_be_compared_are_refused() {
     refused(&probity.run(&["compare", &a, "/"]), 2, &["regular file"]);
     refused(&probity.run(&["compare", &a, &a, "--margin", "0"]), 2, &["--margin"]);
     refused(&probity.run(&["compare", &a, &a, "--level", "95"]), 2, &["level"]);
+    refused(&probity.run(&["compare", &a, &a, "--level", ".99999"]), 2, &["at most 0.9999"]);
     refused(&probity.run(&["compare", &a, &a, "--metric", "f1"]), 2, &["no metric `f1`"]);
 }
 

@@ -13,7 +13,7 @@ use crate::cli::error::CliError;
 use crate::cli::output;
 use crate::corpus::results::{Results, Wanted, read};
 use crate::figure::layers::grouped;
-use crate::lab::power::compare::{Names, Terms, adjust, compare};
+use crate::lab::power::compare::{MOST_LEVEL, Names, Terms, adjust, compare};
 use crate::lab::power::finding::ComparisonFinding;
 use crate::lab::power::pairs::{Matched, matched};
 use crate::lab::power::pilot::Pilot;
@@ -93,6 +93,9 @@ pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let aim = Aim { target: number(&args.target)?, level: number(&args.alpha)?, test: Test::Exact };
     aim.check().map_err(|e| usage(&e))?;
     share("level", level).map_err(|e| usage(&e))?;
+    if level > MOST_LEVEL {
+        return Err(CliError::Usage(format!("--level is {level}: it must be at most {MOST_LEVEL}")));
+    }
     if margin.is_nan() || margin <= 0.0 {
         return Err(CliError::Usage(format!("--margin is {margin}: it must be above 0")));
     }

@@ -12,6 +12,7 @@ use crate::base::text::{printable_label, section};
 use crate::cli::error::CliError;
 use crate::cli::output;
 use crate::corpus::readers::Set;
+use crate::lab::interval::resamples_for;
 use crate::lab::saliency::elsewhere::{Gathered, Judgement, SizeRule};
 use crate::lab::saliency::metrics::judge::{Judged, Rules};
 use crate::lab::saliency::metrics::map::Membership;
@@ -139,6 +140,13 @@ pub fn answer(args: &RationaleArgs, out: &mut dyn Write) -> Result<(), CliError>
     let level = probability_of(&args.level)?;
     if level <= 0.0 || level >= 1.0 {
         return Err(CliError::Usage(format!("--level is {level}: it must be between 0 and 1")));
+    }
+    let needed = resamples_for(level);
+    if (args.resamples as usize) < needed {
+        return Err(CliError::Usage(format!(
+            "--resamples is {}: a level of {level} needs at least {needed}",
+            args.resamples
+        )));
     }
     let size = size(&args.k)?;
     let draws = Draws { count: args.resamples as usize, seed: args.seed, level };

@@ -4,6 +4,7 @@ use super::finding::ComparisonFinding;
 use super::pairs::Pairs;
 use super::tally::Tally;
 use crate::base::matrix::Matrix;
+use crate::lab::interval::resamples_for;
 use crate::stats::bootstrap::{Resamples, interval};
 use crate::stats::corrections::{benjamini_hochberg, holm};
 use crate::stats::estimate::Estimate;
@@ -12,8 +13,10 @@ use crate::stats::paired::{difference, equivalence};
 
 /// Units beyond which a metric is not resampled: Student's t says the same by then.
 pub const MOST_RESAMPLED: usize = 20_000;
-/// Resamples of the bootstrap.
+/// Resamples of the bootstrap, unless the level needs more.
 const RESAMPLES: usize = 2_000;
+/// The highest level of an interval: it needs 40,000 resamples.
+pub const MOST_LEVEL: f64 = 0.9999;
 
 /// What a comparison is made by.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -150,10 +153,14 @@ pub fn resampled(pairs: &Pairs, terms: Terms) -> Option<Estimate> {
         if j == 0 { (units.sums[i] - mean * units.sizes[i]) as f32 } else { units.sizes[i] as f32 }
     });
     let all = vec![(0..n).collect::<Vec<usize>>()];
-    let resamples = Resamples::new(n, RESAMPLES, terms.seed);
+    let resamples = Resamples::new(n, draws(terms.level), terms.seed);
     let values =
         resamples.block_sums(&columns, &all, |_, sums| mean + f64::from(sums[0]) / f64::from(sums[1]));
     Some(interval(mean, values, terms.level))
+}
+
+fn draws(level: f64) -> usize {
+    RESAMPLES.max(resamples_for(level.min(MOST_LEVEL)))
 }
 
 /// Adjusts the p-values of the comparisons of a run for their number.
@@ -254,6 +261,17 @@ mod tests {
             (boot.lo - c.difference.lo).abs() < 0.02 && (boot.hi - c.difference.hi).abs() < 0.02,
             "{c:?}"
         );
+    }
+
+    /// The ends of an interval at 99.99 % were the extremes of 2,000 resamples.
+    #[test]
+    fn a_high_level_is_drawn_from_as_many_resamples_as_it_needs() {
+        assert_eq!([0.5, 0.95, 0.998, 0.999, 0.9999].map(draws), [2_000, 2_000, 2_000, 4_000, 40_000]);
+        let a: Vec<f64> = (0..300).map(|i| f64::from(i * i % 17) / 17.0).collect();
+        let pairs = Pairs { a: vec![a], b: vec![vec![0.4; 300]], clusters: None };
+        let at = |level| resampled(&pairs, Terms { level, ..terms() }).unwrap();
+        let (most, normal) = (at(0.9999), at(0.95).half_width() / 1.96 * 3.891);
+        assert!((most.half_width() / normal - 1.0).abs() < 0.08, "{most:?} for {normal}");
     }
 
     #[test]
