@@ -4,12 +4,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempDir};
 
-/// Prefix of the names of files that are being written, followed by the number of the process that writes them; both serve
+/// Prefix of the names of files and folders that are being written, followed by the number of the process that writes them; both serve
 /// to find what killed processes left behind.
 pub const UNFINISHED: &str = ".probity-";
-/// An unfinished file that has not been written to for this long is removed if its process is gone.
+/// What is unfinished and has not been written to for this long is removed if its process is gone.
 const STALE: Duration = Duration::from_secs(3600);
 
 /// Why a file could not be put in place.
@@ -47,7 +47,21 @@ pub fn beside(path: &Path) -> std::io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.prefix(&format!("{UNFINISHED}{}-", std::process::id())).tempfile_in(folder).map_err(bare)
+    builder.prefix(&own_prefix()).tempfile_in(folder).map_err(bare)
+}
+
+/// A new folder within `folder` for what is to be renamed out of it; it is removed when dropped. Whatever killed processes left there
+/// is removed.
+///
+/// # Errors
+/// The system's reason.
+pub fn folder_in(folder: &Path) -> std::io::Result<TempDir> {
+    sweep(folder);
+    tempfile::Builder::new().prefix(&own_prefix()).tempdir_in(folder).map_err(bare)
+}
+
+fn own_prefix() -> String {
+    format!("{UNFINISHED}{}-", std::process::id())
 }
 
 /// An error without the name of the unfinished file, which would mean nothing to the user.
@@ -56,7 +70,7 @@ fn bare(error: std::io::Error) -> std::io::Error {
     inner.and_then(std::io::Error::raw_os_error).map_or(error, std::io::Error::from_raw_os_error)
 }
 
-/// Removes unfinished files of processes that are gone. Best effort: the next writer tries again.
+/// Removes unfinished files and folders of processes that are gone. Best effort: the next writer tries again.
 fn sweep(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -64,8 +78,17 @@ fn sweep(folder: &Path) {
         let Some(rest) = name.to_str().and_then(|n| n.strip_prefix(UNFINISHED)) else { continue };
         let old = entry.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
         let owner = rest.split_once('-').and_then(|(pid, _)| pid.parse().ok());
-        if old.is_some_and(|age| age > STALE) && !owner.is_some_and(is_running) {
-            let _ = std::fs::remove_file(entry.path());
+        if old.is_none_or(|age| age <= STALE) || owner.is_some_and(is_running) {
+            continue;
+        }
+        match entry.file_type() {
+            // A folder without a number may have an owner that this place does not know of.
+            Ok(kind) if kind.is_dir() => {
+                if owner.is_some() {
+                    let _ = std::fs::remove_dir_all(entry.path());
+                }
+            }
+            _ => drop(std::fs::remove_file(entry.path())),
         }
     }
 }
@@ -243,6 +266,37 @@ mod tests {
         write_whole(&folder.path().join("new"), b"x").unwrap();
         assert!(gone.iter().all(|p| !p.exists()), "left by processes that are no more");
         assert!(kept.iter().all(|p| p.exists()), "being written, or not ours");
+    }
+
+    /// Folders stayed for ever: only files were removed.
+    #[test]
+    fn folders_of_killed_processes_are_removed_and_no_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let old = std::time::SystemTime::now() - 2 * STALE;
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let (dead, own) = (ended.id(), std::process::id());
+        let left = |name: String, aged: bool| {
+            let path = folder.path().join(name);
+            std::fs::create_dir(&path).unwrap();
+            std::fs::write(path.join("link"), b"x").unwrap();
+            if aged {
+                std::fs::File::open(&path).unwrap().set_modified(old).unwrap();
+            }
+            path
+        };
+        let gone = left(format!("{UNFINISHED}{dead}-a"), true);
+        let kept = [
+            left(format!("{UNFINISHED}{own}-a"), true),
+            left(format!("{UNFINISHED}{dead}-b"), false),
+            left(format!("{UNFINISHED}gallery-a"), true),
+            left("results".into(), true),
+        ];
+        let made = folder_in(folder.path()).unwrap();
+        let name = made.path().file_name().unwrap().to_string_lossy().into_owned();
+        assert!(name.starts_with(&format!("{UNFINISHED}{own}-")), "{name}");
+        assert!(!gone.exists(), "left by a process that is no more");
+        assert!(kept.iter().all(|p| p.join("link").exists()), "in use, or not ours");
     }
 
     #[cfg(unix)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel, sync_channel};
 use std::time::{Duration, Instant};
 
 use hf_hub::api::RepoInfo;
@@ -348,28 +348,30 @@ impl Fetch<'_, '_> {
         from: u64,
     ) -> Result<Option<(Failure, bool)>> {
         let most = about.size.unwrap_or(LARGEST_TEXT);
-        let mut reader = response.into_body().into_reader();
-        let mut buffer = vec![0; 1 << 16];
+        let arriving = arriving(response);
         let mut done = from;
         loop {
-            let n = match reader.read(&mut buffer) {
-                Ok(0) if about.size.is_some_and(|s| done < s) => {
-                    let what = format!("the connection was cut after {done} of {most} bytes");
-                    return Ok(Some((Failure::Passing(what), done > from)));
-                }
-                Ok(0) => return Ok(None),
-                Ok(n) => n,
-                Err(e) => {
-                    let what = format!("broken off after {done} bytes: {}", said(&e));
-                    return Ok(Some((Failure::Passing(what), done > from)));
+            let come = match arriving.recv_timeout(LOOK) {
+                Ok(Ok(piece)) if !piece.is_empty() => Ok(piece),
+                Ok(Ok(_)) if about.size.is_none_or(|s| done >= s) => return Ok(None),
+                Ok(Ok(_)) => Err(format!("the connection was cut after {done} of {most} bytes")),
+                Ok(Err(e)) => Err(format!("broken off after {done} bytes: {}", said(&e))),
+                Err(RecvTimeoutError::Disconnected) => Err(format!("broken off after {done} bytes")),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.tell(file, Step::Fetching, done, about.size)?;
+                    continue;
                 }
             };
-            done += n as u64;
+            let piece = match come {
+                Ok(piece) => piece,
+                Err(what) => return Ok(Some((Failure::Passing(what), done > from))),
+            };
+            done += piece.len() as u64;
             if done > most {
                 return Err(self
                     .failed(format!("the server sends more of {file} than the {most} bytes it announced")));
             }
-            out.write_all(&buffer[..n]).map_err(|e| ModelError::Io { path: at.to_owned(), source: e })?;
+            out.write_all(&piece).map_err(|e| ModelError::Io { path: at.to_owned(), source: e })?;
             self.tell(file, Step::Fetching, done, about.size)?;
         }
     }
@@ -399,6 +401,24 @@ impl Fetch<'_, '_> {
         Ok((!found.eq_ignore_ascii_case(&about.etag))
             .then(|| format!("SHA-256 {found} instead of {}", about.etag)))
     }
+}
+
+/// The pieces of a body as they come, an empty one at its end. They are read on a separate thread, so that one that stalls cannot keep
+/// the user from stopping; a thread that is left behind ends with its own time limits.
+fn arriving(response: Response<ureq::Body>) -> Receiver<std::io::Result<Vec<u8>>> {
+    let mut reader = response.into_body().into_reader();
+    let (send, pieces) = sync_channel(8);
+    std::thread::spawn(move || {
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            let piece = reader.read(&mut buffer).map(|n| buffer[..n].to_vec());
+            let last = piece.as_ref().map_or(true, Vec::is_empty);
+            if send.send(piece).is_err() || last {
+                break;
+            }
+        }
+    });
+    pieces
 }
 
 /// Name of the content and its length, from a file's headers.

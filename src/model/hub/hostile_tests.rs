@@ -1,5 +1,6 @@
 //! Hubs that are silent, that drip, or that must not be told a token.
 
+use std::fs;
 use std::time::Duration;
 
 use super::download_tests::*;
@@ -121,4 +122,33 @@ fn one_etag_for_all_files_is_refused() {
     let said = why(&settings(dir.path(), &server.base));
     assert!(said.contains("one version (ETag)") && said.contains("config.json"), "{said}");
     assert!(!dir.path().join("models--org--m/refs/main").exists());
+}
+
+/// The connection stays open with half of the file sent: a read of it used to wait for the limit, 30 s.
+#[test]
+fn a_body_that_stalls_does_not_keep_the_user_from_stopping() {
+    let whole = weights_bytes();
+    let server = serving(repo(), move |request, _| {
+        to_weights(request).then(|| {
+            let half = Reply { stall: true, length: Some(whole.len() as u64), ..repo().answer(request) };
+            Reply { body: whole[..whole.len() / 2].to_vec(), ..half }
+        })
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let s = settings(dir.path(), &server.base);
+    let mut arrived = None;
+    let stopped = pull("org/m", "main", &s, &mut |t| {
+        if t.file == "model.safetensors" && t.done == 100_000 {
+            // The first time tells of what came; the user stops when nothing follows.
+            let since = *arrived.get_or_insert_with(std::time::Instant::now);
+            if since.elapsed() > Duration::from_millis(100) {
+                return Err(Cancelled);
+            }
+        }
+        Ok(())
+    });
+    assert!(matches!(stopped, Err(ModelError::Cancelled(_))), "{stopped:?}");
+    let waited = arrived.unwrap().elapsed();
+    assert!(waited < Duration::from_secs(10), "{waited:?} of the minute that the settings allow");
+    assert_eq!(fs::metadata(incomplete(dir.path())).unwrap().len(), 100_000, "what came is kept");
 }

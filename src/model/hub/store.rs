@@ -15,6 +15,7 @@ use hf_hub::{Cache, CacheRepo, Repo};
 
 use super::super::error::{ModelError, Result};
 use super::super::weights::write_whole;
+use crate::base::files::folder_in;
 
 /// The folders of one model in the cache.
 pub struct Store {
@@ -83,7 +84,7 @@ impl Store {
             return Ok(());
         }
         // Beside it first: a separate folder cannot get in the way.
-        let beside = tempfile::tempdir_in(&folder).map_err(ModelError::io(&folder))?;
+        let beside = folder_in(&folder).map_err(ModelError::io(&folder))?;
         let fresh = beside.path().join("link");
         symlink(&target, &fresh, &self.blob(etag)).map_err(ModelError::io(&path))?;
         fs::rename(&fresh, &path).map_err(ModelError::io(&path))
