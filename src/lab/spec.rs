@@ -170,12 +170,13 @@ impl<'a> Refuse<'a> {
     }
 
     /// Refuses a model that cannot be: a folder must exist, and a word that is nearly a built-in name is taken for a slip
-    /// rather than for a hub id.
+    /// rather than for a hub id. Refuses one model under two spellings, too: the second would only repeat the first.
     ///
     /// # Errors
     /// [`SpecError::Value`].
     pub fn models(&self, list: &[String]) -> Result<(), SpecError> {
         let builtin: Vec<&str> = BUILTINS.iter().map(|b| b.name).collect();
+        let mut seen: Vec<(ModelSource, &str)> = Vec::new();
         for name in list {
             let problem = match name.parse::<ModelSource>() {
                 Err(e) => e.to_string(),
@@ -188,7 +189,15 @@ impl<'a> Refuse<'a> {
                 {
                     suggest::unknown("built-in model", name, &builtin)
                 }
-                Ok(_) => continue,
+                Ok(source) => {
+                    let source = source.canonical();
+                    let Some((_, first)) = seen.iter().find(|(s, _)| *s == source) else {
+                        seen.push((source, name));
+                        continue;
+                    };
+                    let [first, again] = [*first, name].map(|n| crate::base::text::shortened(n, 80));
+                    format!("`{first}` and `{again}` are the same model: leave one of them out")
+                }
             };
             return self.because("models", format!(": {problem}"));
         }
@@ -353,5 +362,39 @@ impl<'de> Deserialize<'de> for Spec {
         let lab =
             LabId::named(name).ok_or_else(|| D::Error::custom(format!("`lab` {}", unknown_lab(name))))?;
         Self::of_json(lab, value).map_err(D::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The second would only repeat the first, whatever it is called.
+    #[test]
+    fn one_model_twice_is_refused_by_every_lab_under_any_spelling() {
+        let folder = tempfile::tempdir().unwrap();
+        let here = folder.path().join("m");
+        std::fs::create_dir(&here).unwrap();
+        let here = here.display().to_string();
+        let list = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
+        for lab in super::super::LABS {
+            let mut spec = Spec::shipped(lab.id());
+            spec.common_mut().set_models(list(&["bert-mini", "bert-mini"]));
+            let said = spec.check("x").unwrap_err().to_string();
+            assert!(said.contains("models") && said.contains("twice"), "{said}");
+            for (first, again) in [
+                ("bert-mini", "builtin:bert-mini"),
+                ("untrained:bert-mini", "builtin:bert-mini#untrained-0"),
+                (here.as_str(), format!("dir:{here}").as_str()),
+                (here.as_str(), format!("{here}/../m").as_str()),
+            ] {
+                spec.common_mut().set_models(list(&[first, again]));
+                assert!(spec.check("x").is_ok(), "{first} {again}");
+                let said = spec.common().reach("x").unwrap_err().to_string();
+                assert!(said.contains("are the same model"), "{said}");
+            }
+            spec.common_mut().set_models(list(&["bert-mini", "bert-tiny"]));
+            assert!(spec.common().reach("x").is_ok());
+        }
     }
 }

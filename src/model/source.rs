@@ -90,6 +90,24 @@ impl FromStr for ModelSource {
     }
 }
 
+impl ModelSource {
+    /// The address that all spellings of it have in common: of a folder or a file, the path without links and dots.
+    #[must_use]
+    pub fn canonical(self) -> Self {
+        let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
+        match self {
+            ModelSource::Dir(path) => ModelSource::Dir(real(path)),
+            ModelSource::Vectors(address) => {
+                ModelSource::Vectors(Address { path: real(address.path.clone()), ..address })
+            }
+            ModelSource::Untrained { of, seed } => {
+                ModelSource::Untrained { of: Box::new(of.canonical()), seed }
+            }
+            other => other,
+        }
+    }
+}
+
 /// The path with `~/` as the home folder.
 pub fn expand(path: &str) -> PathBuf {
     match (path.strip_prefix("~/"), dirs::home_dir()) {

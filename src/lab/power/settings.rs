@@ -118,6 +118,8 @@ fn encoder(first: bool) -> Setting<Spec> {
             let mut both = [spec.encoder(true).to_owned(), spec.encoder(false).to_owned()];
             both[usize::from(!first)] = name.clone();
             spec.models = both.to_vec();
+            // One name stands for both sides.
+            spec.models.dedup();
             (spec.a.results, spec.b.results) = (Vec::new(), Vec::new());
             Ok(())
         },

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::bound::{self, Bound, DELTA, Ratio};
-use super::compare::Terms;
+use super::compare::{MOST_LEVEL, Terms};
 use super::plan::{AlsoSpec, Plan};
 use crate::base::text::{last_part, shortened};
 use crate::corpus::probing::PROBING;
@@ -366,7 +366,7 @@ impl Spec {
         if let Some(n) = self.plan.as_ref().and_then(|plan| plan.n) {
             refuse.outside("plan.n", n, 1..=1_000_000_000)?;
         }
-        refuse.outside("interval.level", self.interval.level, 0.5..=0.9999)
+        refuse.outside("interval.level", self.interval.level, 0.5..=MOST_LEVEL)
     }
 }
 
@@ -381,7 +381,7 @@ impl LabSpec for Spec {
 
     fn check(&self, origin: &str) -> Result<(), SpecError> {
         let refuse = Refuse::new(origin);
-        self.check_sides(&refuse)?;
+        self.check_sides(&refuse).and_then(|()| refuse.twice("models", &self.models))?;
         if self.of_files() {
             if !self.models.is_empty() {
                 return refuse.because("models", "must be empty where results come from files".into());
