@@ -200,10 +200,6 @@ fn show(
     for (key, value) in Inspection::of(name, &model, 0.0).lines() {
         output::line(out, &format!("{key:<20} {}", printable_label(&value)))?;
     }
-    output::line(out, &format!("{:<20} {}", "serves", model.arch().serves()))?;
-    if let Some(ignored) = model.ignored() {
-        output::line(out, &format!("{:<20} {}", "not used", printable_label(&ignored)))?;
-    }
     let Some(card) = model.card() else { return Ok(()) };
     // JSON escapes control characters, so the card's lines are safe to print.
     let card = serde_json::to_string_pretty(card).map_err(|e| CliError::Failed(e.to_string()))?;

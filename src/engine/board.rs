@@ -44,6 +44,9 @@ pub struct Board {
     pub family: Family,
     /// Notices, oldest first.
     pub notices: VecDeque<Notice>,
+    /// Those of them that were there before the latest run began.
+    #[serde(default)]
+    pub before: usize,
     /// Events of an older generation that were dropped.
     pub stale: u64,
 }
@@ -120,6 +123,7 @@ impl Board {
 
     fn begin(&mut self, id: JobId, generation: Generation, spec: &Spec) {
         self.generation = generation;
+        self.before = self.notices.len();
         let job = Job {
             id,
             generation,
@@ -157,6 +161,8 @@ impl Board {
         match event {
             Event::Ready(info) => self.engine = Some(info.clone()),
             Event::Models { models } => self.models = models.clone(),
+            // What the engine says again in the same run says nothing new.
+            Event::Notice(notice) if self.notices.iter().skip(self.before).any(|n| n == notice) => {}
             Event::Notice(notice) => self.notice(notice.clone()),
             Event::Answer { ticket, answer } => self.on_answer(*ticket, answer),
             Event::AnswerProgress { ticket, progress } => self.on_answer_progress(*ticket, progress),
@@ -330,6 +336,7 @@ impl Board {
     fn notice(&mut self, notice: Notice) {
         if self.notices.len() == MAX_NOTICES {
             self.notices.pop_front();
+            self.before = self.before.saturating_sub(1);
         }
         self.notices.push_back(notice);
     }

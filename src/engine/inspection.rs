@@ -105,6 +105,7 @@ impl Inspection {
             layers: self.layers,
             hidden: self.hidden,
             parameters: self.parameters,
+            serves: self.facts.iter().find(|(key, _)| key == "serves").map_or(String::new(), |f| f.1.clone()),
         }
     }
 
@@ -171,6 +172,8 @@ fn facts(model: &Model) -> Vec<(String, String)> {
     if model.pooler().is_some() {
         facts.push(("pooler", "tanh of a linear map of the first token".into()));
     }
+    facts.push(("serves", arch.serves().into()));
+    facts.extend(model.ignored().map(|ignored| ("not used", ignored)));
     facts.into_iter().map(|(k, v)| (k.to_owned(), v)).collect()
 }
 

@@ -230,6 +230,9 @@ pub struct ModelInfo {
     pub hidden: usize,
     /// Number of parameters.
     pub parameters: u64,
+    /// Which labs it serves; empty where an older session does not say.
+    #[serde(default)]
+    pub serves: String,
 }
 
 /// How far a stage has got.

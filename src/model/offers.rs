@@ -70,6 +70,9 @@ impl Limit {
     }
 }
 
+/// What [`Arch::serves`] says of a model that every lab can use.
+pub const ALL_LABS: &str = "all labs";
+
 impl Arch {
     /// What can be asked of a model of this architecture, in the order of [`Offer`]. Whether the head is there is only
     /// known once the weights are read.
@@ -94,7 +97,7 @@ impl Arch {
         match (self.network, self.head) {
             (Network::LogitsOnly(_), _) => "logits only: prompts; no hidden states, no gradients",
             (Network::Transformer, Head::None) => "hidden states; no head, so no prompts",
-            (Network::Transformer, _) => "all labs",
+            (Network::Transformer, _) => ALL_LABS,
             (Network::Table, _) => "word vectors: probes; no gradients, no prompts",
             (Network::BiLstm, _) => "hidden states and gradients; no prompts",
         }

@@ -7,6 +7,7 @@ mod data;
 mod gallery;
 mod grid;
 mod hints;
+mod hub;
 mod make;
 mod models;
 mod own_data;

@@ -69,6 +69,26 @@ fn models_say_which_labs_they_serve_and_what_of_their_weights_is_not_used() {
     assert!(less.contains("not used") && less.contains("describes a smaller network"), "{less}");
 }
 
+/// A run said nothing of it: only `models show` did.
+#[test]
+fn a_run_says_once_that_stored_tensors_are_not_used() {
+    let probity = Probity::new();
+    let at = probity.state.path().join("m");
+    folder_of("bert-tiny", &at);
+    let config = std::fs::read_to_string(at.join("config.json")).unwrap();
+    let mut config: Value = serde_json::from_str(&config).unwrap();
+    config["num_hidden_layers"] = 1.into();
+    std::fs::write(at.join("config.json"), config.to_string()).unwrap();
+    let spec = probity.file("spec.toml", &TINY.replace("bert-tiny", &at.display().to_string()));
+    let output = probity.run(&["run", &spec, "--json"]);
+    let said = text(&output.stderr);
+    assert_eq!(
+        (output.status.code(), said.matches("stored tensors are not used").count()),
+        (Some(0), 1),
+        "{said}"
+    );
+}
+
 #[test]
 fn a_token_that_is_not_sent_is_told_of() {
     let probity = Probity::new();

@@ -32,6 +32,7 @@ pub fn models() -> Event {
         layers: 4,
         hidden: 256,
         parameters,
+        serves: "all labs".into(),
     };
     Event::Models {
         models: vec![model("bert-mini", "bert", 4_200_000), model("gpt2-mini", "gpt2", 4_100_000)],

@@ -416,6 +416,7 @@ fn event() -> BoxedStrategy<Event> {
     let level = prop_oneof![Just(NoticeLevel::Info), Just(NoticeLevel::Warning), Just(NoticeLevel::Error)];
     let model = (name(), any::<u64>()).prop_map(|(name, parameters)| ModelInfo {
         family: name.clone(),
+        serves: name.clone(),
         name,
         layers: 2,
         hidden: 8,

@@ -23,8 +23,13 @@ pub fn pull(id: &str, out: &mut dyn Write) -> Result<(), CliError> {
         return Err(CliError::Usage(format!("{id}: no hub id")));
     };
     let mut meter = Meter::default();
-    let dir = hub::pull(&id, &revision, &Settings::of_process(), &mut |t| meter.show(t));
+    let settings = Settings::of_process();
+    let dir = hub::pull(&id, &revision, &settings, &mut |t| meter.show(t));
     meter.clear();
+    // A failure says so itself.
+    if let Some(why) = settings.token_withheld().filter(|_| dir.is_ok()) {
+        say(&format!("note: {why}"));
+    }
     output::line(out, &printable_label(&dir.map_err(failure)?.display().to_string()))
 }
 

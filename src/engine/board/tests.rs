@@ -208,6 +208,22 @@ fn commands_that_change_nothing_measured_leave_the_board() {
     }
 }
 
+/// Each of nine copies had a line of its own.
+#[test]
+fn a_warning_stands_once_among_the_notices_of_a_run() {
+    let notice = |what: &str| Event::Notice(Notice { level: NoticeLevel::Warning, problem: problem(what) });
+    let told = |board: &Board| board.notices.iter().map(|n| n.problem.what.clone()).collect::<Vec<_>>();
+    let mut board = fold(&vec![notice("same"); 9], Board::default());
+    board.on_command(&run(1, shipped()));
+    let board = fold(&[notice("same"), notice("other"), notice("same")], board);
+    assert_eq!(told(&board), ["same", "same", "other"], "once before the run, once in it");
+    // Where old ones have been dropped, those of the run are still told apart.
+    let many: Vec<Event> = (0..2 * MAX_NOTICES).map(|i| notice(&i.to_string())).collect();
+    let board = fold(&many, board);
+    let board = fold(&many[2 * MAX_NOTICES - 1..], board);
+    assert_eq!((board.notices.len(), board.before), (MAX_NOTICES, 0));
+}
+
 #[test]
 fn the_latest_notices_are_kept() {
     let mut board = Board::default();

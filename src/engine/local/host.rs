@@ -16,7 +16,7 @@ use crate::lab::demand::Slice;
 use crate::lab::store::ReadOnly;
 use crate::lab::{Fault, Finding, Forecast, Host, Store, Waiting};
 use crate::model::Model;
-use crate::model::hub::{Step, Transfer};
+use crate::model::hub::{Settings, Step, Transfer};
 
 /// Sends events to the front end.
 #[derive(Clone)]
@@ -80,12 +80,14 @@ pub struct LocalHost<'a> {
     meter: Meter,
     /// Whether the work ends where something newer waits.
     yielding: bool,
+    /// Models of which it has been said that they are not what was saved.
+    told: Vec<String>,
 }
 
 impl<'a> LocalHost<'a> {
     /// A run that begins now.
     pub fn new(lent: Loan<'a>, outbox: Outbox, job: JobId, generation: Generation) -> Self {
-        Self { lent, outbox, job, generation, meter: Meter::new(1.0), yielding: false }
+        Self { lent, outbox, job, generation, meter: Meter::new(1.0), yielding: false, told: Vec::new() }
     }
 
     /// Says whether the work that follows is to end where something newer is waiting: a slider that is being pulled would
@@ -141,13 +143,26 @@ impl Host for LocalHost<'_> {
     fn model(&mut self, name: &str) -> Result<Arc<Model>, Fault> {
         let Self { lent, outbox, job, generation, meter, .. } = self;
         let Loan { inbox, shelf, .. } = lent;
-        shelf.load(name, &mut |t| {
+        let mut fetched = false;
+        let model = shelf.load(name, &mut |t| {
+            fetched = true;
             poll(inbox, *job)?;
             if let Some(progress) = transfer(meter, t) {
                 outbox.offer(Event::Progress { generation: *generation, progress });
             }
             Ok(())
-        })
+        })?;
+        if let Some(why) = Settings::of_process().token_withheld().filter(|_| fetched) {
+            let (what, hint) = why.split_once("; ").unwrap_or((why, ""));
+            let problem = Problem { what: what.into(), r#where: name.to_owned(), hint: hint.into() };
+            self.outbox.notice(NoticeLevel::Warning, problem)?;
+        }
+        if let Some(what) = model.ignored().filter(|_| !self.told.iter().any(|m| m == name)) {
+            self.told.push(name.to_owned());
+            let hint = "correct config.json, or read the results as those of the smaller network".into();
+            self.outbox.notice(NoticeLevel::Warning, Problem { what, r#where: name.to_owned(), hint })?;
+        }
+        Ok(model)
     }
 
     fn store(&self) -> Arc<dyn Store> {

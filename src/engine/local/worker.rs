@@ -165,6 +165,7 @@ impl Worker {
                     layers: arch.depth(),
                     hidden: arch.hidden,
                     parameters: arch.parameter_count() as u64,
+                    serves: arch.serves().into(),
                     family: arch.family,
                 }),
                 Err(e) => {

@@ -7,6 +7,7 @@ use ratatui::text::{Line, Span};
 use super::{PANE, Row, RowLine, Setup, changed, lines, waits};
 use crate::base::text::{fit, pad, printable};
 use crate::lab::setting::{Kind, Value};
+use crate::model::offers::ALL_LABS;
 use crate::tui::layout::{LABEL, VALUE, inside, scrolled, track};
 use crate::tui::panes::pane_block;
 use crate::tui::state::{Purpose, State};
@@ -78,13 +79,23 @@ fn refusal(state: &State, row: &Row) -> Option<String> {
     (*key == row.key).then(|| format!("{} {why}", state.view.glyphs.cross()))
 }
 
+/// What a model serves, where that is not everything.
+fn limits(state: &State, name: &str) -> String {
+    let known = state.board.models.iter().find(|m| m.name == name);
+    match known.map_or("", |m| m.serves.as_str()) {
+        "" | ALL_LABS => String::new(),
+        some => format!(": {}", printable(some)),
+    }
+}
+
 /// A row without a track.
 fn words(state: &State, row: &Row, mark: usize) -> String {
     match (&row.kind, &row.value) {
         (Kind::Marks(names), Value::Marks(on)) => {
             let sign = state.view.glyphs.check(on.get(mark).copied().unwrap_or(false));
             let note = row.notes.get(mark).map_or("", String::as_str);
-            format!("{sign} {}{note}", printable(&names[mark]))
+            let serves = if row.key == "models" { limits(state, &names[mark]) } else { String::new() };
+            format!("{sign} {}{note}{serves}", printable(&names[mark]))
         }
         _ => row.text.clone(),
     }

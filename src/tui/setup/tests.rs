@@ -27,6 +27,7 @@ fn state() -> State {
         layers: 4,
         hidden: 8,
         parameters: 100,
+        serves: if name == "gpt2-mini" { "logits only: prompts".into() } else { "all labs".into() },
     };
     state.board.models = vec![model("bert-mini"), model("gpt2-mini")];
     state.here_mut().focus = PANE;

@@ -6,6 +6,7 @@ use ratatui::layout::Rect;
 use super::{DOSSIERS, listed, pickable};
 use crate::base::numbers::count;
 use crate::base::text::{pad, printable};
+use crate::model::offers::ALL_LABS;
 use crate::tui::layout::inside;
 use crate::tui::panes::listing::ending;
 use crate::tui::panes::{block, message};
@@ -45,9 +46,15 @@ fn entry(state: &State, name: &str, on: bool, here: bool) -> String {
     match state.board.models.iter().find(|m| m.name == name) {
         Some(m) => {
             text.push_str(&pad(&printable(&m.family), 12));
-            text.push_str(&pad(&m.layers.to_string(), 7));
-            text.push_str(&pad(&m.hidden.to_string(), 6));
-            text.push_str(&count(m.parameters as f64));
+            // There is no room for both where the page stands beside, which has the numbers too.
+            match m.serves.as_str() {
+                "" | ALL_LABS => {
+                    text.push_str(&pad(&m.layers.to_string(), 7));
+                    text.push_str(&pad(&m.hidden.to_string(), 6));
+                    text.push_str(&count(m.parameters as f64));
+                }
+                some => text.push_str(&printable(some)),
+            }
         }
         None => match state.board.dossier_of(name) {
             Some(d) if d.waiting.is_some() => text.push_str("loading"),

@@ -11,6 +11,7 @@ fn state() -> State {
         layers: 4,
         hidden: 8,
         parameters: 100,
+        serves: if name == "gpt2-mini" { "logits only: prompts".into() } else { "all labs".into() },
     };
     state.board.models = vec![model("bert-mini"), model("gpt2-mini")];
     state.show(ID);
@@ -54,6 +55,33 @@ fn moving_to_another_model_shows_its_page_from_the_top() {
     assert_eq!((state.place(ID).scrolled(LIST), state.place(ID).scrolled(PAGE)), (1, 0));
     DOSSIERS.scroll(&mut state, 5);
     assert_eq!(state.place(ID).scrolled(PAGE), 0, "an empty page does not scroll");
+}
+
+/// What a pane that is drawn this wide shows.
+fn drawn(columns: u16, draw: impl FnOnce(&mut ratatui::Frame)) -> String {
+    let backend = ratatui::backend::TestBackend::new(columns, 12);
+    let mut terminal = ratatui::Terminal::new(backend).unwrap();
+    terminal.draw(draw).unwrap();
+    terminal.backend().to_string()
+}
+
+#[test]
+fn the_list_says_which_labs_a_model_serves_where_that_is_not_all() {
+    let state = state();
+    // As wide as it is beside the page of a model, on a terminal of 120 columns.
+    let shown = drawn(58, |frame| list::draw(frame, frame.area(), &state));
+    let line = |name: &str| shown.lines().find(|l| l.contains(name)).unwrap().to_owned();
+    assert!(line("bert-mini").contains("100"), "{shown}");
+    assert!(line("gpt2-mini").contains("logits only: prompts"), "{shown}");
+}
+
+#[test]
+fn the_setup_says_which_labs_a_model_serves_where_that_is_not_all() {
+    let state = state();
+    let pane = state.setup().unwrap();
+    let shown = drawn(100, |frame| setup::draw(frame, frame.area(), &state, pane));
+    assert!(shown.contains("gpt2-mini: logits only: prompts"), "{shown}");
+    assert!(!shown.contains("all labs"), "{shown}");
 }
 
 #[test]
