@@ -128,3 +128,19 @@ fn no_dependency_needs_a_newer_compiler_than_we_promise() {
     let told: Vec<&serde_json::Value> = packages.iter().filter(newer).map(|p| &p["name"]).collect();
     assert!(packages.len() > 100 && told.is_empty(), "{told:?}");
 }
+
+/// Bytes of the project's own fixtures: they are in every clone.
+const MOST_FIXTURES: u64 = 3_000_000;
+
+#[test]
+fn the_fixtures_stay_small() {
+    let mut folders = vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/fixtures")];
+    let mut sum = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().flatten() {
+            let about = entry.metadata().unwrap();
+            if about.is_dir() { folders.push(entry.path()) } else { sum += about.len() }
+        }
+    }
+    assert!((1..=MOST_FIXTURES).contains(&sum), "{sum} bytes; at most {MOST_FIXTURES}");
+}

@@ -37,6 +37,32 @@ fn results_of_an_earlier_run_are_told_of_before_anything_is_computed() {
     refused(&probity.run(&["run", &spec, "--force"]), 2, &["--out"]);
 }
 
+/// A limit that cannot be kept makes a run fail that has begun.
+#[test]
+fn a_run_that_fails_replaces_nothing_and_draws_nothing() {
+    let probity = Probity::new();
+    let spec = probity.file("tiny.toml", TINY);
+    let (old, new) = (probity.state.path().join("old"), probity.state.path().join("new"));
+    let run = |out: &Path, more: &[&str]| {
+        let out = out.display().to_string();
+        probity.run(&[&["run", &spec, "--quiet", "--out", &out], more].concat())
+    };
+    let first = run(&old, &[]);
+    assert_eq!(first.status.code(), Some(0), "{}", text(&first.stderr));
+    let all = names(&old);
+    let contents = || all.iter().map(|n| std::fs::read(old.join(n)).unwrap()).collect::<Vec<_>>();
+    let before = contents();
+    let failing = ["--memory-limit", "8M"];
+    let second = run(&old, &[&failing[..], &["--force"]].concat());
+    assert_eq!(second.status.code(), Some(1), "{}", text(&second.stderr));
+    assert!(contents() == before, "what the first run found stays");
+    let more: Vec<String> = names(&old).into_iter().filter(|n| !all.contains(n)).collect();
+    assert_eq!(more, ["findings-incomplete.jsonl", "session-2.probity.jsonl"], "under names of their own");
+    assert_eq!(run(&new, &failing).status.code(), Some(1));
+    assert_eq!(names(&new), ["findings.jsonl", "session.probity.jsonl"], "no figures");
+    assert!(std::fs::read_to_string(new.join("findings.jsonl")).unwrap().contains("the limit is 8.0 MB"));
+}
+
 #[test]
 fn a_full_disk_leaves_no_half_file_and_the_message_names_it() {
     let probity = Probity::new();

@@ -132,6 +132,18 @@ fn suspend_and_resume_work_as_in_an_editor() {
     screen.prompt();
 }
 
+/// The alternate screen could be left and the terminal still be raw.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_gives_the_terminal_its_settings_back() {
+    let mut screen = Screen::interactive();
+    let shell = screen.child.process_id().unwrap();
+    screen.press("\"$PROBITY\" replay s\n");
+    screen.shown();
+    send("TERM", child_of(shell).unwrap());
+    screen.prompt();
+}
+
 /// What a process does that memory is refused to: `abort`. And what the system does to one: `kill -9`.
 #[cfg(target_os = "linux")]
 #[test]

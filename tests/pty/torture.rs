@@ -14,6 +14,9 @@ use super::{LARGE, Screen, recording, wait};
 /// What is done to the program in a round.
 const BLOWS: [&str; 6] = ["keys", "closed", "closed, no signal", "signal", "killed screen", "killed run"];
 
+/// Seconds that the program may go on without its terminal: one, and one for a machine that is busy.
+const OUTLIVES: f64 = 2.0;
+
 /// Keys that open, move, type, cancel and quit, and what no keyboard sends.
 const KEYS: [&str; 26] = [
     "j",
@@ -86,7 +89,9 @@ fn round(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
             let (mut child, _folder) = screen.close();
             let begun = Instant::now();
             assert_eq!(wait(&mut *child), 129, "closed after {keys:?}");
-            Some(begun.elapsed().as_secs_f64())
+            let seconds = begun.elapsed().as_secs_f64();
+            assert!(seconds < OUTLIVES, "it outlived its terminal by {seconds:.1} s after {keys:?}");
+            Some(seconds)
         }
     }
 }
