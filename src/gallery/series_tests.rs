@@ -16,6 +16,7 @@ const SMALL: Recipe = Recipe {
     steps: 2,
     rate: 5e-3,
     facts: 0.3,
+    rationales: 0.4,
 };
 
 fn like() -> Options {
