@@ -168,8 +168,8 @@ impl BuiltIn {
     }
 }
 
-const FACT_ROWS: u64 = 2382;
-const ENGLISH_ROWS: u64 = 2672;
+const FACT_ROWS: u64 = 2573;
+const ENGLISH_ROWS: u64 = 2531;
 const CHINESE_ROWS: u64 = 720;
 
 type Sink<'s> = dyn FnMut(usize, Row<'_>, u64) -> ControlFlow<()> + 's;
