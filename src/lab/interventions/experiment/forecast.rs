@@ -109,7 +109,7 @@ fn memory(bench: &Bench, limit: Option<u64>) -> Result<Memory, Fault> {
                 show(limit)
             ),
             r#where: "memory limit".into(),
-            hint: format!("use --memory-limit {}M, or a smaller model", (loaded >> 20) + 1),
+            hint: format!("use --memory-limit {}M, or a smaller model", ((loaded + loaded / 20) >> 20) + 1),
         }));
     }
     Ok((bytes.max(loaded), parts, tokens_per_batch))

@@ -134,7 +134,8 @@ impl Counts {
                     show(needed),
                     show(limit.unwrap_or(0))
                 );
-                let megabytes = (needed >> 20) + 1;
+                // What is resident is not the same to the page from one start to the next.
+                let megabytes = ((needed + needed / 20) >> 20) + 1;
                 let hint = match self.examples_within(|c| fits(sum_of(c))) {
                     Some(n) => format!("task.examples = {n} would fit, or --memory-limit {megabytes}M"),
                     None => format!(
