@@ -26,7 +26,7 @@ pub fn scores(asked: &Asked<'_>, judgement: Judgement) -> Result<Vec<Score>> {
             right.count(gold.contains(answer));
         }
         if !fit.is_empty() {
-            scores.push(score(id(dimension), &what(asked, dimension, fit.len(), of.len()), right));
+            scores.push(score(id(dimension), &what(asked, dimension, of.len()), right));
         }
     }
     Ok(scores)
@@ -65,16 +65,13 @@ fn id(dimension: Dimension) -> &'static str {
     }
 }
 
-fn what(asked: &Asked<'_>, dimension: Dimension, n: usize, all: usize) -> String {
+/// How many were asked is the score's own number: it depends on the vocabulary, hence on the seed, and seeds share these words.
+fn what(asked: &Asked<'_>, dimension: Dimension, all: usize) -> String {
     let dimension = id(dimension).trim_start_matches("rationale_");
-    let which = match (n == all, asked.is_causal()) {
-        (true, _) => String::new(),
-        (false, true) => {
-            format!(" ({n} of {all}: the rationale precedes the mask, and an answer is one token)")
-        }
-        (false, false) => format!(" ({n} of {all}: an answer is one token)"),
-    };
-    format!("rationale benchmark, {dimension}, first answer{which}")
+    let settled = if asked.is_causal() { "the rationale precedes the mask and " } else { "" };
+    format!(
+        "rationale benchmark, {dimension}, first answer (of {all}, where {settled}an answer is one token)"
+    )
 }
 
 #[cfg(test)]
