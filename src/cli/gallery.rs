@@ -372,7 +372,7 @@ mod tests {
     #[test]
     fn hostile_cards_do_not_reach_the_terminal() {
         let dir = tempfile::tempdir().unwrap();
-        let mut card = serde_json::from_slice::<Card>(BUILTINS[0].card).unwrap();
+        let mut card = serde_json::from_slice::<Card>(&BUILTINS[0].card.bytes().unwrap()).unwrap();
         card.name = "a\u{1b}[2J\u{9b}b".into();
         std::fs::write(dir.path().join("card.json"), serde_json::to_string(&card).unwrap()).unwrap();
         let (text, end) = answer(&["card", &dir.path().display().to_string()]);

@@ -46,18 +46,21 @@ pub use train::{Options, Progress, Stage, rescore, train};
 use std::io::Read;
 use std::path::Path;
 
-use crate::model::builtin::BUILTINS;
+use crate::model::builtin::{BUILTINS, Builtin};
 
 /// The cards of the models that ship, in the order of the gallery.
 ///
 /// # Errors
 /// [`GalleryError::Card`] if an embedded card is not readable.
 pub fn cards() -> Result<Vec<Card>> {
-    let read = |b: &crate::model::builtin::Builtin| {
-        serde_json::from_slice(b.card)
-            .map_err(|e| GalleryError::Card { name: b.name.to_owned(), what: e.to_string() })
-    };
-    BUILTINS.iter().map(read).collect()
+    BUILTINS.iter().map(builtin_card).collect()
+}
+
+/// The card of a built-in model.
+fn builtin_card(model: &Builtin) -> Result<Card> {
+    let wrong = |what: String| GalleryError::Card { name: model.name.to_owned(), what };
+    let bytes = model.card.bytes().map_err(|e| wrong(e.to_string()))?;
+    serde_json::from_slice(&bytes).map_err(|e| wrong(e.to_string()))
 }
 
 /// The largest card that is read from a folder.
@@ -69,8 +72,7 @@ const MAX_CARD_BYTES: u64 = 1 << 20;
 /// [`GalleryError::NoCard`], [`GalleryError::Io`], [`GalleryError::Card`].
 pub fn card(name: &str) -> Result<Card> {
     match crate::model::builtin::find(name) {
-        Some(b) => serde_json::from_slice(b.card)
-            .map_err(|e| GalleryError::Card { name: name.to_owned(), what: e.to_string() }),
+        Some(b) => builtin_card(b),
         None => read(&Path::new(name).join("card.json"), name),
     }
 }

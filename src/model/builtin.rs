@@ -1,5 +1,9 @@
 //! Models that ship inside the program.
 
+use std::io::{self, Read};
+
+use flate2::read::ZlibDecoder;
+
 /// One built-in model: the four files of its folder under `assets/models`.
 pub struct Builtin {
     /// The name it is asked for by.
@@ -9,9 +13,25 @@ pub struct Builtin {
     /// `model.safetensors`.
     pub weights: &'static [u8],
     /// `tokenizer.json`.
-    pub tokenizer: &'static [u8],
+    pub tokenizer: Packed,
     /// `card.json`: how it was trained and what it can do.
-    pub card: &'static [u8],
+    pub card: Packed,
+}
+
+/// A file that is embedded in packed form (see `src/build.rs`).
+#[derive(Clone, Copy)]
+pub struct Packed(&'static [u8]);
+
+impl Packed {
+    /// The file's bytes.
+    ///
+    /// # Errors
+    /// If the program itself is damaged.
+    pub fn bytes(&self) -> io::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        ZlibDecoder::new(self.0).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
 }
 
 /// Embeds one folder for each name.
@@ -19,16 +39,15 @@ macro_rules! builtins {
     ($($name:literal),* $(,)?) => {
         &[$(Builtin {
             name: $name,
-            config: builtins!(@file $name, "config.json"),
-            weights: builtins!(@file $name, "model.safetensors"),
-            tokenizer: builtins!(@file $name, "tokenizer.json"),
-            card: builtins!(@file $name, "card.json"),
+            config: builtins!(@file concat!(env!("CARGO_MANIFEST_DIR"), "/assets/models/", $name, "/config.json")),
+            weights: builtins!(@file concat!(env!("CARGO_MANIFEST_DIR"), "/assets/models/", $name, "/model.safetensors")),
+            tokenizer: Packed(builtins!(@file concat!(env!("OUT_DIR"), "/", $name, ".tokenizer.json.zz"))),
+            card: Packed(builtins!(@file concat!(env!("OUT_DIR"), "/", $name, ".card.json.zz"))),
         }),*]
     };
-    (@file $name:literal, $file:literal) => {
+    (@file $path:expr) => {
         {
-            static FILE: &[u8] =
-                include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/models/", $name, "/", $file));
+            static FILE: &[u8] = include_bytes!($path);
             FILE
         }
     };
