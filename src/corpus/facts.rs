@@ -9,6 +9,8 @@ use std::collections::{HashMap, HashSet};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use super::shipped;
+
 /// Stands for the subject in a prompt.
 pub const SUBJECT: &str = "[X]";
 /// Stands for the object in a prompt.
@@ -142,33 +144,19 @@ struct List {
     relation: Vec<Entry>,
 }
 
-/// Embeds one file for each name.
-macro_rules! files {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/facts/", $name, ".jsonl")))),*]
-    };
-}
-
-const RELATIONS: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/facts/relations.toml"));
-
-/// The files of the relations. To add one: its file, its entry in `relations.toml`, and its name here.
-#[rustfmt::skip]
-const FILES: &[(&str, &str)] = files![
-    "animal_class", "animal_family", "animal_young", "birth_country", "book_author", "book_language", "capital",
-    "city_country", "city_river", "company_country", "company_industry", "composition_composer", "currency",
-    "demonym", "dish_country", "element_symbol", "field", "food_ingredient", "god_domain", "god_mythology",
-    "island_country", "landmark_city", "landmark_country", "language_family", "native_language", "nobel_prize",
-    "official_language", "painting_painter", "product_maker", "profession", "unit_quantity", "world_region",
-    "composition_kind", "element_period", "island_sea", "language_country", "painting_city", "product_kind",
-    "unit_instrument",
-];
-
 /// The relations that ship.
 ///
 /// # Errors
 /// [`FactsError`] if the embedded files are wrong; a test reads them all.
 pub fn relations() -> Result<Vec<Relation>, FactsError> {
-    parse(RELATIONS, FILES)
+    let damaged = |e: std::io::Error| FactsError::Relations(e.to_string());
+    let list = shipped::list().text().map_err(damaged)?;
+    let files: Vec<(&str, String)> = shipped::files()
+        .iter()
+        .map(|(name, file)| Ok((*name, file.text().map_err(damaged)?)))
+        .collect::<Result<_, FactsError>>()?;
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    parse(&list, &files)
 }
 
 /// Reads relations from the text of `relations.toml` and of the relations' files.

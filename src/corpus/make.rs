@@ -327,7 +327,7 @@ mod tests {
             }
         }
         assert!(originals == 50 && dimensions.len() == 5 && dimensions.values().all(|n| *n == 10));
-        for (set, what) in [("facts", "2222 facts"), ("rationales-zh", "originals")] {
+        for (set, what) in [("facts", "2221 facts"), ("rationales-zh", "originals")] {
             let set = BuiltIn::named(set).unwrap();
             let error = lines(&set, layouts(&set)[0], Some(1_000_000), 0).unwrap_err().to_string();
             assert!(error.contains(what) && error.contains(set.id), "{error}");

@@ -484,7 +484,7 @@ mod tests {
             "{:?}",
             facts.lines()
         );
-        assert_eq!(facts.facts.iter().map(|(_, n)| n).sum::<u64>(), 2_222);
+        assert_eq!(facts.facts.iter().map(|(_, n)| n).sum::<u64>(), 2_221);
         assert_eq!(overview("rationales-en", 0).properties["dimension"].iter().count(), 5);
     }
 

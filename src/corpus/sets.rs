@@ -168,7 +168,7 @@ impl BuiltIn {
     }
 }
 
-const FACT_ROWS: u64 = 2573;
+const FACT_ROWS: u64 = 2572;
 const ENGLISH_ROWS: u64 = 2531;
 const CHINESE_ROWS: u64 = 720;
 

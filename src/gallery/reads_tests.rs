@@ -28,20 +28,20 @@ fn bart_tiny_follows_its_encoder_and_what_is_lost_is_the_difference() {
     println!("{}", found.iter().map(Score::to_string).collect::<Vec<_>>().join("\n"));
     let [own, swapped, followed, drop] =
         ["encoder_own", "encoder_swapped", "encoder_followed", "encoder_drop"].map(|id| share(&found, id));
-    assert!(own > 0.7 && swapped < 0.1 && followed > 0.6, "{own} {swapped} {followed}");
+    assert!(own > 0.3 && swapped < own / 3.0 && followed > 0.7 * own, "{own} {swapped} {followed}");
     assert!((drop - (own - swapped)).abs() < 1e-12);
     assert!(
         found.iter().all(|s| s.n == found[0].n && s.share.lo <= s.share.mean && s.share.mean <= s.share.hi)
     );
 }
 
-/// The one that ships was trained with a decoder that always read true lines.
+/// It said the same whatever its encoder read, when it was trained with a decoder that always read true lines.
 #[test]
-fn bart_mini_says_the_same_whatever_its_encoder_reads() {
+fn bart_mini_says_what_its_encoder_reads() {
     let found = measured("bart-mini");
     println!("{}", found.iter().map(Score::to_string).collect::<Vec<_>>().join("\n"));
-    assert!(share(&found, "encoder_own") > 0.5 && share(&found, "encoder_drop").abs() < 0.1);
-    assert!(share(&found, "encoder_followed") < 0.05);
+    assert!(share(&found, "encoder_own") > 0.5 && share(&found, "encoder_drop") > 0.5);
+    assert!(share(&found, "encoder_followed") > 0.5);
 }
 
 #[test]

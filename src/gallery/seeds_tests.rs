@@ -75,7 +75,7 @@ fn what_does_not_belong_together_is_refused_with_file_and_fix() {
     let cases: [(Change, &[&str]); 9] = [
         (|c| c.seed = 3, &["is the card of seed 3, not of seed 2", "rename its folder"]),
         (|c| c.name = "gpt2-mini\u{1b}[2J".into(), &["is the card of gpt2-mini␛[2J, not of bert-mini"]),
-        (|c| c.training.steps = 9, &["training.steps is 9, and 3900 for seed 1", "train one of them again"]),
+        (|c| c.training.steps = 9, &["training.steps is 9, and 8000 for seed 1", "train one of them again"]),
         (|c| c.training.rate = 0.5, &["training.rate is 0.5, and 0.0015 for seed 1"]),
         (|c| c.corpus.mixture.as_mut().unwrap().held = 0.5, &["corpus.mixture.held is 0.5"]),
         (|c| c.scores[0].what = "another thing".into(), &["scores.agreement_none is \"another thing\""]),
@@ -182,7 +182,7 @@ fn scores_are_added_to_a_card_and_stay_there() {
     let mut longer = found[1].clone();
     longer.training.steps += 1;
     let error = add(&[longer], true).unwrap_err().to_string();
-    assert!(error.contains("training.steps is 3900, and 3901 for seed 2 that is to be added"), "{error}");
+    assert!(error.contains("training.steps is 8000, and 8001 for seed 2 that is to be added"), "{error}");
     let error =
         merged(&home.path().join("no/card.json"), "bert-mini", &found, false).unwrap_err().to_string();
     assert!(error.contains("no card.json") && error.contains("cannot be read"), "{error}");

@@ -1,8 +1,6 @@
 //! Models that ship inside the program.
 
-use std::io::{self, Read};
-
-use flate2::read::ZlibDecoder;
+use crate::base::packed::{Packed, packed};
 
 /// One built-in model: the four files of its folder under `assets/models`.
 pub struct Builtin {
@@ -18,36 +16,21 @@ pub struct Builtin {
     pub card: Packed,
 }
 
-/// A file that is embedded in packed form (see `src/build.rs`).
-#[derive(Clone, Copy)]
-pub struct Packed(&'static [u8]);
-
-impl Packed {
-    /// The file's bytes.
-    ///
-    /// # Errors
-    /// If the program itself is damaged.
-    pub fn bytes(&self) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        ZlibDecoder::new(self.0).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    }
-}
-
 /// Embeds one folder for each name.
 macro_rules! builtins {
     ($($name:literal),* $(,)?) => {
         &[$(Builtin {
             name: $name,
-            config: builtins!(@file concat!(env!("CARGO_MANIFEST_DIR"), "/assets/models/", $name, "/config.json")),
-            weights: builtins!(@file concat!(env!("CARGO_MANIFEST_DIR"), "/assets/models/", $name, "/model.safetensors")),
-            tokenizer: Packed(builtins!(@file concat!(env!("OUT_DIR"), "/", $name, ".tokenizer.json.zz"))),
-            card: Packed(builtins!(@file concat!(env!("OUT_DIR"), "/", $name, ".card.json.zz"))),
+            config: builtins!(@file $name, "config.json"),
+            weights: builtins!(@file $name, "model.safetensors"),
+            tokenizer: packed!("models/", $name, "/tokenizer.json"),
+            card: packed!("models/", $name, "/card.json"),
         }),*]
     };
-    (@file $path:expr) => {
+    (@file $name:literal, $file:literal) => {
         {
-            static FILE: &[u8] = include_bytes!($path);
+            static FILE: &[u8] =
+                include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/models/", $name, "/", $file));
             FILE
         }
     };

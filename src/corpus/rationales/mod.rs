@@ -16,6 +16,7 @@ use thiserror::Error;
 
 use self::template::Book;
 use super::task::MASK;
+use crate::base::packed::{Packed, packed};
 use crate::stats::rng::stream;
 
 /// A language of the benchmark.
@@ -40,10 +41,10 @@ impl Language {
         }
     }
 
-    fn templates(self) -> &'static str {
+    fn templates(self) -> Packed {
         match self {
-            Language::English => include_str!("../../../assets/rationales/en.toml"),
-            Language::Chinese => include_str!("../../../assets/rationales/zh.toml"),
+            Language::English => packed!("rationales/en.toml"),
+            Language::Chinese => packed!("rationales/zh.toml"),
         }
     }
 }

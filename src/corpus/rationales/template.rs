@@ -91,11 +91,9 @@ pub type Filling<'a> = BTreeMap<&'a str, &'a str>;
 impl Book {
     /// The templates of a language.
     pub fn parse(language: Language) -> Result<Book, TemplateError> {
-        toml::from_str(language.templates()).map_err(|e| TemplateError {
-            file: language.code(),
-            template: String::new(),
-            what: e.to_string(),
-        })
+        let wrong = |what: String| TemplateError { file: language.code(), template: String::new(), what };
+        let text = language.templates().text().map_err(|e| wrong(e.to_string()))?;
+        toml::from_str(&text).map_err(|e| wrong(e.to_string()))
     }
 }
 

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::template::{Book, Template};
 use super::{Dimension, Instance, Language, TemplateError, check};
+use crate::base::packed::packed;
 use crate::corpus::facts::{self, Fact, Relation};
 use crate::stats::rng::{below, unit};
 
@@ -82,8 +83,8 @@ impl Training {
     pub fn new(may_write: impl Fn(&Relation, &Fact) -> bool) -> Result<Self, TemplateError> {
         let wrong =
             |name: &str, what: String| TemplateError { file: "train", template: name.to_owned(), what };
-        let text = include_str!("../../../assets/rationales/train.toml");
-        let entries: Entries = toml::from_str(text).map_err(|e| wrong("", e.to_string()))?;
+        let text = packed!("rationales/train.toml").text().map_err(|e| wrong("", e.to_string()))?;
+        let entries: Entries = toml::from_str(&text).map_err(|e| wrong("", e.to_string()))?;
         let relations = facts::relations().map_err(|e| wrong("", e.to_string()))?;
         let mut kept = Kept::new();
         for relation in &relations {
