@@ -33,7 +33,7 @@ const BARS: &[Bar] = &[
     bar("agreement_none", "agreement", Limit::AtLeast(0.97)),
     bar("agreement_opposing", "agreement, opposing attractor", Limit::AtLeast(0.85)),
     bar("subject_linear", "subject number, linear", Limit::AtLeast(0.97)),
-    bar("attractor_linear", "attractor number, linear", Limit::AtLeast(0.80)),
+    bar("attractor_linear", "attractor number, linear", Limit::AtLeast(0.95)),
     bar("p1_best", "P@1, best prompts", Limit::AtLeast(0.70)),
     bar("p1_trained", "P@1, best prompts, trained phrasings", Limit::AtLeast(0.70)),
     bar("p1_held", "P@1, best prompts, held-out phrasings", Limit::AtLeast(0.70)),

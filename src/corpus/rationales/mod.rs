@@ -216,6 +216,16 @@ pub fn one_token_answers() -> Result<BTreeSet<String>, TemplateError> {
     Ok(instances.iter().flat_map(Instance::answers).map(str::to_owned).collect())
 }
 
+/// Every word of the sentences of the English benchmark with their answers, without repetition.
+///
+/// # Errors
+/// [`TemplateError`] for a template that cannot be used.
+pub fn words() -> Result<BTreeSet<String>, TemplateError> {
+    let instances = benchmark(Language::English, 0)?;
+    let tokens = instances.iter().flat_map(|i| i.sent_token.iter().filter(|t| *t != MASK).chain([&i.answer]));
+    Ok(tokens.filter(|t| t.chars().any(char::is_alphabetic)).cloned().collect())
+}
+
 /// Pairs of a longest common subsequence without regard to case; among equals a deletion from `a` comes first.
 #[must_use]
 pub fn align(a: &[String], b: &[String]) -> Vec<(usize, usize)> {
