@@ -180,7 +180,7 @@ mod tests {
             assert_eq!(stands(&card, "stability"), expected, "{value}");
         }
         // A point above the bar with an interval that reaches below it is no verdict.
-        for (value, expected) in [(0.805, Open), (0.795, Open), (0.78, Missed), (0.82, Met)] {
+        for (value, expected) in [(0.955, Open), (0.945, Open), (0.93, Missed), (0.97, Met)] {
             set(&mut card, "attractor_linear", value, 0.01);
             assert_eq!(stands(&card, "attractor_linear"), expected, "{value}");
         }
