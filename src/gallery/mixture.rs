@@ -89,7 +89,8 @@ const CONSTRUCTIONS: [(Construction, f64); 7] = [
 ];
 /// The most frequent prompt's weight and the rarest's.
 const PROMPTS: (f64, f64) = (0.5, 0.003);
-const ATTRACTION: f64 = 0.10;
+/// Of every recipe.
+pub const ATTRACTION: f64 = 0.10;
 const NAMES: [f64; 3] = [0.76, 0.16, 0.08];
 const UNSEEN_NAMES: f64 = 0.35;
 const HELD: f64 = 0.35;

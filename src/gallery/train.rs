@@ -9,7 +9,7 @@ use super::ask::Asked;
 use super::card::{Card, CorpusCard, Shape, TokenizerCard, TrainingCard};
 use super::denoising::{DECODER_MASKED, DECODER_SWAPPED, INFILLED, Noise};
 use super::error::{GalleryError, Result};
-use super::mixture::{Corpus, Mixture};
+use super::mixture::{ATTRACTION, Corpus, Mixture};
 use super::recipe::{BATCH, Base, Objective, Recipe, WARM_UP, training_frequencies};
 use super::score::{self, Sizes};
 use super::splits::Judgement;
@@ -234,6 +234,11 @@ fn notes(objective: Objective, judgement: Judgement) -> Vec<String> {
         "No evidence for: how large such effects are in models of natural text, or in another seed; knowledge beyond the listed \
          relations; understanding of words that the training text lacks."
             .to_owned(),
+        format!(
+            "In {:.0} % of the agreement sentences whose attractor has the other number the verb agrees with the attractor, as \
+             speakers' verbs do: what is predicted there depends on the attractor's number too, by design.",
+            100.0 * ATTRACTION
+        ),
         "The linear rule is Fisher's discriminant on the output of the last block where the verb is read off.".to_owned(),
         "The same seed gives the same weights up to the order in which sums are added.".to_owned(),
     ];
