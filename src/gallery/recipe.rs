@@ -127,11 +127,11 @@ pub const RECIPES: &[Recipe] = &[
     mini("bert-mini", Base::Bert, 8000, 1.5e-3, 0.25),
     mini("roberta-mini", Base::Roberta, 8000, 1.5e-3, 0.25),
     mini("gpt2-mini", Base::Gpt2, 6000, 2e-3, 0.25),
-    mini("bart-mini", Base::Bart, 3600, 1.5e-3, 0.25),
+    mini("bart-mini", Base::Bart, 2600, 1.5e-3, 0.25),
     tiny("bert-tiny", Base::Bert, 8000, 2e-3, 0.25),
     tiny("roberta-tiny", Base::Roberta, 8000, 2e-3, 0.25),
     tiny("gpt2-tiny", Base::Gpt2, 6000, 2e-3, 0.25),
-    tiny("bart-tiny", Base::Bart, 3600, 2e-3, 0.25),
+    tiny("bart-tiny", Base::Bart, 2600, 2e-3, 0.25),
 ];
 
 impl Recipe {
