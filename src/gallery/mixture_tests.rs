@@ -3,9 +3,14 @@
 use super::super::recipe::RECIPES;
 use super::*;
 use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
 
-fn corpus(base: Base) -> Corpus {
-    Corpus::new(Mixture::of(RECIPES.iter().find(|r| r.base == base).unwrap())).unwrap()
+/// A family's corpus, made once for all tests.
+fn corpus(base: Base) -> &'static Corpus {
+    static ALL: [OnceLock<Corpus>; 4] = [const { OnceLock::new() }; 4];
+    let at = Base::ALL.iter().position(|b| *b == base).unwrap();
+    let recipe = RECIPES.iter().find(|r| r.base == base).unwrap();
+    ALL[at].get_or_init(|| Corpus::new(Mixture::of(recipe)).unwrap())
 }
 
 /// From about .5 down to .003, otherwise for every family, and never for a kept prompt.
@@ -86,7 +91,7 @@ fn corpora_write_their_own_lot_and_nothing_else() {
     let [trained, taught, never] = Lot::ALL.map(of_lot);
     assert!(!taught.is_empty() && !never.is_empty());
     for base in Base::ALL {
-        let written = sentences(&corpus(base));
+        let written = sentences(corpus(base));
         assert!(written.is_subset(&trained), "{base:?}");
         assert!(written.is_disjoint(&taught) && written.is_disjoint(&never), "{base:?}");
     }
@@ -119,7 +124,7 @@ fn every_fact_is_written_and_held_phrasings_never() {
     for base in Base::ALL {
         let c = corpus(base);
         assert!(c.facts.iter().all(|w| w.total > 0.0));
-        let (lines, m) = (sentences(&c), c.mixture());
+        let (lines, m) = (sentences(c), c.mixture());
         let (mut held, mut all) = (0, 0);
         for w in &c.facts {
             let r = &c.relations[w.relation];
