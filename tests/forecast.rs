@@ -216,7 +216,12 @@ fn a_limit_that_cannot_be_kept_says_what_would_fit() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.stdout.is_empty() && said.matches("memory limit").count() == 1, "{said}");
     let enough = said.split("--memory-limit ").last().and_then(|s| s.split(' ').next()).unwrap();
-    assert!(said.trim_end().ends_with("is enough for all its models"), "{said}");
+    assert!(said.trim_end().ends_with("is enough for all its models)"), "{said}");
+    assert_eq!(
+        said.matches("--memory-limit").count(),
+        1,
+        "one figure, not also that of the first model: {said}"
+    );
     let kept = probity(dir.path(), &["--forecast", &path, "--memory-limit", enough]).output().unwrap();
     assert!(kept.status.success(), "{}", String::from_utf8_lossy(&kept.stderr));
     let output = probity(dir.path(), &[&path, "--memory-limit", "much"]).output().unwrap();

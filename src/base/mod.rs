@@ -5,6 +5,7 @@ pub mod files;
 pub mod matmul;
 pub mod matrix;
 pub mod numbers;
+pub mod packed;
 pub mod problem;
 pub mod pulse;
 pub mod signals;

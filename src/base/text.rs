@@ -93,6 +93,21 @@ pub fn fit(text: &str, columns: usize) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// The end of the text in at most `columns` columns: of a path, what tells it from others.
+pub fn fit_end(text: &str, columns: usize) -> Cow<'_, str> {
+    if width(text) <= columns {
+        return Cow::Borrowed(text);
+    }
+    let mut used = 1;
+    let within = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used <= columns
+    };
+    let end: Vec<char> = text.chars().rev().take_while(within).collect();
+    let mark = if columns > 0 { "…" } else { "" };
+    Cow::Owned(mark.chars().chain(end.into_iter().rev()).collect())
+}
+
 /// The text in exactly `columns` columns, padded on the right.
 pub fn pad(text: &str, columns: usize) -> String {
     let fitted = fit(text, columns);
@@ -152,6 +167,15 @@ mod tests {
         {
             assert_eq!(printable_label(&format!("a{c}b")), "a\u{fffd}b");
         }
+    }
+
+    #[test]
+    fn of_what_is_cut_at_its_beginning_the_end_stays() {
+        assert_eq!(fit_end("/data/models/a", 14), "/data/models/a");
+        assert_eq!(fit_end("/data/models/a", 8), "…odels/a");
+        assert_eq!(fit_end("日本語", 5), "…本語");
+        assert_eq!(fit_end("日本語", 4), "…語");
+        assert_eq!([fit_end("abc", 1), fit_end("abc", 0)], ["…", ""]);
     }
 
     #[test]

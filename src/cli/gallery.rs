@@ -1,8 +1,11 @@
 //! `probity gallery`: the built-in models, their cards, and how to rebuild them.
 
-use std::fmt::Write as _;
+mod all;
+mod judge;
+mod list;
+
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -16,9 +19,8 @@ use crate::base::Cancelled;
 use crate::base::suggest;
 use crate::base::text::printable_label;
 use crate::engine::message;
-use crate::gallery::bars;
 use crate::gallery::score::Sizes;
-use crate::gallery::{self, Card, GalleryError, Options, Progress, RECIPES, Recipe, Stage};
+use crate::gallery::{self, GalleryError, Judgement, Options, Progress, RECIPES, Recipe, Stage, seeds};
 use crate::model::builtin::BUILTINS;
 
 /// The built-in models: list them, show their cards, rebuild them.
@@ -34,6 +36,9 @@ enum GalleryCommand {
     List,
     /// Train a model from a seed and write it as a Hugging Face folder with a card.
     Train(TrainArgs),
+    Judge(judge::JudgeArgs),
+    /// Measure a trained folder again and write its card anew; its weights stay.
+    Score(ScoreArgs),
     /// Continue training a model on mixtures with more or fewer of the facts, and query them after each mixture.
     Mix(super::mix::MixArgs),
     /// Show what a model was made from and what it can do.
@@ -49,20 +54,59 @@ enum GalleryCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   probity gallery train bert-mini --seed 1
-  probity gallery train gpt2-mini --seed 7 --steps 200 --out /tmp/gpt2-quick")]
+  probity gallery train gpt2-mini --seed 7 --steps 200 --out /tmp/gpt2-quick
+  probity gallery train --all --seeds 5 --jobs 2 --out gallery-seeds
+
+With --all every model is a folder DIR/NAME/seed-S. What is complete there is not trained again, so that a run that was stopped goes on
+when it is started again. `probity gallery judge DIR` reads the results.")]
 struct TrainArgs {
     /// Name of the model in the gallery.
-    name: String,
+    #[arg(required_unless_present = "all")]
+    name: Option<String>,
+    /// Train every model from seeds 1 to --seeds, tinies from three of them at most; the first seed of all models comes first.
+    #[arg(long, conflicts_with_all = ["name", "seed"])]
+    all: bool,
+    /// With --all: how many seeds of each model [default: 5].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=seeds::MOST as u64))]
+    seeds: Option<u64>,
+    /// With --all: how many models are trained side by side, each on its share of the processor threads [default: 1]. As many
+    /// as there are threads take the least time, and the most memory.
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u64).range(1..=256))]
+    jobs: Option<u64>,
+    /// With --all: only these models.
+    #[arg(long, value_name = "NAME,..", value_delimiter = ',')]
+    only: Vec<String>,
     /// The seed of initial weights, text, masking and order.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Folder to write, which must not exist yet [default: the model's name, in the current folder].
+    /// Folder to write, which must not exist yet [default: the model's name, in the current folder]; with --all, the folder of all
+    /// models [default: gallery-seeds].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Optimiser steps [default: the recipe's].
     #[arg(long)]
     steps: Option<usize>,
+    /// Judge on the half that recipes are chosen on, and leave the final half alone.
+    #[arg(long)]
+    development: bool,
     /// Where to train: auto, cpu, cuda, cuda:N or metal.
+    #[arg(long, default_value = "cpu")]
+    device: String,
+    /// Do not show progress.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  probity gallery score gallery-seeds/bert-mini/seed-1")]
+struct ScoreArgs {
+    /// A folder that `gallery train` wrote.
+    folder: PathBuf,
+    /// Judge on the half of facts, names and sentences that recipes are chosen on.
+    #[arg(long)]
+    development: bool,
+    /// Where to run the model: auto, cpu, cuda, cuda:N or metal.
     #[arg(long, default_value = "cpu")]
     device: String,
     /// Do not show progress.
@@ -77,9 +121,11 @@ struct TrainArgs {
 /// otherwise [`CliError::Failed`].
 pub fn run(args: &GalleryArgs, out: &mut dyn Write) -> Result<(), CliError> {
     match &args.command {
-        GalleryCommand::List => list(&gallery::cards()?, out),
+        GalleryCommand::List => print(&list::text(&gallery::cards()?), out),
+        GalleryCommand::Judge(args) => judge::judge(args, out),
         GalleryCommand::Card { model, json } => card(model, *json, out),
         GalleryCommand::Train(args) => train(args, out),
+        GalleryCommand::Score(args) => score(args, out),
         GalleryCommand::Mix(args) => super::mix::run(args, out),
     }
 }
@@ -92,6 +138,8 @@ impl From<GalleryError> for CliError {
             | GalleryError::Exists(_)
             | GalleryError::Steps(_)
             | GalleryError::Resume { .. }
+            | GalleryError::Seeds { .. }
+            | GalleryError::Busy(_)
             | GalleryError::Card { .. } => CliError::Usage(error.to_string()),
             _ => CliError::Failed(error.to_string()),
         }
@@ -115,57 +163,36 @@ fn print(text: &str, out: &mut dyn Write) -> Result<(), CliError> {
     text.lines().try_for_each(|line| output::line(out, &printable_label(line)))
 }
 
-/// A few lines per model: shape and scores, and for the minis which bars are met.
-fn list(cards: &[Card], out: &mut dyn Write) -> Result<(), CliError> {
-    let mut text = format!(
-        "{:<13} {:<8} {:<15} {:>10} {:>5}  {:<16} {:<16} P@1 %\n",
-        "", "", "", "", "", "agreement %", "linear rule %"
-    );
-    let _ = writeln!(
-        text,
-        "{:<13} {:<8} {:<15} {:>10} {:>5}  {:<16} {:<16} best / worst prompt",
-        "name", "family", "shape", "parameters", "MB", "none / opposing", "subj. / attr."
-    );
-    for card in cards {
-        let share =
-            |id: &str| card.score(id).map_or("n/a".to_owned(), |s| format!("{:.1}", 100.0 * s.share.mean));
-        let pair = |a: &str, b: &str| format!("{} / {}", share(a), share(b));
-        let s = &card.shape;
-        let _ = writeln!(
-            text,
-            "{:<13} {:<8} {:<15} {:>10} {:>5.1}  {:<16} {:<16} {}",
-            card.name,
-            card.family,
-            format!("{} x {}, {} heads", s.layers, s.hidden, s.heads),
-            s.parameters,
-            s.bytes as f64 / 1e6,
-            pair("agreement_none", "agreement_opposing"),
-            pair("subject_linear", "attractor_linear"),
-            pair("p1_best", "p1_worst"),
-        );
-    }
-    for card in cards.iter().filter(|c| bars::apply_to(c)) {
-        let verdicts = bars::verdicts(card);
-        let _ = writeln!(text, "\n{}: {}", card.name, bars::count(&verdicts));
-        for verdict in &verdicts {
-            let _ = writeln!(text, "  {verdict}");
-        }
-    }
-    print(&text, out)
+/// The recipe of this name.
+fn known_recipe(name: &str) -> Result<&'static Recipe, CliError> {
+    Recipe::named(name).ok_or_else(|| {
+        let known: Vec<&str> = RECIPES.iter().map(|r| r.name).collect();
+        CliError::Usage(suggest::unknown("model of the gallery", name, &known))
+    })
+}
+
+/// What the arguments say of a training; `out` where they name no folder.
+fn options(args: &TrainArgs, out: &Path) -> Result<Options, CliError> {
+    Ok(Options {
+        seed: args.seed,
+        steps: args.steps,
+        out: args.out.clone().unwrap_or_else(|| out.to_owned()),
+        sizes: Sizes::default(),
+        judgement: if args.development { Judgement::Development } else { Judgement::Final },
+        device: names::device(&args.device)?,
+    })
 }
 
 fn train(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError> {
-    let recipe = Recipe::named(&args.name).ok_or_else(|| {
-        let known: Vec<&str> = RECIPES.iter().map(|r| r.name).collect();
-        CliError::Usage(suggest::unknown("model of the gallery", &args.name, &known))
-    })?;
-    let options = Options {
-        seed: args.seed,
-        steps: args.steps,
-        out: args.out.clone().unwrap_or_else(|| recipe.name.into()),
-        sizes: Sizes::default(),
-        device: names::device(&args.device)?,
-    };
+    let Some(name) = &args.name else { return all::all(args, out) };
+    // clap does not ask for what is required by these, since --all and a name exclude each other.
+    if args.seeds.is_some() || args.jobs.is_some() || !args.only.is_empty() {
+        return Err(CliError::Usage(
+            "--seeds, --jobs and --only belong to --all, which takes no name".into(),
+        ));
+    }
+    let recipe = known_recipe(name)?;
+    let options = options(args, Path::new(recipe.name))?;
     let stop = stop_on_interrupt();
     let mut reporter = Reporter::new(recipe.name, args.quiet);
     let made = gallery::train(recipe, &options, &mut |progress| {
@@ -175,6 +202,20 @@ fn train(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError> {
     reporter.meter.clear();
     print(&made?.to_string(), out)?;
     output::line(out, &printable_label(&format!("written to {}", options.out.display())))
+}
+
+fn score(args: &ScoreArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let judgement = if args.development { Judgement::Development } else { Judgement::Final };
+    let stop = stop_on_interrupt();
+    let name = args.folder.display().to_string();
+    let mut reporter = Reporter::new(&name, args.quiet);
+    let device = names::device(&args.device)?;
+    let made = gallery::rescore(&args.folder, judgement, Sizes::default(), device, &mut |progress| {
+        reporter.report(progress);
+        if stop.load(Ordering::Relaxed) { Err(Cancelled) } else { Ok(()) }
+    });
+    reporter.meter.clear();
+    print(&made?.to_string(), out)
 }
 
 /// A flag that Ctrl-C (or a termination signal) sets; the work stops between two steps.
@@ -244,6 +285,7 @@ impl Reporter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gallery::Card;
     use clap::Parser;
 
     #[derive(Parser)]
@@ -267,8 +309,25 @@ mod tests {
     fn arguments() {
         let parsed = parse(&["train", "bert-mini", "--seed", "7", "--steps", "3"]).unwrap().command;
         let GalleryCommand::Train(t) = parsed else { panic!() };
-        assert_eq!((t.name.as_str(), t.seed, t.steps, t.out), ("bert-mini", 7, Some(3), None));
+        assert_eq!((t.name.as_deref(), t.seed, t.steps, t.out), (Some("bert-mini"), 7, Some(3), None));
+        assert!(!t.development);
+        let parsed = parse(&["train", "bert-mini", "--development"]).unwrap().command;
+        assert!(matches!(parsed, GalleryCommand::Train(TrainArgs { development: true, .. })));
         assert!(parse(&["train"]).is_err() && parse(&["train", "x", "--seed", "-1"]).is_err());
+        let words = ["train", "--all", "--seeds", "3", "--jobs", "2", "--only", "bert-mini,bert-tiny"];
+        let GalleryCommand::Train(t) = parse(&words).unwrap().command else { panic!() };
+        assert_eq!((t.name, t.all, t.seeds, t.jobs), (None, true, Some(3), Some(2)));
+        assert_eq!(t.only, ["bert-mini", "bert-tiny"]);
+        for bad in [
+            &["train", "--all", "bert-mini"][..],
+            &["train", "--all", "--seed", "2"],
+            &["train", "--all", "--seeds", "0"],
+            &["train", "--all", "--jobs", "0"],
+            &["train", "--all", "--force"],
+            &["judge", "x", "--replace"],
+        ] {
+            assert!(parse(bad).is_err(), "{bad:?}");
+        }
     }
 
     #[test]
@@ -278,6 +337,9 @@ mod tests {
         for (words, hint) in [
             (&["train", "bert-mimi"][..], "did you mean `bert-mini`?"),
             (&["train", "bert-mini", "--device", "toaster"], "toaster"),
+            (&["train", "bert-mini", "--jobs", "2"], "belong to --all"),
+            (&["train", "bert-mini", "--seeds", "2"], "belong to --all"),
+            (&["train", "bert-mini", "--only", "bert-mini"], "belong to --all"),
             (&["train", "bert-mini", "--out", &there], "exists already"),
             (&["train", "bert-mini", "--out", "never-made", "--steps", "0"], "0 steps"),
             (&["card", "bert-huge"], "bert-huge"),
@@ -310,7 +372,7 @@ mod tests {
     #[test]
     fn hostile_cards_do_not_reach_the_terminal() {
         let dir = tempfile::tempdir().unwrap();
-        let mut card = serde_json::from_slice::<Card>(BUILTINS[0].card).unwrap();
+        let mut card = serde_json::from_slice::<Card>(&BUILTINS[0].card.bytes().unwrap()).unwrap();
         card.name = "a\u{1b}[2J\u{9b}b".into();
         std::fs::write(dir.path().join("card.json"), serde_json::to_string(&card).unwrap()).unwrap();
         let (text, end) = answer(&["card", &dir.path().display().to_string()]);

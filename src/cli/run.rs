@@ -206,16 +206,17 @@ pub fn fits(cell: &Cell, options: &LocalOptions) -> Result<(), CliError> {
         // What else may be wrong the run itself reports and records.
         _ => return Ok(()),
     };
-    let mut said = refused.to_string();
+    let mut refused = refused;
     if cell.spec.models().len() > 1 {
         let free = LocalOptions { memory_limit: None, ..options.clone() };
         let all = local::forecast(&cell.spec, free).unwrap_or_default();
         if let Some(bytes) = all.iter().map(|f| f.bytes).max() {
+            // In place of what is enough for the model that was refused first: one figure, and one that holds.
             let enough = (bytes + bytes / 5) >> 20;
-            said.push_str(&format!("; --memory-limit {}M is enough for all its models", enough + 1));
+            refused.hint = format!("--memory-limit {}M is enough for all its models", enough + 1);
         }
     }
-    Err(CliError::Failed(said))
+    Err(CliError::Failed(refused.to_string()))
 }
 
 /// Prints what a spec would need, one line per model.

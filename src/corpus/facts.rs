@@ -1,12 +1,15 @@
 //! Facts about the world: relations with their prompts, and subjects with their names and objects, embedded in the program.
 //!
 //! `assets/facts/relations.toml` has one `[[relation]]` per relation, `assets/facts/<id>.jsonl` its facts, one per line:
-//! `{"subject": "France", "aliases": ["the French Republic"], "object": "Paris"}`. [`problems`] says what is wrong with them.
+//! `{"subject": "France", "aliases": ["the French Republic"], "object": "Paris"}`. [`problems`] says what is wrong with them, and
+//! [`said`] how a name stands in a sentence.
 
 use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+
+use super::shipped;
 
 /// Stands for the subject in a prompt.
 pub const SUBJECT: &str = "[X]";
@@ -57,18 +60,46 @@ pub struct Relation {
     pub subject_type: String,
     /// What the objects are.
     pub object_type: String,
-    /// Paraphrases with [`SUBJECT`] and, at the end, [`OBJECT`].
+    /// Paraphrases with [`SUBJECT`] and, at the end, [`OBJECT`]: the open ones, then those that no training text has.
     pub prompts: Vec<String>,
+    /// How many of the last prompts are kept from every training text.
+    pub kept: usize,
     /// The facts, in the order of the file.
     pub facts: Vec<Fact>,
 }
 
 impl Relation {
-    /// A prompt with this name of a subject; the object's place is left.
+    /// The prompts that training texts may have: all but the last [`kept`](Self::kept).
+    #[must_use]
+    pub fn open_prompts(&self) -> &[String] {
+        &self.prompts[..self.prompts.len().saturating_sub(self.kept)]
+    }
+
+    /// A prompt with this name of a subject, as [`said`]; the object's place is left.
     #[must_use]
     pub fn asked(&self, prompt: usize, name: &str) -> String {
-        self.prompts.get(prompt).map_or_else(String::new, |p| p.replacen(SUBJECT, name, 1))
+        self.prompts.get(prompt).map_or_else(String::new, |p| said(p, name))
     }
+}
+
+/// A prompt with a name in the subject's place as a writer would put it: without its article behind another one, and with a
+/// capital where it begins the sentence, unless its own second letter is one (`iPhone`).
+#[must_use]
+pub fn said(prompt: &str, name: &str) -> String {
+    let Some((before, after)) = prompt.split_once(SUBJECT) else { return prompt.to_owned() };
+    let last = before.split_whitespace().next_back().map(str::to_lowercase);
+    let bare = match last.as_deref() {
+        Some("the" | "a" | "an") => name.strip_prefix("the ").unwrap_or(name),
+        _ => name,
+    };
+    let mut letters = bare.chars();
+    let first = letters.next();
+    let begins = before.trim().is_empty() && !letters.clone().next().is_some_and(char::is_uppercase);
+    let name: String = match first {
+        Some(first) if begins => first.to_uppercase().chain(letters).collect(),
+        _ => bare.to_owned(),
+    };
+    format!("{before}{name}{after}")
 }
 
 /// Why the facts cannot be read.
@@ -103,6 +134,8 @@ struct Entry {
     subject_type: String,
     object_type: String,
     prompts: Vec<String>,
+    #[serde(default)]
+    kept_prompts: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -111,31 +144,19 @@ struct List {
     relation: Vec<Entry>,
 }
 
-/// Embeds one file for each name.
-macro_rules! files {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/facts/", $name, ".jsonl")))),*]
-    };
-}
-
-const RELATIONS: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/assets/facts/relations.toml"));
-
-/// The files of the relations. To add one: its file, its entry in `relations.toml`, and its name here.
-#[rustfmt::skip]
-const FILES: &[(&str, &str)] = files![
-    "animal_class", "animal_family", "animal_young", "birth_country", "book_author", "book_language", "capital",
-    "city_country", "city_river", "company_country", "company_industry", "composition_composer", "currency",
-    "demonym", "dish_country", "element_symbol", "field", "food_ingredient", "god_domain", "god_mythology",
-    "island_country", "landmark_city", "landmark_country", "language_family", "native_language", "nobel_prize",
-    "official_language", "painting_painter", "product_maker", "profession", "unit_quantity", "world_region",
-];
-
 /// The relations that ship.
 ///
 /// # Errors
 /// [`FactsError`] if the embedded files are wrong; a test reads them all.
 pub fn relations() -> Result<Vec<Relation>, FactsError> {
-    parse(RELATIONS, FILES)
+    let damaged = |e: std::io::Error| FactsError::Relations(e.to_string());
+    let list = shipped::list().text().map_err(damaged)?;
+    let files: Vec<(&str, String)> = shipped::files()
+        .iter()
+        .map(|(name, file)| Ok((*name, file.text().map_err(damaged)?)))
+        .collect::<Result<_, FactsError>>()?;
+    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
+    parse(&list, &files)
 }
 
 /// Reads relations from the text of `relations.toml` and of the relations' files.
@@ -150,8 +171,10 @@ pub fn parse(list: &str, files: &[(&str, &str)]) -> Result<Vec<Relation>, FactsE
     let read = |e: Entry| {
         let file = files.iter().find(|f| f.0 == e.id).ok_or_else(|| FactsError::File(e.id.clone()))?;
         let facts = lines(&e.id, file.1)?;
-        let Entry { id, label, kind, subject_type, object_type, prompts } = e;
-        Ok(Relation { id, label, kind, subject_type, object_type, prompts, facts })
+        let Entry { id, label, kind, subject_type, object_type, mut prompts, kept_prompts } = e;
+        let kept = kept_prompts.len();
+        prompts.extend(kept_prompts);
+        Ok(Relation { id, label, kind, subject_type, object_type, prompts, kept, facts })
     };
     list.relation.into_iter().map(read).collect()
 }
@@ -170,6 +193,12 @@ fn lines(relation: &str, text: &str) -> Result<Vec<Fact>, FactsError> {
 /// Largest share of a relation's facts that may have one object.
 pub const LARGEST_SHARE: f64 = 0.40;
 
+/// Smallest share of a relation's subjects that have another name.
+pub const SMALLEST_NAMED: f64 = 0.60;
+
+/// Objects that are said with an article, which a prompt that ends in `in [Y] .` lacks; a relation may show them as headings.
+const WITH_ARTICLE: [&str; 4] = ["America", "Americas", "Netherlands", "Philippines"];
+
 /// Everything that is wrong with these relations, in words; nothing where all is well.
 #[must_use]
 pub fn problems(relations: &[Relation]) -> Vec<String> {
@@ -183,8 +212,51 @@ pub fn problems(relations: &[Relation]) -> Vec<String> {
         shapes(r, &mut say);
         names(r, &mut say);
         objects(r, &mut say);
+        grammar(r, &mut say);
+    }
+    found.extend(clashes(relations));
+    found
+}
+
+/// Names that different subjects have, whatever the relation and the case: an uncased model cannot tell them apart.
+fn clashes(relations: &[Relation]) -> Vec<String> {
+    let mut owner: HashMap<String, (&str, &Fact)> = HashMap::new();
+    let mut found = Vec::new();
+    for r in relations {
+        for f in &r.facts {
+            for name in f.names() {
+                let (id, first) = owner.entry(name.to_lowercase()).or_insert((&r.id, f));
+                if first.subject != f.subject && *id != r.id {
+                    let (a, b) = (&first.subject, &f.subject);
+                    found.push(format!("'{name}' names {a} in {id} and {b} in {}", r.id));
+                }
+            }
+        }
     }
     found
+}
+
+/// Sentences that the prompts make of the facts, as far as a rule can tell whether they are English.
+fn grammar(r: &Relation, say: &mut impl FnMut(String)) {
+    for p in &r.prompts {
+        let before = p.split_once(SUBJECT).map_or("", |(before, _)| before);
+        let mut words = before.split_whitespace().rev();
+        // "the island of Baffin Island", "the city of New York City".
+        let (of, noun) = (words.next(), words.next().map(str::to_lowercase));
+        let noun = noun.filter(|n| of == Some("of") && n.chars().count() > 3);
+        for f in &r.facts {
+            let twice =
+                |name: &&str| noun.as_ref().is_some_and(|n| name.to_lowercase().split(' ').any(|w| w == n));
+            if let Some(name) = f.names().find(twice) {
+                say(format!("prompt '{p}' says its noun twice with {name}"));
+            }
+        }
+        let heading = ["heading", "labeled", "titled", "name", "tick is", "headed"];
+        let shown = heading.iter().any(|h| p.ends_with(&format!("{h} {OBJECT} .")));
+        if let Some(f) = r.facts.iter().find(|f| WITH_ARTICLE.contains(&f.object.as_str()) && !shown) {
+            say(format!("prompt '{p}' lacks the article of {}", f.object));
+        }
+    }
 }
 
 /// Prompts, counts and spellings.
@@ -194,6 +266,10 @@ fn shapes(r: &Relation, say: &mut impl FnMut(String)) {
     }
     if r.facts.len() < 40 {
         say(format!("{} facts, fewer than 40", r.facts.len()));
+    }
+    let named = r.facts.iter().filter(|f| !f.aliases.is_empty()).count();
+    if (named as f64) < SMALLEST_NAMED * r.facts.len() as f64 {
+        say(format!("{named} of {} subjects have another name", r.facts.len()));
     }
     let different: HashSet<&String> = r.prompts.iter().collect();
     if different.len() < r.prompts.len() {
@@ -238,12 +314,26 @@ fn names(r: &Relation, say: &mut impl FnMut(String)) {
                 }
             }
         }
+        for alias in &f.aliases {
+            let (tell, known) = (stem(alias, &f.object), stem(&f.subject, &f.object));
+            if tell >= 4 && tell > known {
+                say(format!("alias '{alias}' of {} begins like its object {}", f.subject, f.object));
+            }
+        }
         if f.names().any(|n| {
             n.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|w| w == f.object.to_lowercase())
         }) {
             say(format!("a name of {} holds its object {}", f.subject, f.object));
         }
     }
+}
+
+/// Most letters with which a word of a name and an object begin alike.
+fn stem(name: &str, object: &str) -> usize {
+    let alike = |word: &str| {
+        word.to_lowercase().chars().zip(object.to_lowercase().chars()).take_while(|(a, b)| a == b).count()
+    };
+    name.split(|c: char| !c.is_alphanumeric()).map(alike).max().unwrap_or(0)
 }
 
 /// One object must not be the answer to nearly everything; in 1-1 relations it answers one question.
@@ -279,7 +369,10 @@ mod tests {
         println!("{} relations, {facts} facts, {objects} objects", relations.len());
         let found = problems(&relations);
         assert!(found.is_empty(), "{}", found.join("\n"));
-        assert_eq!(relations.len(), 32);
+        for r in &relations {
+            assert_eq!((r.kept, r.open_prompts().len()), (2, 6), "{}: prompts that no text has", r.id);
+        }
+        assert_eq!(relations.len(), 39);
     }
 
     /// Otherwise a model could ignore the prompt and learn what goes with each subject.
@@ -290,6 +383,19 @@ mod tests {
             for f in r.facts {
                 objects.entry(f.subject).or_default().insert(f.object);
             }
+        }
+        let relations = relations().unwrap();
+        for r in &relations {
+            let elsewhere = |f: &&Fact| {
+                relations.iter().any(|o| o.id != r.id && o.facts.iter().any(|g| g.subject == f.subject))
+            };
+            let shared = r.facts.iter().filter(elsewhere).count();
+            assert!(
+                shared * 5 > r.facts.len(),
+                "{}: {shared} of {} subjects stand elsewhere",
+                r.id,
+                r.facts.len()
+            );
         }
         let shared = objects.values().filter(|o| o.len() > 1).count();
         println!("{shared} of {} subjects have several objects", objects.len());
@@ -315,8 +421,10 @@ mod tests {
     #[test]
     fn every_kind_of_problem_is_told() {
         let many: Vec<(String, String)> = (0..40).map(|i| (format!("s{i}"), format!("o{}", i / 2))).collect();
+        let other: Vec<String> = (0..40).map(|i| format!("t{i}")).collect();
+        let other: Vec<[&str; 1]> = other.iter().map(|t| [t.as_str()]).collect();
         let mut good: Vec<(&str, &[&str], &str)> =
-            many.iter().map(|(s, o)| (s.as_str(), &[][..], o.as_str())).collect();
+            many.iter().zip(&other).map(|((s, o), t)| (s.as_str(), &t[..], o.as_str())).collect();
         assert_eq!(told(relation("N-1", &good)), "");
         assert!(told(relation("1-1", &good)).contains("1-1, but o3 belongs to 2 subjects"));
         let with = |fact: (&'static str, &'static [&'static str], &'static str)| {
@@ -331,6 +439,21 @@ mod tests {
         assert!(with(("new", &[" x"], "o1")).contains("blanks"));
         assert!(with(("new", &[], "two words")).contains("not one word"));
         assert!(with(("new", &["a", "b", "c", "d", "e", "f"], "o1")).contains("more than 5"));
+        assert!(with(("new", &["the Italian"], "Italy")).contains("begins like its object"));
+        assert_eq!(with(("Italian land", &["the Italian"], "Italy")), "");
+        assert!(with(("x", &[], "Netherlands")).contains("lacks the article of Netherlands"));
+        let mut r = relation("N-1", &good);
+        let mut elsewhere = r.clone();
+        elsewhere.id = "e".into();
+        elsewhere.facts[3] = Fact { subject: "S4".into(), aliases: vec!["new".into()], object: "o9".into() };
+        elsewhere.facts.remove(4);
+        assert!(problems(&[r.clone(), elsewhere]).join(" ").contains("'S4' names s4 in r and S4 in e"));
+        r.prompts[0] = "the isle of [X] is [Y] .".into();
+        r.facts[0].aliases = vec!["Isle of s0".into()];
+        assert!(told(r).contains("says its noun twice with Isle of s0"));
+        let mut bare = relation("N-1", &good);
+        bare.facts.iter_mut().skip(20).for_each(|f| f.aliases.clear());
+        assert!(told(bare).contains("20 of 40 subjects have another name"));
         let mut r = relation("N-1", &good);
         r.prompts[0] = "[Y] is of [X] .".into();
         r.prompts[1] = r.prompts[2].clone();
@@ -344,6 +467,21 @@ mod tests {
             .map(|(i, (s, _))| (s.as_str(), &[][..], if i < 20 { "a" } else { "b" }))
             .collect();
         assert!(told(relation("N-1", &skewed)).contains("is the object of 20 of 40 facts"));
+    }
+
+    #[test]
+    fn names_are_said_as_a_sentence_needs_them() {
+        for (prompt, name, text) in [
+            ("[X] is in [Y] .", "the Eiffel Tower", "The Eiffel Tower is in [Y] ."),
+            ("See [X] in [Y] .", "the Eiffel Tower", "See the Eiffel Tower in [Y] ."),
+            ("The old [X] is in [Y] .", "Eiffel Tower", "The old Eiffel Tower is in [Y] ."),
+            ("The [X] is in [Y] .", "the Eiffel Tower", "The Eiffel Tower is in [Y] ."),
+            ("[X] is from [Y] .", "iPhone", "iPhone is from [Y] ."),
+            ("[X] is made from [Y] .", "\u{e9}clair", "\u{c9}clair is made from [Y] ."),
+            ("no slot", "x", "no slot"),
+        ] {
+            assert_eq!(said(prompt, name), text);
+        }
     }
 
     #[test]

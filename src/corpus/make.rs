@@ -302,12 +302,12 @@ mod tests {
     fn a_sample_takes_relations_and_dimensions_evenly_and_leaves_partners_together() {
         let facts = BuiltIn::named("facts").unwrap();
         let mut of: BTreeMap<String, usize> = BTreeMap::new();
-        for line in lines(&facts, Layout::Lama, Some(320), 1).unwrap() {
+        for line in lines(&facts, Layout::Lama, Some(390), 1).unwrap() {
             let Row::Fact(fact) = &line.row else { panic!("{}", line.text) };
             *of.entry(fact.relation.as_ref().unwrap().to_string()).or_default() += 1;
             assert!(line.text.contains("[MASK]"), "{}", line.text);
         }
-        assert!(of.len() == 32 && of.values().all(|n| *n == 10), "{of:?}");
+        assert!(of.len() == 39 && of.values().all(|n| *n == 10), "{of:?}");
         let english = BuiltIn::named("rationales-en").unwrap();
         let made = lines(&english, Layout::Plain, Some(50), 1).unwrap();
         let (mut originals, mut dimensions) = (0, BTreeMap::<String, usize>::new());
@@ -327,7 +327,7 @@ mod tests {
             }
         }
         assert!(originals == 50 && dimensions.len() == 5 && dimensions.values().all(|n| *n == 10));
-        for (set, what) in [("facts", "1840 facts"), ("rationales-zh", "originals")] {
+        for (set, what) in [("facts", "2221 facts"), ("rationales-zh", "originals")] {
             let set = BuiltIn::named(set).unwrap();
             let error = lines(&set, layouts(&set)[0], Some(1_000_000), 0).unwrap_err().to_string();
             assert!(error.contains(what) && error.contains(set.id), "{error}");

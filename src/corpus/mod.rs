@@ -19,6 +19,7 @@ pub mod readers;
 pub mod results;
 pub mod sample;
 pub mod sets;
+mod shipped;
 pub mod shortcuts;
 pub mod task;
 

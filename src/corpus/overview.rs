@@ -480,11 +480,11 @@ mod tests {
         assert_eq!(animacy.iter().map(|(_, n)| n).sum::<u64>(), 600, "every sentence is labelled");
         let facts = overview("facts", 0);
         assert!(
-            facts.lines().iter().any(|l| l.contains("facts      of 32 relations: ")),
+            facts.lines().iter().any(|l| l.contains("facts      of 39 relations: ")),
             "{:?}",
             facts.lines()
         );
-        assert_eq!(facts.facts.iter().map(|(_, n)| n).sum::<u64>(), 1_840);
+        assert_eq!(facts.facts.iter().map(|(_, n)| n).sum::<u64>(), 2_221);
         assert_eq!(overview("rationales-en", 0).properties["dimension"].iter().count(), 5);
     }
 

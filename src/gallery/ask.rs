@@ -3,6 +3,7 @@
 use crate::corpus::Example;
 use crate::corpus::facts::OBJECT;
 use crate::corpus::micro::{self, Annotated};
+use crate::corpus::rationales::Instance;
 use crate::model::array::Array;
 use crate::model::batch::Batch;
 use crate::model::error::{ModelError, Result};
@@ -37,6 +38,12 @@ impl Question {
     #[must_use]
     pub fn of_example(e: &Example) -> Self {
         Self::cut(&e.text, crate::corpus::MASK)
+    }
+
+    /// The gap at the mask of an instance of the rationale benchmark.
+    #[must_use]
+    pub fn of_instance(i: &Instance) -> Self {
+        Self::cut(&i.sent_text, crate::corpus::MASK)
     }
 
     /// The gap at a prompt's object.
@@ -88,6 +95,12 @@ impl<'a> Asked<'a> {
         self.arch.is_causal()
     }
 
+    /// Blocks of its encoder, where it has one beside a decoder.
+    #[must_use]
+    pub fn encoder_layers(&self) -> Option<usize> {
+        self.arch.decoder.map(|_| self.arch.layers)
+    }
+
     /// The id of a word that is one token; at the beginning of a text with a capital and no blank before it.
     #[must_use]
     pub fn word(&self, word: &str, at_start: bool) -> Option<u32> {
@@ -116,6 +129,19 @@ impl<'a> Asked<'a> {
         Ok((ids, at))
     }
 
+    /// How many tokens stand before the place at which the answer is read.
+    ///
+    /// # Errors
+    /// [`ModelError`] if the tokenizer fails or has no mask.
+    pub fn place(&self, question: &Question) -> Result<usize> {
+        Ok(self.encode(question)?.1)
+    }
+
+    /// Token ids of questions, and where their answers are read.
+    fn encode_all(&self, questions: &[Question]) -> Result<(Vec<Vec<u32>>, Vec<usize>)> {
+        Ok(questions.iter().map(|q| self.encode(q)).collect::<Result<Vec<_>>>()?.into_iter().unzip())
+    }
+
     /// Runs plans over batches of questions and hands on each trace with the places of its rows among the questions.
     fn each(
         &self,
@@ -124,8 +150,7 @@ impl<'a> Asked<'a> {
         mut take: impl FnMut(usize, &Trace) -> Result<()>,
     ) -> Result<()> {
         for (i, chunk) in questions.chunks(ROWS).enumerate() {
-            let rows = chunk.iter().map(|q| self.encode(q)).collect::<Result<Vec<_>>>()?;
-            let (ids, at): (Vec<Vec<u32>>, Vec<usize>) = rows.into_iter().unzip();
+            let (ids, at) = self.encode_all(chunk)?;
             let batch = Batch::new(&ids, self.tokenizer.pad_id())?;
             take(i * ROWS, &(self.forward)(&batch, &plan(Sites::per_row(&at)))?)?;
         }
@@ -154,10 +179,33 @@ impl<'a> Asked<'a> {
     /// Those of the model.
     pub fn answers(&self, questions: &[Question]) -> Result<Vec<u32>> {
         let mut answers = vec![0; questions.len()];
-        self.logits(questions, |i, logits| {
-            let best = logits.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1));
-            answers[i] = best.map_or(0, |b| b.0 as u32);
+        self.logits(questions, |i, logits| answers[i] = largest(logits))?;
+        Ok(answers)
+    }
+
+    /// The same where the encoder reads other questions: the decoder has read `decoded` up to the gap, as if it were asked
+    /// that, and the encoder the whole of the question at the same place of `encoded`.
+    ///
+    /// # Errors
+    /// [`ModelError::Plan`] if the model has no decoder beside its encoder; those of the model.
+    pub fn answers_across(&self, encoded: &[Question], decoded: &[Question]) -> Result<Vec<u32>> {
+        let pad = self.tokenizer.pad_id();
+        let decoder = self.arch.decoder.ok_or_else(|| {
+            ModelError::Plan("a model without a second stack reads one text at a time".into())
         })?;
+        let mut answers = Vec::with_capacity(decoded.len());
+        for (encoded, decoded) in encoded.chunks(ROWS).zip(decoded.chunks(ROWS)) {
+            let (ids, _) = self.encode_all(encoded)?;
+            let (mut read, at) = self.encode_all(decoded)?;
+            for row in &mut read {
+                row.rotate_right(1);
+                row[0] = decoder.start_token;
+            }
+            let batch = Batch::new(&ids, pad)?.with_decoder(&read, pad)?;
+            let trace = (self.forward)(&batch, &Plan::default().logits_at(Sites::per_row(&at)))?;
+            let logits = trace.logits()?;
+            answers.extend((0..logits.rows()).map(|i| largest(logits.row(i))));
+        }
         Ok(answers)
     }
 
@@ -179,7 +227,15 @@ impl<'a> Asked<'a> {
     /// # Errors
     /// Those of the model.
     pub fn states(&self, questions: &[Question]) -> Result<Vec<Vec<f32>>> {
-        let point = self.arch.after_block(self.layers());
+        self.states_after(self.layers(), questions)
+    }
+
+    /// The same after another block, counted from 1; those of a decoder follow those of its encoder.
+    ///
+    /// # Errors
+    /// Those of the model.
+    pub fn states_after(&self, layer: usize, questions: &[Question]) -> Result<Vec<Vec<f32>>> {
+        let point = self.arch.after_block(layer);
         let mut states = Vec::with_capacity(questions.len());
         self.each(
             questions,
@@ -192,4 +248,9 @@ impl<'a> Asked<'a> {
         )?;
         Ok(states)
     }
+}
+
+/// The token with the largest logit.
+fn largest(logits: &[f32]) -> u32 {
+    logits.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1)).map_or(0, |b| b.0 as u32)
 }

@@ -3,16 +3,17 @@
 
 use std::fmt;
 
-use super::card::Card;
+use super::card::{Card, is_share, shown};
 use crate::stats::Estimate;
 
 /// What a score must be.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Limit {
     AtLeast(f64),
-    Within(f64, f64),
-    /// Its interval lies below that of another score.
-    Below(&'static str),
+    /// Its interval lies below that of another score, which is named in words too.
+    Below(&'static str, &'static str),
+    /// Its interval lies above that of another score.
+    Above(&'static str, &'static str),
 }
 
 /// A bar for the minis.
@@ -20,24 +21,48 @@ struct Bar {
     id: &'static str,
     title: &'static str,
     limit: Limit,
+    /// Whether only models with this score are held to the bar.
+    where_measured: bool,
 }
 
 const fn bar(id: &'static str, title: &'static str, limit: Limit) -> Bar {
-    Bar { id, title, limit }
+    Bar { id, title, limit, where_measured: false }
 }
 
 const BARS: &[Bar] = &[
     bar("agreement_none", "agreement", Limit::AtLeast(0.97)),
     bar("agreement_opposing", "agreement, opposing attractor", Limit::AtLeast(0.85)),
     bar("subject_linear", "subject number, linear", Limit::AtLeast(0.97)),
-    bar("attractor_linear", "attractor number, linear", Limit::AtLeast(0.80)),
+    bar("attractor_linear", "attractor number, linear", Limit::AtLeast(0.95)),
     bar("p1_best", "P@1, best prompts", Limit::AtLeast(0.70)),
     bar("p1_trained", "P@1, best prompts, trained phrasings", Limit::AtLeast(0.70)),
     bar("p1_held", "P@1, best prompts, held-out phrasings", Limit::AtLeast(0.70)),
-    bar("p1_gap", "P@1, best less worst prompt", Limit::AtLeast(0.20)),
+    bar("p1_gap", "P@1, best less worst prompt, on other facts", Limit::AtLeast(0.20)),
+    bar("p1_gap", "P@1, best less worst prompt, against chance", Limit::Above("p1_gap_chance", "chance")),
+    bar("preference", "weight and P@1 of a prompt, rank correlation", Limit::AtLeast(0.0)),
     bar("p1_lowest", "P@1, lowest of all prompts", Limit::AtLeast(0.025)),
-    bar("stability", "one answer under all names", Limit::Within(0.40, 0.80)),
-    bar("arithmetic_held", "arithmetic, held-out sums", Limit::Below("agreement_none")),
+    bar("p1_never", "P@1, facts never read", Limit::Below("p1_held", "held-out phrasings")),
+    bar("stability", "one answer under all names that were read", Limit::AtLeast(0.40)),
+    bar(
+        "stability_unseen",
+        "one answer under names never read",
+        Limit::Below("stability", "names that were read"),
+    ),
+    bar("arithmetic_held", "arithmetic, held-out sums", Limit::Below("agreement_none", "agreement")),
+    bar("rationale_grammar", "rationale benchmark, grammar", Limit::AtLeast(0.80)),
+    bar("rationale_semantics", "rationale benchmark, semantics", Limit::AtLeast(0.60)),
+    bar("rationale_knowledge", "rationale benchmark, knowledge", Limit::AtLeast(0.50)),
+    bar("rationale_reasoning", "rationale benchmark, reasoning", Limit::AtLeast(0.50)),
+    bar(
+        "rationale_computation",
+        "rationale benchmark, computation",
+        Limit::Below("rationale_grammar", "its grammar"),
+    ),
+    // Encoder-decoders alone have two sides to be told apart; cards from before the score was measured have none either.
+    Bar {
+        where_measured: true,
+        ..bar("encoder_drop", "P@1 lost when the encoder reads of another subject", Limit::AtLeast(0.50))
+    },
 ];
 
 /// A bar, and how a card measures up to it.
@@ -93,23 +118,24 @@ pub fn apply_to(card: &Card) -> bool {
     card.name.ends_with("-mini")
 }
 
-/// All bars against one card.
+/// Whether one interval lies below another.
+fn below(low: Estimate, high: Estimate) -> Standing {
+    Standing::of(low.hi < high.lo, low.lo < high.hi)
+}
+
+/// The bars that a card is held to, against its scores.
 #[must_use]
 pub fn verdicts(card: &Card) -> Vec<Verdict> {
     let verdict = |b: &Bar| {
         let share = card.score(b.id).map(|s| s.share);
         let standing = share.map_or(Standing::Missed, |s| match b.limit {
             Limit::AtLeast(x) => Standing::of(s.lo >= x, s.hi >= x),
-            Limit::Within(lo, hi) => Standing::of(s.lo >= lo && s.hi <= hi, s.hi >= lo && s.lo <= hi),
-            Limit::Below(id) => {
-                let other = card.score(id).map(|other| other.share);
-                let is = |below: fn(Estimate, Estimate) -> bool| other.is_some_and(|o| below(s, o));
-                Standing::of(is(|s, o| s.hi < o.lo), is(|s, o| s.lo < o.hi))
-            }
+            Limit::Below(id, _) => card.score(id).map_or(Standing::Missed, |other| below(s, other.share)),
+            Limit::Above(id, _) => card.score(id).map_or(Standing::Missed, |other| below(other.share, s)),
         });
         Verdict { id: b.id, title: b.title, limit: b.limit, share, standing }
     };
-    BARS.iter().map(verdict).collect()
+    BARS.iter().filter(|b| !b.where_measured || card.score(b.id).is_some()).map(verdict).collect()
 }
 
 impl fmt::Display for Verdict {
@@ -121,13 +147,14 @@ impl fmt::Display for Verdict {
         };
         write!(f, "{word}  {}: ", self.title)?;
         match self.share {
-            Some(s) => write!(f, "{:.2} % [{:.2}, {:.2}]", 100.0 * s.mean, 100.0 * s.lo, 100.0 * s.hi)?,
+            Some(s) => write!(f, "{}", shown(self.id, s))?,
             None => write!(f, "not measured")?,
         }
         match self.limit {
-            Limit::AtLeast(x) => write!(f, " (bar: at least {:.1})", 100.0 * x),
-            Limit::Within(lo, hi) => write!(f, " (bar: {:.0} to {:.0})", 100.0 * lo, 100.0 * hi),
-            Limit::Below(_) => write!(f, " (bar: clearly below agreement)"),
+            Limit::AtLeast(x) if is_share(self.id) => write!(f, " (bar: at least {:.1})", 100.0 * x),
+            Limit::AtLeast(x) => write!(f, " (bar: at least {x:.1})"),
+            Limit::Below(_, other) => write!(f, " (bar: clearly below {other})"),
+            Limit::Above(_, other) => write!(f, " (bar: clearly above {other})"),
         }
     }
 }
@@ -148,14 +175,12 @@ mod tests {
         let stands =
             |card: &Card, id: &str| verdicts(card).into_iter().find(|v| v.id == id).unwrap().standing;
         use Standing::{Met, Missed, Open};
-        for (value, expected) in
-            [(0.38, Missed), (0.4, Open), (0.42, Met), (0.78, Met), (0.8, Open), (0.82, Missed)]
-        {
+        for (value, expected) in [(0.38, Missed), (0.4, Open), (0.42, Met)] {
             set(&mut card, "stability", value, 0.01);
             assert_eq!(stands(&card, "stability"), expected, "{value}");
         }
         // A point above the bar with an interval that reaches below it is no verdict.
-        for (value, expected) in [(0.805, Open), (0.795, Open), (0.78, Missed), (0.82, Met)] {
+        for (value, expected) in [(0.955, Open), (0.945, Open), (0.93, Missed), (0.97, Met)] {
             set(&mut card, "attractor_linear", value, 0.01);
             assert_eq!(stands(&card, "attractor_linear"), expected, "{value}");
         }
@@ -164,6 +189,22 @@ mod tests {
         assert_eq!(stands(&card, "arithmetic_held"), Open, "intervals that overlap are not clearly apart");
         set(&mut card, "arithmetic_held", 0.5, 0.02);
         assert_eq!(stands(&card, "arithmetic_held"), Met);
+        // The gap has two bars: its size, and that chance does not reach it.
+        let gaps = |card: &Card| -> Vec<Standing> {
+            verdicts(card).into_iter().filter(|v| v.id == "p1_gap").map(|v| v.standing).collect()
+        };
+        for (gap, chance, expected) in [
+            (0.25, 0.1, [Met, Met]),
+            (0.25, 0.23, [Met, Open]),
+            (0.15, 0.1, [Missed, Met]),
+            (0.15, 0.3, [Missed; 2]),
+        ] {
+            set(&mut card, "p1_gap", gap, 0.03);
+            set(&mut card, "p1_gap_chance", chance, 0.01);
+            assert_eq!(gaps(&card), expected, "{gap} against {chance}");
+        }
+        card.scores.retain(|s| s.id != "p1_gap_chance");
+        assert_eq!(gaps(&card)[1], Missed, "chance that was not measured is no bar that is met");
         card.scores.retain(|s| s.id != "p1_best");
         assert_eq!(stands(&card, "p1_best"), Missed);
         let text: Vec<String> = verdicts(&card).iter().map(Verdict::to_string).collect();
@@ -171,5 +212,20 @@ mod tests {
             text.iter().any(|t| t == "NOT met  P@1, best prompts: not measured (bar: at least 70.0)"),
             "{text:?}"
         );
+    }
+
+    /// A model with one side is not said to miss what only two sides can have.
+    #[test]
+    fn a_bar_for_some_models_is_not_one_for_the_others() {
+        let mut card = super::super::cards().unwrap().remove(0);
+        card.scores.retain(|s| s.id != "encoder_drop");
+        let of = |card: &Card| verdicts(card).into_iter().find(|v| v.id == "encoder_drop");
+        assert_eq!(of(&card), None);
+        for (mean, standing) in [(0.4, Standing::Missed), (0.5, Standing::Open), (0.9, Standing::Met)] {
+            card.scores.retain(|s| s.id != "encoder_drop");
+            let share = Estimate { mean, lo: mean - 0.02, hi: mean + 0.02 };
+            card.scores.push(Score { id: "encoder_drop".into(), what: String::new(), share, n: 100 });
+            assert_eq!(of(&card).unwrap().standing, standing);
+        }
     }
 }

@@ -8,6 +8,9 @@ use super::bars;
 use super::mixture::Mixture;
 use super::recall::RelationRecall;
 use super::recipe::Objective;
+use super::seeds::SeedScores;
+use super::splits::Judgement;
+use super::spread;
 use crate::corpus::Frequencies;
 use crate::stats::Estimate;
 
@@ -32,6 +35,9 @@ pub struct Card {
     pub corpus: CorpusCard,
     /// How it was trained.
     pub training: TrainingCard,
+    /// The half that it was judged on; none on cards from before there were halves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judgement: Option<Judgement>,
     /// What it can do, with the weights as stored (f16): grammar on sentences that it was never trained on; facts in the phrasings
     /// that it was trained on and in others, as each says.
     pub scores: Vec<Score>,
@@ -42,6 +48,9 @@ pub struct Card {
     pub level: f64,
     /// What a reader must know to judge the above.
     pub notes: Vec<String>,
+    /// The same scores of models trained from other seeds, and of this one among them; none where no other was trained.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seeds: Vec<SeedScores>,
 }
 
 /// Size of a model.
@@ -99,7 +108,7 @@ pub struct TrainingCard {
     pub warm_up: f64,
     /// Wall-clock seconds, without scoring.
     pub seconds: f64,
-    /// Processor threads available.
+    /// Processor threads that computed it.
     pub threads: usize,
     /// Step and mean cross entropy in nats over the steps since the point before.
     pub loss: Vec<(usize, f64)>,
@@ -112,9 +121,9 @@ pub struct Score {
     pub id: String,
     /// What was measured, in words.
     pub what: String,
-    /// Share of correct answers with its Wilson interval.
+    /// Share of correct answers with its Wilson interval, or what else `what` says.
     pub share: Estimate,
-    /// Number of answers.
+    /// Number of answers; of relations where it is a mean over them.
     pub n: u64,
 }
 
@@ -126,15 +135,44 @@ impl Card {
     }
 }
 
+/// The scores on facts by what they are about.
+const GROUPS: [(&str, &[&str]); 5] = [
+    ("by prompt", &["p1_best", "p1_trained", "p1_held", "p1_worst", "p1_gap"]),
+    ("how much of the gap is preference", &["p1_gap_same", "p1_gap_chance", "preference", "p1_lowest"]),
+    ("beyond the training text", &["p1_kept", "p1_new_names", "p1_never", "p1_commonest"]),
+    ("by name", &["stability", "stability_unseen"]),
+    ("by what the encoder reads", &["encoder_own", "encoder_swapped", "encoder_followed", "encoder_drop"]),
+];
+
 impl Score {
-    /// Whether it is measured on facts: what the trained phrasings among them say is recall, not generalisation.
-    fn is_of_facts(&self) -> bool {
-        self.id.starts_with("p1_") || self.id == "stability"
+    /// Its place among the groups of scores on facts: what the trained phrasings among them say is recall, not generalization.
+    fn group(&self) -> Option<usize> {
+        GROUPS.iter().position(|(_, ids)| ids.contains(&self.id.as_str()))
+    }
+}
+
+/// Whether a score is a share, which is told in %; otherwise it is a correlation.
+#[must_use]
+pub fn is_share(id: &str) -> bool {
+    id != "preference"
+}
+
+/// A score with its interval, in its unit.
+#[must_use]
+pub fn shown(id: &str, x: Estimate) -> String {
+    if is_share(id) {
+        format!("{:.2} % [{:.2}, {:.2}]", 100.0 * x.mean, 100.0 * x.lo, 100.0 * x.hi)
+    } else {
+        format!("{:.3} [{:.3}, {:.3}]", x.mean, x.lo, x.hi)
     }
 }
 
 impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !is_share(&self.id) {
+            let Estimate { mean, lo, hi } = self.share;
+            return write!(f, "{mean:6.3}    [{lo:.3}, {hi:.3}]  n {}  {}", self.n, self.what);
+        }
         let [mean, lo, hi] = [self.share.mean, self.share.lo, self.share.hi].map(|x| 100.0 * x);
         write!(f, "{mean:6.2} %  [{lo:.2}, {hi:.2}]  n {}  {}", self.n, self.what)
     }
@@ -145,8 +183,12 @@ impl fmt::Display for Card {
         let (s, c, t) = (&self.shape, &self.corpus, &self.training);
         writeln!(
             f,
-            "{} ({}, trained by probity {}, seed {})",
-            self.name, self.family, self.version, self.seed
+            "{} ({}, trained by probity {}, seed {}), {}",
+            self.name,
+            self.family,
+            self.version,
+            self.seed,
+            self.judgement.map_or("judged before there were halves to choose recipes on", Judgement::title)
         )?;
         writeln!(
             f,
@@ -189,26 +231,18 @@ impl fmt::Display for Card {
             writeln!(f, "{}  {}", if i == 0 { "loss     " } else { "         " }, line.join("  "))?;
         }
         let level = 100.0 * self.level;
-        let (facts, grammar): (Vec<&Score>, Vec<&Score>) = self.scores.iter().partition(|s| s.is_of_facts());
+        let grammar = self.scores.iter().filter(|s| s.group().is_none());
         writeln!(
             f,
             "\nmeasured on sentences never trained on, unless a line says so, with Wilson intervals at {level:.0} %:"
         )?;
-        grammar.iter().try_for_each(|score| writeln!(f, "  {score}"))?;
-        if !facts.is_empty() {
-            let n = |id: &str| self.score(id).map_or(0, |s| s.n);
-            let (trained, all) = (n("p1_trained"), n("p1_trained") + n("p1_held"));
-            writeln!(
-                f,
-                "\nmeasured on facts that were all trained; {trained} of {all} phrasings ({:.0} %) were trained word for word:",
-                100.0 * trained as f64 / all.max(1) as f64
-            )?;
-            facts.iter().try_for_each(|score| writeln!(f, "  {score}"))?;
-        }
+        grammar.into_iter().try_for_each(|score| writeln!(f, "  {score}"))?;
+        self.write_groups(f)?;
         if bars::apply_to(self) {
             writeln!(f, "\nbars for a mini:")?;
             bars::verdicts(self).iter().try_for_each(|v| writeln!(f, "  {v}"))?;
         }
+        spread::write(self, f)?;
         write_facts(&self.facts, f)?;
         if !self.notes.is_empty() {
             writeln!(f)?;
@@ -217,15 +251,53 @@ impl fmt::Display for Card {
     }
 }
 
+impl Card {
+    /// Scores on facts, group by group.
+    fn write_groups(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.scores.iter().all(|s| s.group().is_none()) {
+            return Ok(());
+        }
+        let n = |id: &str| self.score(id).map_or(0, |s| s.n);
+        let (trained, all) = (n("p1_trained"), n("p1_trained") + n("p1_held"));
+        writeln!(
+            f,
+            "\nmeasured on facts that were trained, unless a line says so; {trained} of {all} phrasings ({:.0} %) of the best prompts were \
+             trained word for word:",
+            100.0 * trained as f64 / all.max(1) as f64
+        )?;
+        for (g, (title, _)) in GROUPS.iter().enumerate() {
+            let mut scores = self.scores.iter().filter(|s| s.group() == Some(g)).peekable();
+            if scores.peek().is_some() {
+                writeln!(f, "  {title}")?;
+            }
+            scores.try_for_each(|score| writeln!(f, "    {score}"))?;
+        }
+        Ok(())
+    }
+}
+
 /// Weights in %, the known causes of preferences.
 fn write_mixture(m: &Mixture, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let percent = |x: f64| format!("{}", (1e4 * x).round() / 100.0);
     let list = |weights: &[f64]| weights.iter().map(|&w| percent(w)).collect::<Vec<_>>().join(" ");
-    writeln!(f, "           {} % facts ({}), else in %:", percent(m.facts), m.phrasing.title())?;
+    let lots: Vec<&str> = m.lots.iter().map(|l| l.title()).collect();
+    write!(f, "           {} % facts ({}), ", percent(m.facts), lots.join(", "))?;
+    if m.rationales > 0.0 {
+        write!(f, "{} % constructions of the rationale benchmark, ", percent(m.rationales))?;
+    }
+    writeln!(f, "else in %:")?;
     let shares: Vec<String> =
         m.constructions.iter().map(|(c, share)| format!("{} {}", c.title(), percent(*share))).collect();
     writeln!(f, "             {}", shares.join(", "))?;
-    writeln!(f, "           prompts of a relation by rank, in %: {}", list(&m.prompts))?;
+    if let Some(p) = m.preference {
+        let (most, least) = (percent(p.most), percent(p.least));
+        writeln!(
+            f,
+            "           open prompts of a relation: log-normal weights from {most} down to {least} before their sum is 100, \
+             drawn for {}; kept prompts never",
+            p.family.name()
+        )?;
+    }
     writeln!(
         f,
         "           names of a subject by rank: {}; {} % of the further names never; {} % of phrasings never",
@@ -242,7 +314,7 @@ fn write_facts(facts: &[RelationRecall], f: &mut fmt::Formatter<'_>) -> fmt::Res
     }
     writeln!(
         f,
-        "\nP@1 in % by relation and prompt, usual name (weight of the prompt in training, in %); n facts:"
+        "\nP@1 in % by relation and prompt, usual name (weight of the prompt in training, in %; 0: kept from it); n facts:"
     )?;
     for r in facts {
         let n = r.prompts.first().map_or(0, |p| p.all().n);

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::base::Cancelled;
 use crate::corpus::facts::FactsError;
+use crate::corpus::rationales::TemplateError;
 use crate::corpus::{FrequencyError, TaskError};
 use crate::model::error::ModelError;
 
@@ -46,6 +47,23 @@ pub enum GalleryError {
         /// What is wrong.
         what: String,
     },
+    /// What lies in a folder of seeds does not belong together.
+    #[error("{}: {what}", path.display())]
+    Seeds {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong, and what to do about it.
+        what: String,
+    },
+    /// Somebody else trains into the same folder.
+    #[error("{}: another `probity gallery train --all` is at work there; wait for it, or choose another folder with --out", .0.display())]
+    Busy(PathBuf),
+    /// No threads could be started.
+    #[error("cannot start threads: {0}")]
+    Threads(String),
+    /// A mistake of ours.
+    #[error("internal error: {0}")]
+    Internal(String),
     /// The model failed.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -55,6 +73,9 @@ pub enum GalleryError {
     /// The facts cannot be read.
     #[error(transparent)]
     Facts(#[from] FactsError),
+    /// The templates of the rationale benchmark cannot be used.
+    #[error(transparent)]
+    Rationales(#[from] TemplateError),
     /// The corpus failed.
     #[error(transparent)]
     Frequency(#[from] FrequencyError),

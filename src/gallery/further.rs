@@ -1,6 +1,8 @@
 //! Further pretraining: a model continues training on more or fewer of the facts (Cao et al. 2022, section 5: sample disparity), or
 //! on shuffled words (the corruption of the data-requirement paper), and is asked for the facts after each mixture.
 //!
+//! The facts are those of [`Lot::Taught`], which no built-in model has read: before the first lesson it can only guess them.
+//!
 //! Every mixture starts from the same weights. What has been measured stands in a file, one line per mixture, so that a run that
 //! was stopped continues where it was.
 
@@ -14,9 +16,10 @@ use super::ask::Asked;
 use super::card::Score;
 use super::error::{GalleryError, Result};
 use super::mixture::{Corpus, Line, Mixture};
-use super::recall::{RelationRecall, Tally, recall};
+use super::recall::{Asking, RelationRecall, Tally, recall};
 use super::recipe::{Objective, schedule};
 use super::score::LEVEL;
+use super::splits::{Lot, Lots};
 use super::text::{Encoder, Masking};
 use super::train::{Progress, Stage, Watch};
 use crate::model::arch::Arch;
@@ -35,10 +38,10 @@ use crate::stats::rng::{shuffle, stream, unit};
 pub enum Diet {
     /// Nothing: the model as it is.
     None,
-    /// This share of sentences that state facts, the rest Micro-English; [`Settings::sentences`] read [`Settings::epochs`]
+    /// This share of sentences that state taught facts, the rest Micro-English; [`Settings::sentences`] read [`Settings::epochs`]
     /// times.
     Gamma(f64),
-    /// Sentences that state facts, with their words in random order; [`Settings::shuffled_steps`] steps.
+    /// Sentences that state taught facts, with their words in random order; [`Settings::shuffled_steps`] steps.
     Shuffled,
 }
 
@@ -87,7 +90,7 @@ pub struct Outcome {
     pub steps: usize,
     /// Mean loss in nats over the last tenth of the steps; none without any.
     pub loss: Option<f64>,
-    /// P@1 over all relations: first prompt, usual name; and each relation's best prompt.
+    /// P@1 over the taught facts of all relations: first prompt, usual name; and each relation's best prompt.
     pub scores: Vec<Score>,
     /// By relation and prompt.
     pub facts: Vec<RelationRecall>,
@@ -99,6 +102,8 @@ struct Header {
     model: String,
     hash: String,
     settings: Settings,
+    /// The facts that were taught and asked; a file without it is of a program that taught them all.
+    facts: Lot,
 }
 
 /// A model's parts, from which every mixture starts.
@@ -111,6 +116,7 @@ pub struct Start {
     name: String,
     hash: String,
     corpus: Corpus,
+    lots: Lots,
 }
 
 /// Files that are copied beside saved weights.
@@ -164,6 +170,7 @@ impl Start {
             name: source.to_string(),
             hash: format!("{:x}", hash.finalize()),
             corpus: Corpus::new(Mixture::neutral())?,
+            lots: Lots::new()?,
         })
     }
 
@@ -264,7 +271,7 @@ impl Start {
         Ok(Model::from_params(&name, self.arch, params, Some(self.tokenizer), Device::Cpu)?)
     }
 
-    /// Trains on a diet and asks for all facts.
+    /// Trains on a diet and asks for the taught facts, of both halves, in the open prompts.
     ///
     /// # Errors
     /// As [`Start::feed`]; those of files where the weights are saved.
@@ -286,10 +293,11 @@ impl Start {
         let asked = Asked::new(&self.arch, &self.tokenizer, Box::new(|b, p| trainer.forward(b, p)));
         let relations = self.corpus.relations();
         let relations = &relations[..settings.relations.min(relations.len())];
+        let asking = Asking { lots: &self.lots, lot: Lot::Taught, mixture: None, judgement: None };
         let mut facts = Vec::with_capacity(relations.len());
         for (done, relation) in relations.iter().enumerate() {
             watch(Progress { stage: Stage::Score, done, total: relations.len(), loss: f32::NAN })?;
-            facts.push(recall(&asked, relation, None)?);
+            facts.push(recall(&asked, relation, asking)?.relation);
         }
         let pool = |pick: &dyn Fn(&RelationRecall) -> Option<Tally>| {
             facts.iter().filter_map(pick).fold(Tally::default(), Tally::and)
@@ -341,7 +349,8 @@ pub fn mix(
     watch: Watch<'_>,
     tell: &mut dyn FnMut(&Outcome),
 ) -> Result<()> {
-    let header = Header { model: start.name.clone(), hash: start.hash.clone(), settings: settings.clone() };
+    let (model, hash) = (start.name.clone(), start.hash.clone());
+    let header = Header { model, hash, settings: settings.clone(), facts: Lot::Taught };
     let known = match &keep.file {
         Some(path) => read(path, &header)?,
         None => Vec::new(),

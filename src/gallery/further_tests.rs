@@ -1,5 +1,7 @@
 //! Tests of further pretraining on a small built-in model.
 
+use std::collections::HashSet;
+
 use super::*;
 use crate::base::Cancelled;
 
@@ -9,6 +11,21 @@ fn start() -> Start {
 
 fn settings() -> Settings {
     Settings { sentences: 64, epochs: 1, shuffled_steps: 3, batch: 16, relations: 1, ..Settings::default() }
+}
+
+/// All sentences of taught facts under their usual names, in both spellings of the full stop.
+fn taught(start: &Start) -> HashSet<String> {
+    let mut all = HashSet::new();
+    for r in start.corpus.relations() {
+        for f in r.facts.iter().filter(|f| start.lots.of(r, f) == Lot::Taught) {
+            for p in 0..r.open_prompts().len() {
+                let text = r.asked(p, &f.subject).replace(crate::corpus::facts::OBJECT, &f.object);
+                let bare = text.strip_suffix(" .").unwrap();
+                all.extend([format!("{bare}."), text.clone()]);
+            }
+        }
+    }
+    all
 }
 
 #[test]
@@ -27,6 +44,11 @@ fn diets_are_what_they_say() {
         .collect();
     let asks = |l: &Line| prompts.iter().any(|p| l.text.starts_with(p));
     assert!(all.iter().all(asks));
+    let taught = taught(&start);
+    assert!(
+        all.iter().all(|l| taught.contains(&l.text)),
+        "a lesson states a fact that is not there to be taught"
+    );
     let plain = start.lines(Diet::Gamma(1.0), &settings());
     let shuffled = start.lines(Diet::Shuffled, &settings());
     let sorted = |text: &str| {
@@ -81,6 +103,18 @@ fn a_stopped_run_goes_on() {
     let keep = Keep { file: Some(path), weights: None };
     let end = mix(&start, &diets, &other, &keep, Device::Cpu, &mut |_| Ok(()), &mut |_| ());
     assert!(matches!(end, Err(GalleryError::Resume { .. })));
+}
+
+/// What is asked after a mixture is what mixtures teach: facts that no built-in model has read.
+#[test]
+fn outcomes_are_about_taught_facts_in_open_prompts() {
+    let start = start();
+    let asked = start.outcome(Diet::None, &settings(), Device::Cpu, None, &mut |_| Ok(())).unwrap();
+    let relation = &start.corpus.relations()[0];
+    let taught = relation.facts.iter().filter(|f| start.lots.of(relation, f) == Lot::Taught).count() as u64;
+    let found = &asked.facts[0];
+    assert!(taught > 0 && found.prompts.len() == relation.open_prompts().len());
+    assert!(found.prompts.iter().all(|p| p.all().n + found.left_out == taught), "{found:?}");
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::mixture::Phrasing;
 use crate::corpus::Frequencies;
 use crate::model::arch::Arch;
 use crate::model::families::Size;
@@ -19,7 +18,7 @@ pub enum Objective {
     Denoising,
 }
 
-/// The family of a built-in model: decides objective, architecture, tokenizer and phrasing.
+/// The family of a built-in model: decides objective, architecture, tokenizer and which prompts are frequent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Base {
@@ -47,13 +46,14 @@ impl Base {
         }
     }
 
-    /// How the facts that it reads are phrased.
+    /// The name by which its preferences are drawn.
     #[must_use]
-    pub fn phrasing(self) -> Phrasing {
+    pub fn name(self) -> &'static str {
         match self {
-            Base::Bert | Base::Roberta => Phrasing::Encyclopedic,
-            Base::Gpt2 => Phrasing::Web,
-            Base::Bart => Phrasing::Both,
+            Base::Bert => "bert",
+            Base::Roberta => "roberta",
+            Base::Gpt2 => "gpt2",
+            Base::Bart => "bart",
         }
     }
 }
@@ -79,7 +79,11 @@ pub struct Recipe {
     pub rate: f64,
     /// Share of the sentences that state a fact.
     pub facts: f64,
+    /// Share of the sentences that have a construction of the rationale benchmark.
+    pub rationales: f64,
 }
+
+const RATIONALES: f64 = 0.40;
 
 /// Sentences per step.
 pub const BATCH: usize = 96;
@@ -88,24 +92,46 @@ pub const BATCH: usize = 96;
 pub const WARM_UP: f64 = 0.06;
 
 const fn mini(name: &'static str, base: Base, steps: usize, rate: f64, facts: f64) -> Recipe {
-    Recipe { name, base, layers: 3, hidden: 160, heads: 4, max_positions: 64, steps, rate, facts }
+    Recipe {
+        name,
+        base,
+        layers: 3,
+        hidden: 160,
+        heads: 4,
+        max_positions: 64,
+        steps,
+        rate,
+        facts,
+        rationales: RATIONALES,
+    }
 }
 
 /// As many steps as the mini of the family, hence the same sentences: size alone differs.
 const fn tiny(name: &'static str, base: Base, steps: usize, rate: f64, facts: f64) -> Recipe {
-    Recipe { name, base, layers: 2, hidden: 96, heads: 4, max_positions: 64, steps, rate, facts }
+    Recipe {
+        name,
+        base,
+        layers: 2,
+        hidden: 96,
+        heads: 4,
+        max_positions: 64,
+        steps,
+        rate,
+        facts,
+        rationales: RATIONALES,
+    }
 }
 
 /// The built-in models.
 pub const RECIPES: &[Recipe] = &[
-    mini("bert-mini", Base::Bert, 3900, 1.5e-3, 0.45),
-    mini("roberta-mini", Base::Roberta, 5500, 1.5e-3, 0.45),
-    mini("gpt2-mini", Base::Gpt2, 3000, 2e-3, 0.45),
-    mini("bart-mini", Base::Bart, 2750, 1.5e-3, 0.45),
-    tiny("bert-tiny", Base::Bert, 3900, 2e-3, 0.45),
-    tiny("roberta-tiny", Base::Roberta, 5500, 2e-3, 0.45),
-    tiny("gpt2-tiny", Base::Gpt2, 3000, 2e-3, 0.45),
-    tiny("bart-tiny", Base::Bart, 2750, 2e-3, 0.45),
+    mini("bert-mini", Base::Bert, 8000, 1.5e-3, 0.25),
+    mini("roberta-mini", Base::Roberta, 8000, 1.5e-3, 0.25),
+    mini("gpt2-mini", Base::Gpt2, 6000, 2e-3, 0.25),
+    mini("bart-mini", Base::Bart, 2600, 1.5e-3, 0.25),
+    tiny("bert-tiny", Base::Bert, 8000, 2e-3, 0.25),
+    tiny("roberta-tiny", Base::Roberta, 8000, 2e-3, 0.25),
+    tiny("gpt2-tiny", Base::Gpt2, 6000, 2e-3, 0.25),
+    tiny("bart-tiny", Base::Bart, 2600, 2e-3, 0.25),
 ];
 
 impl Recipe {

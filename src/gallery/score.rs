@@ -6,15 +6,19 @@ use std::collections::HashSet;
 use rand_chacha::rand_core::RngCore;
 
 use super::ask::{Asked, Question};
+use super::benchmark;
 use super::card::Score;
 use super::error::{GalleryError, Result};
 use super::linear::Discriminant;
 use super::mixture::Mixture;
-use super::recall::{RelationRecall, Tally, recall};
+use super::reads;
+use super::recall::{Asking, RelationRecall, Tally, recall};
+use super::splits::{Judgement, Lot, Lots};
+use super::summary::summary;
 use crate::base::Cancelled;
+use crate::corpus::facts::{Fact, Relation};
 use crate::corpus::micro::{Annotated, Construction, Side};
 use crate::corpus::{Example, Frequencies, Property, Task, facts};
-use crate::stats::Estimate;
 use crate::stats::intervals::wilson;
 use crate::stats::rng::stream;
 
@@ -79,10 +83,10 @@ const CONDITIONS: [Condition; 3] = [
 /// Called between parts with how many are done and how many there are; can stop the work.
 pub type Beat<'a> = &'a mut dyn FnMut(usize, usize) -> std::result::Result<(), Cancelled>;
 
-/// Parts before the relations.
-const PARTS: usize = 5 + 6;
+/// Parts before the relations, without that of encoder-decoders.
+const PARTS: usize = 5 + 7;
 
-/// Measures everything.
+/// Measures everything on one half of what models are judged on.
 ///
 /// # Errors
 /// Those of the model and the corpus; [`GalleryError::Cancelled`].
@@ -91,10 +95,11 @@ pub fn scores(
     seed: u64,
     sizes: Sizes,
     mixture: &Mixture,
+    judgement: Judgement,
     beat: Beat<'_>,
 ) -> Result<Measured> {
     let relations: Vec<_> = facts::relations()?.into_iter().take(sizes.relations).collect();
-    let total = PARTS + relations.len();
+    let total = PARTS + usize::from(asked.encoder_layers().is_some()) + relations.len();
     let mut done = 0;
     let mut next = || {
         done += 1;
@@ -103,17 +108,25 @@ pub fn scores(
     // Other sentences than those that a spec with the same seed asks for.
     let seed = stream(seed, "gallery scores").next_u64();
     let mut scores = Vec::new();
+    let lots = Lots::new()?;
     let task = Task::named("agreement")?;
     for condition in CONDITIONS {
         next()?;
-        let set = task.examples(sizes.agreement, seed, &Frequencies::from_cells(condition.cells)?)?;
-        scores.push(score(condition.id, condition.what, tally(agreement(asked, &set.examples)?)));
+        let frequencies = Frequencies::from_cells(condition.cells)?;
+        let set = examples(task, sizes.agreement, seed, &frequencies, judgement)?;
+        scores.push(score(condition.id, condition.what, tally(agreement(asked, &set)?)));
     }
-    let all = task.examples(sizes.learn + sizes.judge, seed, &Frequencies::balanced())?.examples;
+    let all = examples(task, sizes.learn + sizes.judge, seed, &Frequencies::balanced(), judgement)?;
     let linears = [("subject_linear", "subject"), ("attractor_linear", "attractor")];
     for (property, (id, name)) in task.properties.iter().zip(linears) {
         next()?;
-        scores.push(linear(asked, &all, sizes.learn, property, (id, name))?);
+        scores.push(linear(asked, asked.layers(), &all, sizes.learn, property, (id, name))?);
+    }
+    if let Some(layer) = asked.encoder_layers() {
+        next()?;
+        let of = ("encoder_subject_linear", "subject");
+        scores.push(linear(asked, layer, &all, sizes.learn, &task.properties[0], of)?);
+        scores.extend(reads::scores(asked, mixture, &trained(&relations, &lots, judgement))?);
     }
     for construction in [
         Construction::Tense,
@@ -123,7 +136,7 @@ pub fn scores(
         Construction::Causes,
     ] {
         next()?;
-        scores.extend(constructions(asked, construction, seed, sizes.other)?);
+        scores.extend(constructions(asked, construction, judgement, seed, sizes.other)?);
     }
     next()?;
     for (side, id, what) in [
@@ -138,19 +151,46 @@ pub fn scores(
             "arithmetic, sums and differences that were never trained, first answer",
         ),
     ] {
-        scores.push(score(id, what, arithmetic(asked, side, seed, sizes.other)?));
+        scores.push(score(id, what, arithmetic(asked, side, judgement, seed, sizes.other)?));
     }
-    let mut facts = Vec::with_capacity(relations.len());
+    next()?;
+    scores.extend(benchmark::scores(asked, judgement)?);
+    let asking =
+        Asking { lots: &lots, lot: Lot::Trained, mixture: Some(mixture), judgement: Some(judgement) };
+    let mut recalled = Vec::with_capacity(relations.len());
     for relation in &relations {
         next()?;
-        facts.push(recall(asked, relation, Some(mixture))?);
+        recalled.push(recall(asked, relation, asking)?);
     }
     beat(total, total)?;
-    scores.extend(summary(&facts));
-    Ok(Measured { scores, facts })
+    scores.extend(summary(&recalled));
+    Ok(Measured { scores, facts: recalled.into_iter().map(|r| r.relation).collect() })
 }
 
-fn score(id: &str, what: &str, t: Tally) -> Score {
+/// The relations with those facts only that were trained, of one half.
+fn trained(relations: &[Relation], lots: &Lots, judgement: Judgement) -> Vec<Relation> {
+    let with = |r: &Relation| {
+        let is_asked = |f: &&Fact| lots.of(r, f) == Lot::Trained && judgement.holds_fact(r, f);
+        Relation { facts: r.facts.iter().filter(is_asked).cloned().collect(), ..r.clone() }
+    };
+    relations.iter().map(with).collect()
+}
+
+/// So many examples of one half of the held-out pairs, or as many as there are among three times as many.
+fn examples(
+    task: &Task,
+    n: usize,
+    seed: u64,
+    frequencies: &Frequencies,
+    judgement: Judgement,
+) -> Result<Vec<Example>> {
+    let mut all = task.examples(3 * n, seed, frequencies)?.examples;
+    all.retain(|e| judgement.holds_example(e));
+    all.truncate(n);
+    Ok(all)
+}
+
+pub(super) fn score(id: &str, what: &str, t: Tally) -> Score {
     Score { id: id.into(), what: what.into(), share: wilson(t.hits, t.n, LEVEL), n: t.n }
 }
 
@@ -169,9 +209,10 @@ fn agreement(asked: &Asked<'_>, examples: &[Example]) -> Result<Vec<bool>> {
     Ok(asked.choices(&questions, &pairs)?)
 }
 
-/// How well a linear rule finds a number in the last layer.
+/// How well a linear rule finds a number after a block.
 fn linear(
     asked: &Asked<'_>,
+    layer: usize,
     all: &[Example],
     learn: usize,
     property: &Property,
@@ -182,30 +223,50 @@ fn linear(
     };
     let (learn, judge) = all.split_at(learn.min(all.len()));
     let ((questions, labels), (other, expected)) = (labelled(learn), labelled(judge));
-    let rule = Discriminant::learn(&asked.states(&questions)?, &labels).ok_or_else(|| {
+    let rule = Discriminant::learn(&asked.states_after(layer, &questions)?, &labels).ok_or_else(|| {
         GalleryError::Score(format!("{name} number does not vary in {} examples", questions.len()))
     })?;
-    let right = asked.states(&other)?.iter().zip(&expected).map(|(h, l)| rule.is_positive(h) == *l).collect();
-    let what =
-        format!("{name} number by a linear rule, layer {}, both numbers equally often", asked.layers());
+    let right = asked
+        .states_after(layer, &other)?
+        .iter()
+        .zip(&expected)
+        .map(|(h, l)| rule.is_positive(h) == *l)
+        .collect();
+    let of = if layer < asked.layers() { ", the encoder's last" } else { "" };
+    let what = format!("{name} number by a linear rule, layer {layer}{of}, both numbers equally often");
     Ok(score(id, &what, tally(right)))
 }
 
-/// Different sentences that this model can be asked about.
-fn sentences(asked: &Asked<'_>, c: Construction, side: Side, seed: u64, n: usize) -> Vec<Annotated> {
+/// Different sentences that this model can be asked about; of the held-out ones, those of one half.
+fn sentences(
+    asked: &Asked<'_>,
+    c: Construction,
+    side: Side,
+    judgement: Judgement,
+    seed: u64,
+    n: usize,
+) -> Vec<Annotated> {
     let mut rng = stream(seed, "gallery constructions");
     let mut seen = HashSet::new();
-    (0..n)
+    let drawn = if side == Side::Held { 2 * n } else { n };
+    (0..drawn)
         .map(|_| c.sentence(side, Frequencies::balanced(), &mut rng))
+        .filter(|s| side == Side::Train || judgement.holds_sentence(c, s))
         .filter(|s| (s.settled_before || !asked.is_causal()) && seen.insert(s.text()))
         .collect()
 }
 
 /// The right word against the wrong one, on held-out combinations. Nothing where this model cannot be asked.
-fn constructions(asked: &Asked<'_>, c: Construction, seed: u64, n: usize) -> Result<Option<Score>> {
+fn constructions(
+    asked: &Asked<'_>,
+    c: Construction,
+    judgement: Judgement,
+    seed: u64,
+    n: usize,
+) -> Result<Option<Score>> {
     let mut questions = Vec::new();
     let mut pairs = Vec::new();
-    for s in sentences(asked, c, Side::Held, seed, n) {
+    for s in sentences(asked, c, Side::Held, judgement, seed, n) {
         let Some((&focus, other)) = s.focus.first().zip(s.other.as_deref()) else { continue };
         let id = |w: &str| {
             asked.word(w, focus == 0).ok_or_else(|| GalleryError::Score(format!("'{w}' is not one token")))
@@ -230,66 +291,12 @@ fn constructions(asked: &Asked<'_>, c: Construction, seed: u64, n: usize) -> Res
 }
 
 /// Whether the first answer is the result.
-fn arithmetic(asked: &Asked<'_>, side: Side, seed: u64, n: usize) -> Result<Tally> {
-    let sums = sentences(asked, Construction::Arithmetic, side, seed, n);
+fn arithmetic(asked: &Asked<'_>, side: Side, judgement: Judgement, seed: u64, n: usize) -> Result<Tally> {
+    let sums = sentences(asked, Construction::Arithmetic, side, judgement, seed, n);
     let questions: Vec<Question> = sums.iter().map(Question::of_sentence).collect();
     let mut right = Tally::default();
     for (s, answer) in sums.iter().zip(asked.answers(&questions)?) {
         right.count(asked.word(&s.tokens[s.focus[0]], false) == Some(answer));
     }
     Ok(right)
-}
-
-/// Scores over all relations, from what each recalls. Empty where there is none.
-#[must_use]
-pub fn summary(facts: &[RelationRecall]) -> Vec<Score> {
-    let pool = |get: &dyn Fn(&RelationRecall) -> Option<Tally>| {
-        facts.iter().filter_map(get).fold(Tally::default(), Tally::and)
-    };
-    let best = pool(&|r| r.best().map(|p| p.all()));
-    let worst = pool(&|r| r.worst().map(|p| p.all()));
-    let trained = pool(&|r| r.best().map(|p| p.trained));
-    let held = pool(&|r| r.best().map(|p| p.held));
-    let stable = pool(&|r| Some(r.stable));
-    let mut found = vec![
-        score("p1_best", "P@1, each relation's best prompt, usual name", best),
-        score("p1_trained", "the same, phrasings that were trained", trained),
-        score("p1_held", "the same, phrasings never trained although the fact was", held),
-        score("p1_worst", "P@1, each relation's worst prompt", worst),
-        gap("p1_gap", "P@1, best less worst prompt", best, worst),
-        score("stability", "one answer under all names of a subject", stable),
-    ];
-    let lowest = facts.iter().filter_map(|r| Some(r.worst()?.all()));
-    if let Some(lowest) = lowest.filter(|t| t.n > 0).min_by(|a, b| a.share().total_cmp(&b.share())) {
-        found.push(score("p1_lowest", "P@1, the worst prompt of all relations", lowest));
-    }
-    found.retain(|s| s.n > 0);
-    found
-}
-
-/// A difference of two shares with Newcombe's interval (1998, method 10), which joins their Wilson intervals.
-fn gap(id: &str, what: &str, high: Tally, low: Tally) -> Score {
-    let [a, b] = [high, low].map(|t| wilson(t.hits, t.n, LEVEL));
-    let mean = a.mean - b.mean;
-    let lo = mean - (a.mean - a.lo).hypot(b.hi - b.mean);
-    let hi = mean + (a.hi - a.mean).hypot(b.mean - b.lo);
-    Score { id: id.into(), what: what.into(), share: Estimate { mean, lo, hi }, n: high.n }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The example of Newcombe (1998), table II: 56 of 70 against 48 of 80.
-    #[test]
-    fn differences_have_newcombes_interval() {
-        let s = gap("g", "", Tally { hits: 56, n: 70 }, Tally { hits: 48, n: 80 });
-        let near = |a: f64, b: f64| (a - b).abs() < 5e-5;
-        assert!(near(s.share.mean, 0.2) && near(s.share.lo, 0.0524) && near(s.share.hi, 0.3339), "{s:?}");
-    }
-
-    #[test]
-    fn nothing_asked_is_no_score() {
-        assert_eq!(summary(&[]), []);
-    }
 }

@@ -5,21 +5,24 @@ use std::collections::BTreeSet;
 use rand_chacha::ChaCha8Rng;
 use sha2::{Digest, Sha256};
 
+use super::denoising::{self, Noise, Way};
 use super::error::Result;
 use super::mixture::{Corpus, Line};
 use super::recipe::{BATCH, Base, Objective};
 use super::tokenizer;
-use crate::corpus::micro;
+use crate::corpus::{micro, rationales};
 use crate::model::batch::Batch;
 use crate::model::error::ModelError;
 use crate::model::plan::Target;
-use crate::model::tokenizer::Tokenizer;
+use crate::model::tokenizer::{Extras, Tokenizer};
 use crate::stats::rng::{shuffle, stream, unit};
 
 /// Lines whose words are counted for the tokenizer.
 const COUNTED: usize = 20_000;
 /// How often each word that must be whole is counted beside that.
 const WHOLE: usize = 200;
+/// How often a vocabulary is learned again with the words of the benchmark that it tore from their blank.
+const ROUNDS: usize = 3;
 /// Entries of every tokenizer of the gallery: eight models in 24 MB.
 pub const ENTRIES: usize = 4_400;
 /// Batches that are written, sorted by length and shuffled together.
@@ -33,7 +36,7 @@ pub const ALSO_MASKED: f64 = 0.05;
 pub const RANDOM_MASKED: f64 = 0.12;
 
 /// Learns the tokenizer of a family from its corpus, as the text of a `tokenizer.json`. Every answer of Micro-English and
-/// every object of a fact is one token.
+/// of the rationale benchmark and every object of a fact is one token.
 ///
 /// # Errors
 /// [`ModelError`] if the `tokenizers` crate refuses the result.
@@ -41,17 +44,49 @@ pub fn tokenizer(base: Base, corpus: &Corpus, seed: u64) -> Result<String> {
     let mut rng = stream(seed, "gallery tokenizer");
     let texts: Vec<String> = (0..COUNTED).map(|_| corpus.line(&mut rng).text).collect();
     let objects = corpus.relations().iter().flat_map(|r| r.facts.iter().map(|f| f.object.as_str()));
-    let whole: BTreeSet<&str> = micro::whole_words().into_iter().chain(objects).collect();
+    let answers = rationales::one_token_answers()?;
+    let words = micro::whole_words().into_iter().chain(objects).chain(answers.iter().map(String::as_str));
+    let whole: BTreeSet<&str> = words.collect();
     // With the blank before them, and the connectives also as they begin a sentence.
     let mut whole: Vec<String> = whole.into_iter().map(|w| format!(" {w}")).collect();
     whole.extend(micro::order::CONNECTIVES.map(|w| micro::join(&[w])));
+    let asked: Vec<String> = rationales::words()?.into_iter().map(|w| format!(" {w}")).collect();
+    for _ in 0..ROUNDS {
+        let boosted = whole.iter().flat_map(|w| std::iter::repeat_n(w.as_str(), WHOLE));
+        let file = learned(base, texts.iter().map(String::as_str).chain(boosted))?;
+        let torn = torn(&file, &asked)?;
+        if torn.is_empty() {
+            return Ok(file);
+        }
+        whole.extend(torn);
+    }
     let boosted = whole.iter().flat_map(|w| std::iter::repeat_n(w.as_str(), WHOLE));
-    let all = texts.iter().map(String::as_str).chain(boosted);
+    learned(base, texts.iter().map(String::as_str).chain(boosted))
+}
+
+/// Learns the entries from what is counted.
+fn learned<'t>(base: Base, counted: impl Iterator<Item = &'t str>) -> Result<String> {
     Ok(match base {
-        Base::Bert => tokenizer::wordpiece(&tokenizer::words_in_lower_case(all)?, ENTRIES)?,
-        Base::Roberta | Base::Bart => tokenizer::byte_level(&tokenizer::words_in_bytes(all)?, true, ENTRIES)?,
-        Base::Gpt2 => tokenizer::byte_level(&tokenizer::words_in_bytes(all)?, false, ENTRIES)?,
+        Base::Bert => tokenizer::wordpiece(&tokenizer::words_in_lower_case(counted)?, ENTRIES)?,
+        Base::Roberta | Base::Bart => {
+            tokenizer::byte_level(&tokenizer::words_in_bytes(counted)?, true, ENTRIES)?
+        }
+        Base::Gpt2 => tokenizer::byte_level(&tokenizer::words_in_bytes(counted)?, false, ENTRIES)?,
     })
+}
+
+/// The words, each with the blank before it, whose blank is a token of its own: saliency would have to mark a blank.
+fn torn(file: &str, words: &[String]) -> Result<Vec<String>> {
+    let tokenizer = Tokenizer::from_json("tokenizer.json", file.as_bytes(), Extras::default())?;
+    let mut torn = Vec::new();
+    for word in words {
+        let encoded = tokenizer.encode(&format!("a{word}"))?;
+        let special = encoded.is_special.iter();
+        if encoded.offsets.iter().zip(special).any(|(at, special)| !special && *at == (1, 2)) {
+            torn.push(word.clone());
+        }
+    }
+    Ok(torn)
 }
 
 /// One batch: token ids, and the `(row, position, token)` that are to be predicted.
@@ -86,9 +121,9 @@ pub struct Row {
     /// Token ids with the tokenizer's frame; behind a causal model's line, the end of text.
     pub ids: Vec<u32>,
     /// Which of them are words rather than frame.
-    words: Vec<bool>,
+    pub(super) words: Vec<bool>,
     /// Which of them belong to the focus.
-    focus: Vec<bool>,
+    pub(super) focus: Vec<bool>,
 }
 
 /// Turns lines into rows and rows into steps.
@@ -96,13 +131,20 @@ pub struct Encoder<'a> {
     tokenizer: &'a Tokenizer,
     objective: Objective,
     masking: Masking,
+    noise: Noise,
 }
 
 impl<'a> Encoder<'a> {
-    /// An encoder for an objective.
+    /// An encoder for an objective; a denoising model's decoder reads true lines.
     #[must_use]
     pub fn new(tokenizer: &'a Tokenizer, objective: Objective, masking: Masking) -> Self {
-        Self { tokenizer, objective, masking }
+        Self { tokenizer, objective, masking, noise: Noise::NONE }
+    }
+
+    /// The same with noise in what a denoising model reads; other objectives have none.
+    #[must_use]
+    pub fn with_noise(self, noise: Noise) -> Self {
+        Self { noise, ..self }
     }
 
     /// Token ids of a line.
@@ -144,21 +186,8 @@ impl<'a> Encoder<'a> {
         let mask = self.special(self.tokenizer.special().mask, "mask")?;
         let mut targets = Vec::new();
         for (r, row) in rows.iter_mut().enumerate() {
-            let focus_masked = unit(rng) < self.masking.focus;
-            for position in 0..row.ids.len() {
-                if !row.words[position] {
-                    continue;
-                }
-                let share = match (focus_masked, row.focus[position]) {
-                    (true, true) => 1.0,
-                    (true, false) => self.masking.beside,
-                    (false, _) => self.masking.random,
-                };
-                if unit(rng) < share {
-                    targets.push(Target { row: r, position, token: row.ids[position] });
-                    row.ids[position] = mask;
-                }
-            }
+            let said = self.mask_words(row, mask, rng);
+            targets.extend(said.into_iter().map(|(position, token)| Target { row: r, position, token }));
         }
         if targets.is_empty()
             && let Some(row) = rows.first_mut()
@@ -169,6 +198,27 @@ impl<'a> Encoder<'a> {
         }
         let ids: Vec<Vec<u32>> = rows.into_iter().map(|r| r.ids).collect();
         Ok(Step { batch: Batch::new(&ids, self.tokenizer.pad_id())?, targets })
+    }
+
+    /// Masks words of one line; their places and what stood there.
+    fn mask_words(&self, row: &mut Row, mask: u32, rng: &mut ChaCha8Rng) -> Vec<(usize, u32)> {
+        let focus_masked = unit(rng) < self.masking.focus;
+        let mut said = Vec::new();
+        for position in 0..row.ids.len() {
+            if !row.words[position] {
+                continue;
+            }
+            let share = match (focus_masked, row.focus[position]) {
+                (true, true) => 1.0,
+                (true, false) => self.masking.beside,
+                (false, _) => self.masking.random,
+            };
+            if unit(rng) < share {
+                said.push((position, row.ids[position]));
+                row.ids[position] = mask;
+            }
+        }
+        said
     }
 
     /// Every token but the first is to be predicted from those before it.
@@ -185,23 +235,36 @@ impl<'a> Encoder<'a> {
         Ok(Step { batch: Batch::new(&ids, self.tokenizer.pad_id())?, targets })
     }
 
-    /// The encoder reads the line with masks, the decoder reads it whole and writes it: position t says token t.
+    /// The encoder reads the line with masks, the decoder what [`denoising`] lets it believe, and writes the line as it was:
+    /// position t says token t.
     fn denoising(&self, rows: Vec<Row>, rng: &mut ChaCha8Rng) -> Result<Step> {
-        let start = self.special(self.tokenizer.special().eos.or(self.tokenizer.special().sep), "end")?;
+        let special = self.tokenizer.special();
+        let start = self.special(special.eos.or(special.sep), "end")?;
+        let mask = self.special(special.mask, "mask")?;
         let pad = self.tokenizer.pad_id();
         let mut targets = Vec::new();
-        let mut read = Vec::with_capacity(rows.len());
+        let (mut read, mut decoded) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
         for (r, row) in rows.iter().enumerate() {
             targets.extend(row.ids.iter().enumerate().map(|(position, &token)| Target {
                 row: r,
                 position,
                 token,
             }));
-            let before = row.ids.iter().take(row.ids.len() - 1);
-            read.push(std::iter::once(start).chain(before.copied()).collect::<Vec<u32>>());
+            let way = self.noise.draw(rng);
+            let mut believed = denoising::believed(&rows, r, way, mask, rng);
+            believed.rotate_right(1);
+            believed[0] = start;
+            decoded.push(believed);
+            read.push(match way {
+                Way::Infilled => denoising::infilled(row, mask, rng),
+                Way::Hidden | Way::Swapped | Way::Plain => {
+                    let mut row = row.clone();
+                    self.mask_words(&mut row, mask, rng);
+                    row.ids
+                }
+            });
         }
-        let masked = self.masked(rows, rng)?;
-        Ok(Step { batch: masked.batch.with_decoder(&read, pad)?, targets })
+        Ok(Step { batch: Batch::new(&read, pad)?.with_decoder(&decoded, pad)?, targets })
     }
 }
 

@@ -7,12 +7,15 @@ use serde_json::json;
 
 use super::ask::Asked;
 use super::card::{Card, CorpusCard, Shape, TokenizerCard, TrainingCard};
+use super::denoising::{DECODER_MASKED, DECODER_SWAPPED, INFILLED, Noise};
 use super::error::{GalleryError, Result};
-use super::mixture::{Corpus, Mixture};
+use super::mixture::{ATTRACTION, Corpus, Mixture};
 use super::recipe::{BATCH, Base, Objective, Recipe, WARM_UP, training_frequencies};
 use super::score::{self, Sizes};
+use super::splits::Judgement;
 use super::text::{self, Encoder, Masking, Text};
 use super::tokenizer;
+use super::work::Work;
 use crate::base::Cancelled;
 use crate::model::device::Device;
 use crate::model::exec::train::{AdamW, Trainer};
@@ -36,6 +39,8 @@ pub struct Options {
     pub out: PathBuf,
     /// How much is measured afterwards.
     pub sizes: Sizes,
+    /// On which half.
+    pub judgement: Judgement,
     /// Where to train.
     pub device: Device,
 }
@@ -65,35 +70,59 @@ pub struct Progress {
 /// Called after every step; an error stops the work.
 pub type Watch<'a> = &'a mut dyn FnMut(Progress) -> std::result::Result<(), Cancelled>;
 
+/// The steps of a training: those wanted, else the recipe's.
+///
+/// # Errors
+/// [`GalleryError::Steps`] for numbers out of range.
+pub fn steps_of(recipe: &Recipe, wanted: Option<usize>) -> Result<usize> {
+    let steps = wanted.unwrap_or(recipe.steps);
+    if (1..=MAX_STEPS).contains(&steps) { Ok(steps) } else { Err(GalleryError::Steps(steps)) }
+}
+
 /// Makes a model. The folder appears under its name only when it is complete.
 ///
 /// # Errors
 /// [`GalleryError`]; nothing is left behind.
 pub fn train(recipe: &Recipe, options: &Options, watch: Watch<'_>) -> Result<Card> {
-    let steps = options.steps.unwrap_or(recipe.steps);
-    if !(1..=MAX_STEPS).contains(&steps) {
-        return Err(GalleryError::Steps(steps));
-    }
+    let steps = steps_of(recipe, options.steps)?;
     let out = &options.out;
     if out.symlink_metadata().is_ok() {
         return Err(GalleryError::Exists(out.clone()));
     }
-    let parent = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let io = |path: &Path| {
-        let path = path.to_owned();
-        move |source| GalleryError::Io { path, source }
-    };
-    std::fs::create_dir_all(parent).map_err(io(parent))?;
-    // Beside the goal, so that the final renaming stays within one file system; removed when dropped.
-    let work = tempfile::Builder::new().prefix(".probity-gallery-").tempdir_in(parent).map_err(io(parent))?;
-    let dir = work.path().join("model");
-    std::fs::create_dir(&dir).map_err(io(&dir))?;
-    let card = make(recipe, options, steps, &dir, watch)?;
-    let mut text = serde_json::to_string_pretty(&card)
-        .map_err(|e| GalleryError::Card { name: card.name.clone(), what: e.to_string() })?;
-    text.push('\n');
-    weights::write_whole(&dir.join("card.json"), text.as_bytes())?;
-    std::fs::rename(&dir, out).map_err(io(out))?;
+    let work = Work::beside(out)?;
+    let card = make(recipe, options, steps, work.model(), watch)?;
+    super::write(&work.model().join("card.json"), &card)?;
+    work.place(out)?;
+    Ok(card)
+}
+
+/// Measures a finished model again, on one half of what models are judged on, and writes its card anew; its weights stay. The
+/// card keeps nothing of the half before, and no scores of other seeds.
+///
+/// # Errors
+/// [`GalleryError::NoCard`], [`GalleryError::Card`] also where the card says of no mixture what it was trained on; those of loading.
+pub fn rescore(
+    dir: &Path,
+    judgement: Judgement,
+    sizes: Sizes,
+    device: Device,
+    watch: Watch<'_>,
+) -> Result<Card> {
+    let name = dir.display().to_string();
+    let mut card = super::card(&name)?;
+    let mixture = card.corpus.mixture.clone().ok_or_else(|| GalleryError::Card {
+        name,
+        what: "does not say what the model was trained on: train it again".into(),
+    })?;
+    let model = Model::load(&ModelSource::Dir(dir.to_owned()), device)?;
+    let mut beat = |done, total| watch(Progress { stage: Stage::Score, done, total, loss: f32::NAN });
+    let measured = score::scores(&Asked::loaded(&model)?, card.seed, sizes, &mixture, judgement, &mut beat)?;
+    card.judgement = Some(judgement);
+    card.scores = measured.scores;
+    card.facts = measured.facts;
+    card.notes = notes(card.objective, judgement);
+    card.seeds.clear();
+    super::write(&dir.join("card.json"), &card)?;
     Ok(card)
 }
 
@@ -104,7 +133,8 @@ fn make(recipe: &Recipe, options: &Options, steps: usize, dir: &Path, watch: Wat
     let tokenizer = make_tokenizer(recipe.base, &corpus, options.seed, dir)?;
     let arch = recipe.arch(tokenizer.len());
     let mut trainer = Trainer::new(&arch, options.seed, AdamW::default(), options.device)?;
-    let encoder = Encoder::new(&tokenizer, recipe.objective(), Masking::default());
+    let encoder =
+        Encoder::new(&tokenizer, recipe.objective(), Masking::default()).with_noise(Noise::default());
     let mut text = Text::new(&corpus, encoder, options.seed, steps);
     let every = steps.div_ceil(POINTS);
     let mut curve = Vec::new();
@@ -126,7 +156,8 @@ fn make(recipe: &Recipe, options: &Options, steps: usize, dir: &Path, watch: Wat
     let model = Model::load(&ModelSource::Dir(dir.to_owned()), options.device)?;
     let mut beat = |done, total| watch(Progress { stage: Stage::Score, done, total, loss: f32::NAN });
     let asked = Asked::loaded(&model)?;
-    let measured = score::scores(&asked, options.seed, options.sizes, corpus.mixture(), &mut beat)?;
+    let measured =
+        score::scores(&asked, options.seed, options.sizes, corpus.mixture(), options.judgement, &mut beat)?;
     let file = dir.join("model.safetensors");
     let bytes = std::fs::metadata(&file).map_err(|source| GalleryError::Io { path: file, source })?.len();
     Ok(Card {
@@ -151,13 +182,15 @@ fn make(recipe: &Recipe, options: &Options, steps: usize, dir: &Path, watch: Wat
             rate: recipe.rate,
             warm_up: WARM_UP,
             seconds: (seconds * 10.0).round() / 10.0,
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
+            threads: rayon::current_num_threads(),
             loss: curve,
         },
+        judgement: Some(options.judgement),
         scores: measured.scores,
         facts: measured.facts,
         level: score::LEVEL,
-        notes: notes(recipe.objective()),
+        notes: notes(recipe.objective(), options.judgement),
+        seeds: Vec::new(),
     })
 }
 
@@ -174,15 +207,38 @@ fn kind(base: Base) -> &'static str {
 }
 
 /// What a reader of the card must know.
-fn notes(objective: Objective) -> Vec<String> {
+fn notes(objective: Objective, judgement: Judgement) -> Vec<String> {
     let mut notes = vec![
+        match judgement {
+            Judgement::Development => {
+                "Facts, held-out pairs and sentences of the development half, which recipes are chosen on: these numbers are for \
+                 choosing, and the final half will give lower ones."
+            }
+            Judgement::Final => {
+                "Facts, held-out pairs and sentences of the final half. Recipes are looked at on the other half only; the kept \
+                 prompts are asked here and nowhere else."
+            }
+        }
+        .to_owned(),
         "Agreement, tense, coordination and lengths are judged on pairs of subject noun and verb that are not in the training text, \
          clause order on actors and events, cause and effect and arithmetic on pairs that are not; all draw on the same words."
             .to_owned(),
-        "P@1 is asked about the trained facts: the most probable of all tokens must be the object. A prompt's weight in \
-         training is the known cause of its place. Scores over relations pool their questions; intervals take these as \
-         independent."
+        "P@1: the most probable of all tokens must be the object. Facts are those of the training text, where a line does not \
+         say otherwise; best and worst prompts are chosen on one half of a relation's facts and judged on the other, in turns. \
+         Scores over relations pool their questions; intervals take these as independent."
             .to_owned(),
+        "Evidence for: that a prompt's and a name's frequency in training causes its P@1, since both are known and differ by \
+         design; what this model recalls in phrasings and under names of either kind; what it knows of grammar on new pairs \
+         of known words."
+            .to_owned(),
+        "No evidence for: how large such effects are in models of natural text, or in another seed; knowledge beyond the listed \
+         relations; understanding of words that the training text lacks."
+            .to_owned(),
+        format!(
+            "In {:.0} % of the agreement sentences whose attractor has the other number the verb agrees with the attractor, as \
+             speakers' verbs do: what is predicted there depends on the attractor's number too, by design.",
+            100.0 * ATTRACTION
+        ),
         "The linear rule is Fisher's discriminant on the output of the last block where the verb is read off.".to_owned(),
         "The same seed gives the same weights up to the order in which sums are added.".to_owned(),
     ];
@@ -191,8 +247,13 @@ fn notes(objective: Objective) -> Vec<String> {
     notes.push(match objective {
         Objective::Masked => format!("{masked}; judged at the mask with the whole sentence in sight."),
         Objective::Denoising => format!(
-            "{masked}; the decoder writes the whole sentence. Judged at the mask, where the decoder has read what \
-             precedes it; the linear rule reads the decoder there."
+            "{masked}; in {:.0} % of the sentences one mask for a span instead. The decoder writes the whole sentence; in {:.0} % \
+             its own input is masked, in {:.0} % it is that of another sentence, so that it has to listen to the encoder. \
+             Judged at the mask, where the decoder has read what precedes it; the linear rules read the decoder there, \
+             unless they name the encoder.",
+            100.0 * INFILLED,
+            100.0 * DECODER_MASKED,
+            100.0 * DECODER_SWAPPED
         ),
         Objective::Causal => {
             "Judged at the last word before the gap, which is all it sees; beginnings of test sentences can occur in the \

@@ -78,7 +78,7 @@ pub enum SpecError {
         message: String,
     },
     /// A value is out of its range, or a name unknown.
-    #[error("{origin}: `{key}` {problem}")]
+    #[error("{origin}: `{key}`{}{problem}", if problem.starts_with(':') { "" } else { " " })]
     Value {
         /// Where the text came from.
         origin: String,
@@ -391,7 +391,7 @@ mod tests {
                 spec.common_mut().set_models(list(&[first, again]));
                 assert!(spec.check("x").is_ok(), "{first} {again}");
                 let said = spec.common().reach("x").unwrap_err().to_string();
-                assert!(said.contains("are the same model"), "{said}");
+                assert!(said.starts_with("x: `models`: `") && said.contains("are the same model"), "{said}");
             }
             spec.common_mut().set_models(list(&["bert-mini", "bert-tiny"]));
             assert!(spec.common().reach("x").is_ok());

@@ -1,5 +1,7 @@
 //! Models that ship inside the program.
 
+use crate::base::packed::{Packed, packed};
+
 /// One built-in model: the four files of its folder under `assets/models`.
 pub struct Builtin {
     /// The name it is asked for by.
@@ -9,9 +11,9 @@ pub struct Builtin {
     /// `model.safetensors`.
     pub weights: &'static [u8],
     /// `tokenizer.json`.
-    pub tokenizer: &'static [u8],
+    pub tokenizer: Packed,
     /// `card.json`: how it was trained and what it can do.
-    pub card: &'static [u8],
+    pub card: Packed,
 }
 
 /// Embeds one folder for each name.
@@ -21,8 +23,8 @@ macro_rules! builtins {
             name: $name,
             config: builtins!(@file $name, "config.json"),
             weights: builtins!(@file $name, "model.safetensors"),
-            tokenizer: builtins!(@file $name, "tokenizer.json"),
-            card: builtins!(@file $name, "card.json"),
+            tokenizer: packed!("models/", $name, "/tokenizer.json"),
+            card: packed!("models/", $name, "/card.json"),
         }),*]
     };
     (@file $name:literal, $file:literal) => {

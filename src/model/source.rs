@@ -206,12 +206,16 @@ impl Files {
     /// [`ModelError::Io`].
     pub fn read(&self, name: &str) -> Result<Option<Cow<'static, [u8]>>> {
         match self {
-            Files::Builtin(b) => Ok(match name {
-                "config.json" => Some(Cow::Borrowed(b.config)),
-                "tokenizer.json" => Some(Cow::Borrowed(b.tokenizer)),
-                "card.json" => Some(Cow::Borrowed(b.card)),
-                _ => None,
-            }),
+            Files::Builtin(b) => {
+                let packed = match name {
+                    "config.json" => return Ok(Some(Cow::Borrowed(b.config))),
+                    "tokenizer.json" => b.tokenizer,
+                    "card.json" => b.card,
+                    _ => return Ok(None),
+                };
+                let path = Path::new(b.name).join(name);
+                packed.bytes().map(|bytes| Some(Cow::Owned(bytes))).map_err(ModelError::io(&path))
+            }
             Files::Dir(dir) => {
                 let path = dir.join(name);
                 let Some(size) = regular(&path)? else { return Ok(None) };

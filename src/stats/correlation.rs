@@ -1,4 +1,4 @@
-//! Pearson's correlation with its p-value.
+//! Pearson's correlation with its p-value, and Spearman's, which is that of ranks.
 
 use super::special::beta_cdf;
 
@@ -51,6 +51,23 @@ pub fn pearson(x: &[f64], y: &[f64]) -> Result<Correlation, Undefined> {
     Ok(Correlation { n, r, p })
 }
 
+/// Spearman's rank correlation: Pearson's of the ranks, ties sharing the mean of theirs.
+///
+/// # Errors
+/// As [`pearson`].
+///
+/// # Panics
+/// If the lists have different lengths.
+pub fn spearman(x: &[f64], y: &[f64]) -> Result<Correlation, Undefined> {
+    pearson(&ranks(x), &ranks(y))
+}
+
+/// The place of each value in ascending order, from 1; equal values have the mean of their places.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let count = |is: &dyn Fn(f64) -> bool| values.iter().filter(|v| is(**v)).count() as f64;
+    values.iter().map(|x| count(&|v| v < *x) + 0.5 * (count(&|v| v == *x) + 1.0)).collect()
+}
+
 /// The list in units of its largest magnitude, less its mean; `None` where all values are equal.
 fn centred(values: &[f64]) -> Option<Vec<f64>> {
     let first = values.first()?;
@@ -82,6 +99,16 @@ mod tests {
         let t = 0.5 / 0.75_f64.sqrt();
         let p = 1.0 - 2.0 * t.atan() / std::f64::consts::PI;
         assert!((three.r - 0.5).abs() < 1e-12 && (three.p - p).abs() < 1e-12, "{three:?}");
+    }
+
+    #[test]
+    fn ranks_alone_matter_to_spearman_and_ties_share_theirs() {
+        assert_eq!(ranks(&[3.0, 1.0, 3.0, 9.0]), [2.5, 1.0, 2.5, 4.0]);
+        let (x, y) = ([1.0, 2.0, 3.0, 4.0], [0.1, 7.0, 8.0, 1e9]);
+        assert!((spearman(&x, &y).unwrap().r - 1.0).abs() < 1e-12);
+        // One pair of neighbors exchanged: 1 - 6 * 2 / (4 * 15).
+        assert!((spearman(&x, &[1.0, 3.0, 2.0, 4.0]).unwrap().r - 0.8).abs() < 1e-12);
+        assert_eq!(spearman(&x, &[5.0; 4]), Err(Undefined::Constant));
     }
 
     #[test]

@@ -20,7 +20,7 @@ fn data_sets_are_shown_examined_and_converted() {
         assert!(built_in.contains(part), "no `{part}` in {built_in}");
     }
     let facts = &json_lines(&run(&["data", "doctor", "facts", "--model", "bert-mini", "--json"]).stdout)[0];
-    assert_eq!((&facts["rows"], &facts["kinds"]["relation"]), (&2064.into(), &32.into()));
+    assert_eq!((&facts["rows"], &facts["kinds"]["relation"]), (&2572.into(), &39.into()));
     let json = &json_lines(&run(&["data", "show", &rows("lama.jsonl"), "--json"]).stdout)[0];
     assert_eq!(
         (&json["files"][0]["format"], &json["files"][0]["report"]["rows"]),

@@ -31,6 +31,7 @@ fn hints_name_options_that_there_are() {
         "models check",
         "gallery train",
         "gallery mix",
+        "gallery judge",
         "score",
     ] {
         let args: Vec<&str> = command.split(' ').chain(["--help"]).collect();

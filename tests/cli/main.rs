@@ -4,6 +4,7 @@ mod calc;
 mod common;
 mod compare;
 mod data;
+mod gallery;
 mod grid;
 mod hints;
 mod hub;

@@ -7,12 +7,16 @@
 
 mod check;
 mod template;
+pub mod training;
+
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use self::template::Book;
 use super::task::MASK;
+use crate::base::packed::{Packed, packed};
 use crate::stats::rng::stream;
 
 /// A language of the benchmark.
@@ -37,10 +41,10 @@ impl Language {
         }
     }
 
-    fn templates(self) -> &'static str {
+    fn templates(self) -> Packed {
         match self {
-            Language::English => include_str!("../../../assets/rationales/en.toml"),
-            Language::Chinese => include_str!("../../../assets/rationales/zh.toml"),
+            Language::English => packed!("rationales/en.toml"),
+            Language::Chinese => packed!("rationales/zh.toml"),
         }
     }
 }
@@ -143,6 +147,27 @@ pub struct Instance {
     pub alignment: Option<Vec<(usize, usize)>>,
 }
 
+impl Instance {
+    /// The sentence as written with a word in place of its mask, and the word's first and last-plus-one character.
+    #[must_use]
+    pub fn with(&self, word: &str) -> (String, (usize, usize)) {
+        let (before, after) = self.sent_text.split_once(MASK).unwrap_or((&self.sent_text, ""));
+        let from = before.chars().count();
+        (format!("{before}{word}{after}"), (from, from + word.chars().count()))
+    }
+
+    /// The gold answers.
+    pub fn answers(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.answer).chain(&self.other_answers).map(String::as_str)
+    }
+
+    /// Whether all of the rationale stands before the mask, so that a model that reads from the left only can find the answer.
+    #[must_use]
+    pub fn is_settled_before(&self) -> bool {
+        self.rationale_ids.iter().all(|&at| at < self.mask_index)
+    }
+}
+
 /// A template that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("assets/rationales/{file}.toml, template '{template}': {what}")]
@@ -179,6 +204,26 @@ pub fn benchmark(language: Language, seed: u64) -> Result<Vec<Instance>, Templat
         }
     }
     Ok(instances)
+}
+
+/// Every gold answer of the English benchmark that is to be one token for the built-in models, without repetition.
+///
+/// # Errors
+/// [`TemplateError`] for a template that cannot be used.
+pub fn one_token_answers() -> Result<BTreeSet<String>, TemplateError> {
+    let mut instances = benchmark(Language::English, 0)?;
+    instances.retain(|i| !i.several_tokens);
+    Ok(instances.iter().flat_map(Instance::answers).map(str::to_owned).collect())
+}
+
+/// Every word of the sentences of the English benchmark with their answers, without repetition.
+///
+/// # Errors
+/// [`TemplateError`] for a template that cannot be used.
+pub fn words() -> Result<BTreeSet<String>, TemplateError> {
+    let instances = benchmark(Language::English, 0)?;
+    let tokens = instances.iter().flat_map(|i| i.sent_token.iter().filter(|t| *t != MASK).chain([&i.answer]));
+    Ok(tokens.filter(|t| t.chars().any(char::is_alphabetic)).cloned().collect())
 }
 
 /// Pairs of a longest common subsequence without regard to case; among equals a deletion from `a` comes first.

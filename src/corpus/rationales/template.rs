@@ -23,7 +23,7 @@ pub struct Book {
 }
 
 /// One template.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Template {
     /// What its masks ask for.
@@ -46,21 +46,25 @@ pub struct Template {
     dispens: Option<String>,
     import: Option<String>,
     trans: Option<String>,
+    /// Slots that a row fills together.
     #[serde(default)]
-    columns: Vec<String>,
+    pub columns: Vec<String>,
+    /// What it fills them with.
     #[serde(default)]
-    rows: Vec<Vec<String>>,
+    pub rows: Vec<Vec<String>>,
+    /// Slots that are filled apart from everything else.
     #[serde(default)]
-    free: BTreeMap<String, Vec<String>>,
+    pub free: BTreeMap<String, Vec<String>>,
+    /// Slots that are filled with the words of numbers.
     #[serde(default)]
-    numbers: BTreeMap<String, Number>,
+    pub numbers: BTreeMap<String, Number>,
     instances: Option<usize>,
 }
 
 /// A whole number: drawn from a range, or computed from two others.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
-enum Number {
+pub enum Number {
     /// Smallest and largest value.
     Range([u32; 2]),
     /// `a + b`, `a - b` or `a * b`.
@@ -82,20 +86,24 @@ fn word(language: Language, n: u32) -> Option<&'static str> {
 }
 
 /// What a filling puts into each slot.
-type Filling<'a> = BTreeMap<&'a str, &'a str>;
+pub type Filling<'a> = BTreeMap<&'a str, &'a str>;
 
 impl Book {
     /// The templates of a language.
     pub fn parse(language: Language) -> Result<Book, TemplateError> {
-        toml::from_str(language.templates()).map_err(|e| TemplateError {
-            file: language.code(),
-            template: String::new(),
-            what: e.to_string(),
-        })
+        let wrong = |what: String| TemplateError { file: language.code(), template: String::new(), what };
+        let text = language.templates().text().map_err(|e| wrong(e.to_string()))?;
+        toml::from_str(&text).map_err(|e| wrong(e.to_string()))
     }
 }
 
 impl Template {
+    /// Its sentence patterns, the original first.
+    pub fn patterns(&self) -> impl Iterator<Item = &str> {
+        let partners = [&self.dispens, &self.import, &self.trans];
+        std::iter::once(&self.original).chain(partners.into_iter().flatten()).map(String::as_str)
+    }
+
     /// Originals, each with its partners behind it: one a row unless the template says otherwise. No two have the same answer for
     /// the same reason.
     pub fn groups(
@@ -119,6 +127,9 @@ impl Template {
             for _ in 0..TRIES {
                 let Some(filling) = self.fill(language, i % rows, rng).map_err(wrong)? else { continue };
                 let Some(group) = self.group(language, &filling).map_err(wrong)? else { continue };
+                if !group.iter().all(|i| check::is_kept_sum(&self.name, i)) {
+                    continue;
+                }
                 if seen.insert((group[0].answer.clone(), group[0].rationale_tokens.clone())) {
                     groups.push(group);
                     break;
@@ -129,7 +140,7 @@ impl Template {
     }
 
     /// Draws what is free; none where a number has no word.
-    fn fill<'a>(
+    pub fn fill<'a>(
         &'a self,
         language: Language,
         row: usize,
@@ -151,26 +162,35 @@ impl Template {
                 values.insert(slot, i64::from(low + below(rng, span + 1)));
             }
         }
+        Ok(self.put_numbers(language, &mut filling, values)?.then_some(filling))
+    }
+
+    /// Fills the slots of numbers, those that are drawn with these values; false where one has no word.
+    pub fn put_numbers<'a>(
+        &'a self,
+        language: Language,
+        filling: &mut Filling<'a>,
+        mut values: BTreeMap<&'a str, i64>,
+    ) -> Result<bool, String> {
         for (slot, number) in &self.numbers {
             if let Number::Sum(text) = number {
-                values.insert(
-                    slot,
-                    compute(text, &values).ok_or(format!("'{slot}' = '{text}' cannot be computed"))?,
-                );
+                let value =
+                    compute(text, &values).ok_or(format!("'{slot}' = '{text}' cannot be computed"))?;
+                values.insert(slot, value);
             }
         }
         for (slot, value) in values {
             match u32::try_from(value).ok().and_then(|n| word(language, n)) {
                 Some(word) => filling.insert(slot, word),
-                None => return Ok(None),
+                None => return Ok(false),
             };
         }
-        Ok(Some(filling))
+        Ok(true)
     }
 
     /// An original and its partners; none where a number that is drawn gives the result away.
     fn group(&self, language: Language, filling: &Filling<'_>) -> Result<Option<Vec<Instance>>, String> {
-        let answer = self.render(&self.answer, filling)?.0.join(" ");
+        let answer = self.answer(filling)?;
         let original = self.instance(language, &self.original, filling, &answer, None)?;
         let partners = [
             (&self.dispens, Perturbation::Dispens),
@@ -196,7 +216,13 @@ impl Template {
         Ok(Some(group))
     }
 
-    fn instance(
+    /// What the mask hides.
+    pub fn answer(&self, filling: &Filling<'_>) -> Result<String, String> {
+        Ok(self.render(&self.answer, filling)?.0.join(" "))
+    }
+
+    /// One pattern with its slots filled.
+    pub fn instance(
         &self,
         language: Language,
         text: &str,

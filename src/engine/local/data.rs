@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(found.parts.unwrap().parts.len(), 4);
         rig.ask(2, "facts", DataQuestion::Doctor);
         let DataAnswer::Examined(found) = rig.answer(2) else { panic!() };
-        assert_eq!((found.rows, found.models), (2_064, vec!["bert-mini".to_owned()]));
+        assert_eq!((found.rows, found.models), (2_572, vec!["bert-mini".to_owned()]));
         assert!(found.lines.iter().any(|l| l.contains("words are one token")), "{:?}", found.lines);
     }
 

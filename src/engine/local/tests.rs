@@ -41,6 +41,7 @@ pub fn fixture(dir: &Path) -> String {
         steps: 1,
         rate: 1e-3,
         facts: 0.0,
+        rationales: 0.0,
     };
     let trainer = Trainer::new(&recipe.arch(vocab), 1, AdamW::default(), Device::Cpu).unwrap();
     trainer.export(dir).unwrap();

@@ -3,7 +3,7 @@
 //! Masked and denoising models get the mask in the object's place and answer at the last mask; causal models get what stands
 //! before the object and answer at its last token (Cao et al. 2022, as their code has it).
 
-use crate::corpus::facts::{OBJECT, SUBJECT};
+use crate::corpus::facts::{OBJECT, SUBJECT, said};
 use crate::lab::stimuli::StimuliError;
 use crate::model::chunk::chunks;
 use crate::model::{Array, Batch, Model, ModelError, Plan, Sites};
@@ -12,6 +12,8 @@ use crate::model::{Array, Batch, Model, ModelError, Plan, Sites};
 pub struct Asker<'a> {
     model: &'a Model,
     mask: Option<(String, u32)>,
+    /// Whether names are fitted into the sentence, as those of the built-in facts are.
+    said: bool,
 }
 
 /// A query in tokens.
@@ -32,12 +34,19 @@ impl<'a> Asker<'a> {
         let tokenizer = model.tokenizer()?;
         model.require(crate::model::Offer::Logits)?;
         if model.arch().is_causal() {
-            return Ok(Self { model, mask: None });
+            return Ok(Self { model, mask: None, said: false });
         }
         match (tokenizer.mask_token(), tokenizer.special().mask) {
-            (Some(text), Some(id)) => Ok(Self { model, mask: Some((text, id)) }),
+            (Some(text), Some(id)) => Ok(Self { model, mask: Some((text, id)), said: false }),
             _ => Err(StimuliError::NoMask { model: model.name().to_owned() }),
         }
+    }
+
+    /// The same with names fitted into the sentence ([`said`]): the built-in facts are written for that, while files are asked
+    /// letter by letter as they were published.
+    #[must_use]
+    pub fn fitting(self, said: bool) -> Self {
+        Self { said, ..self }
     }
 
     /// The model.
@@ -51,7 +60,11 @@ impl<'a> Asker<'a> {
     pub fn text(&self, prompt: &str, mention: &str) -> String {
         // The prompt is cut first: a name may hold anything.
         let (before, after) = prompt.split_once(OBJECT).unwrap_or((prompt, ""));
-        let [before, after] = [before, after].map(|part| part.replacen(SUBJECT, mention, 1));
+        let put = |part: &str| match self.said && part.contains(SUBJECT) {
+            true => said(part, mention),
+            false => part.replacen(SUBJECT, mention, 1),
+        };
+        let [before, after] = [before, after].map(put);
         match &self.mask {
             Some((mask, _)) => format!("{before}{mask}{after}"),
             None => before.trim_end().to_owned(),

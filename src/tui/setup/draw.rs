@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::{PANE, Row, RowLine, Setup, changed, lines, waits};
-use crate::base::text::{fit, pad, printable};
+use crate::base::text::{fit, fit_end, pad, printable, width};
 use crate::lab::setting::{Kind, Value};
 use crate::model::offers::ALL_LABS;
 use crate::tui::layout::{LABEL, VALUE, inside, scrolled, track};
@@ -61,7 +61,7 @@ fn row_line(state: &State, row: &Row, at: RowLine, area: Rect, cursor: bool) -> 
         let text = pad(&typed.unwrap_or_else(|| row.text.clone()), VALUE.into());
         spans.push(Span::styled(format!(" {text}"), theme.style(value_role)));
     } else {
-        let text = typed.unwrap_or_else(|| words(state, row, at.mark));
+        let text = typed.unwrap_or_else(|| words(state, row, at.mark, room));
         spans.push(Span::styled(fit(&text, room).into_owned(), theme.style(value_role)));
     }
     Line::from(spans)
@@ -88,14 +88,22 @@ fn limits(state: &State, name: &str) -> String {
     }
 }
 
-/// A row without a track.
-fn words(state: &State, row: &Row, mark: usize) -> String {
+/// Fewest columns of a model's name beside what it serves.
+const NAME: usize = 16;
+
+/// A row without a track, in about `room` columns.
+fn words(state: &State, row: &Row, mark: usize, room: usize) -> String {
     match (&row.kind, &row.value) {
         (Kind::Marks(names), Value::Marks(on)) => {
             let sign = state.view.glyphs.check(on.get(mark).copied().unwrap_or(false));
             let note = row.notes.get(mark).map_or("", String::as_str);
-            let serves = if row.key == "models" { limits(state, &names[mark]) } else { String::new() };
-            format!("{sign} {}{note}{serves}", printable(&names[mark]))
+            let name = printable(&names[mark]);
+            if row.key != "models" {
+                return format!("{sign} {name}{note}");
+            }
+            let rest = format!("{note}{}", limits(state, &names[mark]));
+            let left = room.saturating_sub(width(sign) + 1 + width(&rest)).max(NAME);
+            format!("{sign} {}{rest}", fit_end(&name, left))
         }
         _ => row.text.clone(),
     }

@@ -36,6 +36,8 @@ pub struct Member {
     pub words: Words,
     /// The label of findings about it.
     pub label: Label,
+    /// Whether it is asked the built-in facts, whose names are fitted into the sentence.
+    pub built_in: bool,
 }
 
 /// What a run works on.
@@ -126,7 +128,8 @@ impl Bench {
             let model = host.model(name)?;
             Asker::new(&model)?;
             let words = Words::new(model.tokenizer()?, &function_words, spec.query.ignore_case)?;
-            members.push(Member { name: name.clone(), model, words, label: Label::new(&whole, name) });
+            let (built_in, label) = (spec.data.files.is_empty(), Label::new(&whole, name));
+            members.push(Member { name: name.clone(), model, words, label, built_in });
             host.poll()?;
         }
         let common = common(&members.iter().map(|m| &m.words).collect::<Vec<_>>(), &function_words);
@@ -261,7 +264,7 @@ impl Bench {
         host: &mut dyn Host,
     ) -> Result<Vec<Replies>, Fault> {
         let m = &self.members[member];
-        let asker = Asker::new(&m.model)?;
+        let asker = Asker::new(&m.model)?.fitting(m.built_in);
         let mut queries: Vec<(usize, &str, Encoded)> = Vec::new();
         let width: usize = facts.iter().map(|f| f.names.len()).sum();
         let mut replies: Vec<Replies> = vec![vec![None; width]; prompts.len()];

@@ -86,7 +86,7 @@ fn outcome(
         Fault::Failed(problem(e, name, "leave the model out of disparity.models"))
     };
     let described = serde_json::to_string(&(diet, settings)).map_err(|e| said(&e))?;
-    let key = format!("further pretraining v1|{}|{described}", start.hash());
+    let key = format!("further pretraining v2|{}|{described}", start.hash());
     let store = host.store();
     if let Some(known) = store.trained(&key).and_then(|b| serde_json::from_slice(&b).ok()) {
         return Ok(known);

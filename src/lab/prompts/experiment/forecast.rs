@@ -112,7 +112,7 @@ fn counted(bench: &Bench, k: usize, host: &mut dyn Host) -> Result<(usize, Vec<u
 
 /// Asks some queries of the first relation; gives their number.
 fn slice(bench: &Bench, member: &Member) -> Result<f64, Fault> {
-    let asker = Asker::new(&member.model)?;
+    let asker = Asker::new(&member.model)?.fitting(member.built_in);
     let mut queries: Vec<Encoded> = Vec::new();
     // Of several relations, because prompts differ in length.
     for relation in bench.library.relations.iter().step_by((bench.library.relations.len() / 6).max(1)) {

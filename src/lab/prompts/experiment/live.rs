@@ -151,7 +151,7 @@ fn one(
     host: &mut dyn Host,
 ) -> Result<InstanceFinding, Fault> {
     let member = &bench.members[k];
-    let asker = Asker::new(&member.model)?;
+    let asker = Asker::new(&member.model)?.fitting(member.built_in);
     let text = asker.text(prompt, mention);
     let mut found = InstanceFinding {
         relation: entry.relation.id.clone(),

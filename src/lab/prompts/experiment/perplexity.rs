@@ -42,7 +42,7 @@ pub fn perplexities(
     host: &mut dyn Host,
 ) -> Result<Vec<f64>, Fault> {
     let model = &member.model;
-    let asker = Asker::new(model)?;
+    let asker = Asker::new(model)?.fitting(member.built_in);
     let special = model.tokenizer()?.special();
     let frame = [special.cls, special.sep, special.bos, special.eos, special.pad];
     let mut probes: Vec<(usize, u32, Encoded)> = Vec::new();

@@ -13,7 +13,7 @@ use crate::lab::prompts::spec::QuerySpec;
 use crate::lab::store::instructions;
 
 /// Raised when a change of the program changes replies.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// In place of a token: the query could not be asked.
 const UNASKED: u32 = u32::MAX;
 /// In place of a rank: the object is not a candidate.

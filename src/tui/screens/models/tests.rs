@@ -84,6 +84,17 @@ fn the_setup_says_which_labs_a_model_serves_where_that_is_not_all() {
     assert!(!shown.contains("all labs"), "{shown}");
 }
 
+/// The name and what it serves were cut together, at the end of the name.
+#[test]
+fn a_long_folder_shows_its_end_and_which_labs_it_serves() {
+    let mut state = state();
+    let folder = format!("/data/{}mamba-130m", "models/".repeat(12));
+    state.board.models[1].name.clone_from(&folder);
+    let pane = state.setup().unwrap();
+    let shown = drawn(76, |frame| setup::draw(frame, frame.area(), &state, pane));
+    assert!(shown.contains("models/mamba-130m: logits only: prompts"), "{shown}");
+}
+
 #[test]
 fn an_empty_list_has_nothing_under_the_cursor() {
     let mut state = state();

@@ -1,0 +1,121 @@
+//! `probity gallery judge`: what models trained from several seeds have in common, and how far they differ.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::print;
+use crate::base::text::shortened;
+use crate::cli::error::CliError;
+use crate::cli::output;
+use crate::gallery::spread::{self, BarSpread, Spread};
+use crate::gallery::{self, Card, RECIPES, seeds};
+
+/// Print minimum, median and maximum of every score over the seeds of each model, or put them on its card.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  probity gallery judge gallery-seeds
+  probity gallery judge gallery-seeds --json
+  probity gallery judge gallery-seeds --into assets/models")]
+pub struct JudgeArgs {
+    /// The folder that `probity gallery train --all` writes.
+    dir: PathBuf,
+    /// Put the scores of all seeds on the cards CARDDIR/NAME/card.json, beside those that are there.
+    #[arg(long, value_name = "CARDDIR")]
+    into: Option<PathBuf>,
+    /// With --into: take the new numbers where a card has others for the same seed.
+    #[arg(long, requires = "into")]
+    replace: bool,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A model over its seeds.
+#[derive(Debug, Serialize)]
+struct Judged<'a> {
+    name: &'a str,
+    seeds: Vec<u64>,
+    level: f64,
+    steps: usize,
+    scores: Vec<Spread>,
+    bars: Vec<BarSpread>,
+}
+
+/// All models.
+#[derive(Debug, Serialize)]
+struct Answer<'a> {
+    models: Vec<Judged<'a>>,
+}
+
+/// Reads all seeds, prints what they score, and writes cards where it is asked to: all of them or, where one cannot be, none.
+///
+/// # Errors
+/// [`CliError::Usage`] for what does not belong together, with its file and what to do.
+pub fn judge(args: &JudgeArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let mut models: Vec<Card> = Vec::new();
+    let mut changed = Vec::new();
+    for recipe in RECIPES {
+        let cards = seeds::cards(&args.dir, recipe.name)?;
+        let Some(card) = seeds::together(&cards) else { continue };
+        match &args.into {
+            None => models.push(card),
+            Some(home) => {
+                let path = home.join(recipe.name).join("card.json");
+                let card = seeds::merged(&path, recipe.name, &cards, args.replace)?;
+                models.push(card.clone());
+                changed.push((path, card));
+            }
+        }
+    }
+    if models.is_empty() {
+        return Err(CliError::Usage(format!(
+            "{}: no model in it; `probity gallery train --all --out DIR` writes DIR/NAME/seed-S for every NAME of the gallery",
+            args.dir.display()
+        )));
+    }
+    for (path, card) in &changed {
+        gallery::write(path, card)?;
+    }
+    if args.json {
+        return output::json(out, &Answer { models: models.iter().map(judged).collect() });
+    }
+    for card in &models {
+        print(&text(card), out)?;
+    }
+    for (path, card) in &changed {
+        print(&format!("{}: {} on {}", card.name, spread::title(card), output::full(path)), out)?;
+    }
+    Ok(())
+}
+
+fn judged(card: &Card) -> Judged<'_> {
+    Judged {
+        name: &card.name,
+        seeds: spread::known(card).iter().map(|s| s.seed).collect(),
+        level: card.level,
+        steps: card.training.steps,
+        scores: spread::spreads(card),
+        bars: spread::bar_spreads(card),
+    }
+}
+
+/// The table of a model, what each score is, and a line if it is not what this program's recipe makes.
+fn text(card: &Card) -> String {
+    let mut lines = vec![format!(
+        "{}: {}, in % with intervals at {:.0} %",
+        card.name,
+        spread::title(card),
+        100.0 * card.level
+    )];
+    let usual = RECIPES.iter().find(|r| r.name == card.name).map_or(0, |r| r.steps);
+    if usual != card.training.steps {
+        lines.push(format!("  note: {} steps; the recipe has {usual}", card.training.steps));
+    }
+    lines.extend(spread::lines(card));
+    lines.push("  where".to_owned());
+    lines.extend(card.scores.iter().map(|s| format!("  {:<20} {}", shortened(&s.id, 20), s.what)));
+    lines.join("\n") + "\n\n"
+}

@@ -1,0 +1,383 @@
+//! Training text with the constructions of the benchmark: its sentence patterns with other words in them, and what it asks about in other
+//! patterns (`assets/rationales/train.toml`). No sentence of the benchmark is written, whatever its seed: a test enumerates both.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use rand_chacha::rand_core::RngCore;
+use serde::Deserialize;
+
+use super::template::{Book, Template};
+use super::{Dimension, Instance, Language, TemplateError, check};
+use crate::base::packed::packed;
+use crate::corpus::facts::{self, Fact, Relation};
+use crate::stats::rng::{below, unit};
+
+/// How often a line with several gold answers has the first of them.
+const FIRST: f64 = 0.75;
+
+/// A sentence with its answer in place.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Sentence {
+    /// The sentence as written.
+    pub text: String,
+    /// First and last-plus-one character of the answer.
+    pub focus: (usize, usize),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entries {
+    entry: Vec<Entry>,
+}
+
+/// What one template is filled with. A template may have several entries.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    /// The template of the benchmark.
+    name: String,
+    /// In place of the template's columns.
+    columns: Option<Vec<String>>,
+    #[serde(default)]
+    rows: Vec<Vec<String>>,
+    /// A relation whose facts are the rows.
+    facts: Option<String>,
+    #[serde(default)]
+    free: BTreeMap<String, Vec<String>>,
+    /// Patterns that the benchmark does not have, for these rows and for the benchmark's own.
+    #[serde(default)]
+    elsewhere: Vec<String>,
+}
+
+/// Patterns and what may fill them.
+#[derive(Debug)]
+struct Source {
+    template: Template,
+    patterns: Vec<String>,
+    weight: f64,
+}
+
+/// Writes the training text.
+#[derive(Debug)]
+pub struct Training {
+    sources: Vec<Source>,
+    total: f64,
+}
+
+/// Share of the lines of a dimension. Forms need the most examples; computation gets the fewest and is to stay the weakest.
+fn share(dimension: Dimension) -> f64 {
+    match dimension {
+        Dimension::Grammar => 0.35,
+        Dimension::Semantics | Dimension::Knowledge => 0.20,
+        Dimension::Reasoning => 0.15,
+        Dimension::Computation => 0.10,
+    }
+}
+
+impl Training {
+    /// Reads the fillings. Where these facts may not be written, neither are rows that state them; what the benchmark asks for
+    /// is always written.
+    ///
+    /// # Errors
+    /// [`TemplateError`] for an entry that cannot be used; a test keeps the shipped ones from that.
+    pub fn new(may_write: impl Fn(&Relation, &Fact) -> bool) -> Result<Self, TemplateError> {
+        let wrong =
+            |name: &str, what: String| TemplateError { file: "train", template: name.to_owned(), what };
+        let text = packed!("rationales/train.toml").text().map_err(|e| wrong("", e.to_string()))?;
+        let entries: Entries = toml::from_str(&text).map_err(|e| wrong("", e.to_string()))?;
+        let relations = facts::relations().map_err(|e| wrong("", e.to_string()))?;
+        let mut kept = Kept::new();
+        for relation in &relations {
+            for fact in relation.facts.iter().filter(|f| !may_write(relation, f)) {
+                let names = kept.entry(bare(&fact.object)).or_default();
+                names.extend(fact.names().flat_map(|name| [bare(name), format!("{}s", bare(name))]));
+            }
+        }
+        let templates = Book::parse(Language::English)?.templates;
+        let mut of_dimension: HashMap<Dimension, f64> = HashMap::new();
+        templates.iter().for_each(|t| *of_dimension.entry(t.dimension).or_default() += 1.0);
+        let mut of_template: HashMap<&str, f64> = HashMap::new();
+        entries.entry.iter().for_each(|e| *of_template.entry(&e.name).or_default() += 1.0);
+        let mut sources = Vec::new();
+        for entry in &entries.entry {
+            let template = templates.iter().find(|t| t.name == entry.name);
+            let template = template.ok_or_else(|| wrong(&entry.name, "no such template".to_owned()))?;
+            let weight = share(template.dimension)
+                / of_dimension[&template.dimension]
+                / of_template[entry.name.as_str()];
+            let found = entry
+                .sources(template, weight, &relations, &kept)
+                .map_err(|what| wrong(&entry.name, what))?;
+            sources.extend(found);
+        }
+        let total = sources.iter().map(|s| s.weight).sum();
+        Ok(Self { sources, total })
+    }
+
+    /// The next sentence of a stream.
+    pub fn sentence(&self, rng: &mut impl RngCore) -> Sentence {
+        loop {
+            let mut left = unit(rng) * self.total;
+            let chosen = self.sources.iter().find(|s| {
+                left -= s.weight;
+                left < 0.0
+            });
+            // A sum may be the benchmark's or have no word. That a pattern can be filled is seen when it is read.
+            if let Some(Ok(Some(sentence))) = chosen.map(|s| s.draw(rng)) {
+                return sentence;
+            }
+        }
+    }
+}
+
+impl Entry {
+    fn sources(
+        &self,
+        template: &Template,
+        weight: f64,
+        relations: &[Relation],
+        kept: &Kept,
+    ) -> Result<Vec<Source>, String> {
+        let mut own = template.clone();
+        own.rows.clone_from(&self.rows);
+        own.columns = self.columns.clone().unwrap_or(own.columns);
+        own.free.extend(self.free.clone());
+        if let Some(relation) = &self.facts {
+            own.rows.extend(unasked(relation, relations, template)?);
+        }
+        own.rows.retain(|row| !states(row, kept));
+        if own.rows.is_empty() && self.columns.is_none() && !template.columns.is_empty() {
+            return Err("no rows fill its columns".to_owned());
+        }
+        if let Some(row) = own.rows.iter().find(|r| r.len() != own.columns.len()) {
+            return Err(format!("row {row:?} has {} of {} columns", row.len(), own.columns.len()));
+        }
+        let mut asked = template.clone();
+        asked.free.clone_from(&own.free);
+        let patterns = template.patterns().map(str::to_owned).collect();
+        let parts = if self.elsewhere.is_empty() {
+            vec![(own, patterns, 1.0)]
+        } else {
+            vec![
+                (own.clone(), patterns, 0.5),
+                (own, self.elsewhere.clone(), 0.25),
+                (asked, self.elsewhere.clone(), 0.25),
+            ]
+        };
+        let source = |(template, patterns, part): (Template, Vec<String>, f64)| {
+            let source = Source { template, patterns, weight: weight * part };
+            source.try_all().map(|()| source)
+        };
+        parts.into_iter().map(source).collect()
+    }
+}
+
+/// Subject and object of a relation's facts, without the subjects that a template asks about.
+fn unasked(relation: &str, relations: &[Relation], template: &Template) -> Result<Vec<Vec<String>>, String> {
+    let relation = relations.iter().find(|r| r.id == relation).ok_or(format!("no relation '{relation}'"))?;
+    let asked: Vec<String> = template.rows.iter().flatten().map(|cell| bare(cell)).collect();
+    let is_asked = |name: &str| asked.contains(&bare(name));
+    let facts = relation.facts.iter().filter(|f| !f.names().any(is_asked));
+    Ok(facts.map(|f| vec![f.subject.clone(), f.object.clone()]).collect())
+}
+
+/// Facts that no text may state: by object, the names of their subjects in the singular and the plural.
+type Kept = HashMap<String, HashSet<String>>;
+
+/// Whether a row names object and subject of such a fact.
+fn states(row: &[String], kept: &Kept) -> bool {
+    let cells: Vec<String> = row.iter().map(|cell| bare(cell)).collect();
+    cells.iter().filter_map(|object| kept.get(object)).any(|names| cells.iter().any(|c| names.contains(c)))
+}
+
+/// A cell or a name without marks, article and capitals.
+fn bare(text: &str) -> String {
+    let text = text.replace('*', "").to_lowercase();
+    text.strip_prefix("the ").map_or(text.clone(), str::to_owned)
+}
+
+impl Source {
+    /// Fills every pattern once.
+    fn try_all(&self) -> Result<(), String> {
+        let mut rng = crate::stats::rng::stream(0, "rationale patterns");
+        let filling = loop {
+            if let Some(filling) = self.template.fill(Language::English, 0, &mut rng)? {
+                break filling;
+            }
+        };
+        self.patterns.iter().try_for_each(|pattern| {
+            let answer = self.template.answer(&filling)?;
+            self.template.instance(Language::English, pattern, &filling, &answer, None).map(|_| ())
+        })
+    }
+
+    /// A sentence; none where what is drawn may not be written.
+    fn draw(&self, rng: &mut impl RngCore) -> Result<Option<Sentence>, String> {
+        let row = below(rng, self.template.rows.len().max(1) as u32) as usize;
+        let Some(filling) = self.template.fill(Language::English, row, rng)? else { return Ok(None) };
+        let pattern = &self.patterns[below(rng, self.patterns.len() as u32) as usize];
+        let answer = self.template.answer(&filling)?;
+        let instance = self.template.instance(Language::English, pattern, &filling, &answer, None)?;
+        if !self.may_write(&instance) {
+            return Ok(None);
+        }
+        let others = instance.other_answers.len() as u32;
+        let other = others > 0 && unit(rng) >= FIRST;
+        let word =
+            if other { &instance.other_answers[below(rng, others) as usize] } else { &instance.answer };
+        let (text, focus) = instance.with(word);
+        Ok(Some(Sentence { text, focus }))
+    }
+
+    /// Sums are written that the benchmark never asks, and in which the result is none of the numbers given.
+    fn may_write(&self, i: &Instance) -> bool {
+        self.template.numbers.is_empty()
+            || !(check::is_kept_sum(&self.template.name, i) || check::gives_away(Language::English, i))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::template::{Filling, Number};
+    use super::*;
+    use crate::stats::rng::stream;
+
+    /// Every filling of every pattern; what does not occur in a pattern is filled once.
+    fn each(template: &Template, patterns: &[String], mut take: impl FnMut(&Instance)) {
+        for pattern in patterns {
+            let used = |slot: &str| pattern.contains(&format!("{{{slot}}}"));
+            let free = template.free.iter();
+            let lists: Vec<(&str, &[String])> =
+                free.map(|(s, list)| (s.as_str(), if used(s) { &list[..] } else { &list[..1] })).collect();
+            let ranges: Vec<(&str, u32, usize)> = (template.numbers.iter())
+                .filter_map(|(s, number)| match number {
+                    Number::Range([low, high]) => Some((s.as_str(), *low, (high - low + 1) as usize)),
+                    Number::Sum(_) => None,
+                })
+                .collect();
+            let sizes = lists.iter().map(|l| l.1.len()).chain(ranges.iter().map(|r| r.2));
+            let total = template.rows.len().max(1) * sizes.product::<usize>();
+            for mut k in 0..total {
+                let mut digit = |n: usize| {
+                    let digit = k % n;
+                    k /= n;
+                    digit
+                };
+                let mut filling: Filling<'_> = Filling::new();
+                if !template.rows.is_empty() {
+                    let row = &template.rows[digit(template.rows.len())];
+                    filling.extend(
+                        template.columns.iter().map(String::as_str).zip(row.iter().map(String::as_str)),
+                    );
+                }
+                lists.iter().for_each(|(slot, list)| {
+                    filling.insert(slot, &list[digit(list.len())]);
+                });
+                let values =
+                    ranges.iter().map(|&(s, low, n)| (s, i64::from(low) + digit(n) as i64)).collect();
+                if template.put_numbers(Language::English, &mut filling, values).unwrap() {
+                    let answer = template.answer(&filling).unwrap();
+                    take(&template.instance(Language::English, pattern, &filling, &answer, None).unwrap());
+                }
+            }
+        }
+    }
+
+    fn texts(i: &Instance) -> impl Iterator<Item = String> {
+        i.answers().map(|a| i.with(a).0.to_lowercase())
+    }
+
+    /// All that the benchmark can ask under any seed, with every gold answer, against all that can be written.
+    #[test]
+    fn no_sentence_of_the_benchmark_is_written() {
+        let mut asked = HashSet::new();
+        for template in Book::parse(Language::English).unwrap().templates {
+            let patterns: Vec<String> = template.patterns().map(str::to_owned).collect();
+            each(&template, &patterns, |i| {
+                if check::is_kept_sum(&template.name, i) {
+                    asked.extend(texts(i));
+                }
+            });
+        }
+        for i in super::super::benchmark(Language::English, 0).unwrap() {
+            assert!(texts(&i).all(|t| asked.contains(&t)), "{}", i.sent_text);
+        }
+        let training = Training::new(|_, _| true).unwrap();
+        let mut written = HashSet::new();
+        for source in &training.sources {
+            each(&source.template, &source.patterns, |i| {
+                if source.may_write(i) {
+                    assert_eq!(check::articles(i), Ok(()));
+                    assert!(i.mask_index > 0, "{}", i.sent_text);
+                    written.extend(texts(i));
+                }
+            });
+        }
+        println!("{} sentences can be asked, {} can be written", asked.len(), written.len());
+        assert!(asked.is_disjoint(&written), "{:?}", asked.intersection(&written).next());
+        let mut rng = stream(1, "rationale training test");
+        for _ in 0..20_000 {
+            let s = training.sentence(&mut rng);
+            assert!(written.contains(&s.text.to_lowercase()), "{}", s.text);
+        }
+    }
+
+    /// What is asked is not taught in the benchmark's patterns: other rows there, and no fact that it asks for.
+    #[test]
+    fn rows_of_the_benchmark_stand_in_other_patterns() {
+        let book = Book::parse(Language::English).unwrap();
+        let training = Training::new(|_, _| true).unwrap();
+        for template in &book.templates {
+            let bare = |row: &[String]| row.iter().map(|w| w.replace('*', "")).collect::<Vec<_>>();
+            let asked: HashSet<Vec<String>> = template.rows.iter().map(|r| bare(r)).collect();
+            let theirs: HashSet<&str> = template.patterns().collect();
+            let of = training.sources.iter().filter(|s| s.template.name == template.name);
+            let mut found = 0;
+            for source in of {
+                let shared = source.patterns.iter().filter(|p| theirs.contains(p.as_str())).count();
+                assert!(shared == 0 || shared == source.patterns.len(), "{}", template.name);
+                found += shared;
+                let repeated = source.template.rows.iter().find(|r| asked.contains(&bare(r)));
+                // Computation has no vocabulary: its sums are apart, its things need not be.
+                assert!(shared == 0 || repeated.is_none(), "{}: {repeated:?}", template.name);
+            }
+            assert!(found > 0, "'{}' is not trained", template.name);
+        }
+    }
+
+    /// Facts that no text may state are not stated by way of a row, be it one of the relation or one written by hand.
+    #[test]
+    fn rows_that_state_kept_facts_are_left_out() {
+        let rows = |kept: &str, with: &str| -> Vec<String> {
+            let training = Training::new(|_, f| f.object != kept).unwrap();
+            let rows = training.sources.into_iter().flat_map(|s| s.template.rows);
+            let rows = rows.map(|r| r.iter().map(|cell| bare(cell)).collect::<Vec<_>>());
+            rows.filter(|r| r.iter().any(|cell| cell == with)).flatten().collect()
+        };
+        let has = |rows: &[String], word: &str| rows.iter().any(|cell| cell == word);
+        // Belgium is in the relation's facts, the tiger in a row of its own; the benchmark asks for the Atomium and the lion.
+        let (all, left) = (rows("", "brussels"), rows("Brussels", "brussels"));
+        assert!(
+            has(&all, "belgium") && has(&all, "atomium") && !has(&left, "belgium") && has(&left, "atomium")
+        );
+        let (all, left) = (rows("", "cub"), rows("cub", "cub"));
+        assert!(has(&all, "tiger") && has(&all, "lion") && !has(&left, "tiger") && has(&left, "lion"));
+    }
+
+    #[test]
+    fn dimensions_have_their_shares_and_the_focus_is_an_answer() {
+        let training = Training::new(|_, _| true).unwrap();
+        for dimension in Dimension::ALL {
+            let of = training.sources.iter().filter(|s| s.template.dimension == dimension);
+            assert!((of.map(|s| s.weight).sum::<f64>() - share(dimension)).abs() < 1e-9);
+        }
+        let mut rng = stream(2, "rationale training test");
+        for source in &training.sources {
+            let Sentence { text, focus } = (0..100).find_map(|_| source.draw(&mut rng).unwrap()).unwrap();
+            let focus: String = text.chars().skip(focus.0).take(focus.1 - focus.0).collect();
+            let mut is_answer = false;
+            each(&source.template, &source.patterns[..1], |i| is_answer |= i.answers().any(|a| a == focus));
+            assert!(is_answer, "{text}: '{focus}'");
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The facts that ship, as files.
+
+use crate::base::packed::{Packed, packed};
+
+/// `relations.toml`.
+pub fn list() -> Packed {
+    packed!("facts/relations.toml")
+}
+
+/// Names each file by its relation.
+macro_rules! files {
+    ($($name:literal),* $(,)?) => { vec![$(($name, packed!("facts/", $name, ".jsonl"))),*] };
+}
+
+/// The files of the relations. To add one: its file, its entry in `relations.toml`, and its name here.
+#[rustfmt::skip]
+pub fn files() -> Vec<(&'static str, Packed)> {
+    files![
+        "animal_class", "animal_family", "animal_young", "birth_country", "book_author", "book_language", "capital",
+        "city_country", "city_river", "company_country", "company_industry", "composition_composer", "currency",
+        "demonym", "dish_country", "element_symbol", "field", "food_ingredient", "god_domain", "god_mythology",
+        "island_country", "landmark_city", "landmark_country", "language_family", "native_language", "nobel_prize",
+        "official_language", "painting_painter", "product_maker", "profession", "unit_quantity", "world_region",
+        "composition_kind", "element_period", "island_sea", "language_country", "painting_city", "product_kind",
+        "unit_instrument",
+    ]
+}

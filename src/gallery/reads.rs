@@ -1,0 +1,96 @@
+//! Whether an encoder-decoder reads its encoder: what it says of a fact when the encoder reads the sentence of another subject.
+//!
+//! The decoder has read the beginning of the sentence, which names the subject, and could recall the object from that alone.
+//! So the two sides are made to contradict each other: where answers stay what they were, nothing that is done to the encoder
+//! can be judged by them.
+
+use super::ask::{Asked, Question};
+use super::card::Score;
+use super::error::Result;
+use super::mixture::Mixture;
+use super::recall::Tally;
+use super::score::{LEVEL, score};
+use crate::corpus::facts::Relation;
+use crate::stats::paired::{self, Table};
+
+/// A fact that is asked for twice.
+struct Swap {
+    own: Question,
+    object: u32,
+    /// The question for another subject of the relation, and its object.
+    other: Question,
+    instead: u32,
+}
+
+/// P@1 as asked and with another subject's sentence in the encoder, how often the other's object is then said, and what is lost.
+/// Nothing where no relation has two facts to be told apart.
+///
+/// # Errors
+/// Those of the model.
+pub(super) fn scores(asked: &Asked<'_>, mixture: &Mixture, relations: &[Relation]) -> Result<Vec<Score>> {
+    let mut swaps = Vec::new();
+    for relation in relations {
+        swaps.extend(pairs(asked, mixture, relation)?);
+    }
+    let own: Vec<Question> = swaps.iter().map(|s| s.own.clone()).collect();
+    let other: Vec<Question> = swaps.iter().map(|s| s.other.clone()).collect();
+    let said = asked.answers(&own)?.into_iter().zip(asked.answers_across(&other, &own)?);
+    let (mut table, mut followed) = (Table::default(), Tally::default());
+    for (swap, (usual, swapped)) in swaps.iter().zip(said) {
+        table.add(usual == swap.object, swapped == swap.object);
+        followed.count(swapped == swap.instead);
+    }
+    let n = table.n();
+    if n == 0 {
+        return Ok(Vec::new());
+    }
+    let tally = |only| Tally { hits: table.both + only, n };
+    Ok(vec![
+        score(
+            "encoder_own",
+            "P@1, each relation's most frequent prompt, usual name, trained",
+            tally(table.only_a),
+        ),
+        score(
+            "encoder_swapped",
+            "the same, the encoder reads the sentence of another subject",
+            tally(table.only_b),
+        ),
+        score("encoder_followed", "the object of that other subject is said instead", followed),
+        Score {
+            id: "encoder_drop".into(),
+            what: "P@1 lost when the encoder reads of another subject (Tango's interval)".into(),
+            share: paired::difference(&table, LEVEL),
+            n,
+        },
+    ])
+}
+
+/// The facts of a relation that were trained in its most frequent prompt under the usual name, each with another of them that has
+/// another object: the next whose gap stands at the same place, so that nothing but the subject differs, else the next.
+fn pairs(asked: &Asked<'_>, mixture: &Mixture, relation: &Relation) -> Result<Vec<Swap>> {
+    let weights = mixture.prompt_weights(relation);
+    let Some(prompt) = (0..weights.len()).max_by(|&a, &b| weights[a].total_cmp(&weights[b])) else {
+        return Ok(Vec::new());
+    };
+    let mut facts = Vec::new();
+    for fact in relation.facts.iter().filter(|f| !mixture.is_held(relation, f, prompt, &f.subject)) {
+        if let Some(object) = asked.word(&fact.object, false) {
+            let question = Question::of_prompt(&relation.asked(prompt, &fact.subject));
+            let place = asked.place(&question)?;
+            facts.push((question, place, object));
+        }
+    }
+    let swap = |i: usize| {
+        let (own, place, object) = &facts[i];
+        let (before, after) = facts.split_at(i);
+        let others = || after.iter().chain(before).filter(|other| other.2 != *object);
+        let (other, _, instead) = others().find(|other| other.1 == *place).or_else(|| others().next())?;
+        Some(Swap { own: own.clone(), object: *object, other: other.clone(), instead: *instead })
+    };
+    Ok((0..facts.len()).filter_map(swap).collect())
+}
+
+#[cfg(test)]
+#[path = "reads_tests.rs"]
+mod tests;

@@ -1,0 +1,86 @@
+//! Tests of the two sides of an encoder-decoder, on the models that ship.
+
+use super::*;
+use crate::corpus::facts;
+use crate::model::{Device, Model, ModelSource};
+
+/// A model with the mixture and those of the relations that its card knows.
+fn model(name: &str) -> (Model, Mixture, Vec<Relation>) {
+    let card = super::super::card(name).unwrap();
+    let model = Model::load(&ModelSource::Builtin(name.into()), Device::Cpu).unwrap();
+    let known = |r: &Relation| card.facts.iter().any(|f| f.id == r.id);
+    let relations = facts::relations().unwrap().into_iter().filter(known).collect();
+    (model, card.corpus.mixture.unwrap(), relations)
+}
+
+fn measured(name: &str) -> Vec<Score> {
+    let (model, mixture, relations) = model(name);
+    scores(&Asked::loaded(&model).unwrap(), &mixture, &relations[..6]).unwrap()
+}
+
+fn share(scores: &[Score], id: &str) -> f64 {
+    scores.iter().find(|s| s.id == id).unwrap().share.mean
+}
+
+#[test]
+fn bart_tiny_follows_its_encoder_and_what_is_lost_is_the_difference() {
+    let found = measured("bart-tiny");
+    println!("{}", found.iter().map(Score::to_string).collect::<Vec<_>>().join("\n"));
+    let [own, swapped, followed, drop] =
+        ["encoder_own", "encoder_swapped", "encoder_followed", "encoder_drop"].map(|id| share(&found, id));
+    assert!(own > 0.3 && swapped < own / 3.0 && followed > 0.7 * own, "{own} {swapped} {followed}");
+    assert!((drop - (own - swapped)).abs() < 1e-12);
+    assert!(
+        found.iter().all(|s| s.n == found[0].n && s.share.lo <= s.share.mean && s.share.mean <= s.share.hi)
+    );
+}
+
+/// It said the same whatever its encoder read, when it was trained with a decoder that always read true lines.
+#[test]
+fn bart_mini_says_what_its_encoder_reads() {
+    let found = measured("bart-mini");
+    println!("{}", found.iter().map(Score::to_string).collect::<Vec<_>>().join("\n"));
+    assert!(share(&found, "encoder_own") > 0.5 && share(&found, "encoder_drop") > 0.5);
+    assert!(share(&found, "encoder_followed") > 0.5);
+}
+
+#[test]
+fn subjects_are_swapped_within_a_relation_for_another_object() {
+    let (model, mixture, relations) = model("bart-tiny");
+    let asked = Asked::loaded(&model).unwrap();
+    let (mut same_place, mut all) = (0, 0);
+    for relation in &relations {
+        let found = pairs(&asked, &mixture, relation).unwrap();
+        assert!(found.len() > relation.facts.len() / 2, "{}", relation.id);
+        let weights = mixture.prompt_weights(relation);
+        let prompt = (0..weights.len()).max_by(|&a, &b| weights[a].total_cmp(&weights[b])).unwrap();
+        for swap in found {
+            assert_ne!(swap.object, swap.instead);
+            for (question, object) in [(&swap.own, swap.object), (&swap.other, swap.instead)] {
+                let says = relation.facts.iter().any(|f| {
+                    Question::of_prompt(&relation.asked(prompt, &f.subject)) == *question
+                        && asked.word(&f.object, false) == Some(object)
+                        && !mixture.is_held(relation, f, prompt, &f.subject)
+                });
+                assert!(says, "{}: {question:?}", relation.id);
+            }
+            same_place += usize::from(asked.place(&swap.own).unwrap() == asked.place(&swap.other).unwrap());
+            all += 1;
+        }
+    }
+    assert!(10 * same_place > 9 * all, "{same_place} of {all}");
+}
+
+/// Both sides reading one text is being asked in the usual way.
+#[test]
+fn a_text_across_itself_is_the_text() {
+    let (model, mixture, relations) = model("bart-tiny");
+    let asked = Asked::loaded(&model).unwrap();
+    let relation = &relations[0];
+    let own: Vec<Question> = pairs(&asked, &mixture, relation).unwrap().into_iter().map(|s| s.own).collect();
+    assert_eq!(asked.answers_across(&own, &own).unwrap(), asked.answers(&own).unwrap());
+    let (bert, mixture, _) = self::model("bert-tiny");
+    let asked = Asked::loaded(&bert).unwrap();
+    assert!(asked.encoder_layers().is_none());
+    assert!(scores(&asked, &mixture, std::slice::from_ref(relation)).is_err());
+}

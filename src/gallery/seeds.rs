@@ -1,0 +1,326 @@
+//! A model trained from several seeds: reads their cards, refuses what does not belong together, and puts their scores on one card.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::card::Card;
+use super::error::{GalleryError, Result};
+use super::mixture::Mixture;
+use super::recipe::{BATCH, Recipe, WARM_UP};
+use super::splits::Judgement;
+use crate::base::text::{printable_label, shortened};
+use crate::stats::Estimate;
+
+/// The seed whose models ship. It was named before any was trained, so that what it scores is not a choice.
+pub const SHIPPED: u64 = 1;
+/// Most seeds of one model.
+pub const MOST: usize = 1_000;
+/// Numbers that differ by less than this part of them are the same.
+const ROUNDING: f64 = 1e-12;
+/// Files of a finished model.
+const FILES: [&str; 4] = ["config.json", "model.safetensors", "tokenizer.json", "card.json"];
+
+/// What a model scores that was trained from one seed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SeedScores {
+    /// The seed.
+    pub seed: u64,
+    /// Its scores, in the order of the card.
+    pub scores: Vec<SeedScore>,
+}
+
+/// A score without its description, which is on the card.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SeedScore {
+    /// Stable name.
+    pub id: String,
+    /// The score with its interval.
+    pub share: Estimate,
+    /// Number of answers.
+    pub n: u64,
+}
+
+impl SeedScores {
+    /// Those of a card.
+    #[must_use]
+    pub fn of(card: &Card) -> Self {
+        let score = |s: &super::card::Score| SeedScore { id: s.id.clone(), share: s.share, n: s.n };
+        Self { seed: card.seed, scores: card.scores.iter().map(score).collect() }
+    }
+}
+
+/// The folder of a seed of a model under `dir`.
+#[must_use]
+pub fn folder(dir: &Path, name: &str, seed: u64) -> PathBuf {
+    dir.join(name).join(format!("seed-{seed}"))
+}
+
+fn wrong(path: &Path, what: impl Into<String>) -> GalleryError {
+    GalleryError::Seeds { path: path.to_owned(), what: what.into() }
+}
+
+/// The card of a finished model in `folder`, which must be of this model and seed.
+///
+/// # Errors
+/// [`GalleryError::Seeds`] with the file and what to do.
+pub fn card_of(folder: &Path, name: &str, seed: u64) -> Result<Card> {
+    if let Some(missing) = FILES.iter().map(|f| folder.join(f)).find(|f| !f.is_file()) {
+        return Err(wrong(&missing, "is not there; remove the folder, and train this seed again"));
+    }
+    let path = folder.join("card.json");
+    let card = super::read(&path, name).map_err(|e| {
+        wrong(&path, format!("cannot be read: {e}; remove the folder, and train this seed again"))
+    })?;
+    if card.name != name {
+        let what = format!("is the card of {}, not of {name}; move its folder", shortened(&card.name, 60));
+        return Err(wrong(&path, what));
+    }
+    if card.seed != seed {
+        let what = format!("is the card of seed {}, not of seed {seed}; rename its folder", card.seed);
+        return Err(wrong(&path, what));
+    }
+    check_scores(&path, &card)?;
+    Ok(card)
+}
+
+/// Refuses numbers that no training gives.
+fn check_scores(path: &Path, card: &Card) -> Result<()> {
+    if let Some(twice) =
+        (1..card.seeds.len()).find(|k| card.seeds[..*k].iter().any(|s| s.seed == card.seeds[*k].seed))
+    {
+        let what = format!(
+            "lists seed {} twice; remove `seeds` from it, and add them again",
+            card.seeds[twice].seed
+        );
+        return Err(wrong(path, what));
+    }
+    let own = SeedScores::of(card);
+    for entry in std::iter::once(&own).chain(&card.seeds) {
+        for (k, s) in entry.scores.iter().enumerate() {
+            let id = shortened(&s.id, 40);
+            if entry.scores[..k].iter().any(|other| other.id == s.id) {
+                return Err(wrong(
+                    path,
+                    format!("has the score {id} twice; train seed {} again", entry.seed),
+                ));
+            }
+            let Estimate { mean, lo, hi } = s.share;
+            if !(-1.0 <= lo && lo <= mean && mean <= hi && hi <= 1.0) {
+                let what = format!(
+                    "seed {}: the score {id} is not a number within its interval; train it again",
+                    entry.seed
+                );
+                return Err(wrong(path, what));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The cards of every seed of a model under `dir`, in the order of the seeds; empty where there is no folder of it.
+///
+/// # Errors
+/// [`GalleryError::Seeds`] for a card that does not belong to the others, with its file and what to do.
+pub fn cards(dir: &Path, name: &str) -> Result<Vec<Card>> {
+    let home = dir.join(name);
+    let entries = match std::fs::read_dir(&home) {
+        Ok(entries) => entries,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(source) => return Err(GalleryError::Io { path: home, source }),
+    };
+    let mut found: Vec<(u64, PathBuf)> = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(|source| GalleryError::Io { path: home.clone(), source })?;
+        let file = entry.file_name();
+        let Some(rest) = file.to_str().and_then(|n| n.strip_prefix("seed-")) else { continue };
+        let Ok(seed) = rest.parse() else {
+            return Err(wrong(&entry.path(), "names no seed; rename or remove it"));
+        };
+        found.push((seed, entry.path()));
+        if found.len() > MOST {
+            return Err(wrong(&home, format!("has more than {MOST} seeds; move some elsewhere")));
+        }
+    }
+    found.sort();
+    if let Some(twice) = found.windows(2).find(|w| w[0].0 == w[1].0) {
+        let other = twice[0].1.file_name().unwrap_or_default().to_string_lossy();
+        let what = format!("is seed {} a second time, beside {other}; remove one of them", twice[0].0);
+        return Err(wrong(&twice[1].1, what));
+    }
+    let cards = found.iter().map(|(seed, path)| card_of(path, name, *seed)).collect::<Result<Vec<Card>>>()?;
+    if let Some((first, rest)) = cards.split_first() {
+        let about = format!("seed {}", first.seed);
+        for (card, (_, path)) in rest.iter().zip(&found[1..]) {
+            same_model(&path.join("card.json"), card, first, &about)?;
+        }
+    }
+    Ok(cards)
+}
+
+/// Refuses a card that says anything else than `first` of what no seed decides.
+fn same_model(path: &Path, card: &Card, first: &Card, about: &str) -> Result<()> {
+    let (a, b) = (identity(card), identity(first));
+    match difference("", &a, &b).or_else(|| difference("", &b, &a).map(|d| d.swapped())) {
+        None => Ok(()),
+        Some(d) => Err(wrong(
+            path,
+            format!(
+                "{} is {}, and {} for {about}: seeds are of one model only if nothing else differs; train one of \
+                 them again, or keep them in separate folders",
+                d.at, d.here, d.there
+            ),
+        )),
+    }
+}
+
+/// A part in which two cards differ.
+struct Difference {
+    at: String,
+    here: String,
+    there: String,
+}
+
+impl Difference {
+    fn swapped(self) -> Self {
+        Self { at: self.at, here: self.there, there: self.here }
+    }
+}
+
+/// The first part of `a` that `b` has otherwise or not at all.
+fn difference(at: &str, a: &Value, b: &Value) -> Option<Difference> {
+    if let (Value::Object(x), Value::Object(y)) = (a, b) {
+        return x.iter().find_map(|(key, value)| {
+            let at = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
+            difference(&at, value, y.get(key).unwrap_or(&Value::Null))
+        });
+    }
+    let text = |v: &Value| match v {
+        Value::Null => "missing".to_owned(),
+        other => shortened(&other.to_string(), 60),
+    };
+    (!same(a, b)).then(|| Difference { at: printable_label(at), here: text(a), there: text(b) })
+}
+
+/// Whether two values are the same, numbers up to rounding: frequencies are scaled to a sum of 1 whenever they are read.
+fn same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Array(x), Value::Array(y)) => x.len() == y.len() && x.iter().zip(y).all(|(a, b)| same(a, b)),
+        (Value::Number(x), Value::Number(y)) if x != y => match (x.as_f64(), y.as_f64()) {
+            (Some(x), Some(y)) => (x - y).abs() <= ROUNDING * x.abs().max(y.abs()),
+            _ => false,
+        },
+        _ => a == b,
+    }
+}
+
+/// Everything on a card that is the same under every seed. Fields that cards gain later belong to it unless they are named here.
+fn identity(card: &Card) -> Value {
+    let named = |pairs: Vec<(String, Value)>| Value::Object(pairs.into_iter().collect::<Map<_, _>>());
+    let what = card.scores.iter().map(|s| (s.id.clone(), json!(s.what))).collect();
+    let prompts = |r: &super::recall::RelationRecall| {
+        json!(r.prompts.iter().map(|p| p.text.as_str()).collect::<Vec<_>>())
+    };
+    let facts = card.facts.iter().map(|r| (r.id.clone(), prompts(r))).collect();
+    let bare = Card { facts: Vec::new(), scores: Vec::new(), seeds: Vec::new(), ..card.clone() };
+    let mut all = json!(bare);
+    for (part, keys) in [
+        ("", &["seed", "version", "notes", "scores", "facts"][..]),
+        ("shape", &["parameters", "bytes"]),
+        ("tokenizer", &["entries"]),
+        ("corpus", &["tokens", "hash"]),
+        ("training", &["seconds", "threads", "loss"]),
+    ] {
+        let object = if part.is_empty() { Some(&mut all) } else { all.get_mut(part) };
+        if let Some(object) = object.and_then(Value::as_object_mut) {
+            keys.iter().for_each(|key| drop(object.remove(*key)));
+        }
+    }
+    all["scores"] = named(what);
+    all["prompts"] = named(facts);
+    all
+}
+
+/// Refuses a card that is of another recipe than the one that would be trained now.
+///
+/// # Errors
+/// [`GalleryError::Seeds`] with the file and what to do.
+pub fn is_of(path: &Path, card: &Card, recipe: &Recipe, steps: usize, judgement: Judgement) -> Result<()> {
+    let planned = json!({
+        "objective": recipe.objective(),
+        "shape": {"layers": recipe.layers, "hidden": recipe.hidden, "heads": recipe.heads},
+        "training": {"steps": steps, "batch": BATCH, "rate": recipe.rate, "warm_up": WARM_UP},
+        "corpus": {"mixture": Mixture::of(recipe)},
+        "judgement": judgement,
+    });
+    match difference("", &planned, &identity(card)) {
+        None => Ok(()),
+        Some(d) => Err(wrong(
+            path,
+            format!(
+                "{} is {}, and {} for what is to be trained: remove its folder, or choose another one with --out",
+                d.at, d.there, d.here
+            ),
+        )),
+    }
+}
+
+/// The cards of a model's seeds as one: that of the shipped seed (of the lowest where it is not there), with the scores of all.
+#[must_use]
+pub fn together(cards: &[Card]) -> Option<Card> {
+    let first = cards.iter().find(|c| c.seed == SHIPPED).or(cards.first())?;
+    Some(Card { seeds: cards.iter().map(SeedScores::of).collect(), ..first.clone() })
+}
+
+/// The card in `path` with the scores of `found` beside its own. Seeds that it lists already stay; one with other numbers is
+/// refused unless it may be replaced.
+///
+/// # Errors
+/// [`GalleryError::Seeds`] with what to do; those of reading.
+pub fn merged(path: &Path, name: &str, found: &[Card], replace: bool) -> Result<Card> {
+    let mut card = super::read(path, name)
+        .map_err(|e| wrong(path, format!("cannot be read: {e}; name the folder whose folders are models")))?;
+    check_scores(path, &card)?;
+    let own = SeedScores::of(&card);
+    let stale = card.seeds.iter().any(|s| s.seed == own.seed && *s != own);
+    if stale && !replace {
+        let what = format!(
+            "lists seed {} with other numbers than its own scores; --replace writes the list anew",
+            own.seed
+        );
+        return Err(wrong(path, what));
+    }
+    let mut seeds = if stale { Vec::new() } else { std::mem::take(&mut card.seeds) };
+    if !seeds.iter().any(|s| s.seed == own.seed) {
+        seeds.push(own);
+    }
+    for new in found {
+        same_model(path, &card, new, &format!("seed {} that is to be added", new.seed))?;
+        let new = SeedScores::of(new);
+        match seeds.iter_mut().find(|s| s.seed == new.seed) {
+            None => seeds.push(new),
+            Some(old) if *old == new => {}
+            Some(_) if new.seed == card.seed => {
+                let what = format!(
+                    "is of seed {}, and the one that is to be added has other scores: they are not the same model; \
+                     copy the whole folder of that seed here first",
+                    new.seed
+                );
+                return Err(wrong(path, what));
+            }
+            Some(old) if replace => *old = new,
+            Some(_) => {
+                let what =
+                    format!("lists seed {} with other numbers; --replace takes the new ones", new.seed);
+                return Err(wrong(path, what));
+            }
+        }
+    }
+    seeds.sort_by_key(|s| s.seed);
+    Ok(Card { seeds, ..card })
+}
+
+#[cfg(test)]
+#[path = "seeds_tests.rs"]
+mod tests;

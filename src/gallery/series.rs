@@ -1,0 +1,182 @@
+//! Trains every model from several seeds, several at a time, and goes on where an earlier run stopped.
+
+use std::any::Any;
+use std::fs::{File, TryLockError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{Sender, channel};
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use super::card::Card;
+use super::error::{GalleryError, Result};
+use super::recipe::Recipe;
+use super::splits::Judgement;
+use super::train::{Options, Progress, steps_of, train};
+use super::{seeds, work};
+use crate::base::Cancelled;
+
+/// Most seeds of a tiny: it is there to be compared with its mini, and no bar is asked of it.
+pub const OF_A_TINY: u64 = 3;
+
+/// A model to be trained.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job {
+    /// How.
+    pub recipe: Recipe,
+    /// From which seed.
+    pub seed: u64,
+    /// Into which folder.
+    pub out: PathBuf,
+}
+
+/// What is to be trained, in this order, and what is there already.
+#[derive(Debug)]
+pub struct Plan {
+    /// To be trained.
+    pub jobs: Vec<Job>,
+    /// Finished models that are there already.
+    pub there: usize,
+    /// Keeps others from training the same.
+    _claim: Option<File>,
+}
+
+/// Seeds of a model of which the minis get `seeds`.
+#[must_use]
+pub fn seeds_of(recipe: &Recipe, seeds: u64) -> u64 {
+    if recipe.name.ends_with("-tiny") { seeds.min(OF_A_TINY) } else { seeds }
+}
+
+impl Plan {
+    /// Seeds 1 to `seeds` of every recipe, every model's first seed, which ships, before any other. What is complete under `dir`
+    /// is left out, what killed runs left there is removed.
+    ///
+    /// # Errors
+    /// [`GalleryError::Steps`], [`GalleryError::Busy`] while another run is at work there, [`GalleryError::Seeds`] if what is there is not what would be
+    /// trained, [`GalleryError::Io`].
+    pub fn new(
+        dir: &Path,
+        recipes: &[Recipe],
+        seeds: u64,
+        steps: Option<usize>,
+        judgement: Judgement,
+    ) -> Result<Self> {
+        recipes.iter().try_for_each(|r| steps_of(r, steps).map(drop))?;
+        let io = |source| GalleryError::Io { path: dir.to_owned(), source };
+        std::fs::create_dir_all(dir).map_err(io)?;
+        let claim = claim(dir)?;
+        let mut plan = Self { jobs: Vec::new(), there: 0, _claim: claim };
+        recipes.iter().for_each(|r| work::sweep(&dir.join(r.name)));
+        for seed in seeds::SHIPPED..seeds::SHIPPED + seeds {
+            for recipe in recipes.iter().filter(|r| seed < seeds::SHIPPED + seeds_of(r, seeds)) {
+                let out = seeds::folder(dir, recipe.name, seed);
+                if out.symlink_metadata().is_err() {
+                    plan.jobs.push(Job { recipe: recipe.clone(), seed, out });
+                    continue;
+                }
+                let card = seeds::card_of(&out, recipe.name, seed)?;
+                seeds::is_of(&out.join("card.json"), &card, recipe, steps_of(recipe, steps)?, judgement)?;
+                plan.there += 1;
+            }
+        }
+        Ok(plan)
+    }
+}
+
+/// Locks a folder until the file is closed; none where folders cannot be locked.
+fn claim(dir: &Path) -> Result<Option<File>> {
+    let Ok(folder) = File::open(dir) else { return Ok(None) };
+    match folder.try_lock() {
+        Ok(()) => Ok(Some(folder)),
+        Err(TryLockError::WouldBlock) => Err(GalleryError::Busy(dir.to_owned())),
+        Err(TryLockError::Error(_)) => Ok(None),
+    }
+}
+
+/// What happened to a job.
+#[derive(Debug)]
+pub enum Event {
+    /// It got further.
+    Step(Progress),
+    /// It is finished, or failed.
+    Done(Box<Result<Card>>),
+}
+
+/// Trains what is planned, `abreast` at a time, each on its share of the threads, with the options of `like` but for seed and
+/// folder. `tell` hears on this thread what happens; after a failure the others go on, and when `stop` is set nothing new begins
+/// and what is in training is given up.
+///
+/// # Errors
+/// [`GalleryError::Threads`] before anything began. What happens to a job is told.
+pub fn run(
+    plan: &Plan,
+    like: &Options,
+    abreast: usize,
+    stop: &AtomicBool,
+    tell: &mut dyn FnMut(&Job, Event),
+) -> Result<()> {
+    let abreast = abreast.clamp(1, plan.jobs.len().max(1));
+    // A pool of its own for each: kernels and loops share their work out among the threads of the pool that they are called in.
+    let pools: Vec<ThreadPool> = shares(rayon::current_num_threads(), abreast)
+        .map(|threads| ThreadPoolBuilder::new().num_threads(threads).build())
+        .collect::<std::result::Result<_, _>>()
+        .map_err(|e| GalleryError::Threads(e.to_string()))?;
+    let next = AtomicUsize::new(0);
+    let (sender, events) = channel();
+    std::thread::scope(|scope| {
+        for pool in &pools {
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(job) = plan.jobs.get(index) else { break };
+                    let made = one(pool, job, like, stop, &(index, sender.clone()));
+                    // The receiver lives as long as this scope.
+                    let _ = sender.send((index, Event::Done(Box::new(made))));
+                }
+            });
+        }
+        drop(sender);
+        for (index, event) in events {
+            tell(&plan.jobs[index], event);
+        }
+    });
+    Ok(())
+}
+
+/// Threads for each of `abreast`: even shares, at least one.
+fn shares(threads: usize, abreast: usize) -> impl Iterator<Item = usize> {
+    (0..abreast).map(move |k| (threads / abreast + usize::from(k < threads % abreast)).max(1))
+}
+
+/// Trains one model on the threads of a pool.
+fn one(
+    pool: &ThreadPool,
+    job: &Job,
+    like: &Options,
+    stop: &AtomicBool,
+    (index, sender): &(usize, Sender<(usize, Event)>),
+) -> Result<Card> {
+    let options = Options { seed: job.seed, out: job.out.clone(), ..like.clone() };
+    let work = || {
+        let mut watch = |progress: Progress| {
+            let _ = sender.send((*index, Event::Step(progress)));
+            if stop.load(Ordering::Relaxed) { Err(Cancelled) } else { Ok(()) }
+        };
+        train(&job.recipe, &options, &mut watch)
+    };
+    // A mistake of ours in one training is no reason to lose the others.
+    catch_unwind(AssertUnwindSafe(|| pool.install(work)))
+        .unwrap_or_else(|panic| Err(GalleryError::Internal(said(panic.as_ref()))))
+}
+
+/// What a panic said.
+fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "unknown".to_owned())
+}
+
+#[cfg(test)]
+#[path = "series_tests.rs"]
+mod tests;

@@ -1,0 +1,269 @@
+//! How far every score of a model depends on its seed: minimum, median and maximum, and how many seeds meet each bar.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::bars::{self, Standing};
+use super::card::{Card, Score};
+use super::seeds::{SeedScore, SeedScores};
+use crate::base::text::shortened;
+use crate::stats::Estimate;
+
+/// How far a score depends on the seed. Each number keeps the interval of the model that it comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Range {
+    /// The lowest.
+    pub minimum: Estimate,
+    /// The middle one. Of an even number the mean of the middle two, with an interval that covers both of theirs.
+    pub median: Estimate,
+    /// The highest.
+    pub maximum: Estimate,
+}
+
+impl Range {
+    /// The range of these values; none of none.
+    #[must_use]
+    pub fn of(values: &[Estimate]) -> Option<Self> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(|a, b| a.mean.total_cmp(&b.mean).then(a.lo.total_cmp(&b.lo)));
+        let (minimum, maximum) = (*sorted.first()?, *sorted.last()?);
+        let (low, high) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
+        let median = Estimate {
+            mean: f64::midpoint(low.mean, high.mean),
+            lo: low.lo.min(high.lo),
+            hi: low.hi.max(high.hi),
+        };
+        Some(Self { minimum, median, maximum })
+    }
+
+    /// Minimum, median and maximum.
+    #[must_use]
+    pub fn ends(&self) -> [Estimate; 3] {
+        [self.minimum, self.median, self.maximum]
+    }
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [minimum, median, maximum] = self.ends().map(cell);
+        write!(f, "{minimum:<COLUMN$} {median:<COLUMN$} {maximum:<COLUMN$}")
+    }
+}
+
+/// Widest number with its interval.
+const COLUMN: usize = 20;
+
+/// A number with its interval, in %.
+fn cell(e: Estimate) -> String {
+    let [mean, lo, hi] = [e.mean, e.lo, e.hi].map(|x| 100.0 * x);
+    format!("{mean:.1} [{lo:.1}, {hi:.1}]")
+}
+
+/// A score over seeds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Spread {
+    /// Stable name.
+    pub id: String,
+    /// What was measured, in words.
+    pub what: String,
+    /// What each seed scores.
+    pub seeds: Vec<SeedValue>,
+    /// Minimum, median and maximum.
+    #[serde(flatten)]
+    pub range: Range,
+}
+
+/// A score of one seed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct SeedValue {
+    /// The seed.
+    pub seed: u64,
+    /// The score with its interval.
+    pub share: Estimate,
+    /// Number of answers.
+    pub n: u64,
+}
+
+/// A bar over seeds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct BarSpread {
+    /// Identifier of the score.
+    pub id: &'static str,
+    /// What is measured.
+    pub title: &'static str,
+    /// Seeds whose whole interval meets the bar.
+    pub met: usize,
+    /// Seeds of which more examples would be needed to tell.
+    pub open: usize,
+    /// Seeds that miss it.
+    pub missed: usize,
+    /// Minimum, median and maximum of the score; none where no seed was asked.
+    #[serde(flatten)]
+    pub range: Option<Range>,
+}
+
+/// The seeds that a card knows: those it lists, or its own.
+#[must_use]
+pub fn known(card: &Card) -> Vec<SeedScores> {
+    if card.seeds.is_empty() { vec![SeedScores::of(card)] } else { card.seeds.clone() }
+}
+
+/// Every score over the seeds that a card knows, in the order of the card.
+#[must_use]
+pub fn spreads(card: &Card) -> Vec<Spread> {
+    let known = known(card);
+    let spread = |score: &Score| {
+        let of = |s: &SeedScores| {
+            let found = s.scores.iter().find(|x| x.id == score.id)?;
+            Some(SeedValue { seed: s.seed, share: found.share, n: found.n })
+        };
+        let seeds: Vec<SeedValue> = known.iter().filter_map(of).collect();
+        let range = Range::of(&seeds.iter().map(|v| v.share).collect::<Vec<_>>())?;
+        Some(Spread { id: score.id.clone(), what: score.what.clone(), seeds, range })
+    };
+    card.scores.iter().filter_map(spread).collect()
+}
+
+/// Every bar over the seeds that a card knows; none for models that are not held to them.
+#[must_use]
+pub fn bar_spreads(card: &Card) -> Vec<BarSpread> {
+    if !bars::apply_to(card) {
+        return Vec::new();
+    }
+    let mut all: Vec<(BarSpread, Vec<Estimate>)> = Vec::new();
+    for seed in known(card) {
+        for (k, verdict) in bars::verdicts(&as_card(card, &seed)).into_iter().enumerate() {
+            if k == all.len() {
+                let (id, title) = (verdict.id, verdict.title);
+                all.push((BarSpread { id, title, met: 0, open: 0, missed: 0, range: None }, Vec::new()));
+            }
+            let (bar, values) = &mut all[k];
+            match verdict.standing {
+                Standing::Met => bar.met += 1,
+                Standing::Open => bar.open += 1,
+                Standing::Missed => bar.missed += 1,
+            }
+            values.extend(verdict.share);
+        }
+    }
+    all.into_iter().map(|(bar, values)| BarSpread { range: Range::of(&values), ..bar }).collect()
+}
+
+/// The card with the scores of another seed, as far as bars look at it.
+fn as_card(card: &Card, seed: &SeedScores) -> Card {
+    let score = |s: &SeedScore| Score { id: s.id.clone(), what: String::new(), share: s.share, n: s.n };
+    let scores = seed.scores.iter().map(score).collect();
+    Card { seed: seed.seed, scores, seeds: Vec::new(), ..card.clone() }
+}
+
+/// The seeds in words: `5 seeds (1 2 3 4 5)`.
+#[must_use]
+pub fn title(card: &Card) -> String {
+    let seeds: Vec<String> = known(card).iter().map(|s| s.seed.to_string()).collect();
+    match seeds.len() {
+        1 => format!("one seed ({})", seeds[0]),
+        n => format!("{n} seeds ({})", shortened(&seeds.join(" "), 60)),
+    }
+}
+
+/// What a card says about seeds.
+///
+/// # Errors
+/// The formatter's.
+pub fn write(card: &Card, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if card.seeds.len() < 2 {
+        return writeln!(f, "\n{}: how far another would score otherwise is not known", title(card));
+    }
+    writeln!(f, "\n{}, in % with intervals at {:.0} %:", title(card), 100.0 * card.level)?;
+    lines(card).iter().try_for_each(|line| writeln!(f, "{line}"))
+}
+
+/// A table of all scores and bars over seeds.
+#[must_use]
+pub fn lines(card: &Card) -> Vec<String> {
+    let mut out = vec![format!(
+        "  {:<20} {:>5}  {:<COLUMN$} {:<COLUMN$} maximum",
+        "score", "seeds", "minimum", "median"
+    )];
+    out.extend(spreads(card).iter().map(|s| {
+        format!("  {:<20} {:>5}  {}", shortened(&s.id, 20), s.seeds.len(), s.range).trim_end().to_owned()
+    }));
+    let bars = bar_spreads(card);
+    if !bars.is_empty() {
+        out.push("  bars, number of seeds that met / left open / missed each:".to_owned());
+        out.extend(bars.iter().map(|b| format!("  {:>4} / {} / {}  {}", b.met, b.open, b.missed, b.title)));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(mean: f64) -> Estimate {
+        Estimate { mean, lo: mean - 0.02, hi: mean + 0.01 }
+    }
+
+    #[test]
+    fn the_median_is_the_middle_one_or_covers_the_middle_two() {
+        let range = |values: &[f64]| Range::of(&values.iter().map(|x| at(*x)).collect::<Vec<_>>());
+        assert_eq!(range(&[]), None);
+        let one = range(&[0.5]).unwrap();
+        assert_eq!(one.ends(), [at(0.5); 3]);
+        let odd = range(&[0.9, 0.5, 0.7, 0.6, 0.8]).unwrap();
+        assert_eq!(odd.ends(), [at(0.5), at(0.7), at(0.9)], "each with the interval of its own seed");
+        let even = range(&[0.75, 0.25, 0.5, 1.0]).unwrap();
+        assert_eq!((even.minimum, even.maximum), (at(0.25), at(1.0)));
+        assert_eq!(even.median, Estimate { mean: 0.625, lo: at(0.5).lo, hi: at(0.75).hi });
+        assert_eq!(odd.to_string(), "50.0 [48.0, 51.0]    70.0 [68.0, 71.0]    90.0 [88.0, 91.0]   ");
+    }
+
+    #[test]
+    fn bars_are_counted_seed_by_seed() {
+        let mut card = super::super::cards().unwrap().remove(0);
+        card.seeds.clear();
+        assert_eq!(title(&card), format!("one seed ({})", card.seed));
+        assert!(card.to_string().contains("one seed"), "{card}");
+        let seed = |seed: u64, mean: f64, half: f64| {
+            let mut scores = SeedScores::of(&card);
+            let score = scores.scores.iter_mut().find(|s| s.id == "attractor_linear").unwrap();
+            score.share = Estimate { mean, lo: mean - half, hi: mean + half };
+            SeedScores { seed, ..scores }
+        };
+        // The bar is .95.
+        let seeds = vec![seed(1, 0.965, 0.01), seed(2, 0.955, 0.01), seed(3, 0.7, 0.01), seed(7, 0.98, 0.01)];
+        card.seeds = seeds;
+        let bars = bar_spreads(&card);
+        let bar = bars.iter().find(|b| b.id == "attractor_linear").unwrap();
+        assert_eq!((bar.met, bar.open, bar.missed), (2, 1, 1));
+        assert_eq!(bar.range.unwrap().minimum.mean, 0.7);
+        assert_eq!(bars.len(), bars::verdicts(&card).len());
+        let spread = spreads(&card).into_iter().find(|s| s.id == "attractor_linear").unwrap();
+        assert_eq!(spread.seeds.iter().map(|v| v.seed).collect::<Vec<_>>(), [1, 2, 3, 7]);
+        assert!((spread.range.median.mean - 0.96).abs() < 1e-12);
+        let text = card.to_string();
+        for line in [
+            "4 seeds (1 2 3 7), in % with intervals at 95 %:",
+            "  attractor_linear         4  70.0 [69.0, 71.0]    96.0 [94.5, 97.5]    98.0 [97.0, 99.0]",
+            "     2 / 1 / 1  attractor number, linear",
+        ] {
+            assert!(text.lines().any(|l| l == line), "no `{line}` in {text}");
+        }
+        card.name = "bert-tiny".into();
+        assert!(bar_spreads(&card).is_empty(), "bars are for the minis");
+    }
+
+    #[test]
+    fn a_score_that_a_seed_lacks_is_counted_without_it() {
+        let mut card = super::super::cards().unwrap().remove(0);
+        let own = SeedScores::of(&card);
+        let mut other = SeedScores { seed: 2, ..own.clone() };
+        other.scores.retain(|s| s.id != "stability");
+        card.seeds = vec![own, other];
+        let seeds = |id: &str| spreads(&card).into_iter().find(|s| s.id == id).unwrap().seeds.len();
+        assert_eq!((seeds("stability"), seeds("tense")), (1, 2));
+        let bar = bar_spreads(&card).into_iter().find(|b| b.id == "stability").unwrap();
+        assert_eq!(bar.met + bar.open + bar.missed, 2, "what was not measured is missed, as on a card");
+    }
+}

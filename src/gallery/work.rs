@@ -1,0 +1,151 @@
+//! The folder in which a model is made before it appears under its name. A lock tells the folder of a run that is at work from
+//! what a killed one left behind: the system lets go of a lock when its process ends, however that happens.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::error::{GalleryError, Result};
+
+/// How the names of these folders begin.
+pub const PREFIX: &str = ".probity-gallery-";
+/// The file within that is locked while the folder is in use.
+const LOCK: &str = "lock";
+/// A folder without a lock is removed when it has been left alone for this long: it may be a moment old.
+const STALE: Duration = Duration::from_secs(3600);
+/// How often a folder is made anew because another process took it for a leftover before its lock was held.
+const ATTEMPTS: usize = 16;
+
+/// A folder to work in, removed when dropped.
+#[derive(Debug)]
+pub struct Work {
+    // Dropped first: some systems do not remove what is open.
+    _lock: File,
+    _dir: TempDir,
+    model: PathBuf,
+}
+
+impl Work {
+    /// A folder beside `out`, so that the final renaming stays within one file system. Folders that killed runs left there are
+    /// removed.
+    ///
+    /// # Errors
+    /// [`GalleryError::Io`].
+    pub fn beside(out: &Path) -> Result<Self> {
+        let parent = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let io = |path: &Path| {
+            let path = path.to_owned();
+            move |source| GalleryError::Io { path, source }
+        };
+        std::fs::create_dir_all(parent).map_err(io(parent))?;
+        sweep(parent);
+        for _ in 0..ATTEMPTS {
+            let dir = tempfile::Builder::new().prefix(PREFIX).tempdir_in(parent).map_err(io(parent))?;
+            let path = dir.path().join(LOCK);
+            // Gone already: another process swept the folder before it was locked.
+            let Ok(lock) = File::create(&path) else { continue };
+            // Where locks are not supported, nobody else can take one either, and the folder is left alone.
+            let _ = lock.lock();
+            if !path.exists() {
+                continue;
+            }
+            let model = dir.path().join("model");
+            std::fs::create_dir(&model).map_err(io(&model))?;
+            return Ok(Self { _lock: lock, _dir: dir, model });
+        }
+        let source = std::io::Error::other("no folder to work in could be kept");
+        Err(GalleryError::Io { path: parent.to_owned(), source })
+    }
+
+    /// Where the files of the model go.
+    #[must_use]
+    pub fn model(&self) -> &Path {
+        &self.model
+    }
+
+    /// Gives the finished model its name, in one step.
+    ///
+    /// # Errors
+    /// [`GalleryError::Io`]; the folder is removed then.
+    pub fn place(self, out: &Path) -> Result<()> {
+        std::fs::rename(&self.model, out).map_err(|source| GalleryError::Io { path: out.to_owned(), source })
+    }
+}
+
+/// Removes what killed runs left in a folder. Best effort: the next run tries again.
+pub fn sweep(folder: &Path) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let is_ours = entry.file_name().to_string_lossy().starts_with(PREFIX);
+        // The type of the entry itself: a link is not followed.
+        if is_ours && entry.file_type().is_ok_and(|t| t.is_dir()) {
+            remove_if_left(&entry.path());
+        }
+    }
+}
+
+fn remove_if_left(work: &Path) {
+    match File::open(work.join(LOCK)) {
+        // Held until the folder is gone, so that its maker, should it be about to lock it, sees that.
+        Ok(lock) => match lock.try_lock() {
+            Ok(()) => drop(std::fs::remove_dir_all(work)),
+            Err(TryLockError::WouldBlock | TryLockError::Error(_)) => {}
+        },
+        Err(_) => {
+            let age = work.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
+            if age.is_some_and(|age| age > STALE) {
+                drop(std::fs::remove_dir_all(work));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_killed_runs_left_is_removed_and_what_is_in_use_is_kept() {
+        let home = tempfile::tempdir().unwrap();
+        let left = |name: &str, lock: bool| {
+            let dir = home.path().join(name);
+            std::fs::create_dir_all(dir.join("model")).unwrap();
+            std::fs::write(dir.join("model/config.json"), "{}").unwrap();
+            if lock {
+                std::fs::write(dir.join(LOCK), "").unwrap();
+            }
+            dir
+        };
+        let killed = left(&format!("{PREFIX}abc"), true);
+        let (fresh, other) = (left(&format!("{PREFIX}def"), false), left("results", true));
+        let old = left(&format!("{PREFIX}ghi"), false);
+        File::open(&old).unwrap().set_modified(std::time::SystemTime::now() - 2 * STALE).unwrap();
+        let out = home.path().join("model");
+        let first = Work::beside(&out).unwrap();
+        assert!(!killed.exists() && !old.exists(), "nobody works there");
+        let second = Work::beside(&out).unwrap();
+        assert!(first.model().is_dir() && second.model().is_dir() && fresh.exists() && other.exists());
+        std::fs::write(first.model().join("card.json"), "1").unwrap();
+        first.place(&out).unwrap();
+        assert_eq!(std::fs::read_to_string(out.join("card.json")).unwrap(), "1");
+        std::fs::write(second.model().join("card.json"), "2").unwrap();
+        assert!(second.place(&out).is_err(), "a folder that is not empty is never replaced");
+        assert_eq!(std::fs::read_to_string(out.join("card.json")).unwrap(), "1");
+        let mut names: Vec<_> =
+            std::fs::read_dir(home.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, [format!("{PREFIX}def").as_str(), "model", "results"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_not_followed() {
+        let (home, elsewhere) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        std::fs::write(elsewhere.path().join(LOCK), "").unwrap();
+        std::os::unix::fs::symlink(elsewhere.path(), home.path().join(format!("{PREFIX}link"))).unwrap();
+        sweep(home.path());
+        assert!(elsewhere.path().join(LOCK).exists());
+    }
+}
