@@ -6,9 +6,14 @@ use flate2::read::ZlibDecoder;
 
 /// An embedded file.
 #[derive(Clone, Copy)]
-pub struct Packed(pub &'static [u8]);
+pub struct Packed(&'static [u8]);
 
 impl Packed {
+    /// What [`packed!`] embeds.
+    pub const fn new(packed: &'static [u8]) -> Self {
+        Self(packed)
+    }
+
     /// The file's bytes.
     ///
     /// # Errors
@@ -32,7 +37,7 @@ impl Packed {
 macro_rules! packed {
     ($($path:expr),+) => {{
         static FILE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/", $($path),+, ".zz"));
-        $crate::base::packed::Packed(FILE)
+        $crate::base::packed::Packed::new(FILE)
     }};
 }
 

@@ -201,12 +201,11 @@ pub fn fits(cell: &Cell, options: &LocalOptions) -> Result<(), CliError> {
     if options.memory_limit.is_none() {
         return Ok(());
     }
-    let refused = match local::forecast(&cell.spec, options.clone()) {
+    let mut refused = match local::forecast(&cell.spec, options.clone()) {
         Err(problem) if problem.r#where == MEMORY_LIMIT => problem,
         // What else may be wrong the run itself reports and records.
         _ => return Ok(()),
     };
-    let mut refused = refused;
     if cell.spec.models().len() > 1 {
         let free = LocalOptions { memory_limit: None, ..options.clone() };
         let all = local::forecast(&cell.spec, free).unwrap_or_default();

@@ -5,6 +5,7 @@
 //! [`said`] how a name stands in a sentence.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -144,11 +145,16 @@ struct List {
     relation: Vec<Entry>,
 }
 
-/// The relations that ship.
+/// The relations that ship. The files are unpacked and read once; callers sort and thin the list, so each has its own.
 ///
 /// # Errors
 /// [`FactsError`] if the embedded files are wrong; a test reads them all.
 pub fn relations() -> Result<Vec<Relation>, FactsError> {
+    static READ: OnceLock<Result<Vec<Relation>, FactsError>> = OnceLock::new();
+    READ.get_or_init(embedded).clone()
+}
+
+fn embedded() -> Result<Vec<Relation>, FactsError> {
     let damaged = |e: std::io::Error| FactsError::Relations(e.to_string());
     let list = shipped::list().text().map_err(damaged)?;
     let files: Vec<(&str, String)> = shipped::files()

@@ -60,8 +60,8 @@ pub struct Mixture {
     /// Shares of the constructions among the other sentences.
     pub constructions: Vec<(Construction, f64)>,
     /// Share of attraction errors among the agreement sentences whose attractor has the other number than the subject: the verb
-    /// agrees with the attractor, as speakers' verbs do in about as many (Bock and Miller 1991). Without them nothing that a model predicts
-    /// depends on the attractor, and whether it still knows its number where the verb is read off turns with the seed.
+    /// agrees with the attractor, as speakers' verbs now and then do ("Broken agreement", Bock and Miller 1991). Without them nothing that a
+    /// model predicts depends on the attractor's number.
     #[serde(default)]
     pub attraction: f64,
     /// Weight of a subject's names by their place; further names have the last one.
