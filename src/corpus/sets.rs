@@ -241,10 +241,13 @@ pub(super) fn rationale(instance: &Instance) -> Row<'_> {
     let number = |n: &u64| Text::from(n.to_string());
     Row::Rationale(Rationale {
         id: Some(number(&instance.sent_id)),
+        text: Some(instance.sent_text.as_str().into()),
         tokens: instance.sent_token.iter().map(|t| t.as_str().into()).collect(),
         rationales: vec![instance.rationale_ids.iter().filter_map(index).collect()],
         mask: index(&instance.mask_index),
         answer: Some(instance.answer.as_str().into()),
+        other_answers: (!instance.other_answers.is_empty())
+            .then(|| instance.other_answers.iter().map(|a| a.as_str().into()).collect()),
         dimension: spelled(instance.dimension),
         perturbs: instance.ori_id.as_ref().map(number),
         perturbation: instance.perturbation.and_then(spelled),

@@ -172,7 +172,7 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "palette", "command palette", "Opens the palette: every command by name.",
         [":"], Some(("palette", 5)), always => popups::palette;
     "help", "help", "Shows every key; type to search.", ["?"], Some(("help", 0)), always => popups::help;
-    "quit", "quit", "Quits the program, or leaves a replay that was opened from it; asks first while a run is in progress.",
+    "quit", "quit", "Quits the program, or leaves a replay that was opened from it; asks first while a run is in progress or marks are not saved.",
         ["q"], Some(("quit", 9)), always => job::ask_quit;
 };
 

@@ -3,6 +3,8 @@
 //! The frame draws the title, the tabs, the line of progress and the footer, and decides who gets a key. Everything between
 //! belongs to the screen that is shown. What a screen remembers is kept in its field of [`super::screens::Views`].
 
+use std::path::Path;
+
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
@@ -138,6 +140,19 @@ pub trait Screen: Sync {
     fn on_loaded(&self, _state: &mut State, _documents: &[Document]) -> Vec<Effect> {
         Vec::new()
     }
+
+    /// What the user has made here and not saved yet, in words; the program asks before it ends.
+    fn unsaved(&self, _state: &State) -> Option<String> {
+        None
+    }
+
+    /// Begins to save it.
+    fn save(&self, _state: &mut State) -> Vec<Effect> {
+        Vec::new()
+    }
+
+    /// A document was written, perhaps one that it had asked for with [`Effect::Save`].
+    fn on_saved(&self, _state: &mut State, _path: &Path) {}
 
     /// Moves the cursor of a pane sideways; none if the pane has nothing to move along, so that the lab's main slider moves.
     fn sideways(&self, _state: &mut State, _pane: Pane, _by: i64) -> Option<Vec<Effect>> {

@@ -127,6 +127,7 @@ fn sentence(given: &Given) -> SentenceFinding {
         masks,
         gold: vec![given.gold.to_vec()],
         answer: Some(given.answer.into()),
+        other_answers: Vec::new(),
         alignment: None,
         words,
     }

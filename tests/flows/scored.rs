@@ -180,7 +180,38 @@ fn the_mask_cannot_be_marked_and_marks_are_read_back() {
     assert_eq!(effects, [Effect::Load(ID, vec!["mine.jsonl".into()])]);
     other.act(Action::Loaded(ID, Ok(vec![(**document).clone()])));
     let screen = other.screen();
-    assert!(screen.contains("1 sentences were read") && screen.contains("2 marked"), "{screen}");
+    assert!(screen.contains("1 sentence was read") && screen.contains("2 marked"), "{screen}");
+}
+
+/// Marks counted as saved as soon as a name was typed, even where the file was then not written, and `q` threw them away.
+#[test]
+fn marks_that_are_not_written_are_asked_about_before_the_program_ends() {
+    let quits = |effects: &[Effect]| effects.contains(&Effect::Quit);
+    let mut h = has_scored(120, 40);
+    h.keys("a l l . W");
+    let effects = h.keys("enter");
+    let [Effect::Save(document, _)] = &effects[..] else { panic!("{effects:?}") };
+    // There is such a file, and the user writes nothing.
+    h.act(Action::Saved(Ok(Saved::Exists(document.clone()))));
+    h.keys("j j enter");
+    assert!(!quits(&h.keys("q")));
+    assert!(h.screen().contains("Not saved: the marks of 1 sentence"), "{}", h.screen());
+    assert!(!quits(&h.keys("j j enter")), "back");
+    assert!(!quits(&h.keys("ctrl-c")) && quits(&h.keys("ctrl-c")), "asked again it ends");
+    h.keys("esc");
+    h.keys("1 q enter");
+    assert!(h.screen().contains("save marks to"), "{}", h.screen());
+    h.keys("enter");
+    h.act(Action::Saved(Ok(Saved::Wrote("/x/rationales-2.jsonl".into()))));
+    assert!(quits(&h.keys("q")));
+    // What is read in place of one's own is told.
+    h.keys(". R");
+    h.typed("mine.jsonl");
+    h.keys("enter");
+    h.act(Action::Loaded(ID, Ok(vec![(**document).clone()])));
+    assert!(h.screen().contains("1 sentence was read, 1 of them in place of yours"), "{}", h.screen());
+    h.keys(".");
+    assert!(!quits(&h.keys("q")) && quits(&h.keys("j enter")), "without saving");
 }
 
 #[test]

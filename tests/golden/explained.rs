@@ -40,6 +40,7 @@ fn inputs(want: &Tensors) -> Vec<(Input, Vec<u32>)> {
                 further: 0,
                 excluded: Vec::new(),
                 answer: Vec::new(),
+                others: Vec::new(),
                 count: length,
                 ids,
             };

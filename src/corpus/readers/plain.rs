@@ -9,7 +9,7 @@
 //! | prompt | `prompt` with `[X]` and `[Y]`; (`relation`, `source`, `weight`, `lemma`, `tense`, `object_final`) |
 //! | relation | `relation`, `templates`; (`name`, `kind`: 1-1, N-1 or N-M, `answers`) |
 //! | pair | `good`, `bad`; (`paradigm`, `prefix`, `forms`: [good word, bad word], `labels`, `id`) |
-//! | rationale | `tokens`, `rationales`: sets of token indices; (`mask`, `answer`, `label`, `query`, `dimension`, `attractors`, `perturbs`: id of the original, `perturbation`, `partners`, `alignment`, `ratio`, `split`, `id`) |
+//! | rationale | `tokens`, `rationales`: sets of token indices; (`text`, `mask`, `answer`, `other_answers`, `label`, `query`, `dimension`, `attractors`, `perturbs`: id of the original, `perturbation`, `partners`, `alignment`, `ratio`, `split`, `id`) |
 //! | prediction | `ranking` or `scores` or `system`; (`label`, `probabilities`, `labels`, `id`) |
 //! | measure | `metric`; (`value`, `labels`) |
 //! | vector | `word`, `dimension` |
@@ -144,6 +144,8 @@ struct Keys<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     answer: Option<Text<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    other_answers: Option<Vec<Text<'a>>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     query: Option<Text<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     dimension: Option<Text<'a>>,
@@ -230,15 +232,17 @@ fn rationale(k: Keys<'_>) -> Result<Row<'_>, Unread> {
     let indices = rationales.iter().flatten().chain(k.attractors.iter().flatten()).chain(&k.mask);
     inside(indices, tokens.len())?;
     inside(k.alignment.iter().flatten().map(|p| &p[1]), tokens.len())?;
-    let Keys { id, attractors, mask, answer, label, query, dimension, .. } = k;
+    let Keys { id, text, attractors, mask, answer, other_answers, label, query, dimension, .. } = k;
     let Keys { perturbs, perturbation, partners, alignment, ratio, split, .. } = k;
     Ok(Row::Rationale(Rationale {
         id,
+        text,
         tokens,
         rationales,
         attractors,
         mask,
         answer,
+        other_answers,
         label,
         query,
         dimension,

@@ -1,7 +1,7 @@
 //! The rationale benchmark's JSON in the shape of TrustAI: gold rationales and predictions.
 //!
 //! Gold rows have `sent_id`, `sent_token` (or `sent_text`, split at blanks), `rationale_ids` (a set of token indices, or
-//! several sets of which any suffices), `sent_label` or `answer`, `sample_type` (`ori` or `disturb`), `rel_ids`, and where
+//! several sets of which any suffices), `sent_label` or `answer` with `other_answers`, `sample_type` (`ori` or `disturb`), `rel_ids`, and where
 //! present `mask_index`, `dimension`, `perturbation`, `ori_id`, `alignment`. Predictions have `sent_id` (or `id`),
 //! `rationale` (token indices, the most important first), and a label with probabilities. A prediction for a
 //! pair of sequences has two lists and is dropped.
@@ -22,6 +22,7 @@ pub const GOLD: Format = Format {
         "sent_token|sent_text",
         "rationale_ids",
         "sent_label|answer",
+        "other_answers",
         "sample_type",
         "rel_ids",
         "mask_index",
@@ -79,6 +80,7 @@ struct GoldKeys<'a> {
     sent_text: Option<Text<'a>>,
     sent_label: Option<Text<'a>>,
     answer: Option<Text<'a>>,
+    other_answers: Option<Vec<Text<'a>>>,
     rationale_ids: Sets,
     sample_type: Option<Text<'a>>,
     rel_ids: Option<Vec<Text<'a>>>,
@@ -112,10 +114,12 @@ fn gold(text: &str, _: &Context, emit: &mut Emit<'_>) -> Result<(), Unread> {
     }
     emit(Row::Rationale(Rationale {
         id: keys.sent_id,
+        text: keys.sent_text,
         tokens,
         rationales,
         mask: keys.mask_index,
         answer: keys.answer,
+        other_answers: keys.other_answers,
         label: keys.sent_label,
         dimension: keys.dimension,
         perturbs: keys.ori_id.filter(|_| perturbed),

@@ -220,6 +220,8 @@ row! {
     Rationale {
         /// Identifier.
         id: Option<Text<'a>>,
+        /// The text as written, where the source has it beside its words.
+        text: Option<Text<'a>>,
         /// Words.
         tokens: Vec<Text<'a>>,
         /// Gold rationales: sets of token indices, of which any one suffices.
@@ -230,6 +232,8 @@ row! {
         mask: Option<u32>,
         /// The word for the mask.
         answer: Option<Text<'a>>,
+        /// Other words that fit the mask as well.
+        other_answers: Option<Vec<Text<'a>>>,
         /// Gold label of the input.
         label: Option<Text<'a>>,
         /// Question or claim that the tokens answer.

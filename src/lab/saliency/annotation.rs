@@ -76,6 +76,8 @@ struct Line {
     mask_index: Option<usize>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     answer: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    other_answers: Vec<String>,
     rationale_ids: Vec<usize>,
     #[serde(default)]
     rationale_tokens: Vec<String>,
@@ -105,6 +107,7 @@ impl Annotation {
             sent_token: sentence.words.clone(),
             mask_index: sentence.masks.first().copied(),
             answer: sentence.answer.clone(),
+            other_answers: sentence.other_answers.clone(),
             rationale_ids: Vec::new(),
             rationale_tokens: Vec::new(),
             rel_ids: sentence.partners.iter().map(|p| Id::of(p)).collect(),
@@ -361,6 +364,7 @@ mod tests {
             masks: vec![mask],
             gold: vec![gold.to_vec()],
             answer: Some("are".into()),
+            other_answers: vec!["were".into()],
             alignment: None,
         }
     }

@@ -185,8 +185,16 @@ fn of_instance(i: &Instance) -> Option<SentenceFinding> {
         masks: vec![i.mask_index],
         gold: vec![i.rationale_ids.clone()],
         answer: Some(i.answer.clone()),
+        other_answers: i.other_answers.clone(),
         alignment: i.alignment.clone(),
     })
+}
+
+/// Where the words lie in a text that holds nothing else but blanks; none where it does not.
+fn all_of(text: &str, words: &[String]) -> Option<Vec<(usize, usize)>> {
+    let letters = |s: &str| s.chars().filter(|c| !c.is_whitespace()).count();
+    let all = letters(text) == words.iter().map(|w| letters(w)).sum::<usize>();
+    locate(text, words).filter(|_| all)
 }
 
 /// A row of a file as a sentence, or why it is none.
@@ -204,9 +212,13 @@ fn of_row(row: &Rationale<'_>, number: usize) -> Result<SentenceFinding, String>
         answer = answer.or_else(|| Some(words[at].clone()));
         words[at] = MASK.into();
     }
-    let gold = |set: &Vec<u32>| set.iter().map(|i| *i as usize).filter(|i| *i != at).collect();
+    // Masks side by side are the tokens of one answer.
+    let masks: Vec<usize> = (at..words.len()).take_while(|w| words[*w] == MASK).collect();
+    let gold = |set: &Vec<u32>| set.iter().map(|i| *i as usize).filter(|i| !masks.contains(i)).collect();
     let perturbed = row.perturbs.is_some();
-    let (sentence, spans) = joined(&words);
+    // As it is written where the source says so: blanks before punctuation are other tokens in some vocabularies.
+    let written = row.text.as_ref().map(text).and_then(|t| Some((all_of(&t, &words)?, t)));
+    let (sentence, spans) = written.map_or_else(|| joined(&words), |(spans, text)| (text, spans));
     Ok(SentenceFinding {
         sentence: row.id.as_ref().map_or_else(|| format!("row {number}"), text),
         dimension: row.dimension.as_ref().map_or_else(|| NO_DIMENSION.into(), text),
@@ -217,9 +229,10 @@ fn of_row(row: &Rationale<'_>, number: usize) -> Result<SentenceFinding, String>
         text: sentence,
         words,
         spans,
-        masks: vec![at],
         gold: row.rationales.iter().map(gold).collect(),
+        masks,
         answer,
+        other_answers: row.other_answers.iter().flatten().map(text).collect(),
         alignment: row
             .alignment
             .as_ref()

@@ -174,6 +174,9 @@ pub struct SentenceFinding {
     pub gold: Vec<Vec<usize>>,
     /// The word for the mask; none where nothing is expected.
     pub answer: Option<String>,
+    /// Other words that fit the mask as well: any of them is as right as the answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub other_answers: Vec<String>,
     /// Of a perturbed one: pairs (word of the original, word of this one).
     pub alignment: Option<Vec<(usize, usize)>>,
 }
@@ -202,9 +205,9 @@ pub struct PredictionFinding {
     pub masks: usize,
     /// The most probable answers, best first.
     pub top: Vec<Guess>,
-    /// Probability of the expected answer; none where nothing is expected.
+    /// Probability of the expected answer, without the others that fit as well; none where nothing is expected.
     pub answer_probability: Option<f64>,
-    /// Whether the first is the expected one.
+    /// Whether the first is one of the gold answers.
     pub top1: Option<bool>,
     /// Whether one of the first three is.
     pub top3: Option<bool>,

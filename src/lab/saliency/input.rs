@@ -33,6 +33,8 @@ pub struct Input {
     pub excluded: Vec<usize>,
     /// Token ids of the expected answer, one a slot; empty where nothing is expected.
     pub answer: Vec<u32>,
+    /// The same of other answers that fit as well, each with as many tokens as it has.
+    pub others: Vec<Vec<u32>>,
     /// Number of words of the sentence.
     pub count: usize,
 }
@@ -90,9 +92,12 @@ impl<'a> Reader<'a> {
     /// Those of the tokenizer.
     pub fn read(&self, sentence: &SentenceFinding) -> Result<Result<Input, Unfit>, ModelError> {
         let Some(first) = sentence.masks.first().copied() else { return Ok(Err("no mask".into())) };
-        let answer = match self.answer(sentence, first)? {
-            Ok(answer) => answer,
-            Err(unfit) => return Ok(Err(unfit)),
+        let answer = match sentence.answer.as_deref().filter(|w| !w.is_empty()) {
+            None => Vec::new(),
+            Some(word) => match self.standing(sentence, first, word)? {
+                Some(ids) => ids,
+                None => return Ok(Err("the answer is not in the vocabulary".into())),
+            },
         };
         let typed = sentence.masks.len();
         let masks = match typed {
@@ -106,35 +111,33 @@ impl<'a> Reader<'a> {
         if self.mask.is_none() && sentence.words[first + typed..].iter().any(|w| is_word(w)) {
             return Ok(Err("words stand behind the mask, which a causal model does not see".into()));
         }
-        self.encode(sentence, first, masks, answer)
+        let others = sentence.other_answers.iter().map(|word| self.standing(sentence, first, word));
+        let others: Vec<Vec<u32>> = others.filter_map(Result::transpose).collect::<Result<_, _>>()?;
+        let input = self.encode(sentence, first, masks)?;
+        Ok(input.map(|input| Input { answer, others, ..input }))
     }
 
-    /// Token ids of the expected answer where it stands.
-    fn answer(
+    /// Token ids of a word in the place of the mask; none where the vocabulary lacks it.
+    fn standing(
         &self,
         sentence: &SentenceFinding,
         first: usize,
-    ) -> Result<Result<Vec<u32>, Unfit>, ModelError> {
-        let Some(word) = sentence.answer.as_deref().filter(|w| !w.is_empty()) else {
-            return Ok(Ok(Vec::new()));
-        };
+        word: &str,
+    ) -> Result<Option<Vec<u32>>, ModelError> {
         let begins = sentence.spans[first].0;
         let before = begins.checked_sub(1).and_then(|at| sentence.text.chars().nth(at));
         let text = if before.is_some_and(char::is_whitespace) { format!(" {word}") } else { word.to_owned() };
         let ids = self.tokenizer.encode_bare(&text)?.ids;
         let unknown = self.tokenizer.special().unk.is_some_and(|unk| ids.contains(&unk));
-        if ids.is_empty() || unknown {
-            return Ok(Err("the answer is not in the vocabulary".into()));
-        }
-        Ok(Ok(ids))
+        Ok(Some(ids).filter(|ids| !ids.is_empty() && !unknown))
     }
 
+    /// The sentence with so many masks; its answers are still to be put in.
     fn encode(
         &self,
         sentence: &SentenceFinding,
         first: usize,
         masks: usize,
-        answer: Vec<u32>,
     ) -> Result<Result<Input, Unfit>, ModelError> {
         let (text, owners) = self.shown(sentence, first, masks);
         let encoding = self.tokenizer.encode(&text)?;
@@ -180,7 +183,8 @@ impl<'a> Reader<'a> {
             slots,
             further,
             excluded,
-            answer,
+            answer: Vec::new(),
+            others: Vec::new(),
             count,
         }))
     }

@@ -23,9 +23,9 @@ pub struct Prediction {
     pub ids: Vec<u32>,
     /// What they read like together.
     pub said: String,
-    /// Probability of the expected answer.
+    /// Probability of the expected answer, without the others that fit as well.
     pub answer_probability: Option<f64>,
-    /// Whether the first answer is the expected one.
+    /// Whether the first answer is one of the gold answers.
     pub top1: Option<bool>,
     /// Whether one of the first three is.
     pub top3: Option<bool>,
@@ -89,9 +89,10 @@ fn told(
         top.push(Guess { answer: reads(tokenizer, &ids)?, probability });
     }
     let known = !input.answer.is_empty() && input.answer.len() == ids.len();
-    let wanted = reads(tokenizer, &input.answer)?;
+    let gold = std::iter::once(&input.answer).chain(&input.others);
+    let gold: Vec<String> = gold.map(|ids| reads(tokenizer, ids)).collect::<Result<_, _>>()?;
     // Compared as they read: the same word has several tokens in some vocabularies, with and without a blank before it.
-    let among = |count: usize| known.then(|| top.iter().take(count).any(|g| g.answer == wanted));
+    let among = |count: usize| known.then(|| top.iter().take(count).any(|g| gold.contains(&g.answer)));
     Ok(Prediction {
         top1: among(1),
         top3: among(3),
@@ -255,6 +256,7 @@ pub fn predict(
 mod tests {
     use proptest::prelude::*;
 
+    use super::super::finding::SentenceFinding;
     use super::super::input::Reader;
     use super::super::sentence::own;
     use super::*;
@@ -274,6 +276,29 @@ mod tests {
             let input = Reader::new(&model).unwrap().read(&sentence).unwrap().unwrap();
             let again = predict(&model, &[&input], 4096, &mut NoPulse).unwrap().remove(0);
             assert_eq!((again.top1, again.top3), (Some(false), Some(true)), "{name}: {word}");
+        }
+    }
+
+    /// Gold answers are a set: whichever of them is said is right, whatever the order in which the row names them.
+    #[test]
+    fn any_of_the_gold_answers_counts() {
+        for name in ["bert-tiny", "gpt2-tiny", "roberta-tiny"] {
+            let model = Model::load(&name.parse().unwrap(), Device::Cpu).unwrap();
+            let reader = Reader::new(&model).unwrap();
+            let asked = |answer: &str, others: &[&str]| {
+                let known = own("The dogs near the gate [MASK].", Some(answer)).unwrap();
+                let other_answers = others.iter().map(|w| (*w).to_owned()).collect();
+                let input = reader.read(&SentenceFinding { other_answers, ..known }).unwrap().unwrap();
+                predict(&model, &[&input], 4096, &mut NoPulse).unwrap().remove(0)
+            };
+            let said = asked("x", &[]);
+            let words: Vec<&str> = said.top.iter().map(|g| g.answer.as_str()).collect();
+            assert_eq!((said.top1, said.top3), (Some(false), Some(false)), "{name}: {words:?}");
+            let first = asked("x", &["\u{fffd}\u{fffd}", words[0]]);
+            assert_eq!((first.top1, first.top3), (Some(true), Some(true)), "{name}: {words:?}");
+            let third = asked("x", &[words[2]]);
+            assert_eq!((third.top1, third.top3), (Some(false), Some(true)), "{name}: {words:?}");
+            assert_eq!(third.answer_probability, said.answer_probability, "that of the answer itself");
         }
     }
 

@@ -129,6 +129,7 @@ pub fn own(text: &str, answer: Option<&str>) -> Result<SentenceFinding, String> 
         masks,
         gold: Vec::new(),
         answer: answer.map(str::trim).filter(|a| !a.is_empty()).map(str::to_owned),
+        other_answers: Vec::new(),
         alignment: None,
     })
 }

@@ -11,7 +11,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
 pub use pages::{Family, Notices, Provenance};
-pub use pickers::{Held, Kept, Overwrite, Quit, SecondRun, WaitingRuns};
+pub use pickers::{Held, Kept, Overwrite, Quit, SecondRun, Unsaved, WaitingRuns};
 
 use super::action::Effect;
 use super::commands::Entry;

@@ -10,6 +10,7 @@ use crate::figure::Figure;
 use crate::lab::Spec;
 use crate::tui::action::{Document, Effect, Existing};
 use crate::tui::reduce::job;
+use crate::tui::screens::SCREENS;
 use crate::tui::state::State;
 use crate::tui::theme::Role;
 
@@ -50,6 +51,37 @@ impl Picker for Quit {
         match entry {
             0 => job::stop_then_quit(state),
             1 => job::quit(state),
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Something is not saved: what now?
+pub struct Unsaved;
+
+impl Picker for Unsaved {
+    fn name(&self) -> &'static str {
+        "unsaved"
+    }
+
+    fn title(&self, state: &State) -> String {
+        let all: Vec<String> = SCREENS.iter().filter_map(|screen| screen.unsaved(state)).collect();
+        format!("Not saved: {}", all.join(", "))
+    }
+
+    fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
+        let texts = ["Save", "Quit without saving", "Back"];
+        entries(state, selected, texts.iter().map(|t| (*t).to_owned()))
+    }
+
+    fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
+        let unsaved = SCREENS.iter().find(|screen| screen.unsaved(state).is_some());
+        match (entry, unsaved) {
+            (0, Some(screen)) => {
+                state.show(screen.id());
+                screen.save(state)
+            }
+            (1, _) => job::ask_stop(state),
             _ => Vec::new(),
         }
     }

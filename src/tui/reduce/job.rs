@@ -185,7 +185,7 @@ pub fn interrupt(state: &mut State) -> Vec<Effect> {
         return cancel(state);
     }
     let other = SCREENS.iter().find_map(|screen| screen.interrupt(state));
-    other.unwrap_or_else(|| quit(state))
+    other.unwrap_or_else(|| ask_unsaved(state, quit))
 }
 
 /// Asks the engine to stop the run.
@@ -195,8 +195,22 @@ fn cancel(state: &mut State) -> Vec<Effect> {
     send(state, Command::Cancel { job })
 }
 
-/// Ends the program, or asks what to do about the run in progress.
+/// Ends the program, or asks first what to do about what is not saved, and about the run in progress.
 pub fn ask_quit(state: &mut State) -> Vec<Effect> {
+    ask_unsaved(state, ask_stop)
+}
+
+/// Asks what to do about what the user has made and not saved; goes on where there is nothing, or when asked again.
+fn ask_unsaved(state: &mut State, then: fn(&mut State) -> Vec<Effect>) -> Vec<Effect> {
+    let asked = state.popup_name() == Some("unsaved");
+    if asked || SCREENS.iter().all(|screen| screen.unsaved(state).is_none()) {
+        return then(state);
+    }
+    popups::pick(state, &popups::Unsaved, 0)
+}
+
+/// Ends the program, or asks what to do about the run in progress.
+pub fn ask_stop(state: &mut State) -> Vec<Effect> {
     if state.busy() && !state.quitting { popups::pick(state, &popups::Quit, 0) } else { quit(state) }
 }
 

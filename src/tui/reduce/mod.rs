@@ -105,6 +105,7 @@ fn saved(state: &mut State, done: Saved) {
             state.view.toast = Some(what.clone());
             let problem = Problem { what, r#where: "save".into(), hint: String::new() };
             state.notify(Notice { level: NoticeLevel::Info, problem });
+            SCREENS.iter().for_each(|screen| screen.on_saved(state, &path));
         }
         Saved::Exists(document) => {
             state.view.toast = None;

@@ -7,6 +7,7 @@ mod forecast;
 mod live;
 mod overall;
 mod rows;
+mod tally;
 #[cfg(test)]
 mod tests;
 

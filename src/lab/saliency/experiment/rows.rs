@@ -1,6 +1,7 @@
 //! Row by row: what each model predicts in each sentence, and from which tokens.
 
 use super::bench::{Bench, Member};
+use super::tally::Tally;
 use crate::base::{Cancelled, Pulse};
 use crate::lab::fault::Fault;
 use crate::lab::host::Host;
@@ -59,19 +60,40 @@ pub fn passes_of(spec: &Spec, member: &Member, input: &Input) -> usize {
     PREDICTION + member.methods.iter().map(each).sum::<usize>()
 }
 
-/// Counts the passes of a step within those of its stage.
+/// Counts the passes of a call within those of its stage. The call's own total grows where it finds that it needs more than
+/// was planned.
 struct Share<'a> {
     host: &'a mut dyn Host,
-    done: usize,
-    of_step: usize,
-    total: usize,
+    tally: &'a mut Tally,
+    /// Passes that are planned for it.
+    planned: usize,
+    /// What the call's own total was at first.
+    at_first: Option<usize>,
+    /// Passes that it is now known to need.
+    needs: usize,
+}
+
+impl<'a> Share<'a> {
+    fn new(host: &'a mut dyn Host, tally: &'a mut Tally, planned: usize) -> Self {
+        Self { host, tally, planned, at_first: None, needs: planned }
+    }
+
+    /// The call has ended.
+    fn end(self) {
+        self.tally.ended(self.planned, self.needs);
+    }
 }
 
 impl Pulse for Share<'_> {
     fn beat(&mut self, done: usize, total: usize) -> Result<(), Cancelled> {
         self.host.poll()?;
-        let done = self.done + self.of_step * done.min(total) / total.max(1);
-        self.host.progress(done.min(self.total), self.total);
+        // Work that comes before the first pass only asks whether to go on.
+        if done > 0 {
+            let whole = (*self.at_first.get_or_insert(total)).max(1);
+            self.needs = self.planned * total / whole;
+            let (done, total) = self.tally.at(self.planned, (self.planned * done / whole, self.needs));
+            self.host.progress(done, total);
+        }
         Ok(())
     }
 }
@@ -88,20 +110,21 @@ pub fn ask(
 ) -> Result<Gathered, Fault> {
     let member = &bench.members[k];
     let model = member.model(host)?;
-    let total = passes(&bench.spec, member);
     let mut gathered = Gathered {
         right: vec![None; bench.sentences.len()],
         rows: vec![vec![None; bench.sentences.len()]; member.methods.len()],
         asked: 0,
     };
     let all: Vec<usize> = (0..bench.sentences.len()).filter(|s| member.inputs[*s].is_some()).collect();
-    let (mut at, mut size, mut done) = (0, FIRST, 0);
+    let mut tally = Tally::new(passes(&bench.spec, member));
+    let (mut at, mut size) = (0, FIRST);
     while at < all.len() {
         let step = &all[at..(at + size).min(all.len())];
         let inputs: Vec<&Input> = step.iter().filter_map(|s| member.inputs[*s].as_ref()).collect();
-        let mut share = Share { host, done, of_step: step.len() * PREDICTION, total };
+        tally.begin(inputs.iter().map(|input| passes_of(&bench.spec, member, input)).sum());
+        let mut share = Share::new(host, &mut tally, step.len() * PREDICTION);
         let predicted = predict(&model, &inputs, TOKENS_PER_BATCH, &mut share)?;
-        done += share.of_step;
+        share.end();
         for (s, p) in step.iter().zip(&predicted) {
             gathered.right[*s] = p.top1.zip(p.top3);
             let found = told_prediction(&bench.sentences[*s], p);
@@ -110,20 +133,14 @@ pub fn ask(
         let asked = answered(&model, &inputs, &predicted)?;
         let inputs: Vec<&Input> = asked.iter().map(|input| &**input).collect();
         for m in 0..member.methods.len() {
-            explain(
-                bench,
-                (k, m, &model),
-                (step, &inputs, &predicted),
-                (&mut done, total),
-                &mut gathered,
-                host,
-            )?;
+            explain(bench, (k, m, &model), (step, &inputs, &predicted), &mut tally, &mut gathered, host)?;
         }
         gathered.asked += step.len();
         at += step.len();
         size = (2 * size).min(MOST);
         meanwhile(&gathered, host)?;
     }
+    host.progress(tally.done(), tally.done());
     Ok(gathered)
 }
 
@@ -132,7 +149,7 @@ fn explain(
     bench: &Bench,
     (k, m, model): (usize, usize, &Model),
     (step, inputs, predicted): (&[usize], &[&Input], &[Prediction]),
-    (done, total): (&mut usize, usize),
+    tally: &mut Tally,
     gathered: &mut Gathered,
     host: &mut dyn Host,
 ) -> Result<(), Fault> {
@@ -144,10 +161,10 @@ fn explain(
         .zip(predicted)
         .map(|((s, input), p)| Case { input, predicted: &p.ids, name: &bench.sentences[*s].sentence })
         .collect();
-    let of_step = inputs.iter().map(|i| method.passes(spec, i.count)).sum();
-    let mut share = Share { host, done: *done, of_step, total };
+    let planned = inputs.iter().map(|i| method.passes(spec, i.count)).sum();
+    let mut share = Share::new(host, tally, planned);
     let scores = method.explain(model, &cases, spec, &mut share)?;
-    *done += of_step;
+    share.end();
     let mut rows = Vec::new();
     for ((s, case), found) in step.iter().zip(&cases).zip(&scores) {
         let sentence = &bench.sentences[*s];
@@ -155,12 +172,11 @@ fn explain(
     }
     let mut erasures = vec![None; rows.len()];
     if spec.saliency.erasure {
-        let of_step = ERASURE * rows.len();
-        let mut share = Share { host, done: *done, of_step, total };
+        let mut share = Share::new(host, tally, ERASURE * rows.len());
         let tops: Vec<&[usize]> =
             rows.iter().map(|(row, _)| &row.ranking[..row.k.min(row.ranking.len())]).collect();
         erasures = erase(model, &cases, &tops, spec, &mut share)?.into_iter().map(Some).collect();
-        *done += of_step;
+        share.end();
     }
     for (((s, (mut found, scored)), p), erasure) in step.iter().zip(rows).zip(predicted).zip(erasures) {
         found.target.clone_from(&p.said);

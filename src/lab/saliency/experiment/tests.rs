@@ -7,8 +7,10 @@ use super::super::question::{AttentionQuestion, Question as Asked, SentenceQuest
 use super::super::results::Results as Found;
 use super::*;
 use crate::base::{Cancelled, Problem, Pulse};
+use crate::corpus::rationales::{Language, benchmark};
 use crate::lab::demand::Slice;
 use crate::lab::host::{NoticeLevel, Waiting};
+use crate::lab::saliency::data::draw;
 use crate::lab::store::{NoStore, Store};
 use crate::lab::{self, Lab};
 use crate::model::{Device, Dtype, Model};
@@ -152,6 +154,25 @@ fn ran(spec: &Spec) -> (Desk, Box<dyn Experiment>) {
     (desk, run)
 }
 
+/// The built-in benchmark is asked alike whether it is built in or opened as a file: the same text, answers, partners, draw.
+#[test]
+fn the_benchmark_as_a_file_is_the_built_in_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("gold.jsonl");
+    let all = benchmark(Language::English, 0).unwrap();
+    let lines: Vec<String> = all.iter().map(|i| serde_json::to_string(i).unwrap()).collect();
+    std::fs::write(&path, lines.join("\n")).unwrap();
+    let mut spec = Spec::shipped();
+    let built_in = draw(&spec, &mut Desk::new()).unwrap();
+    spec.data.file = Some(path.display().to_string());
+    let read = draw(&spec, &mut Desk::new()).unwrap();
+    assert_eq!(read.left_out, []);
+    let both = read.families.iter().zip(&built_in.families);
+    both.for_each(|(file, known)| assert_eq!(file, known));
+    assert_eq!(read.families.len(), built_in.families.len());
+    assert!(read.families.iter().flatten().any(|s| !s.other_answers.is_empty()));
+}
+
 #[test]
 fn a_run_tells_every_sentence_prediction_and_row_once_and_then_the_means() {
     let mut spec = spec(&["bert-tiny", "gpt2-tiny"], &["attention", "integrated_gradients"], 40);
@@ -282,6 +303,25 @@ fn who_types_sees_the_planned_steps_first_and_the_doubled_ones_after() {
     assert_eq!((quick.0, quick.1), (Some(2), Some(false)));
     assert!(all.0 > Some(2), "{all:?}");
     assert_eq!(quick.2, all.2, "both answer the same spec");
+}
+
+/// Doubled steps were not counted: progress stood still at the end of a step while they ran, and the time left was too short.
+#[test]
+fn progress_counts_the_passes_of_doubled_steps_and_expects_more_of_them() {
+    let mut spec = spec(&["bert-tiny"], &["integrated_gradients"], 24);
+    let path = &mut spec.integrated_gradients;
+    (path.steps, path.most_steps, path.tolerance) = (2, 16, 1e-6);
+    let (desk, _) = ran(&spec);
+    let found = desk.results();
+    let rows = found.rows.iter().filter_map(|r| r.value.steps);
+    // A pass with a gradient counts as three; the prediction and the random ranking are counted too.
+    let least: usize = rows.map(|steps| 3 * (steps + 1)).sum();
+    let told: Vec<(usize, usize)> = desk.progress.iter().copied().filter(|p| p.1 > 0).collect();
+    let last = told.last().copied().unwrap();
+    assert!(last.0 == last.1 && last.0 >= least, "{last:?}, at least {least}");
+    assert!(told.windows(2).all(|w| w[0].0 <= w[1].0), "it goes on only");
+    let half = told[told.len() / 2];
+    assert!(half.1 as f64 > 0.8 * last.1 as f64, "half way more was expected: {half:?} of {last:?}");
 }
 
 #[test]

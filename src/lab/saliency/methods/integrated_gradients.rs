@@ -78,12 +78,12 @@ impl Method for IntegratedGradients {
         let path = &spec.integrated_gradients;
         let ends = Ends::new(model, cases, path.baseline, pulse)?;
         let at = At { model, cases, ends: &ends, target: path.target };
-        let mut planned = true;
+        let mut before = 0;
         integrate(&ends, cases, path, &mut |points, take| {
-            // Further points are more than were planned, and progress has counted the plan by then.
-            let mut counted = |done: usize, total: usize| if planned { pulse.beat(done, total) } else { pulse.beat(1, 1) };
+            // Points of doubled steps come on top of those that were planned: the total grows.
+            let mut counted = |done: usize, total: usize| pulse.beat(before + done, before + total);
             at.gradients(points, &mut counted, take)?;
-            planned = false;
+            before += points.len();
             Ok(())
         })
     }
@@ -176,6 +176,7 @@ mod tests {
             further: 0,
             excluded: vec![0],
             answer: Vec::new(),
+            others: Vec::new(),
             count: tokens,
         }
     }

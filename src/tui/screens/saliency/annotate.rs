@@ -32,6 +32,8 @@ pub struct Annotations {
     pub file: Option<PathBuf>,
     /// Whether something is not saved yet.
     pub changed: bool,
+    /// Whether a file is being written that is to hold all of it.
+    saving: bool,
     /// What becomes of the files that are being read.
     reading: Reading,
     /// The latest comparison: the names of the two files, and what was found.
@@ -214,9 +216,25 @@ fn take_save(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     }
     let annotation = &mut view_mut(state).annotation;
     let document = Document { path: text.into(), text: annotation::write(annotation.made.values()) };
-    annotation.file = Some(document.path.clone());
-    annotation.changed = false;
+    annotation.saving = true;
     Ok(vec![Effect::Save(Box::new(document), Existing::Ask)])
+}
+
+/// What was marked is in this file now.
+pub fn saved(state: &mut State, path: &Path) {
+    let annotation = &mut view_mut(state).annotation;
+    if std::mem::take(&mut annotation.saving) {
+        annotation.file = Some(path.to_owned());
+        annotation.changed = false;
+    }
+}
+
+/// What is lost if the program ends now.
+pub fn unsaved(state: &State) -> Option<String> {
+    let annotation = &view(state).annotation;
+    let n = annotation.made.len();
+    let sentences = if n == 1 { "sentence" } else { "sentences" };
+    annotation.changed.then(|| format!("the marks of {n} {sentences}"))
 }
 
 /// Asks for a file to go on with.
@@ -282,10 +300,15 @@ pub fn loaded(state: &mut State, documents: &[Document]) -> Vec<Effect> {
         (Reading::Continue, [found], [document]) => {
             let n = found.len();
             let annotation = &mut view_mut(state).annotation;
+            let differs = |a: &&Annotation| annotation.made.get(&a.sentence()).is_some_and(|b| b != *a);
+            let replaced = found.iter().filter(differs).count();
             annotation.made.extend(found.iter().map(|a| (a.sentence(), a.clone())));
             annotation.file = Some(document.path.clone());
             annotation.on = true;
-            state.view.toast = Some(format!("{n} sentences were read; marking goes on"));
+            let told =
+                if replaced > 0 { format!(", {replaced} of them in place of yours") } else { String::new() };
+            let read = if n == 1 { "1 sentence was read".into() } else { format!("{n} sentences were read") };
+            state.view.toast = Some(format!("{read}{told}; marking goes on"));
         }
         _ => {}
     }

@@ -16,6 +16,8 @@ mod setup;
 mod tests;
 mod typed;
 
+use std::path::Path;
+
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout as Split, Rect};
 
@@ -425,5 +427,17 @@ impl Screen for Saliency {
 
     fn on_loaded(&self, state: &mut State, documents: &[Document]) -> Vec<Effect> {
         annotate::loaded(state, documents)
+    }
+
+    fn unsaved(&self, state: &State) -> Option<String> {
+        annotate::unsaved(state)
+    }
+
+    fn save(&self, state: &mut State) -> Vec<Effect> {
+        annotate::save(state)
+    }
+
+    fn on_saved(&self, state: &mut State, path: &Path) {
+        annotate::saved(state, path);
     }
 }

@@ -34,6 +34,7 @@ fn sentence(id: usize) -> SentenceFinding {
         masks: vec![1],
         gold: vec![vec![0], vec![2]],
         answer: None,
+        other_answers: Vec::new(),
         alignment: None,
     }
 }

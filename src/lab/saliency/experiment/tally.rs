@@ -1,0 +1,89 @@
+//! How far a model's passes are: those that were planned, and those that doubled steps add. What steps have added so far is
+//! expected of the inputs that are left, so that the time left is that of the work there will be.
+
+/// Passes of a model, in steps of several calls each.
+#[derive(Debug, Clone, Copy)]
+pub struct Tally {
+    /// Passes that are planned for all steps.
+    planned: usize,
+    /// Planned and actual passes of the steps that are finished.
+    steps: [usize; 2],
+    /// Planned passes of the step in progress.
+    step: usize,
+    /// Planned and actual passes of its calls that are finished.
+    calls: [usize; 2],
+}
+
+impl Tally {
+    /// Nothing of `planned` passes is done.
+    #[must_use]
+    pub fn new(planned: usize) -> Self {
+        Self { planned, steps: [0; 2], step: 0, calls: [0; 2] }
+    }
+
+    /// Begins the next step, of so many planned passes.
+    pub fn begin(&mut self, planned: usize) {
+        (0..2).for_each(|k| self.steps[k] += self.calls[k]);
+        (self.step, self.calls) = (planned, [0; 2]);
+    }
+
+    /// A call of so many planned passes has ended; it took `actual` ones.
+    pub fn ended(&mut self, planned: usize, actual: usize) {
+        self.calls[0] += planned;
+        self.calls[1] += actual;
+    }
+
+    /// Actual passes so far.
+    #[must_use]
+    pub fn done(&self) -> usize {
+        self.steps[1] + self.calls[1]
+    }
+
+    /// Passes that are done and expected in all, where a call of `planned` passes has done `done` of the `total` that it now
+    /// knows of.
+    #[must_use]
+    pub fn at(&self, planned: usize, (done, total): (usize, usize)) -> (usize, usize) {
+        let [before, taken] = self.steps;
+        // Actual passes a planned one, of the steps that are finished.
+        let each = if before > 0 { taken as f64 / before as f64 } else { 1.0 };
+        let expected = |planned: usize| (planned as f64 * each).round() as usize;
+        let known = self.calls[1] + total + self.step.saturating_sub(self.calls[0] + planned);
+        let step = known.max(expected(self.step));
+        let later = expected(self.planned.saturating_sub(before + self.step));
+        let all = taken + step + later;
+        ((self.done() + done).min(all), all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_steps_have_added_is_expected_of_the_inputs_that_are_left() {
+        let mut tally = Tally::new(1000);
+        tally.begin(100);
+        assert_eq!(tally.at(100, (50, 100)), (50, 1000), "nothing is known of more");
+        assert_eq!(tally.at(100, (100, 300)), (100, 1200), "this step takes three times what was planned");
+        tally.ended(100, 300);
+        tally.begin(100);
+        assert_eq!(tally.at(100, (0, 100)), (300, 3000));
+        assert_eq!(tally.at(10, (10, 10)), (310, 3000), "a call of the step, and the rest of it");
+        tally.ended(10, 10);
+        assert_eq!(tally.at(90, (90, 490)), (400, 300 + 500 + 2400), "more than was expected");
+        tally.ended(90, 490);
+        assert_eq!((tally.done(), tally.at(0, (0, 0)).0), (800, 800));
+    }
+
+    #[test]
+    fn without_more_steps_it_is_the_plan() {
+        let mut tally = Tally::new(30);
+        for step in 0..3 {
+            tally.begin(10);
+            assert_eq!(tally.at(4, (2, 4)), (10 * step + 2, 30));
+            tally.ended(4, 4);
+            tally.ended(6, 6);
+        }
+        assert_eq!(tally.done(), 30);
+    }
+}
