@@ -7,13 +7,13 @@ use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
-use super::finding::{LeftOut, Sample, SentenceFinding};
+use super::finding::{ALL, LeftOut, Sample, SentenceFinding};
 use super::sentence::{joined, locate};
 use super::spec::{Spec, dimension_name};
 use crate::base::Problem;
 use crate::base::files::hex;
 use crate::corpus::rationales::{Instance, Perturbation, SampleType, benchmark};
-use crate::corpus::readers::{Rationale, Reading, Row};
+use crate::corpus::readers::{Rationale, Row, Set};
 use crate::corpus::task::MASK;
 use crate::lab::fault::{Fault, problem};
 use crate::lab::host::Host;
@@ -144,7 +144,7 @@ fn built_in(spec: &Spec) -> Result<Drawn, Fault> {
         let Some(sentence) = of_instance(instance) else {
             leave_out(
                 &mut drawn.left_out,
-                super::finding::ALL,
+                ALL,
                 "its words are not in its text",
                 &instance.sent_id.to_string(),
             );
@@ -243,11 +243,16 @@ fn of_row(row: &Rationale<'_>, number: usize) -> Result<SentenceFinding, String>
 fn of_file(path: &Path, named: &str, host: &mut dyn Host) -> Result<Drawn, Fault> {
     let hint = "`probity data show` shows what a file holds";
     let failed = |e: &dyn std::fmt::Display| problem(e, "data.file", hint);
-    let reading = Reading::open(path).map_err(|e| failed(&e))?;
+    let set = Set::open(path).map_err(|e| failed(&e))?;
+    let names = set.names();
+    let place = |file: usize, line: u64| match names.len() {
+        1 => format!("line {line}"),
+        _ => format!("{}, line {line}", names[file]),
+    };
     let mut drawn = Drawn { source: named.to_owned(), ..Drawn::default() };
     let (mut sentences, mut rows, mut stop): (Vec<SentenceFinding>, usize, Option<Fault>) =
         (Vec::new(), 0, None);
-    let report = reading.rows(&mut |row, line| {
+    let reports = set.rows(&mut |file, row, line| {
         rows += 1;
         if rows.is_multiple_of(BEAT)
             && let Err(cancelled) = host.poll()
@@ -255,17 +260,12 @@ fn of_file(path: &Path, named: &str, host: &mut dyn Host) -> Result<Drawn, Fault
             stop = Some(cancelled.into());
             return ControlFlow::Break(());
         }
-        match row {
-            Row::Rationale(r) => match of_row(&r, rows) {
-                Ok(sentence) => sentences.push(sentence),
-                Err(reason) => {
-                    leave_out(&mut drawn.left_out, super::finding::ALL, &reason, &format!("line {line}"))
-                }
-            },
-            other => {
-                let reason = format!("no gold rationale but a {}", other.kind());
-                leave_out(&mut drawn.left_out, super::finding::ALL, &reason, &format!("line {line}"));
-            }
+        let reason = match row {
+            Row::Rationale(r) => of_row(&r, rows).map(|sentence| sentences.push(sentence)).err(),
+            other => Some(format!("no gold rationale but a {}", other.kind())),
+        };
+        if let Some(reason) = reason {
+            leave_out(&mut drawn.left_out, ALL, &reason, &place(file, line));
         }
         if rows >= MOST_ROWS {
             stop = Some(failed(&format!("more than {MOST_ROWS} rows; take a part of it")).into());
@@ -276,15 +276,27 @@ fn of_file(path: &Path, named: &str, host: &mut dyn Host) -> Result<Drawn, Fault
     if let Some(fault) = stop {
         return Err(fault);
     }
-    report.map_err(|e| failed(&e))?;
-    drawn.sha256 = hashed(path).map_err(|e| failed(&format!("{}: {e}", path.display())))?;
+    for (file, report) in reports.map_err(|e| failed(&e))?.iter().enumerate() {
+        drawn.left_out.extend(report.dropped.iter().map(|(kind, d)| LeftOut {
+            model: ALL.into(),
+            reason: format!("{}: {}", kind.title(), d.example),
+            count: usize::try_from(d.count).unwrap_or(usize::MAX),
+            first: place(file, d.first_line),
+        }));
+        let unread = report.failed.iter();
+        unread.for_each(|why| leave_out(&mut drawn.left_out, ALL, why, &names[file]));
+    }
+    drawn.sha256 = hashed(&set).map_err(|e| failed(&format!("{}: {e}", path.display())))?;
     gather(sentences, &mut drawn);
     Ok(drawn)
 }
 
-fn hashed(path: &Path) -> std::io::Result<String> {
+/// SHA-256 of a file, as `sha256sum` prints it; of a folder, that of its files one after the other.
+fn hashed(set: &Set) -> std::io::Result<String> {
     let mut hash = Sha256::new();
-    std::io::copy(&mut std::fs::File::open(path)?, &mut hash)?;
+    for file in &set.files {
+        std::io::copy(&mut std::fs::File::open(&file.path)?, &mut hash)?;
+    }
     Ok(hex(&hash.finalize()))
 }
 
@@ -293,7 +305,7 @@ fn gather(sentences: Vec<SentenceFinding>, drawn: &mut Drawn) {
     let mut place: HashMap<String, usize> = HashMap::new();
     let (originals, partners): (Vec<_>, Vec<_>) =
         sentences.into_iter().partition(|s| s.sample == Sample::Original);
-    let mut leave = |reason: &str, id: &str| leave_out(&mut drawn.left_out, super::finding::ALL, reason, id);
+    let mut leave = |reason: &str, id: &str| leave_out(&mut drawn.left_out, ALL, reason, id);
     for original in originals {
         match place.contains_key(&original.sentence) {
             true => leave("an identifier that an earlier sentence has", &original.sentence),

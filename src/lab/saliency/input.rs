@@ -108,6 +108,9 @@ impl<'a> Reader<'a> {
         if masks > MOST_MASKS {
             return Ok(Err(format!("{masks} masks; at most {MOST_MASKS} are asked")));
         }
+        if sentence.words.len() == typed {
+            return Ok(Err("no word stands beside the mask".into()));
+        }
         if self.mask.is_none() && sentence.words[first + typed..].iter().any(|w| is_word(w)) {
             return Ok(Err("words stand behind the mask, which a causal model does not see".into()));
         }

@@ -376,8 +376,8 @@ impl LabSpec for Spec {
         let refuse = Refuse::new(origin);
         refuse.models(&self.models)?;
         match self.file() {
-            Some(file) if !file.is_file() => {
-                refuse.because("data.file", format!(": {}: no such file", file.display()))
+            Some(file) if !file.exists() => {
+                refuse.because("data.file", format!(": {}: no such file or folder", file.display()))
             }
             _ => Ok(()),
         }

@@ -11,6 +11,7 @@ use crate::corpus::rationales::{Language, benchmark};
 use crate::lab::demand::Slice;
 use crate::lab::host::{NoticeLevel, Waiting};
 use crate::lab::saliency::data::draw;
+use crate::lab::spec::LabSpec;
 use crate::lab::store::{NoStore, Store};
 use crate::lab::{self, Lab};
 use crate::model::{Device, Dtype, Model};
@@ -303,6 +304,47 @@ fn who_types_sees_the_planned_steps_first_and_the_doubled_ones_after() {
     assert_eq!((quick.0, quick.1), (Some(2), Some(false)));
     assert!(all.0 > Some(2), "{all:?}");
     assert_eq!(quick.2, all.2, "both answer the same spec");
+}
+
+/// A sentence of nothing but its mask ended the whole run; rows that could not be read were not told of; a folder was no file.
+#[test]
+fn bad_rows_of_a_file_or_folder_are_left_out_with_their_reasons_and_the_rest_is_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = [
+        r#"{"id":"a","tokens":["The","dogs","[MASK]","barking"],"rationales":[[]],"answer":"are"}"#,
+        r#"{"id":"b","tokens":["The","dogs","[MASK]","barking"],"rationales":[[9]],"answer":"are"}"#,
+        r#"{"id":"c","tokens":["no","mask","here"],"rationales":[[0]]}"#,
+        r#"{"id":"d","tokens":["[MASK]"],"rationales":[[]],"answer":"are"}"#,
+        r#"{"id":"e","tokens":["\u001b[2J","\u202edogs","[MASK]","."],"rationales":[[1]],"answer":"are"}"#,
+        r#"{"id":"f","tokens":["The","cats","[MASK]"],"rationales":[[1]],"perturbs":"z","perturbation":"dispens"}"#,
+        r#"{"id":"g","tokens":["A","[MASK]"],"rationales":[[0]],"answer":"dog"}"#,
+        r#"{"id":"h","tokens":["broken"],"rationales":"#,
+    ];
+    let path = folder.path().join("rows.jsonl");
+    std::fs::write(&path, rows.join("\n")).unwrap();
+    let mut spec = spec(&["bert-tiny"], &["attention", "integrated_gradients"], 100);
+    let mut hashes = Vec::new();
+    for data in [path.as_path(), folder.path()] {
+        spec.data.file = Some(data.display().to_string());
+        let (desk, _) = ran(&spec);
+        let data = desk.results().data.unwrap().value;
+        assert_eq!((data.originals, data.perturbed, data.models[0].inputs), (4, 0, 3));
+        let told: Vec<String> =
+            data.left_out.iter().map(|l| format!("{} x {} ({})", l.count, l.reason, l.first)).collect();
+        for part in [
+            "no mask (line 3)",
+            "token index 9, but there are 4 tokens (line 2)",
+            "not a row of this format",
+            "its original is missing (f)",
+            "no word stands beside the mask (d)",
+        ] {
+            assert!(told.iter().any(|t| t.starts_with("1 x ") && t.contains(part)), "{part}: {told:?}");
+        }
+        hashes.push(data.sha256);
+    }
+    assert_eq!(hashes[0], hashes[1], "the folder's one file");
+    spec.data.file = Some(folder.path().join("none").display().to_string());
+    assert!(spec.reach("x").unwrap_err().to_string().contains("no such file or folder"));
 }
 
 /// Doubled steps were not counted: progress stood still at the end of a step while they ran, and the time left was too short.
