@@ -25,10 +25,11 @@ use crate::lab::table::{Form, Table};
 pub struct ExportArgs {
     /// Name or file of the session.
     pub session: String,
-    /// Which figure: `reliability` (C, S and R against the strength) or `pareto` (C against S, all methods).
+    /// Which figure, for example `reliability` (C, S and R against the strength), `pareto` (C against S, all methods) or `heatmap`; an
+    /// unknown name lists those of the session's lab.
     #[arg(long, value_name = "NAME", required_unless_present = "table")]
     pub figure: Option<String>,
-    /// Which table of the paper, in place of a figure: `accuracy`, `interpretability`, `perturbations` (of the saliency lab).
+    /// Which table of the paper, in place of a figure: `accuracy`, `interpretability`, `accuracy-perturbations`, `perturbations` (of the saliency lab).
     #[arg(long, value_name = "NAME", conflicts_with_all = ["figure", "model", "method", "oracle", "marker"])]
     pub table: Option<String>,
     /// File to write; its extension determines the format.

@@ -332,7 +332,13 @@ pub fn adjust(state: &mut State, by: i64) -> Vec<Effect> {
     {
         return effects;
     }
-    target(state).map_or(Vec::new(), |row| turn(state, &row.key, by))
+    let Some(row) = target(state) else { return Vec::new() };
+    if let Kind::Text(_) | Kind::File(_) = row.kind {
+        let key = state.keymap.short_label("type-value");
+        state.view.toast = Some(format!("{key} types into this row"));
+        return Vec::new();
+    }
+    turn(state, &row.key, by)
 }
 
 /// Whether a checkbox or a picker is under the cursor.
@@ -346,6 +352,9 @@ pub fn select(state: &mut State) -> Vec<Effect> {
     let (Some(setup), Some((row, mark))) = (state.setup(), under_cursor(state)) else { return Vec::new() };
     if let Kind::Marks(_) = row.kind {
         return toggle(state, &row, mark);
+    }
+    if let Kind::Text(_) | Kind::File(_) = row.kind {
+        return open(state);
     }
     if !setup.open(state, &row.key) {
         let (down, up) = (state.keymap.short_label("adjust-down"), state.keymap.short_label("adjust-up"));

@@ -273,6 +273,7 @@ fn tables(model: usize) -> Vec<Finding> {
     for sample in ["original", "perturbed", ALL] {
         let (top1, top3) = (estimate(0.55), estimate(0.75));
         let accuracy = AccuracyFinding {
+            change: None,
             dimension: "grammar".into(),
             sample: sample.into(),
             perturbation: ALL.into(),

@@ -5,7 +5,7 @@ use super::heatmap::{self, Choice, Side};
 use super::methods::named;
 use super::results::{Own, Results};
 use crate::base::suggest::unknown;
-use crate::base::text::printable_label;
+use crate::base::text::{last_part, printable_label};
 use crate::figure::layers::{Bar, Bars, Datum, Line, grouped};
 use crate::figure::{Axis, Figure, Layer, Provenance, Role};
 use crate::lab::{Details, EngineInfo, Origin, Tagged};
@@ -165,7 +165,7 @@ pub fn against_ratio(
                 v.dimension.clone()
             }
             None if v.dimension == ALL && v.method != super::methods::RANDOM => {
-                format!("{} {}", r.model, short(&v.method))
+                format!("{} {}", last_part(&r.model), short(&v.method))
             }
             _ => continue,
         };
@@ -245,7 +245,7 @@ pub fn accuracy(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure
             };
             let bars: Vec<Bar> = dimensions.iter().enumerate().filter_map(bar).collect();
             if !bars.is_empty() {
-                let label = printable_label(&format!("{model} {sample}"));
+                let label = printable_label(&format!("{} {sample}", last_part(model)));
                 layers.push(Layer::Bars(Bars { label, role: Role::nth(layers.len()), bars }));
             }
         }

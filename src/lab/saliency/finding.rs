@@ -275,12 +275,15 @@ pub struct AccuracyFinding {
     pub dimension: String,
     /// `original`, `perturbed`, or `all`.
     pub sample: String,
-    /// Kind of perturbation, or `all`.
+    /// Kind of perturbation, or `all`; of originals those that have such a partner.
     pub perturbation: String,
     /// The first answer is right.
     pub top1: Estimate,
     /// One of the first three is.
     pub top3: Estimate,
+    /// Of the partners of one kind: their `top1` less that of the originals that have such a partner.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<Estimate>,
 }
 
 /// Agreement with people and with the perturbed form. `n` is the number of inputs behind token-F1.

@@ -167,6 +167,21 @@ pub fn verdicts(results: &Results) -> Vec<String> {
     out
 }
 
+/// The sides of a comparison in a few words: what both have in common is named once.
+#[must_use]
+pub fn against(a: &str, b: &str) -> String {
+    let parts = |side: &str| match side.rsplit_once(' ') {
+        Some((model, method)) if named(method).is_some() => (model.to_owned(), short(method).to_owned()),
+        _ => (side.to_owned(), String::new()),
+    };
+    let ((model, method), (other_model, other_method)) = (parts(a), parts(b));
+    match (model == other_model, method.is_empty()) {
+        (true, _) => format!("{model}, {method} against {other_method}"),
+        (false, true) => format!("{model} against {other_model}"),
+        (false, false) => format!("{model} against {other_model}, {method}"),
+    }
+}
+
 fn differences(results: &Results, out: &mut Vec<String>) {
     let name = |side: &str| {
         let (model, method) = side.rsplit_once(' ').unwrap_or((side, ""));
@@ -185,4 +200,19 @@ fn differences(results: &Results, out: &mut Vec<String>) {
         &columns,
         results.differences.iter().map(row).collect(),
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::against;
+
+    #[test]
+    fn what_both_sides_have_in_common_is_named_once() {
+        let told =
+            [("m one attention", "m one integrated_gradients"), ("m attention", "n attention"), ("m", "n")];
+        assert_eq!(
+            told.map(|(a, b)| against(a, b)),
+            ["m one, ATT against IG", "m against n, ATT", "m against n"]
+        );
+    }
 }

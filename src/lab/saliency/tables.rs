@@ -1,32 +1,19 @@
 //! A run's findings as the tables of the paper.
 
 use super::finding::{ALL, Sample};
-use super::metrics::tables::{Accuracy, Interpretability, accuracy, by_perturbation, interpretability};
+use super::metrics::tables::{
+    Accuracy, Interpretability, accuracy, accuracy_by_perturbation, by_perturbation, interpretability,
+};
 use super::results::Results;
 use super::spec::dimension_name;
 use crate::corpus::rationales::Dimension;
 use crate::lab::table::Table;
 
-/// The tables that have a number: `accuracy`, `interpretability`, `perturbations`.
+/// The tables that have a number: `accuracy`, `interpretability`, `accuracy-perturbations`, `perturbations`.
 #[must_use]
 pub fn all(results: &Results) -> Vec<Table> {
-    let mut accuracies: Vec<Accuracy> = results
-        .accuracy
-        .iter()
-        .filter(|t| t.value.perturbation == ALL)
-        .map(|t| Accuracy {
-            model: t.model.clone(),
-            dimension: t.value.dimension.clone(),
-            sample: t.value.sample.clone(),
-            top1: Some(t.value.top1),
-            top3: Some(t.value.top3),
-            n: t.n,
-        })
-        .collect();
-    // Findings come in the order in which they were made.
-    let samples = [Sample::Original.name(), Sample::Perturbed.name(), ALL];
-    let sample = |a: &Accuracy| samples.iter().position(|s| *s == a.sample);
-    accuracies.sort_by_key(|a| (place(&a.dimension), sample(a)));
+    let (whole, by_kind): (Vec<Accuracy>, Vec<Accuracy>) =
+        accuracies(results).into_iter().partition(|a| a.perturbation == ALL);
     let mut rows: Vec<Interpretability> = results
         .interpretability
         .iter()
@@ -49,8 +36,42 @@ pub fn all(results: &Results) -> Vec<Table> {
         })
         .collect();
     rows.sort_by_key(|r| place(&r.dimension));
-    let tables = [accuracy(&accuracies), interpretability(&rows), by_perturbation(&rows)];
+    let tables = [
+        accuracy(&whole),
+        interpretability(&rows),
+        accuracy_by_perturbation(&by_kind),
+        by_perturbation(&rows),
+    ];
     tables.into_iter().filter(|t| !t.entries.is_empty()).collect()
+}
+
+/// Name of the rows of what changes from originals to partners.
+const CHANGE: &str = "change";
+
+/// Shares of right answers, each change behind what it is a change of.
+fn accuracies(results: &Results) -> Vec<Accuracy> {
+    let mut all = Vec::new();
+    for t in &results.accuracy {
+        let v = &t.value;
+        let row = Accuracy {
+            model: t.model.clone(),
+            dimension: v.dimension.clone(),
+            sample: v.sample.clone(),
+            perturbation: v.perturbation.clone(),
+            top1: Some(v.top1),
+            top3: Some(v.top3),
+            n: t.n,
+        };
+        let change =
+            |change| Accuracy { sample: CHANGE.into(), top1: Some(change), top3: None, ..row.clone() };
+        all.extend(v.change.map(change));
+        all.push(row);
+    }
+    // Findings come in the order in which they were made.
+    let samples = [Sample::Original.name(), Sample::Perturbed.name(), CHANGE, ALL];
+    let sample = |a: &Accuracy| samples.iter().position(|s| *s == a.sample);
+    all.sort_by_key(|a| (place(&a.dimension), sample(a)));
+    all
 }
 
 /// Where a dimension stands: in the order of the paper, then those of other data, then all of them together.
@@ -85,12 +106,14 @@ mod tests {
     fn findings_become_the_tables_that_have_a_number() {
         assert!(all(&Results::default()).is_empty());
         let half = Estimate { mean: 0.5, lo: 0.4, hi: 0.6 };
+        let less = Estimate { mean: -0.125, lo: -0.2, hi: 0.1 };
         let accuracy = |dimension: &str, perturbation: &str| AccuracyFinding {
             dimension: dimension.into(),
             sample: "all".into(),
             perturbation: perturbation.into(),
             top1: half,
             top3: half,
+            change: None,
         };
         let row = InterpretabilityFinding {
             dimension: "grammar".into(),
@@ -119,22 +142,35 @@ mod tests {
             incomplete: 0,
         };
         let results = Results {
-            accuracy: [("computation", "all"), ("all", "all"), ("grammar", "all"), ("grammar", "import")]
-                .map(|(dimension, perturbation)| tagged(accuracy(dimension, perturbation)))
-                .to_vec(),
+            accuracy: [("computation", "all"), ("all", "all"), ("grammar", "all")]
+                .map(|(dimension, perturbation)| accuracy(dimension, perturbation))
+                .into_iter()
+                .chain([
+                    AccuracyFinding {
+                        sample: "perturbed".into(),
+                        change: Some(less),
+                        ..accuracy("grammar", "import")
+                    },
+                    AccuracyFinding { sample: "original".into(), ..accuracy("grammar", "import") },
+                ])
+                .map(tagged)
+                .collect(),
             interpretability: vec![tagged(row)],
             ..Results::default()
         };
         let tables = all(&results);
         let names: Vec<&str> = tables.iter().map(|t| t.name.as_str()).collect();
-        assert_eq!(names, ["accuracy", "perturbations"]);
+        assert_eq!(names, ["accuracy", "accuracy-perturbations", "perturbations"]);
         let accuracy = tables[0].write(Form::Markdown);
         assert!(accuracy.contains("| m | all | 50.0 | 50.0 | 50.0 | 50.0 | 50.0 | 50.0 |"), "{accuracy}");
         assert!(
             accuracy.contains("grammar Top-3 | computation Top-1 | computation Top-3 | all Top-1"),
             "{accuracy}"
         );
-        let csv = tables[1].write(Form::Csv);
+        let changes = tables[1].write(Form::Csv);
+        let want = "m,original,grammar,import,0.5,0.4,0.6,9\nm,perturbed,grammar,import,0.5,0.4,0.6,9\nm,change,grammar,import,-0.125,-0.2,0.1,9";
+        assert!(changes.contains(want), "{changes}");
+        let csv = tables[2].write(Form::Csv);
         assert!(csv.contains("m,attention,import,grammar,MAP,0.5,0.4,0.6,4"), "{csv}");
         assert!(csv.contains("m,attention,import,grammar,PCC,,,,0"), "{csv}");
     }

@@ -89,7 +89,7 @@ impl Instrument for Saliency {
         Some(Comparison {
             lab: LabId::Saliency,
             spec: finding.spec.clone(),
-            what: format!("{} against {}: {}", d.a, d.b, d.metric),
+            what: format!("{}: {}", summary::against(&d.a, &d.b), d.metric),
             test: d.test.clone(),
             n: finding.n,
             p: d.p,

@@ -1,6 +1,8 @@
 //! What the rows of a model say together: accuracy, agreement with people, agreement with perturbed forms, and what differs
 //! between methods and models. Means are over inputs; originals are what is resampled and tested, each with its partners.
 
+use std::ops::Range;
+
 use super::bench::Bench;
 use super::rows::{Gathered, Kept};
 use crate::lab::fault::{Fault, problem};
@@ -12,7 +14,7 @@ use crate::lab::saliency::methods::RANDOM;
 use crate::lab::saliency::metrics::faithful::Faithfulness;
 use crate::lab::saliency::metrics::judge::{Judged, Partner, Rules, judge};
 use crate::lab::saliency::metrics::ratio::{Draws, against_ratio};
-use crate::lab::saliency::metrics::summary::{Cell, cell, mean_by_original};
+use crate::lab::saliency::metrics::summary::{Cell, cell, change_by_original, mean_by_original};
 use crate::lab::saliency::metrics::versus::{Metric, versus};
 use crate::stats::Estimate;
 use crate::stats::bootstrap::Resamples;
@@ -107,6 +109,36 @@ pub fn tell(
     Ok(())
 }
 
+/// Which inputs a share of right answers is over.
+#[derive(Clone, Copy)]
+struct Group<'a> {
+    sample: Option<Sample>,
+    kind: Option<&'a str>,
+}
+
+/// First answer right, one of the first three right.
+type Right = (bool, bool);
+
+impl Group<'_> {
+    /// The answers of an original and its partners that count.
+    fn of(self, bench: &Bench, family: &Range<usize>, gathered: &Gathered) -> Vec<Right> {
+        let is_kind =
+            |s: usize| self.kind.is_none_or(|kind| bench.sentences[s].perturbation.as_deref() == Some(kind));
+        let asked = |s: usize| gathered.right[s].is_some();
+        let has_partner = family.clone().any(|s| s != family.start && is_kind(s) && asked(s));
+        let counts = |s: usize| match (self.sample, s == family.start) {
+            (Some(Sample::Original), true) => self.kind.is_none() || has_partner,
+            (Some(Sample::Original), false) | (Some(_), true) => false,
+            _ => is_kind(s),
+        };
+        family.clone().filter(|s| counts(*s)).filter_map(|s| gathered.right[s]).collect()
+    }
+}
+
+fn numbers(each: &[Vec<Right>], of: fn(&Right) -> bool) -> Vec<Vec<f64>> {
+    each.iter().map(|e| e.iter().map(|r| f64::from(u8::from(of(r)))).collect()).collect()
+}
+
 fn tell_accuracy(
     bench: &Bench,
     k: usize,
@@ -115,41 +147,41 @@ fn tell_accuracy(
     host: &mut dyn Host,
 ) -> Result<(), Fault> {
     let (member, interval) = (&bench.members[k], &bench.spec.interval);
-    let groups = [(ALL.to_owned(), ALL.to_owned()), (Sample::Original.name().into(), ALL.into())];
-    let perturbed = std::iter::once(ALL.to_owned()).chain(kinds(bench));
-    let groups: Vec<(String, String)> =
-        groups.into_iter().chain(perturbed.map(|kind| (Sample::Perturbed.name().into(), kind))).collect();
+    let kinds = kinds(bench);
+    let of = |sample| {
+        let each = kinds.iter().map(|kind| Some(kind.as_str()));
+        std::iter::once(None).chain(each).map(move |kind| Group { sample: Some(sample), kind })
+    };
+    let groups: Vec<Group<'_>> = std::iter::once(Group { sample: None, kind: None })
+        .chain(of(Sample::Original))
+        .chain(of(Sample::Perturbed))
+        .collect();
     for dimension in bench.dimensions.iter().map(String::as_str).chain([ALL]) {
-        let mine: Vec<_> = bench
+        let mine: Vec<&Range<usize>> = bench
             .families
             .iter()
             .filter(|f| dimension == ALL || bench.sentences[f.start].dimension == dimension)
-            .filter(|f| std::ops::Range::clone(f).any(|s| gathered.right[s].is_some()))
+            .filter(|f| Range::clone(f).any(|s| gathered.right[s].is_some()))
             .collect();
         let resamples = Resamples::new(mine.len(), interval.resamples, bench.spec.seed);
-        for (sample, perturbation) in &groups {
-            let belongs = |s: usize| {
-                let sentence = &bench.sentences[s];
-                (sample == ALL || sentence.sample.name() == sample)
-                    && (perturbation == ALL || sentence.perturbation.as_deref() == Some(perturbation))
-            };
-            let right = |f: &std::ops::Range<usize>| {
-                f.clone().filter(|s| belongs(*s)).filter_map(|s| gathered.right[s]).collect::<Vec<_>>()
-            };
-            let each: Vec<Vec<(bool, bool)>> = mine.iter().map(|f| right(f)).collect();
-            let number = |right: bool| f64::from(u8::from(right));
-            let share = |of: fn(&(bool, bool)) -> bool| {
-                let values: Vec<Vec<f64>> =
-                    each.iter().map(|e| e.iter().map(|r| number(of(r))).collect()).collect();
-                share(&values, &resamples, interval.level)
-            };
+        let right = |group: Group<'_>| -> Vec<Vec<Right>> {
+            mine.iter().map(|f| group.of(bench, f, gathered)).collect()
+        };
+        for group in &groups {
+            let each = right(*group);
+            let share = |of: fn(&Right) -> bool| share(&numbers(&each, of), &resamples, interval.level);
             let Some((top1, top3)) = share(|r| r.0).zip(share(|r| r.1)) else { continue };
+            let change = (group.sample == Some(Sample::Perturbed) && group.kind.is_some()).then(|| {
+                let before = numbers(&right(Group { sample: Some(Sample::Original), ..*group }), |r| r.0);
+                change_by_original([&before, &numbers(&each, |r| r.0)], &resamples, interval.level)
+            });
             let found = AccuracyFinding {
                 dimension: dimension.to_owned(),
-                sample: sample.clone(),
-                perturbation: perturbation.clone(),
+                sample: group.sample.map_or(ALL, Sample::name).to_owned(),
+                perturbation: group.kind.unwrap_or(ALL).to_owned(),
                 top1,
                 top3,
+                change: change.flatten(),
             };
             let n = each.iter().map(Vec::len).sum();
             host.find(member.label.finding(n, is_final, host.elapsed(), Kind::Accuracy(found)))?;

@@ -209,6 +209,25 @@ fn a_run_tells_every_sentence_prediction_and_row_once_and_then_the_means() {
     }
     let all = |a: &&crate::lab::Tagged<super::super::finding::AccuracyFinding>| a.value.dimension == ALL;
     assert!(found.accuracy.iter().filter(all).count() >= 6);
+    // Tables 6 and 11: originals that have a partner of the kind, those partners, and the change between the two.
+    let kind_of = |sample: &str, kind: &str| {
+        let of = found.accuracy.iter().filter(|a| a.model == "bert-tiny").filter(all);
+        of.map(|a| (a.n, &a.value)).find(|(_, v)| v.sample == sample && v.perturbation == kind).unwrap()
+    };
+    for kind in ["dispens", "import", "trans"] {
+        let partners: Vec<&str> = found
+            .sentences
+            .iter()
+            .filter(|s| s.value.perturbation.as_deref() == Some(kind))
+            .filter_map(|s| s.value.original.as_deref())
+            .collect();
+        let originals: std::collections::BTreeSet<&str> = partners.iter().copied().collect();
+        let (before, after) = (kind_of("original", kind), kind_of("perturbed", kind));
+        assert_eq!((before.0, after.0), (originals.len(), partners.len()), "{kind}");
+        let change = after.1.change.unwrap();
+        assert!((change.mean - (after.1.top1.mean - before.1.top1.mean)).abs() < 1e-12, "{kind}: {change:?}");
+        assert!(change.lo <= change.mean && change.mean <= change.hi && before.1.change.is_none());
+    }
     // Methods within each model, each method between the models, and the models' accuracy.
     let pairs: Vec<(&str, &str)> =
         found.differences.iter().map(|d| (d.value.a.as_str(), d.value.b.as_str())).collect();

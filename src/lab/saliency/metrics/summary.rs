@@ -335,6 +335,25 @@ pub fn mean_by_original(values: &[Vec<f64>], resamples: &Resamples, level: f64) 
     Resampled::new(vec![all], resamples, level).resampled(0)
 }
 
+/// Mean of `after` less mean of `before` with its interval, one list of each for every original. `None` where either is empty.
+///
+/// # Panics
+/// If `resamples` are of another number of originals.
+#[must_use]
+pub fn change_by_original(
+    [before, after]: [&[Vec<f64>]; 2],
+    resamples: &Resamples,
+    level: f64,
+) -> Option<Estimate> {
+    let all = [after, before].map(|values| {
+        assert_eq!(values.len(), resamples.examples(), "resamples of other originals");
+        let mut all = Clustered::default();
+        values.iter().for_each(|v| all.push(v));
+        all
+    });
+    Resampled::new(all.into(), resamples, level).difference(0, 1)
+}
+
 /// The kinds of perturbation in the order of their first appearance, those that are only missing included.
 #[must_use]
 pub fn kinds<'j>(judged: &[&'j Judged]) -> Vec<&'j str> {

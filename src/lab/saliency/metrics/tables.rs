@@ -11,8 +11,10 @@ pub struct Accuracy {
     pub model: String,
     /// Dimension.
     pub dimension: String,
-    /// `original`, `perturbed`, `all`, or a kind of perturbation.
+    /// `original`, `perturbed`, `all`, or `change`.
     pub sample: String,
+    /// Kind of perturbation, or `all`.
+    pub perturbation: String,
     /// Share of answers that are the best guess.
     pub top1: Option<Estimate>,
     /// Share of answers among the three best guesses.
@@ -67,7 +69,27 @@ pub fn interpretability(rows: &[Interpretability]) -> Table {
     })
 }
 
-/// Tables 6, 7, 10 and 11: a row for each model, method and kind of perturbation.
+/// Tables 6 and 11: Top-1 in per cent of the partners of each kind, of the originals that have such a partner, and the change.
+#[must_use]
+pub fn accuracy_by_perturbation(rows: &[Accuracy]) -> Table {
+    let entries = rows.iter().map(|r| Entry {
+        row: vec![r.model.clone(), r.sample.clone()],
+        group: r.dimension.clone(),
+        column: r.perturbation.clone(),
+        value: r.top1,
+        n: r.n,
+    });
+    Table {
+        name: "accuracy-perturbations".to_owned(),
+        caption: "Accuracy (Top-1) by perturbation, in per cent; change in percentage points".to_owned(),
+        stub: vec!["Model".to_owned(), "Inputs".to_owned()],
+        decimals: 1,
+        scale: 100.0,
+        entries: entries.collect(),
+    }
+}
+
+/// Tables 7 and 10: a row for each model, method and kind of perturbation.
 #[must_use]
 pub fn by_perturbation(rows: &[Interpretability]) -> Table {
     let of_kinds = rows.iter().filter(|r| r.perturbation != "all");

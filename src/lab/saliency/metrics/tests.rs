@@ -221,6 +221,7 @@ fn tables_have_the_paper_s_layout_in_every_form() {
         .into_iter()
         .flat_map(|sample| {
             ["grammar", "semantics"].map(|dimension| Accuracy {
+                perturbation: "all".into(),
                 model: "bert_mini".into(),
                 dimension: dimension.into(),
                 sample: sample.into(),

@@ -242,26 +242,44 @@ fn prediction<'a>(state: &'a State, model: &str, id: &str) -> Option<&'a Tagged<
     }
 }
 
+/// Why there is no prediction or score of a sentence.
+fn missing(state: &State, what: &str) -> String {
+    match run(state).map(|job| &job.outcome) {
+        Some(Some(Outcome::Done)) if matches!(shown(state), Some(Shown::Data(..))) => {
+            format!("no {what}: the model could not be asked")
+        }
+        _ => format!("no {what} yet"),
+    }
+}
+
 /// What the model says in a sentence, in a line.
-fn answers(state: &State, name: &str, found: Option<&Tagged<PredictionFinding>>) -> String {
-    let Some(found) = found else { return format!(" {name} no prediction yet") };
+fn answers(state: &State, name: &str, (found, gold): Predicted<'_>) -> String {
+    let Some(found) = found else { return format!(" {name} {}", missing(state, "prediction")) };
     let v = &found.value;
     let top: Vec<String> =
         v.top.iter().take(4).map(|g| format!("{} {}", g.answer, probability(g.probability))).collect();
     let right = match v.top1 {
-        Some(true) => "  right",
-        Some(false) => "  wrong",
-        None => "",
+        Some(true) => "  right".to_owned(),
+        Some(false) => format!("  wrong (gold: {gold})"),
+        None => String::new(),
     };
     let mark = if v.top1.is_some() { super::sentences::sign(state, v.top1) } else { " " };
     format!("{mark}{name} {}{right}", top.join(" · "))
 }
 
-/// Every side by every model, with its prediction: name and line.
-fn predicted<'a>(
-    state: &'a State,
-    choices: &[Choice],
-) -> Vec<(String, Option<&'a Tagged<PredictionFinding>>)> {
+/// A prediction, and the gold answers.
+type Predicted<'a> = (Option<&'a Tagged<PredictionFinding>>, String);
+
+/// The gold answers of a sentence, the first few of them.
+fn gold(sentence: &SentenceFinding) -> String {
+    const SHOWN: usize = 3;
+    let all: Vec<&str> = sentence.answer.iter().chain(&sentence.other_answers).map(String::as_str).collect();
+    let more = if all.len() > SHOWN { ", …" } else { "" };
+    format!("{}{more}", all[..all.len().min(SHOWN)].join(", "))
+}
+
+/// Every side by every model: its name, and what is predicted.
+fn predicted<'a>(state: &'a State, choices: &[Choice]) -> Vec<(String, Predicted<'a>)> {
     let sides = sides(state, choices);
     let mut models: Vec<&str> = choices.iter().map(|c| c.model.as_str()).collect();
     models.dedup();
@@ -278,7 +296,7 @@ fn predicted<'a>(
                 1 => side.name.clone(),
                 _ => format!("{} {}", fit(last_part(model), 12), side.name),
             };
-            all.push((printable(&name).into_owned(), found));
+            all.push((printable(&name).into_owned(), (found, gold(side.sentence))));
         }
     }
     all
@@ -291,7 +309,7 @@ fn told(state: &State, room: usize) -> Vec<(Role, String)> {
     let mut lines: Vec<(Role, String)> =
         all.into_iter().map(|(name, found)| (Role::Text, answers(state, &pad(&name, wide), found))).collect();
     if let Some(pointed) = pointed(state) {
-        let mut text = wrapped(&printable(&under_cursor(&pointed)), room.saturating_sub(1));
+        let mut text = wrapped(&printable(&under_cursor(state, &pointed)), room.saturating_sub(1));
         text.truncate(2);
         lines.extend(text.into_iter().map(|line| (Role::Value, format!(" {line}"))));
     }
@@ -300,10 +318,10 @@ fn told(state: &State, room: usize) -> Vec<(Role, String)> {
 }
 
 /// Everything about the word under the cursor.
-fn under_cursor(pointed: &Pointed<'_>) -> String {
+fn under_cursor(state: &State, pointed: &Pointed<'_>) -> String {
     let Pointed { sentence, row, word, .. } = pointed;
     let text = sentence.words.get(*word).map_or("", String::as_str);
-    let Some(row) = row.map(|r| &r.value) else { return format!("{text}: no score yet") };
+    let Some(row) = row.map(|r| &r.value) else { return format!("{text}: {}", missing(state, "score")) };
     let mut parts = Vec::new();
     if row.excluded.contains(word) {
         parts.push(if sentence.masks.contains(word) {

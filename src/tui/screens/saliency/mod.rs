@@ -417,8 +417,10 @@ impl Screen for Saliency {
     fn on_event(&self, state: &mut State, event: &Event) -> Vec<Effect> {
         let Event::Finished { generation, outcome: Outcome::Done, .. } = event else { return Vec::new() };
         let mine = run(state).is_some_and(|job| job.generation == *generation);
-        // A question that waits for its answer must not be superseded by this one.
-        if mine && !view(state).typed_shown && results(state).attention.is_none() {
+        // A question that waits for its answer must not be superseded by this one, and a sentence that the model could not be
+        // asked has no answer.
+        let asked = heat::pointed(state).is_some_and(|p| p.row.is_some());
+        if mine && asked && !view(state).typed_shown && results(state).attention.is_none() {
             commands::ask_heads(state)
         } else {
             Vec::new()

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use super::{ID, SCORES, results, view};
 use crate::base::numbers::decimals;
 use crate::base::text::{fit, last_part, pad, printable};
-use crate::lab::saliency::finding::ALL;
+use crate::lab::saliency::finding::{ALL, AccuracyFinding, Sample};
 use crate::lab::saliency::heatmap::short_method;
 use crate::stats::estimate::Estimate;
 use crate::tui::layout::inside;
@@ -72,7 +72,15 @@ impl Table {
                 "MAP*",
                 "F1Δ",
             ],
-            Table::Accuracy => &["model", "dimension", "inputs", "n", "Top-1 (interval)", "Top-3 (interval)"],
+            Table::Accuracy => &[
+                "model",
+                "dimension",
+                "inputs",
+                "n",
+                "Top-1 (interval)",
+                "Top-3 (interval)",
+                "Top-1 less originals'",
+            ],
             Table::Differences => &["a", "b", "metric", "a - b (interval)", "p", "n"],
         }
     }
@@ -136,13 +144,24 @@ pub fn rows(state: &State, table: Table) -> Vec<Vec<String>> {
                 .collect()
         }
         Table::Accuracy => {
-            let row = |f: &crate::lab::Tagged<crate::lab::saliency::finding::AccuracyFinding>| {
+            let row = |f: &crate::lab::Tagged<AccuracyFinding>| {
                 let v = &f.value;
                 let inputs = if v.perturbation == ALL { &v.sample } else { &v.perturbation };
                 let (top1, top3) = (span(&v.top1), span(&v.top3));
-                vec![model(&f.model), v.dimension.clone(), inputs.clone(), f.n.to_string(), top1, top3]
+                let change = v.change.as_ref().map_or(String::new(), span);
+                vec![
+                    model(&f.model),
+                    v.dimension.clone(),
+                    inputs.clone(),
+                    f.n.to_string(),
+                    top1,
+                    top3,
+                    change,
+                ]
             };
-            found.accuracy.iter().map(row).collect()
+            // What originals with a partner of a kind have is in the change of that kind.
+            let beside = |v: &AccuracyFinding| v.sample == Sample::Original.name() && v.perturbation != ALL;
+            found.accuracy.iter().filter(|f| !beside(&f.value)).map(row).collect()
         }
         Table::Differences => {
             let row = |f: &crate::lab::Tagged<crate::lab::saliency::finding::DifferenceFinding>| {
