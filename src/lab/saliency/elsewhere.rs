@@ -30,7 +30,7 @@ pub enum ElsewhereError {
     Nothing(String),
     /// Scores alone.
     #[error(
-        "no input has a gold rationale or a perturbed partner to be compared with; give the file that has them too"
+        "no input has a gold rationale or a perturbed partner to be compared with; give the file that has them too (rows of several files are joined by their `id`)"
     )]
     NothingToCompare,
 }
