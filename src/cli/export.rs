@@ -21,6 +21,7 @@ use crate::lab::table::{Form, Table};
   probity export agreement-2 --figure pareto -o pareto.png
   probity export agreement-2 --figure reliability --method fgsm,pgd --oracle linear -o curves.svg
   probity export agreement-2 --figure reliability --method pgd --marker .112 -o pgd.csv
+  probity export benchmark --figure heatmap --sentence 311 --method attention,ig -o pair.svg
   probity export benchmark --table interpretability -o table.tex")]
 pub struct ExportArgs {
     /// Name or file of the session.
@@ -30,7 +31,7 @@ pub struct ExportArgs {
     #[arg(long, value_name = "NAME", required_unless_present = "table")]
     pub figure: Option<String>,
     /// Which table of the paper, in place of a figure: `accuracy`, `interpretability`, `accuracy-perturbations`, `perturbations` (of the saliency lab).
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["figure", "model", "method", "oracle", "marker"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["figure", "model", "method", "oracle", "sentence", "partner", "marker"])]
     pub table: Option<String>,
     /// File to write; its extension determines the format.
     #[arg(long, short, value_name = "FILE.png|.svg|.csv|.md|.tex")]
@@ -44,6 +45,12 @@ pub struct ExportArgs {
     /// Oracle that judges: `mlp` or `linear` [default: the first].
     #[arg(long)]
     pub oracle: Option<String>,
+    /// Sentence of a heatmap, by its identifier [default: the first].
+    #[arg(long, value_name = "ID")]
+    pub sentence: Option<String>,
+    /// Perturbed partner beside the sentence, by its identifier [default: its first].
+    #[arg(long, value_name = "ID")]
+    pub partner: Option<String>,
     /// Strength at which to draw a vertical line.
     #[arg(long, value_parser = |t: &str| number(t).map_err(|e| e.to_string()))]
     pub marker: Option<f64>,
@@ -103,7 +110,12 @@ fn write(table: &Table, path: &Path, force: bool) -> Result<PathBuf, CliError> {
 
 fn pick(board: &Board, args: &ExportArgs) -> Result<Figure, CliError> {
     let method = args.method.join(",");
-    let given = [("method", method.as_str()), ("oracle", args.oracle.as_deref().unwrap_or_default())];
+    let given = [
+        ("method", method.as_str()),
+        ("oracle", args.oracle.as_deref().unwrap_or_default()),
+        ("sentence", args.sentence.as_deref().unwrap_or_default()),
+        ("partner", args.partner.as_deref().unwrap_or_default()),
+    ];
     let details = Details {
         model: args.model.as_deref(),
         more: given.into_iter().filter(|(_, value)| !value.is_empty()).collect(),

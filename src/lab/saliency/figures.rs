@@ -44,10 +44,26 @@ pub fn pick(
         return Err(unknown("key", key, &known));
     }
     let of = |key: &str| details.more.iter().find(|(k, _)| *k == key).map(|(_, value)| *value);
-    let method = of("method").map(|m| named(m).map_or(m, |m| m.id()));
+    if let Some(model) = details.model.filter(|m| !results.models().contains(m)) {
+        return Err(unknown("model", model, &results.models()));
+    }
+    for key in ["sentence", "partner"] {
+        if let Some(id) = of(key).filter(|id| results.sentence(id).is_none()) {
+            return Err(format!("there is no sentence {id}"));
+        }
+    }
+    let mut methods: Vec<&str> = Vec::new();
+    for name in of("method").into_iter().flat_map(|names| names.split(',')) {
+        let found: Vec<&str> = results.methods();
+        let method = named(name).map_or(name, |m| m.id());
+        if !found.contains(&method) {
+            return Err(unknown("method", name, &found));
+        }
+        methods.push(method);
+    }
+    let method = methods.first().copied();
     let figure = match name {
         "heatmap" => {
-            let methods = method.into_iter().collect();
             let heat =
                 Heat { model: details.model, sentence: of("sentence"), partner: of("partner"), methods };
             heatmap(results, engine, &heat)

@@ -244,6 +244,22 @@ fn a_run_tells_every_sentence_prediction_and_row_once_and_then_the_means() {
         ["heatmap", "f1-ratio", "map-ratio", "accuracy"]
     );
     assert!(summary::lines(&found).len() > 20);
+    // Several methods are laid side by side; before, a list of them was a method that is not there.
+    let original = &found.sentences[0].value;
+    let pick = |more: &[(&str, &str)]| {
+        let details = Details { model: Some("bert-tiny"), more: more.to_vec(), marker: None };
+        figures::pick("heatmap", &details, &found, None)
+    };
+    let partner = original.partners.last().unwrap();
+    let figure = pick(&[("method", "attention,ig"), ("sentence", &original.sentence), ("partner", partner)]);
+    let figure = figure.unwrap();
+    let crate::figure::Layer::Tokens(tokens) = &figure.layers[0] else { panic!() };
+    assert_eq!(tokens.strips.len(), 4);
+    assert!(
+        figure.provenance.entries.iter().any(|e| e.0.ends_with(&format!("integrated_gradients {partner}")))
+    );
+    assert!(pick(&[("method", "attention,foo")]).unwrap_err().contains("foo"));
+    assert!(pick(&[("sentence", "nowhere")]).unwrap_err().contains("nowhere"));
 }
 
 #[test]
