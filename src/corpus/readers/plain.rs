@@ -349,11 +349,13 @@ fn keys(row: Row<'_>) -> Keys<'_> {
         }
         Row::Rationale(r) => Keys {
             id: r.id,
+            text: r.text,
             tokens: Some(r.tokens),
             rationales: Some(r.rationales),
             attractors: r.attractors,
             mask: r.mask,
             answer: r.answer,
+            other_answers: r.other_answers,
             label: r.label,
             query: r.query,
             dimension: r.dimension,

@@ -7,7 +7,8 @@ use super::super::question::{AttentionQuestion, Question as Asked, SentenceQuest
 use super::super::results::Results as Found;
 use super::*;
 use crate::base::{Cancelled, Problem, Pulse};
-use crate::corpus::rationales::{Language, benchmark};
+use crate::corpus::make::{Layout, lines};
+use crate::corpus::sets::BuiltIn;
 use crate::lab::demand::Slice;
 use crate::lab::host::{NoticeLevel, Waiting};
 use crate::lab::saliency::data::draw;
@@ -160,18 +161,21 @@ fn ran(spec: &Spec) -> (Desk, Box<dyn Experiment>) {
 fn the_benchmark_as_a_file_is_the_built_in_one() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("gold.jsonl");
-    let all = benchmark(Language::English, 0).unwrap();
-    let lines: Vec<String> = all.iter().map(|i| serde_json::to_string(i).unwrap()).collect();
-    std::fs::write(&path, lines.join("\n")).unwrap();
     let mut spec = Spec::shipped();
     let built_in = draw(&spec, &mut Desk::new()).unwrap();
     spec.data.file = Some(path.display().to_string());
-    let read = draw(&spec, &mut Desk::new()).unwrap();
-    assert_eq!(read.left_out, []);
-    let both = read.families.iter().zip(&built_in.families);
-    both.for_each(|(file, known)| assert_eq!(file, known));
-    assert_eq!(read.families.len(), built_in.families.len());
-    assert!(read.families.iter().flatten().any(|s| !s.other_answers.is_empty()));
+    let set = BuiltIn::named("rationales-en").unwrap();
+    for layout in [Layout::Rationale, Layout::Plain] {
+        let rows = lines(&set, layout, None, 0).unwrap();
+        let text: Vec<&str> = rows.iter().map(|l| l.text.as_str()).collect();
+        std::fs::write(&path, text.join("\n")).unwrap();
+        let read = draw(&spec, &mut Desk::new()).unwrap();
+        assert_eq!(read.left_out, []);
+        let both = read.families.iter().zip(&built_in.families);
+        both.for_each(|(file, known)| assert_eq!(file, known));
+        assert_eq!(read.families.len(), built_in.families.len());
+        assert!(read.families.iter().flatten().any(|s| !s.other_answers.is_empty()));
+    }
 }
 
 #[test]
