@@ -132,6 +132,8 @@ pub mod gallery;
 pub mod lab;
 pub mod model;
 pub mod probe;
+#[cfg(unix)]
+pub mod remote;
 pub mod session;
 pub mod stats;
 pub mod tui;

@@ -6,7 +6,7 @@ use super::sources::sources;
 
 /// Rooms from the top down; each may use those before it. Rooms in one entry may use each other. The first is a package of its own,
 /// which could not use the others if it wanted to.
-const ROOMS: [&[&str]; 12] = [
+const ROOMS: [&[&str]; 13] = [
     &["kernels"],
     &["base"],
     &["stats"],
@@ -18,6 +18,7 @@ const ROOMS: [&[&str]; 12] = [
     &["lab"],
     &["engine"],
     &["session"],
+    &["remote"],
     &["tui", "cli"],
 ];
 /// Rooms of science.

@@ -4,6 +4,8 @@ pub mod calc;
 pub mod data;
 pub mod doctor;
 pub mod drive;
+#[cfg(unix)]
+pub mod engine;
 pub mod error;
 pub mod export;
 pub mod follow;
@@ -15,8 +17,12 @@ pub mod models;
 pub mod names;
 pub mod output;
 pub mod progress;
+#[cfg(unix)]
+pub mod remote;
 pub mod replay;
 pub mod run;
+#[cfg(unix)]
+mod seat;
 pub mod shard;
 pub mod shell;
 pub mod signals;
@@ -52,6 +58,12 @@ enum Command {
     Merge(merge::MergeArgs),
     Follow(follow::FollowArgs),
     Submit(submit::SubmitArgs),
+    /// Look after engines on other machines.
+    #[cfg(unix)]
+    #[command(subcommand)]
+    Remote(remote::RemoteCommand),
+    #[cfg(unix)]
+    Engine(engine::EngineArgs),
     Replay(replay::ReplayArgs),
     Export(export::ExportArgs),
     /// List models, or load one and describe it.
@@ -146,6 +158,10 @@ fn dispatch(command: Command, out: &mut dyn Write) -> Result<(), CliError> {
         Command::Merge(args) => merge::merge(&args, out),
         Command::Follow(args) => follow::follow(&args, out),
         Command::Submit(args) => submit::submit(&args, out),
+        #[cfg(unix)]
+        Command::Remote(command) => remote::remote(&command, out),
+        #[cfg(unix)]
+        Command::Engine(args) => engine::engine(&args),
         Command::Export(args) => export::export(&args),
         Command::Models(command) => models::models(&command, out),
         Command::Calculate(calculator) => calc::answer(&calculator, out),

@@ -85,6 +85,10 @@ pub struct RunArgs {
     /// Do not show progress.
     #[arg(long, short)]
     pub quiet: bool,
+    /// Where to compute, if not here.
+    #[cfg(unix)]
+    #[command(flatten)]
+    pub far: super::remote::RemoteArgs,
 }
 
 /// A spec with the name of its file.
@@ -96,6 +100,14 @@ pub struct Task {
 }
 
 impl RunArgs {
+    /// Whether another machine computes.
+    fn is_far(&self) -> bool {
+        #[cfg(unix)]
+        return self.far.remote.is_some();
+        #[cfg(not(unix))]
+        false
+    }
+
     /// Whether what is found goes into a folder of parts.
     fn in_parts(&self, tasks: &[Task]) -> Result<bool, CliError> {
         let of_a_grid = tasks.iter().find(|t| !t.cell.at.is_empty());
@@ -120,11 +132,17 @@ impl RunArgs {
     }
 }
 
-/// Reads and checks every spec and every cell of a grid, and the folders of their models, before anything runs.
+/// Reads and checks every spec and every cell of a grid, and, if they are to run `here`, the folders of their models, before anything
+/// runs.
 ///
 /// # Errors
 /// [`CliError::Usage`] for the first spec or model that cannot be used.
-pub fn tasks(specs: &[PathBuf], presets: &[String], seed: Option<u64>) -> Result<Vec<Task>, CliError> {
+pub fn tasks(
+    specs: &[PathBuf],
+    presets: &[String],
+    seed: Option<u64>,
+    here: bool,
+) -> Result<Vec<Task>, CliError> {
     let mut tasks: Vec<Task> = Vec::new();
     let mut stems: Vec<String> = Vec::new();
     let mut sound: HashSet<Vec<String>> = HashSet::new();
@@ -144,8 +162,12 @@ pub fn tasks(specs: &[PathBuf], presets: &[String], seed: Option<u64>) -> Result
             if let Some(seed) = seed {
                 cell = cell.with_seed(seed);
             }
-            names::check(&cell.spec, &cell.origin)?;
-            if sound.insert(cell.spec.models().to_vec()) {
+            if here {
+                names::check(&cell.spec, &cell.origin)?
+            } else {
+                cell.spec.check(&cell.origin)?
+            }
+            if here && sound.insert(cell.spec.models().to_vec()) {
                 names::readable(&cell.spec, &cell.origin)?;
             }
             let stem = if cell.at.is_empty() { stem.clone() } else { format!("{stem}-{}", k + 1) };
@@ -161,7 +183,7 @@ pub fn tasks(specs: &[PathBuf], presets: &[String], seed: Option<u64>) -> Result
 /// As [`execute`], and [`CliError::Usage`] for a device or spec that cannot be used.
 pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let (device, dtype) = (names::device(&args.device)?, names::dtype(&args.dtype)?);
-    let tasks = tasks(&args.specs, &args.preset, args.seed)?;
+    let tasks = tasks(&args.specs, &args.preset, args.seed, !args.is_far())?;
     let failed = |e: std::io::Error| CliError::Failed(format!("cannot start: {e}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let memory_limit = args.memory_limit;
@@ -175,6 +197,18 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
         most_models: 1,
         asked: false,
     };
+    #[cfg(unix)]
+    if let Some(address) = &args.far.remote {
+        if args.forecast || args.in_parts(&tasks)? {
+            let what = if args.forecast {
+                "--forecast measures the machine that it runs on"
+            } else {
+                "cells are computed beside their folder"
+            };
+            return Err(CliError::Usage(format!("{what}; run it there, with `ssh {}`", address.target())));
+        }
+        return runtime.block_on(run_far(address, args, &tasks, out));
+    }
     if args.forecast {
         return tasks.iter().try_for_each(|task| foresee(args, task, options.clone(), out));
     }
@@ -188,6 +222,27 @@ pub fn run(args: &RunArgs, out: &mut dyn Write) -> Result<(), CliError> {
     }
     let mut engine = LocalEngine::start(options).map_err(failed)?;
     runtime.block_on(execute(&mut engine, args, &tasks, out))
+}
+
+/// Runs all specs on an engine far away, which ends when they have ended.
+#[cfg(unix)]
+async fn run_far(
+    address: &crate::remote::Address,
+    args: &RunArgs,
+    tasks: &[Task],
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let subject = tasks.first().map_or("run", |task| task.cell.spec.common().subject());
+    let name = args.session.clone().unwrap_or_else(|| name::default_name(subject, SystemTime::now()));
+    let hello = args.far.hello(&args.device, &args.dtype, args.memory_limit);
+    let (mut far, _) = super::remote::connect(address, crate::remote::message::Hello { name, ..hello })?;
+    let (name, farewell) = (far.name().to_owned(), far.farewell());
+    let done = execute(&mut far, args, tasks, out).await;
+    // One that is gone needs not be told.
+    let _ = far.send(crate::engine::message::Command::Shutdown);
+    drop(far);
+    super::remote::say_farewell(address, &name, &farewell);
+    done
 }
 
 /// Where a refusal of the memory limit says that it is from.

@@ -131,7 +131,7 @@ fn room(cells: &[Cell], own: &[usize], folder: &Folder, options: &LocalOptions) 
 /// # Errors
 /// As [`run`].
 pub fn prepare(specs: &[PathBuf], dir: &Path) -> Result<Folder, CliError> {
-    let cells: Vec<Cell> = tasks(specs, &[], None)?.into_iter().map(|t| t.cell).collect();
+    let cells: Vec<Cell> = tasks(specs, &[], None, true)?.into_iter().map(|t| t.cell).collect();
     Ok(join(dir, &cells)?.0)
 }
 

@@ -73,6 +73,14 @@ pub struct TuiArgs {
     /// Keep the memory of the process below this size, for example 2G: batches shrink, and a run that cannot fit is refused.
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub memory_limit: Option<u64>,
+    /// Where to compute, if not here.
+    #[cfg(unix)]
+    #[command(flatten)]
+    pub far: super::remote::RemoteArgs,
+    /// Come back to the engine of this name there; if somebody else steers it, see what it does.
+    #[cfg(unix)]
+    #[arg(long, value_name = "NAME", requires = "remote", conflicts_with_all = ["models", "spec", "device", "dtype", "memory_limit", "wait"])]
+    pub attach: Option<String>,
     /// How it looks.
     #[command(flatten)]
     pub look: LookArgs,
@@ -88,6 +96,10 @@ impl Default for TuiArgs {
             device: "auto".into(),
             dtype: "f32".into(),
             memory_limit: None,
+            #[cfg(unix)]
+            far: super::remote::RemoteArgs::default(),
+            #[cfg(unix)]
+            attach: None,
             look: LookArgs::default(),
         }
     }
@@ -98,18 +110,14 @@ impl Default for TuiArgs {
 /// # Errors
 /// [`CliError::Usage`] for names and specs that cannot be used, [`CliError::Failed`] if the terminal fails.
 pub fn live(args: &TuiArgs) -> Result<(), CliError> {
-    let mut spec = match &args.spec {
-        Some(path) => Spec::read(path)?,
-        None => Spec::shipped(LABS[0].id()),
-    };
-    if !args.models.is_empty() {
-        spec.common_mut().set_models(args.models.clone());
+    #[cfg(unix)]
+    if let Some(address) = &args.far.remote {
+        return super::seat::live(args, address);
     }
-    let origin = args.spec.as_ref().map_or("--model".into(), |p| p.display().to_string());
-    names::check(&spec, &origin)?;
+    let spec = spec(args, true)?;
     let (device, dtype) = (names::device(&args.device)?, names::dtype(&args.dtype)?);
     let mut notices = Vec::new();
-    let recorder = if args.no_session { None } else { record(args, &spec, &mut notices) };
+    let recorder = if args.no_session { None } else { record(args, None, &spec, &mut notices) };
     let options = LocalOptions {
         device,
         dtype,
@@ -126,6 +134,24 @@ pub fn live(args: &TuiArgs) -> Result<(), CliError> {
     start.recording = recorder.as_ref().map(Recorder::name);
     let recorder = recorder.map(|r| Box::new(r) as Box<dyn tui::recording::Recorder>);
     open(Source::Live(Box::new(engine), recorder), start, notices, !args.look.no_mouse)
+}
+
+/// The experiment to open with; if it is to run `here`, its models and files must be.
+pub(super) fn spec(args: &TuiArgs, here: bool) -> Result<Spec, CliError> {
+    let mut spec = match &args.spec {
+        Some(path) => Spec::read(path)?,
+        None => Spec::shipped(LABS[0].id()),
+    };
+    if !args.models.is_empty() {
+        spec.common_mut().set_models(args.models.clone());
+    }
+    let origin = args.spec.as_ref().map_or("--model".into(), |p| p.display().to_string());
+    if here {
+        names::check(&spec, &origin)?
+    } else {
+        spec.check(&origin)?
+    }
+    Ok(spec)
 }
 
 /// Runs the terminal program on a recording.
@@ -148,7 +174,7 @@ pub fn replay(session: Session, title: &str, speed: f64, args: &LookArgs) -> Res
     open(Source::Replay(recorded), start, notices, !args.no_mouse)
 }
 
-fn open(source: Source, start: Start, notices: Vec<Notice>, mouse: bool) -> Result<(), CliError> {
+pub(super) fn open(source: Source, start: Start, notices: Vec<Notice>, mouse: bool) -> Result<(), CliError> {
     let options = Options {
         start,
         outside: Outside {
@@ -172,7 +198,7 @@ fn open(source: Source, start: Start, notices: Vec<Notice>, mouse: bool) -> Resu
     }
 }
 
-fn look(args: &LookArgs, notices: &mut Vec<Notice>) -> Result<Start, CliError> {
+pub(super) fn look(args: &LookArgs, notices: &mut Vec<Notice>) -> Result<Start, CliError> {
     let surroundings = Surroundings::read(|name| std::env::var(name).ok());
     let mut start = Start::new();
     start.themes = Theme::choose(args.theme.as_deref(), &surroundings)
@@ -190,16 +216,22 @@ fn look(args: &LookArgs, notices: &mut Vec<Notice>) -> Result<Start, CliError> {
     Ok(start)
 }
 
-fn notice(what: String, place: &str, hint: &str) -> Notice {
+pub(super) fn notice(what: String, place: &str, hint: &str) -> Notice {
     let problem = Problem { what, r#where: place.into(), hint: hint.into() };
     Notice { level: NoticeLevel::Warning, problem }
 }
 
-/// Begins the session. One that cannot be recorded deserves a notice, not an end.
-fn record(args: &TuiArgs, spec: &Spec, notices: &mut Vec<Notice>) -> Option<Recorder> {
+/// Begins the session, under the name of `called` if the user named none. One that cannot be recorded deserves a notice, not an end.
+pub(super) fn record(
+    args: &TuiArgs,
+    called: Option<&str>,
+    spec: &Spec,
+    notices: &mut Vec<Notice>,
+) -> Option<Recorder> {
     let now = SystemTime::now();
     let begin = || {
-        let name = args.session.clone().unwrap_or_else(|| name::default_name(spec.common().subject(), now));
+        let wanted = args.session.as_deref().or(called).map(str::to_owned);
+        let name = wanted.unwrap_or_else(|| name::default_name(spec.common().subject(), now));
         Recorder::create(
             &name::folder()?,
             &name,

@@ -1,7 +1,7 @@
 //! The background engine: commands in, events out.
 //!
-//! [`Engine`] has several implementations that nothing above can tell apart: the local worker thread, a scripted fake
-//! for tests, and a recorded session.
+//! [`Engine`] has several implementations that nothing above can tell apart: the local worker thread, one on another machine, a
+//! scripted fake for tests, and a recorded session.
 
 pub mod board;
 pub mod data;
@@ -33,4 +33,11 @@ pub trait Engine: Send {
 
     /// The receiving end of the events; taken once, by the front end's loop.
     fn take_events(&mut self) -> Option<Receiver<Event>>;
+
+    /// The front end goes without having said what becomes of the engine: its terminal is gone, or a signal ended it. An engine
+    /// that cannot outlive the front end stops.
+    fn lose(&mut self) {
+        // One that is gone already needs not be told.
+        let _ = self.send(Command::Shutdown);
+    }
 }

@@ -286,7 +286,7 @@ struct ViewLine<'a> {
 }
 
 /// One line: the time in seconds to the millisecond, then the content's own keys beside it.
-pub(super) fn line<T: Serialize>(t: f64, content: &T) -> serde_json::Result<String> {
+pub(crate) fn line<T: Serialize>(t: f64, content: &T) -> serde_json::Result<String> {
     #[derive(Serialize)]
     struct Timed<'a, T> {
         t: f64,
@@ -351,7 +351,7 @@ fn parse_header(line: &[u8]) -> Result<Header, String> {
 
 /// Why a line was not accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unread {
+pub(crate) enum Unread {
     /// A newer program wrote it.
     Unknown,
     /// It is broken.
@@ -364,7 +364,7 @@ fn version(text: &str) -> Vec<u64> {
 }
 
 /// Reads a line of the file; `newer` says that a newer program wrote it.
-pub(super) fn parse_entry(line: &[u8], newer: bool) -> Result<Entry, Unread> {
+pub(crate) fn parse_entry(line: &[u8], newer: bool) -> Result<Entry, Unread> {
     let mut object: Map<String, Value> = serde_json::from_slice(line).map_err(|_| Unread::Damaged)?;
     let t = object.remove("t").and_then(|t| t.as_f64()).ok_or(Unread::Damaged)?;
     if !(0.0..=MAX_TIME).contains(&t) {

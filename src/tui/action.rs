@@ -114,6 +114,8 @@ pub enum Effect {
     Replay(ReplayControl),
     /// End the program.
     Quit,
+    /// End the program; an engine far away goes on.
+    Leave,
 }
 
 /// What to do about files that would be replaced.

@@ -60,10 +60,11 @@ pub fn title(frame: &mut Frame, area: Rect, state: &State) {
     let used: usize = spans.iter().map(Span::width).sum();
     frame.render_widget(Line::from(spans), area);
     let device = state.board.engine.as_ref().map_or("", |e| e.device.as_str());
+    let device = state.far.as_ref().map_or(device.to_owned(), |far| format!("{} {device}", far.host));
     let (lamp, role) = lamp(state);
     let room = usize::from(area.width).saturating_sub(used + 2);
     let lamp = fit(&lamp, room).into_owned();
-    let device = fit(&printable(device), room.saturating_sub(width(&lamp) + 2)).into_owned();
+    let device = fit(&printable(&device), room.saturating_sub(width(&lamp) + 2)).into_owned();
     let status = Line::from(vec![
         Span::styled(device, theme.style(Role::Dim)),
         Span::raw("  "),
@@ -81,6 +82,13 @@ fn right(area: Rect, used: usize) -> Rect {
 /// What is recorded or replayed.
 fn lamp(state: &State) -> (String, Role) {
     let ascii = state.view.glyphs == Glyphs::Ascii;
+    if let Some(replay) = state.replay.as_ref().filter(|replay| replay.live) {
+        let end = if replay.ended { " end" } else { "" };
+        return (
+            format!("{} seeing {}{end}", if ascii { "(o)" } else { "◉" }, printable(&replay.name)),
+            Role::Recording,
+        );
+    }
     if let Some(replay) = &state.replay {
         let sign = match (replay.held || replay.ended, ascii) {
             (true, false) => "❚❚",

@@ -102,7 +102,7 @@ pub(in crate::tui) fn live(state: &State) -> bool {
 }
 
 fn replayed(state: &State) -> bool {
-    state.replay.is_some()
+    state.replay.as_ref().is_some_and(|replay| !replay.live)
 }
 
 fn set_up(state: &State) -> bool {
@@ -268,7 +268,7 @@ pub fn contexts(state: &State) -> Vec<Context> {
     } else if state.view.popup.is_some() {
         vec![Context::Popup]
     } else {
-        let replay = state.replay.is_some().then_some(Context::Replay);
+        let replay = replayed(state).then_some(Context::Replay);
         replay.into_iter().chain([Context::Screen(state.view.screen), Context::Global]).collect()
     };
     contexts.push(Context::Everywhere);

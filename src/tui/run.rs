@@ -15,7 +15,7 @@ use futures::{FutureExt, Stream, StreamExt};
 use ratatui::Terminal;
 use ratatui::backend::Backend;
 use thiserror::Error;
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::sync::mpsc::{Receiver, UnboundedSender, unbounded_channel};
 
 pub use input::translate;
 
@@ -33,9 +33,9 @@ use crate::base::Problem;
 use crate::base::text::printable;
 use crate::engine::Engine;
 use crate::engine::board::Board;
-use crate::engine::message::{Command, Notice, NoticeLevel};
+use crate::engine::message::{Notice, NoticeLevel};
 use crate::session::format::Session;
-use crate::session::replay::Recorded;
+use crate::session::replay::{Recorded, Step};
 
 /// Shortest time between two frames that the engine asked for.
 const FRAME: Duration = Duration::from_millis(33);
@@ -52,6 +52,8 @@ pub enum Source {
     Live(Box<dyn Engine>, Option<Box<dyn Recorder>>),
     /// A recording.
     Replay(Recorded),
+    /// An engine that another screen steers: its commands and events as they happen.
+    Seen(Box<dyn Engine>, Receiver<Step>),
 }
 
 /// Resolves when something outside asks the program to stop.
@@ -233,7 +235,10 @@ impl App {
         results: UnboundedSender<Done>,
     ) -> (Self, Stop) {
         let Options { start, outside, copy, frame, notices, stop } = options;
+        let now = Instant::now();
         let mut app = Self {
+            // Times of a recording go on from where those of an engine that was there already are.
+            started: now.checked_sub(start.age).unwrap_or(now),
             state: State::new(Start { size, ..start }),
             link: Link::new(source),
             over: None,
@@ -241,7 +246,6 @@ impl App {
             copy,
             frame,
             results,
-            started: Instant::now(),
             repaint: false,
             quit: false,
         };
@@ -254,7 +258,7 @@ impl App {
     /// Ends the recording. A failing terminal is no reason to lose the end of it.
     fn finish(&mut self, reason: Result<ExitReason, TuiError>) -> Result<ExitReason, TuiError> {
         if !matches!(reason, Ok(ExitReason::User)) {
-            self.link.send(&Command::Shutdown, self.started);
+            self.link.lose(self.started);
         }
         if let Link::Live { recorder: Some(recorder), .. } = &mut self.link {
             recorder.finish();
@@ -387,6 +391,10 @@ impl App {
             Effect::Replay(control) => self.steer(control),
             Effect::Quit if over => self.over = None,
             Effect::Quit => self.quit = true,
+            Effect::Leave => {
+                self.link.lose(self.started);
+                self.quit = true;
+            }
         }
         Vec::new()
     }
@@ -429,6 +437,7 @@ impl App {
                     size: top.view.size,
                     recording: None,
                     replay: Some(ReplayState::new(name.clone(), session.duration(), 1.0)),
+                    ..Start::new()
                 };
                 let mut state = State::new(start);
                 state.view.theme = top.view.theme;
@@ -475,8 +484,10 @@ impl App {
                 Item::Step(step) => self.dispatch(Action::Played(step)),
                 Item::End => {
                     *feed = Feed::Closed;
-                    if self.state.replay.is_none() {
-                        self.dispatch(Action::EngineGone);
+                    match &self.state.replay {
+                        None => self.dispatch(Action::EngineGone),
+                        Some(replay) if replay.live => self.dispatch(Action::Played(Step::Ended)),
+                        Some(_) => {}
                     }
                 }
             }

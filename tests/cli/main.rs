@@ -12,6 +12,8 @@ mod make;
 mod models;
 mod own_data;
 mod rationale;
+#[cfg(unix)]
+mod remote;
 mod running;
 #[cfg(unix)]
 mod stopping;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use ratatui::text::Line;
 
 use super::{Picker, mark};
+use crate::base::numbers::seconds;
 use crate::base::text::{printable, shortened};
 use crate::figure::Figure;
 use crate::lab::Spec;
@@ -44,10 +45,25 @@ impl Picker for Quit {
     }
 
     fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
-        entries(state, selected, QUIT.iter().map(|t| (*t).to_owned()))
+        let Some(far) = &state.far else {
+            return entries(state, selected, QUIT.iter().map(|t| (*t).to_owned()));
+        };
+        let wait = seconds(far.wait.as_secs_f64());
+        let leave = format!("Leave it running at {}; then it waits {wait} for you", printable(&far.host));
+        let texts =
+            [leave, "Stop it, then quit".into(), "Wait until it ends, then quit".into(), "Back".into()];
+        entries(state, selected, texts.into_iter())
     }
 
     fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
+        if state.far.is_some() {
+            return match entry {
+                0 => job::leave(state),
+                1 => job::stop_then_quit(state),
+                2 => job::wait_then_quit(state),
+                _ => Vec::new(),
+            };
+        }
         match entry {
             0 => job::stop_then_quit(state),
             1 => job::quit(state),

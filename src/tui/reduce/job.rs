@@ -10,10 +10,15 @@ use crate::tui::screens::{SCREENS, labs};
 use crate::tui::setup::Setup;
 use crate::tui::state::{Popup, State};
 
-/// Asks for the models and runs the first experiment.
+/// Asks for the models and runs the first experiment; on an engine that has run one already, only what it has not been asked yet.
 pub(super) fn start(state: &mut State) -> Vec<Effect> {
-    let mut effects = send(state, Command::ListModels);
-    effects.extend(run(state));
+    let mut effects = Vec::new();
+    if state.board.models.is_empty() {
+        effects.extend(send(state, Command::ListModels));
+    }
+    if state.board.job().is_none() {
+        effects.extend(run(state));
+    }
     effects
 }
 
@@ -220,6 +225,19 @@ pub fn stop_then_quit(state: &mut State) -> Vec<Effect> {
     let key = state.keymap.label("cancel");
     state.view.toast = Some(format!("stopping the run, then quitting; {key} quits immediately"));
     cancel(state)
+}
+
+/// Ends the program once the run has ended.
+pub fn wait_then_quit(state: &mut State) -> Vec<Effect> {
+    state.quitting = true;
+    let key = state.keymap.label("cancel");
+    state.view.toast = Some(format!("quits when the run has ended; {key} cancels it and quits"));
+    Vec::new()
+}
+
+/// Ends the program; the engine far away goes on.
+pub fn leave(_: &mut State) -> Vec<Effect> {
+    vec![Effect::Leave]
 }
 
 /// Ends the program.

@@ -1,6 +1,6 @@
 //! A recording in place of an engine: what it yields, and how the user controls it.
 
-use crate::session::format::Item;
+use crate::session::format::{Entry, Item};
 use crate::session::replay::{Step, fold};
 use crate::tui::action::{Effect, ReplayControl};
 use crate::tui::screens::SCREENS;
@@ -26,10 +26,16 @@ pub(super) fn on_step(state: &mut State, step: &Step) {
             replay.ended = true;
         }
     }
-    fold(&mut state.board, step);
-    if let Step::Entry(entry) = step
-        && let Item::Command(command) = &entry.item
-    {
+    match step {
+        Step::Entry(entry) => follow(state, entry),
+        Step::Rewound | Step::Ended => fold(&mut state.board, step),
+    }
+}
+
+/// Takes in a line of a recording, or of what an engine far away did before this screen came.
+pub fn follow(state: &mut State, entry: &Entry) {
+    entry.fold(&mut state.board);
+    if let Item::Command(command) = &entry.item {
         for screen in SCREENS {
             screen.follow(state, command);
         }

@@ -49,6 +49,7 @@ impl Feed {
 pub(super) enum Link {
     Live { engine: Box<dyn Engine>, recorder: Option<Box<dyn Recorder>> },
     Replay(Recorded),
+    Seen { engine: Box<dyn Engine>, steps: Option<Receiver<Step>> },
 }
 
 impl Link {
@@ -57,6 +58,7 @@ impl Link {
         match source {
             Source::Live(engine, recorder) => Link::Live { engine, recorder },
             Source::Replay(recorded) => Link::Replay(recorded),
+            Source::Seen(engine, steps) => Link::Seen { engine, steps: Some(steps) },
         }
     }
 
@@ -65,6 +67,22 @@ impl Link {
         match self {
             Link::Live { engine, .. } => engine.take_events().map_or(Feed::Closed, Feed::Events),
             Link::Replay(recorded) => recorded.take_steps().map_or(Feed::Closed, Feed::Steps),
+            Link::Seen { steps, .. } => steps.take().map_or(Feed::Closed, Feed::Steps),
+        }
+    }
+
+    /// The screen goes, and nothing was said of what becomes of the engine: one far away goes on, a local one ends.
+    pub(super) fn lose(&mut self, started: Instant) {
+        match self {
+            Link::Live { engine, recorder } => {
+                if let Some(recorder) = recorder {
+                    // The recording is about to end anyway.
+                    let _ = recorder.command(started.elapsed().as_secs_f64(), &Command::Shutdown);
+                }
+                engine.lose();
+            }
+            Link::Seen { engine, .. } => engine.lose(),
+            Link::Replay(_) => {}
         }
     }
 

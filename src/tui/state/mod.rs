@@ -5,12 +5,14 @@ mod notices;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
+use std::time::Duration;
 
 pub use glyphs::Glyphs;
 
 use super::action::Effect;
 use super::keymap::Keymap;
 use super::popups::{Held, Page, Picker};
+use super::reduce::replay;
 use super::screen::{Pane, Screen, ScreenId};
 use super::screens::{SCREENS, Views, labs, screen};
 use super::setup::Setup;
@@ -18,6 +20,7 @@ use super::theme::Theme;
 use crate::engine::board::Board;
 use crate::engine::message::Notice;
 use crate::lab::{LABS, Spec};
+use crate::session::format::Entry;
 use crate::session::shelf::Recorded;
 
 /// The state of the terminal program.
@@ -37,6 +40,8 @@ pub struct State {
     pub recording: Recording,
     /// The position in the recording, if one is played in place of an engine.
     pub replay: Option<ReplayState>,
+    /// Where the engine is, if it is far away.
+    pub far: Option<Seat>,
     /// Notices that the engine does not know about, each with the number of board notices that preceded it.
     pub local: Vec<(usize, Notice)>,
     /// The run whose cancellation was asked for.
@@ -261,12 +266,25 @@ pub struct ReplayState {
     pub held: bool,
     /// Whether everything has been played.
     pub ended: bool,
+    /// Whether it is no recording but an engine far away that another screen steers.
+    pub live: bool,
+}
+
+/// An engine far away.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seat {
+    /// Its machine.
+    pub host: String,
+    /// Its name there.
+    pub name: String,
+    /// How long it waits there when nothing runs and nobody is attached.
+    pub wait: Duration,
 }
 
 impl ReplayState {
     /// The beginning of a recording `length` seconds long, played at a multiple of its original speed.
     pub fn new(name: String, length: f64, speed: f64) -> Self {
-        Self { name, at: 0.0, length, speed, held: false, ended: false }
+        Self { name, at: 0.0, length, speed, held: false, ended: false, live: false }
     }
 }
 
@@ -287,6 +305,12 @@ pub struct Start {
     pub recording: Option<String>,
     /// The recording that is played in place of an engine.
     pub replay: Option<ReplayState>,
+    /// Where the engine is, if it is far away.
+    pub far: Option<Seat>,
+    /// What it measured before this screen came, and for how long it had been there.
+    pub past: Vec<Entry>,
+    /// See [`Self::past`].
+    pub age: Duration,
 }
 
 impl Start {
@@ -301,6 +325,9 @@ impl Start {
             size: (120, 40),
             recording: None,
             replay: None,
+            far: None,
+            past: Vec::new(),
+            age: Duration::ZERO,
         }
     }
 }
@@ -323,7 +350,7 @@ impl State {
     #[must_use]
     pub fn new(start: Start) -> Self {
         let screens = Views::new(&start);
-        let Start { spec, keymap, themes, glyphs, size, recording, replay } = start;
+        let Start { spec, keymap, themes, glyphs, size, recording, replay, far, past, .. } = start;
         let first = labs().find(|s| s.setup().is_some_and(|setup| setup.lab() == spec.lab()));
         let lab = first.or(labs().next()).unwrap_or(SCREENS[0]).id();
         let view = View {
@@ -347,6 +374,7 @@ impl State {
             themes: if themes.is_empty() { Theme::shipped() } else { themes },
             recording: recording.map_or(Recording::Off, Recording::On),
             replay,
+            far,
             local: Vec::new(),
             cancelling: None,
             queue: VecDeque::new(),
@@ -354,6 +382,9 @@ impl State {
             sessions: None,
             held: None,
         };
+        for entry in &past {
+            replay::follow(&mut state, entry);
+        }
         for screen in SCREENS {
             screen.refresh(&mut state);
         }

@@ -1,0 +1,223 @@
+//! `--remote`, and `probity remote`: engines on other machines.
+
+use std::io::Write;
+
+use clap::{Args, Subcommand};
+
+use super::error::CliError;
+use super::output;
+use crate::base::numbers::seconds;
+use crate::base::text::{pad, printable_label};
+use crate::remote::client::{self, Farewell, Parting};
+use crate::remote::message::{Hello, Status};
+use crate::remote::{Address, Far, Past, RemoteError};
+use crate::session::name;
+
+/// Where an engine far away is.
+#[derive(Debug, Clone, Default, Args)]
+pub struct RemoteArgs {
+    /// Compute on another machine, through the system's ssh: ssh://[user@]host[:port]. Models and data are named as that machine sees
+    /// them; --device and --memory-limit are its own.
+    #[arg(long, value_name = "ADDRESS")]
+    pub remote: Option<Address>,
+    /// How long the engine there waits for somebody when nothing runs, for example 90m or 3d [default: 24h].
+    #[arg(long, value_name = "TIME", requires = "remote", value_parser = duration)]
+    pub wait: Option<u64>,
+}
+
+/// Seconds that an engine waits by default.
+const WAIT: u64 = 24 * 3600;
+/// Longest time that an engine can wait, in seconds: a year.
+const MOST_WAIT: u64 = 366 * 24 * 3600;
+
+/// Reads a time as people write it: `30s`, `90m`, `24h`, `3d`.
+fn duration(text: &str) -> Result<u64, String> {
+    let bad = || "write a time such as 30s, 90m, 24h or 3d, of at most 366d".to_owned();
+    let unit = match text.chars().next_back() {
+        Some('s') => 1,
+        Some('m') => 60,
+        Some('h') => 3600,
+        Some('d') => 24 * 3600,
+        _ => return Err(bad()),
+    };
+    let number: u64 = text[..text.len() - 1].parse().map_err(|_| bad())?;
+    number.checked_mul(unit).filter(|s| *s <= MOST_WAIT).ok_or_else(bad)
+}
+
+impl RemoteArgs {
+    /// What is asked of the far end, but for what a command adds.
+    #[must_use]
+    pub fn hello(&self, device: &str, dtype: &str, memory_limit: Option<u64>) -> Hello {
+        Hello {
+            device: device.into(),
+            dtype: dtype.into(),
+            memory_limit,
+            wait: self.wait.unwrap_or(WAIT),
+            ..Hello::default()
+        }
+    }
+}
+
+impl From<RemoteError> for CliError {
+    fn from(error: RemoteError) -> Self {
+        CliError::Failed(error.to_string())
+    }
+}
+
+/// Connects, and says so if the two programs are of different versions.
+///
+/// # Errors
+/// [`CliError::Failed`] with the host and the way out.
+pub fn connect(address: &Address, hello: Hello) -> Result<(Far, Past), CliError> {
+    let (far, past) = Far::connect(address, hello)?;
+    if far.version() != env!("CARGO_PKG_VERSION") {
+        output::say(&format!(
+            "warning: {} computes with Probity {}, this is {}: its numbers are those of its version",
+            address.host(),
+            printable_label(far.version()),
+            env!("CARGO_PKG_VERSION")
+        ));
+    }
+    Ok((far, past))
+}
+
+/// Says what has become of an engine that this program has left.
+pub fn say_farewell(address: &Address, name: &str, farewell: &Farewell) {
+    let name = printable_label(name);
+    match farewell.parting() {
+        Parting::Ended => {}
+        Parting::Left => output::say(&format!(
+            "the engine goes on at {}; `probity --remote {address} --attach {name}` comes back to it",
+            address.host()
+        )),
+        Parting::Untold => output::say(&format!(
+            "{} could not be told to end the engine; `probity remote stop {address} {name}` ends it",
+            address.host()
+        )),
+    }
+}
+
+/// Look after engines on other machines.
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  probity remote list ssh://gpu1
+  probity remote fetch ssh://gpu1 agreement-20260102-030405
+  probity remote stop ssh://ada@gpu1:2222 agreement-20260102-030405")]
+pub enum RemoteCommand {
+    /// Show the engines that run there, and the latest sessions.
+    List {
+        /// The machine: ssh://[user@]host[:port].
+        #[arg(value_name = "ADDRESS")]
+        address: Address,
+        /// Write one JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+    /// End an engine there; its run is cancelled, its session stays.
+    Stop {
+        /// The machine.
+        #[arg(value_name = "ADDRESS")]
+        address: Address,
+        /// The engine, as `list` names it.
+        name: String,
+    },
+    /// Bring sessions home, of engines that run too, into the folder of sessions here.
+    Fetch {
+        /// The machine.
+        #[arg(value_name = "ADDRESS")]
+        address: Address,
+        /// The sessions, as `list` names them.
+        #[arg(required = true)]
+        names: Vec<String>,
+    },
+}
+
+/// Runs an errand.
+///
+/// # Errors
+/// [`CliError::Failed`] with the host and the way out.
+pub fn remote(command: &RemoteCommand, out: &mut dyn Write) -> Result<(), CliError> {
+    match command {
+        RemoteCommand::List { address, json } => {
+            let all = client::list(address)?;
+            if *json {
+                return all.iter().try_for_each(|status| output::json(out, status));
+            }
+            if all.is_empty() {
+                return output::line(out, "nothing runs there, and no session is there");
+            }
+            let widest = all.iter().map(|s| printable_label(&s.name).chars().count()).max().unwrap_or(0);
+            all.iter().try_for_each(|status| output::line(out, &row(status, widest)))
+        }
+        RemoteCommand::Stop { address, name } => {
+            client::stop(address, name)?;
+            output::line(out, &format!("{} has ended", printable_label(name)))
+        }
+        RemoteCommand::Fetch { address, names } => {
+            let folder = name::folder()?;
+            names.iter().try_for_each(|name| {
+                let path = client::fetch(address, name, &folder)?;
+                output::line(out, &format!("wrote {}", output::full(&path)))
+            })
+        }
+    }
+}
+
+/// A line of the list.
+fn row(status: &Status, widest: usize) -> String {
+    let kind = match (status.alive, status.running) {
+        (true, true) => "running",
+        (true, false) => "idle",
+        (false, _) => "session",
+    };
+    let attached = match (status.alive, status.attached) {
+        (false, _) => String::new(),
+        (true, 0) => "; nobody attached".into(),
+        (true, n) => format!("; {n} attached"),
+    };
+    let left = status.left.map_or(String::new(), |s| format!("; ends in {}", seconds(s as f64)));
+    let machine = if status.machine.is_empty() { String::new() } else { format!("; on {}", status.machine) };
+    let rest = printable_label(&format!("{}{attached}{left}{machine}", status.state));
+    let created = printable_label(&status.created);
+    format!(
+        "{}  {}  {}  {rest}",
+        pad(&printable_label(&status.name), widest),
+        pad(kind, 7),
+        pad(&created, 20)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_people_write_them_and_nonsense_is_refused() {
+        for (text, seconds) in [("30s", 30), ("90m", 5400), ("24h", 86_400), ("3d", 259_200), ("0s", 0)] {
+            assert_eq!(duration(text), Ok(seconds));
+        }
+        for text in ["", "h", "5", "1.5h", "-1h", "1y", "367d", "99999999999999999999d", "5 é"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_row_says_what_runs_and_cannot_control_the_terminal() {
+        let status = Status {
+            name: "a\u{1b}[2J".into(),
+            alive: true,
+            running: true,
+            state: "oracle, 40 %".into(),
+            attached: 2,
+            ..Status::default()
+        };
+        let text = row(&status, 8);
+        assert!(text.contains("running") && text.contains("40 %; 2 attached"), "{text}");
+        assert!(!text.chars().any(char::is_control), "{text:?}");
+        let idle = row(&Status { alive: true, left: Some(90), ..Status::default() }, 1);
+        assert!(
+            idle.contains("idle") && idle.contains("nobody attached") && idle.contains("ends in"),
+            "{idle}"
+        );
+    }
+}

@@ -1,0 +1,197 @@
+//! Where an engine is: `ssh://[user@]host[:port][/path/to/probity]`, and the command that reaches it.
+
+use std::ffi::OsString;
+use std::process::Command;
+use std::str::FromStr;
+
+/// The program in place of `ssh`, which is called with the same arguments; as GIT_SSH is for git.
+const SSH: &str = "PROBITY_SSH";
+/// Finds the program where a shell that is not a login shell does not look, whatever the shell of the account is.
+const FOUND: &str =
+    r#"exec sh -c 'PATH="$PATH:$HOME/.local/bin:$HOME/.cargo/bin"; exec probity engine --stdio'"#;
+
+/// Where an engine is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Address {
+    user: Option<String>,
+    host: String,
+    port: Option<u16>,
+    program: Option<String>,
+    ssh: OsString,
+}
+
+impl FromStr for Address {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = |what: &str| {
+            format!("{what}; an address is ssh://[user@]host[:port], for example ssh://ada@gpu1:2222")
+        };
+        let rest = text.strip_prefix("ssh://").ok_or_else(|| wrong("it does not begin with ssh://"))?;
+        let (place, path) = rest.split_once('/').map_or((rest, ""), |(place, path)| (place, path));
+        let (user, place) = place.rsplit_once('@').map_or((None, place), |(user, place)| (Some(user), place));
+        if user.is_some_and(|u| u.contains(':')) {
+            return Err(wrong("a password cannot stand in an address: ssh asks for it, or uses a key"));
+        }
+        let (host, port) = match place.strip_prefix('[').and_then(|p| p.split_once(']')) {
+            Some((host, after)) => (host, after.strip_prefix(':')),
+            None => place.split_once(':').map_or((place, None), |(host, port)| (host, Some(port))),
+        };
+        let port = match port.filter(|p| !p.is_empty()).map(str::parse::<u16>) {
+            None => None,
+            Some(Ok(port)) if port > 0 => Some(port),
+            Some(_) => return Err(wrong("the port is not a number from 1 to 65535")),
+        };
+        // Nothing that ssh could take for an option, or a shell for anything but a name.
+        let name = |text: &str, more: &[char]| {
+            !text.is_empty()
+                && !text.starts_with('-')
+                && text.chars().all(|c| c.is_alphanumeric() || "._-".contains(c) || more.contains(&c))
+        };
+        if !name(host, &[':', '%']) {
+            return Err(wrong("the host is missing or not a name"));
+        }
+        if user.is_some_and(|u| !name(u, &['+', '\\', '@'])) {
+            return Err(wrong("the user is missing or not a name"));
+        }
+        if path.chars().any(char::is_control) {
+            return Err(wrong("the path of the program has control characters"));
+        }
+        let ssh = std::env::var_os(SSH).filter(|s| !s.is_empty()).unwrap_or("ssh".into());
+        let program = Some(path).filter(|p| !p.is_empty()).map(|p| format!("/{p}"));
+        Ok(Self { user: user.map(str::to_owned), host: host.to_owned(), port, program, ssh })
+    }
+}
+
+impl std::fmt::Display for Address {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ssh://")?;
+        if let Some(user) = &self.user {
+            write!(f, "{user}@")?;
+        }
+        if self.host.contains(':') {
+            write!(f, "[{}]", self.host)?
+        } else {
+            f.write_str(&self.host)?
+        }
+        if let Some(port) = self.port {
+            write!(f, ":{port}")?;
+        }
+        f.write_str(self.program.as_deref().unwrap_or_default())
+    }
+}
+
+impl Address {
+    /// The host's name, for labels and messages.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The host as ssh takes it on its command line, for commands that are shown to the user.
+    #[must_use]
+    pub fn target(&self) -> String {
+        self.user.as_ref().map_or(self.host.clone(), |user| format!("{user}@{}", self.host))
+    }
+
+    /// The same place, reached through another program than ssh, which is called with the same arguments.
+    #[must_use]
+    pub fn through(mut self, ssh: impl Into<OsString>) -> Self {
+        self.ssh = ssh.into();
+        self
+    }
+
+    /// The program that is called.
+    #[must_use]
+    pub fn ssh(&self) -> String {
+        self.ssh.to_string_lossy().into_owned()
+    }
+
+    /// Whether that program is there.
+    fn has_ssh(&self) -> bool {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let named = std::path::Path::new(&self.ssh);
+        named.components().count() > 1 && named.is_file() || std::env::split_paths(&path).any(|dir| dir.join(named).is_file())
+    }
+
+    /// The command that opens a channel to the program there. Where somebody can be asked for a password, that happens on the
+    /// terminal of this process; else it fails.
+    #[must_use]
+    pub fn command(&self, can_ask: bool) -> Command {
+        let mut command = Command::new(&self.ssh);
+        if can_ask && self.has_ssh() {
+            // Ctrl-C is for this program; the channel must live to tell the far end what follows from it. In a process group of its
+            // own it could not ask.
+            command = Command::new("sh");
+            command.args(["-c", r#"trap '' INT; exec "$0" "$@""#]).arg(&self.ssh);
+        }
+        command.arg("-T");
+        if !can_ask {
+            command.args(["-o", "BatchMode=yes"]);
+        }
+        if let Some(port) = self.port {
+            command.args(["-p", &port.to_string()]);
+        }
+        if let Some(user) = &self.user {
+            command.args(["-l", user]);
+        }
+        let there = match &self.program {
+            Some(path) => format!("exec '{}' engine --stdio", path.replace('\'', r"'\''")),
+            None => FOUND.to_owned(),
+        };
+        command.args(["--", &self.host, &there]);
+        command
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arguments(text: &str) -> Vec<String> {
+        let address: Address = text.parse().unwrap();
+        assert_eq!(address.to_string(), text);
+        address.command(false).get_args().map(|a| a.to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn an_address_becomes_arguments_of_ssh_and_reads_as_it_was_written() {
+        let all = arguments("ssh://ada@gpu1:2222/opt/it's/probity");
+        assert_eq!(
+            all,
+            [
+                "-T",
+                "-o",
+                "BatchMode=yes",
+                "-p",
+                "2222",
+                "-l",
+                "ada",
+                "--",
+                "gpu1",
+                r"exec '/opt/it'\''s/probity' engine --stdio"
+            ]
+        );
+        assert!(arguments("ssh://gpu1").last().unwrap().contains("engine --stdio"));
+        assert!(arguments("ssh://[::1]:22").contains(&"::1".to_owned()));
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_with_the_reason() {
+        for (text, reason) in [
+            ("gpu1", "ssh://"),
+            ("ssh://", "host"),
+            ("ssh://-oProxyCommand=id", "host"),
+            ("ssh://a b", "host"),
+            ("ssh://ada:secret@gpu1", "password"),
+            ("ssh://-l@gpu1", "user"),
+            ("ssh://gpu1:0", "port"),
+            ("ssh://gpu1:99999", "port"),
+            ("ssh://gpu1/a\u{1b}[2J", "control"),
+            ("ssh://gpu1;id", "host"),
+        ] {
+            let error = text.parse::<Address>().unwrap_err();
+            assert!(error.contains(reason) && error.contains("ssh://ada@gpu1"), "{text}: {error}");
+        }
+    }
+}

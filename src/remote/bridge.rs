@@ -1,0 +1,196 @@
+//! The bridge: what ssh starts far away. It finds or starts the keeper and copies bytes between it and the link.
+
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use sha2::{Digest, Sha256};
+
+use super::message::{Hello, Message, Status, Unreadable, Want};
+use super::place;
+use crate::base::files::hex;
+use crate::session::{name, shelf};
+
+/// Longest time that a keeper may take to listen.
+const START: Duration = Duration::from_secs(30);
+/// Longest time that an engine may take to say how it is.
+const ANSWER: Duration = Duration::from_secs(2);
+/// Sessions that are listed beside the engines.
+const SESSIONS: usize = 20;
+/// Bytes of a file that are sent at a time.
+const PIECE: usize = 256 << 10;
+
+/// Serves one near end on a stream of bytes each way, to its end.
+pub fn bridge(mut near: impl Read + Send + 'static, mut out: impl Write) {
+    let refusal = match Message::read(&mut near) {
+        Ok(Message::Hello(hello)) => serve(*hello, near, &mut out).err(),
+        // One that speaks another version is told so in a frame of this one, whose header it can read.
+        Err(Unreadable::Frame(error)) => Some(error.to_string()),
+        Ok(_) | Err(_) => Some("the first message is not a greeting".into()),
+    };
+    if let Some(why) = refusal {
+        // If nobody reads it, nobody needs it.
+        let _ = Message::Refused(why).write(&mut out);
+    }
+}
+
+fn serve(mut hello: Hello, near: impl Read + Send + 'static, out: &mut impl Write) -> Result<(), String> {
+    let root = place::folder().map_err(|e| e.to_string())?;
+    if hello.want != Want::List {
+        hello.name = name::sanitise(&hello.name);
+    }
+    let folder = place::of(&root, &hello.name);
+    let stream = match hello.want {
+        Want::List => return Message::List(list(&root)).write(out).map_err(|e| e.to_string()),
+        Want::Fetch => return fetch(&hello.name, out),
+        Want::Open => {
+            let (name, folder) =
+                place::reserve(&root, &hello.name).map_err(|e| format!("{}: {e}", root.display()))?;
+            hello.name = name;
+            start(&hello, &folder).inspect_err(|_| {
+                // Best effort: what is left is shown as an engine that is gone.
+                let _ = std::fs::remove_dir_all(&folder);
+            })?
+        }
+        Want::Attach => place::connect(&folder).map_err(|_| gone(&root, &hello.name))?,
+        Want::Stop => match place::connect(&folder) {
+            Ok(stream) => stream,
+            // It was killed; what is left of it goes.
+            Err(_) if std::fs::remove_dir_all(&folder).is_ok() => {
+                return Message::Bye.write(out).map_err(|e| e.to_string());
+            }
+            Err(_) => return Err(gone(&root, &hello.name)),
+        },
+    };
+    copy(hello, near, stream, out).map_err(|e| e.to_string())
+}
+
+/// Says that there is no such engine, and what there is instead.
+fn gone(root: &Path, name: &str) -> String {
+    let running: Vec<String> = list(root).into_iter().filter(|s| s.alive).map(|s| s.name).collect();
+    let there =
+        if running.is_empty() { "none runs".into() } else { format!("running: {}", running.join(", ")) };
+    let session = name::file(&root.with_file_name("sessions"), name);
+    let kept =
+        if session.is_file() { "; its session is there: `probity remote fetch` brings it" } else { "" };
+    format!("no engine {name} runs there ({there}){kept}")
+}
+
+/// Starts a keeper and waits until it listens.
+fn start(hello: &Hello, folder: &Path) -> Result<UnixStream, String> {
+    let fail = |e: std::io::Error| format!("the engine cannot be started: {e}");
+    let log = folder.join(place::LOG);
+    let mut command = Command::new(std::env::current_exe().map_err(fail)?);
+    command.args(["engine", "--keep", &hello.name, "--device", &hello.device, "--dtype", &hello.dtype]);
+    command.args(["--wait", &hello.wait.to_string()]);
+    if let Some(bytes) = hello.memory_limit {
+        command.args(["--memory-limit", &bytes.to_string()]);
+    }
+    if hello.asked {
+        command.arg("--asked");
+    }
+    for model in &hello.models {
+        command.arg(format!("--model={model}"));
+    }
+    let errors = std::fs::File::create(&log).map_err(fail)?;
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
+    let mut keeper = command.spawn().map_err(fail)?;
+    let until = Instant::now() + START;
+    loop {
+        if let Ok(stream) = place::connect(folder) {
+            return Ok(stream);
+        }
+        let ended = keeper.try_wait().map_err(fail)?.is_some();
+        if ended || Instant::now() > until {
+            // Not on disk any more if the disk is full.
+            let said = std::fs::read_to_string(&log).unwrap_or_default();
+            let said = said.lines().next_back().unwrap_or("it does not say why");
+            let _ = keeper.kill();
+            return Err(format!("the engine there did not start: {said}"));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Passes the greeting on and copies bytes both ways until either end closes.
+fn copy(
+    hello: Hello,
+    mut near: impl Read + Send + 'static,
+    mut keeper: UnixStream,
+    out: &mut impl Write,
+) -> std::io::Result<()> {
+    let broken = |e: super::frame::FrameError| std::io::Error::other(e.to_string());
+    Message::Hello(Box::new(hello)).write(&mut keeper).map_err(broken)?;
+    let mut towards = keeper.try_clone()?;
+    std::thread::Builder::new().name("near".into()).spawn(move || {
+        pour(&mut near, &mut towards);
+        // The link is gone; so is the reason to listen to the engine.
+        let _ = towards.shutdown(std::net::Shutdown::Both);
+    })?;
+    pour(&mut keeper, out);
+    Ok(())
+}
+
+fn pour(from: &mut dyn Read, to: &mut dyn Write) {
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return,
+            Ok(n) if to.write_all(&buffer[..n]).and_then(|()| to.flush()).is_ok() => {}
+            Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+            Ok(_) | Err(_) => return,
+        }
+    }
+}
+
+/// Asks an engine how it is.
+fn ask(folder: &Path) -> Option<Status> {
+    let mut stream = place::connect(folder).ok()?;
+    stream.set_read_timeout(Some(ANSWER)).ok()?;
+    Message::Hello(Box::new(Hello { want: Want::List, ..Hello::default() })).write(&mut stream).ok()?;
+    match Message::read(&mut stream).ok()? {
+        Message::List(mut all) => all.pop(),
+        _ => None,
+    }
+}
+
+/// The engines that run, then those that were killed, then the latest sessions.
+fn list(root: &Path) -> Vec<Status> {
+    let mut all: Vec<Status> = Vec::new();
+    for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let killed = || Status { name, state: "killed; its session ends there".into(), ..Status::default() };
+        all.push(ask(&entry.path()).unwrap_or_else(killed));
+    }
+    all.sort_by(|a, b| (!a.alive, &a.created, &a.name).cmp(&(!b.alive, &b.created, &b.name)));
+    let sessions = shelf::recent(&root.with_file_name("sessions"), SESSIONS).unwrap_or_default();
+    for session in sessions {
+        if all.iter().all(|s| s.name != session.name) {
+            let state = session.end.word().to_owned();
+            let (name, created) = (session.name, session.created);
+            all.push(Status { name, created, state, ..Status::default() });
+        }
+    }
+    all
+}
+
+/// Sends a recorded session in pieces, and its checksum.
+fn fetch(name: &str, out: &mut impl Write) -> Result<(), String> {
+    let folder = name::folder().map_err(|e| e.to_string())?;
+    let path = name::file(&folder, name);
+    let fail = |e: std::io::Error| format!("the session {name}: {e}");
+    let mut file = std::fs::File::open(&path).map_err(fail)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; PIECE];
+    loop {
+        let n = file.read(&mut buffer).map_err(fail)?;
+        if n == 0 {
+            break;
+        }
+        hash.update(&buffer[..n]);
+        Message::Piece(buffer[..n].to_vec()).write(out).map_err(|e| e.to_string())?;
+    }
+    Message::Whole(hex(&hash.finalize())).write(out).map_err(|e| e.to_string())
+}

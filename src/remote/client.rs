@@ -1,0 +1,379 @@
+//! The near end: an [`Engine`] whose worker is far away, and the errands that need no engine.
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use sha2::{Digest, Sha256};
+use tokio::sync::mpsc::{Receiver, channel};
+
+use super::address::Address;
+use super::line::{Line, Sink};
+use super::message::{Hello, Message, Status, Want, Welcome};
+use super::near::{Channel, random};
+use super::{RemoteError, line};
+use crate::base::files::hex;
+use crate::engine::message::{Command, Event, Question, Topic};
+use crate::engine::{EVENT_QUEUE, Engine, EngineGone};
+use crate::session::format::{Entry, MAX_ENTRIES, MAX_FILE};
+use crate::session::name;
+use crate::session::replay::Step;
+
+/// Time for which the end of this program waits until what was asked last is on its way.
+const FLUSH: Duration = Duration::from_secs(3);
+
+/// What was measured before this near end attached: the journal so far.
+pub type Past = Vec<Entry>;
+
+/// Commands on their way, and what the threads of a link tell each other.
+#[derive(Default)]
+pub(super) struct Out {
+    pending: VecDeque<Command>,
+    /// Sent, but not yet in the journal.
+    unconfirmed: VecDeque<(u64, Command)>,
+    number: u64,
+    /// Which link it is; the threads of an older one end.
+    pub epoch: u64,
+    /// The far end wants to know whether anybody is here.
+    pub pong: bool,
+    /// This end goes.
+    pub leaving: bool,
+    /// Everything was written before it went.
+    pub flushed: bool,
+    /// The engine was asked to end.
+    shutdown: bool,
+    /// The engine has ended, or can no longer be reached.
+    pub over: bool,
+    /// When something last came from the far end.
+    pub heard: Option<Instant>,
+}
+
+impl Out {
+    fn push(&mut self, command: Command) {
+        self.shutdown |= command == Command::Shutdown;
+        // Of a slider's requests only the latest goes.
+        if asks(&command) || command == (Command::Withdraw { topic: Topic::Experiment }) {
+            self.pending.retain(|c| !asks(c));
+        }
+        self.pending.push_back(command);
+    }
+
+    /// The next command that can go: one question to the experiment is under way at a time.
+    pub fn next(&mut self) -> Option<Message> {
+        let asked = self.unconfirmed.iter().any(|(_, c)| asks(c));
+        let at = self.pending.iter().position(|c| !(asked && asks(c)))?;
+        let command = self.pending.remove(at)?;
+        self.number += 1;
+        self.unconfirmed.push_back((self.number, command.clone()));
+        Some(Message::Command { number: self.number, command: Box::new(command) })
+    }
+
+    /// A command of ours is in the journal.
+    pub fn confirm(&mut self) {
+        self.unconfirmed.pop_front();
+    }
+
+    /// A new link: what the far end has not taken goes again, under the same numbers.
+    pub fn resume(&mut self, taken: u64) {
+        while self.unconfirmed.front().is_some_and(|(number, _)| *number <= taken) {
+            self.unconfirmed.pop_front();
+        }
+        for (_, command) in std::mem::take(&mut self.unconfirmed).into_iter().rev() {
+            self.pending.push_front(command);
+        }
+        self.number = taken;
+        self.heard = None;
+        self.pong = false;
+    }
+}
+
+fn asks(command: &Command) -> bool {
+    matches!(command, Command::Ask { question: Question::Experiment { .. }, .. })
+}
+
+/// What the engine and its threads share.
+pub(super) struct Shared {
+    out: Mutex<Out>,
+    changed: Condvar,
+}
+
+impl Shared {
+    pub fn lock(&self) -> MutexGuard<'_, Out> {
+        self.out.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn pause<'a>(&self, out: MutexGuard<'a, Out>, most: Duration) -> MutexGuard<'a, Out> {
+        self.changed.wait_timeout(out, most).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    pub fn notify(&self) {
+        self.changed.notify_all();
+    }
+}
+
+/// How a near end parted from its engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parting {
+    /// The engine has ended, or was told to.
+    Ended,
+    /// It goes on.
+    Left,
+    /// It was to end, but could not be told.
+    Untold,
+}
+
+/// Says how it ended, after the engine has been dropped.
+#[derive(Clone)]
+pub struct Farewell(Arc<Shared>);
+
+impl Farewell {
+    /// How it ended.
+    #[must_use]
+    pub fn parting(&self) -> Parting {
+        let out = self.0.lock();
+        let pending = out.pending.contains(&Command::Shutdown);
+        match (out.over, out.shutdown) {
+            (true, _) => Parting::Ended,
+            (_, true) if out.flushed && !pending => Parting::Ended,
+            (_, true) => Parting::Untold,
+            (_, false) => Parting::Left,
+        }
+    }
+}
+
+/// An engine far away.
+pub struct Far {
+    shared: Arc<Shared>,
+    name: String,
+    steers: bool,
+    wait: Duration,
+    version: String,
+    events: Option<Receiver<Event>>,
+    steps: Option<Receiver<Step>>,
+}
+
+impl Far {
+    /// Starts an engine there, or attaches to one, as the greeting says; ssh may ask for a password. Returns with it what was
+    /// measured before.
+    ///
+    /// # Errors
+    /// [`RemoteError`].
+    pub fn connect(address: &Address, mut hello: Hello) -> Result<(Self, Past), RemoteError> {
+        hello.version = env!("CARGO_PKG_VERSION").into();
+        hello.client = random();
+        let (mut channel, welcome) = line::greet(address, true, &hello)?;
+        let past = past(address, &mut channel, &welcome)?;
+        let shared = Arc::new(Shared { out: Mutex::default(), changed: Condvar::new() });
+        let (sender, events) = tokio::sync::mpsc::channel(EVENT_QUEUE);
+        let (teller, steps) = tokio::sync::mpsc::channel(EVENT_QUEUE);
+        let sink = if welcome.steers { Sink::Events(sender) } else { Sink::Steps(teller) };
+        let line = Line {
+            address: address.clone(),
+            hello: Hello {
+                want: Want::Attach,
+                name: welcome.name.clone(),
+                engine: welcome.engine,
+                sees: !welcome.steers,
+                ..hello
+            },
+            seen: welcome.head,
+            steers: welcome.steers,
+            sink,
+            shared: shared.clone(),
+        };
+        line.start(channel).map_err(|source| RemoteError::Io { place: "thread".into(), source })?;
+        let far = Self {
+            shared,
+            name: welcome.name,
+            steers: welcome.steers,
+            wait: Duration::from_secs(welcome.wait),
+            version: welcome.version,
+            events: welcome.steers.then_some(events),
+            steps: (!welcome.steers).then_some(steps),
+        };
+        Ok((far, past))
+    }
+
+    /// Its name there.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether its commands are carried out; if not, another one steers.
+    #[must_use]
+    pub fn steers(&self) -> bool {
+        self.steers
+    }
+
+    /// How long it waits there, idle and alone.
+    #[must_use]
+    pub fn wait(&self) -> Duration {
+        self.wait
+    }
+
+    /// The version of the program there.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Commands and events as they happen, for one who only sees; none for one who steers.
+    pub fn take_steps(&mut self) -> Option<Receiver<Step>> {
+        self.steps.take()
+    }
+
+    /// Says later how it ended.
+    #[must_use]
+    pub fn farewell(&self) -> Farewell {
+        Farewell(self.shared.clone())
+    }
+}
+
+/// Reads the journal up to where it was when the near end attached.
+fn past(address: &Address, channel: &mut Channel, welcome: &Welcome) -> Result<Past, RemoteError> {
+    let (mut entries, mut bytes) = (Vec::new(), 0);
+    for expected in 1..=welcome.head {
+        let refused = |what: String| RemoteError::Refused { host: address.host().to_owned(), what };
+        let line = loop {
+            match channel.read() {
+                Ok(Message::Line { number, line, .. }) if number == expected => break line,
+                Ok(Message::Ping | Message::Passing(_)) => {}
+                Ok(Message::Bye) => return Err(refused("the engine has just ended".into())),
+                Ok(_) => return Err(refused(line::DISORDER.into())),
+                Err(error) => return Err(channel.failure(address, &error)),
+            }
+        };
+        bytes += line.len() as u64;
+        if bytes > MAX_FILE || entries.len() >= MAX_ENTRIES {
+            return Err(refused(
+                "its journal is longer than a session can be; `probity remote fetch` brings it".into(),
+            ));
+        }
+        entries.extend(line::entry(&line));
+    }
+    Ok(entries)
+}
+
+impl Engine for Far {
+    fn send(&mut self, command: Command) -> Result<(), EngineGone> {
+        let mut out = self.shared.lock();
+        if out.over {
+            return Err(EngineGone);
+        }
+        if self.steers {
+            out.push(command);
+            self.shared.notify();
+        }
+        Ok(())
+    }
+
+    fn take_events(&mut self) -> Option<Receiver<Event>> {
+        self.events.take().or_else(|| self.steps.is_none().then(|| channel(1).1))
+    }
+
+    /// It goes on there.
+    fn lose(&mut self) {
+        self.shared.lock().leaving = true;
+        self.shared.notify();
+    }
+}
+
+impl Drop for Far {
+    fn drop(&mut self) {
+        let mut out = self.shared.lock();
+        out.leaving = true;
+        self.shared.notify();
+        let until = Instant::now() + FLUSH;
+        while !out.flushed && !out.over && Instant::now() < until {
+            out = self.shared.pause(out, Duration::from_millis(50));
+        }
+    }
+}
+
+/// Sends one request that needs no engine.
+fn errand(address: &Address, want: Want, name: &str) -> Result<Channel, RemoteError> {
+    let version = env!("CARGO_PKG_VERSION").into();
+    Channel::open(address, true, &Hello { version, want, name: name.into(), ..Hello::default() })
+}
+
+/// The next message of an errand.
+fn reply(address: &Address, channel: &mut Channel) -> Result<Message, RemoteError> {
+    match channel.read() {
+        Ok(Message::Refused(what)) => Err(RemoteError::Refused { host: address.host().into(), what }),
+        Ok(message) => Ok(message),
+        Err(error) => Err(channel.failure(address, &error)),
+    }
+}
+
+fn disorder(address: &Address) -> RemoteError {
+    RemoteError::Refused { host: address.host().into(), what: line::DISORDER.into() }
+}
+
+/// What runs there, and the sessions that are there.
+///
+/// # Errors
+/// [`RemoteError`].
+pub fn list(address: &Address) -> Result<Vec<Status>, RemoteError> {
+    match reply(address, &mut errand(address, Want::List, "")?)? {
+        Message::List(all) => Ok(all),
+        _ => Err(disorder(address)),
+    }
+}
+
+/// Ends an engine there; its run is cancelled and its session stays. Returns when it has ended.
+///
+/// # Errors
+/// [`RemoteError`].
+pub fn stop(address: &Address, name: &str) -> Result<(), RemoteError> {
+    match reply(address, &mut errand(address, Want::Stop, name)?)? {
+        Message::Bye => Ok(()),
+        _ => Err(disorder(address)),
+    }
+}
+
+/// Brings a session home, under a name that is free in `folder`. Returns its file. Nothing is left of one that does not arrive
+/// whole.
+///
+/// # Errors
+/// [`RemoteError`].
+pub fn fetch(address: &Address, session: &str, folder: &Path) -> Result<PathBuf, RemoteError> {
+    let io = |source| RemoteError::Io { place: folder.display().to_string(), source };
+    let mut channel = errand(address, Want::Fetch, session)?;
+    let mut message = reply(address, &mut channel)?;
+    std::fs::create_dir_all(folder).map_err(io)?;
+    let mut file = crate::base::files::beside(&folder.join("fetched")).map_err(io)?;
+    let (mut hash, mut bytes) = (Sha256::new(), 0);
+    loop {
+        match message {
+            Message::Piece(piece) => {
+                bytes += piece.len() as u64;
+                if bytes > MAX_FILE {
+                    let what = format!("what it sends is longer than a session can be ({MAX_FILE} bytes)");
+                    return Err(RemoteError::Refused { host: address.host().into(), what });
+                }
+                hash.update(&piece);
+                file.write_all(&piece).map_err(io)?;
+            }
+            Message::Whole(sum) if sum == hex(&hash.finalize()) => break,
+            Message::Whole(_) => {
+                let what = "the session did not arrive as it was sent; fetch it again".into();
+                return Err(RemoteError::Refused { host: address.host().into(), what });
+            }
+            _ => return Err(disorder(address)),
+        }
+        message = reply(address, &mut channel)?;
+    }
+    file.as_file().sync_all().map_err(io)?;
+    for k in 1..1000 {
+        let named = if k == 1 { session.to_owned() } else { format!("{session}-{k}") };
+        match file.persist_noclobber(name::file(folder, &named)) {
+            Ok(_) => return Ok(name::file(folder, &named)),
+            Err(e) if e.error.kind() == std::io::ErrorKind::AlreadyExists => file = e.file,
+            Err(e) => return Err(io(e.error)),
+        }
+    }
+    Err(io(std::io::ErrorKind::AlreadyExists.into()))
+}

@@ -1,0 +1,201 @@
+//! Frames: how messages stand on a stream of bytes, so that a cut, garbled or foreign stream is noticed and never believed.
+
+use std::io::{ErrorKind, Read, Write};
+
+use thiserror::Error;
+
+use crate::base::text::shortened;
+
+/// Version of the protocol. The layout of a frame's header is the same in all versions, so that each end can name the other's.
+pub const PROTOCOL: u8 = 1;
+/// Longest body of a frame, in bytes: above the longest line of a session.
+pub const MAX_BODY: usize = 8 << 20;
+/// The first two bytes of each frame.
+const MAGIC: [u8; 2] = *b"PB";
+/// Bytes of a header: magic, version, kind, length of the body, CRC-32 of the eight bytes before it and of the body; big-endian.
+const HEADER: usize = 12;
+/// Characters of a foreign stream that are quoted.
+const QUOTED: usize = 120;
+
+/// Why no frame could be read.
+#[derive(Debug, Error)]
+pub enum FrameError {
+    /// The stream ended between two frames.
+    #[error("the connection was closed")]
+    End,
+    /// The stream ended within a frame.
+    #[error("the connection was cut in the middle of a message")]
+    Cut,
+    /// What came is no frame: for example, a shell that prints something when it starts.
+    #[error("what came is not a message of Probity, but `{0}`")]
+    Foreign(String),
+    /// The other end speaks another version of the protocol.
+    #[error("the other end speaks protocol {0}, this one {PROTOCOL}")]
+    Version(u8),
+    /// A frame claims to be longer than any may be.
+    #[error("a message of {0} bytes is longer than any may be")]
+    TooLong(usize),
+    /// The bytes are not those that were sent.
+    #[error("a message arrived garbled: its checksum is wrong")]
+    Checksum,
+    /// The stream could not be read or written.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// A message as it stands on the stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Frame {
+    /// What kind of message it is.
+    pub kind: u8,
+    /// Its content.
+    pub body: Vec<u8>,
+}
+
+fn checksum(head: &[u8], body: &[u8]) -> u32 {
+    let mut crc = flate2::Crc::new();
+    crc.update(head);
+    crc.update(body);
+    crc.sum()
+}
+
+impl Frame {
+    /// Writes the frame and flushes it.
+    ///
+    /// # Errors
+    /// [`FrameError::TooLong`], or the system's reason.
+    pub fn write(&self, out: &mut dyn Write) -> Result<(), FrameError> {
+        if self.body.len() > MAX_BODY {
+            return Err(FrameError::TooLong(self.body.len()));
+        }
+        let mut bytes = Vec::with_capacity(HEADER + self.body.len());
+        bytes.extend_from_slice(&MAGIC);
+        bytes.extend_from_slice(&[PROTOCOL, self.kind]);
+        bytes.extend_from_slice(&(self.body.len() as u32).to_be_bytes());
+        let sum = checksum(&bytes, &self.body);
+        bytes.extend_from_slice(&sum.to_be_bytes());
+        bytes.extend_from_slice(&self.body);
+        out.write_all(&bytes)?;
+        out.flush()?;
+        Ok(())
+    }
+
+    /// Reads a frame; waits until it is whole.
+    ///
+    /// # Errors
+    /// [`FrameError`].
+    pub fn read(source: &mut dyn Read) -> Result<Self, FrameError> {
+        let mut head = [0_u8; HEADER];
+        match fill(source, &mut head)? {
+            0 => return Err(FrameError::End),
+            n if head[..n.min(2)] != MAGIC[..n.min(2)] => return Err(foreign(source, &head[..n])),
+            HEADER => {}
+            _ => return Err(FrameError::Cut),
+        }
+        if head[2] != PROTOCOL {
+            return Err(FrameError::Version(head[2]));
+        }
+        let number = |at: usize| u32::from_be_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let (length, sum) = (number(4) as usize, number(8));
+        if length > MAX_BODY {
+            return Err(FrameError::TooLong(length));
+        }
+        // Grows with what arrives, not with what is claimed.
+        let mut body = Vec::new();
+        source.take(length as u64).read_to_end(&mut body)?;
+        if body.len() < length {
+            return Err(FrameError::Cut);
+        }
+        if checksum(&head[..8], &body) != sum {
+            return Err(FrameError::Checksum);
+        }
+        Ok(Self { kind: head[3], body })
+    }
+}
+
+/// Reads until the buffer is full or the stream ends; returns how many bytes came.
+fn fill(source: &mut dyn Read, buffer: &mut [u8]) -> std::io::Result<usize> {
+    let mut at = 0;
+    while at < buffer.len() {
+        match source.read(&mut buffer[at..]) {
+            Ok(0) => break,
+            Ok(n) => at += n,
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(at)
+}
+
+/// Quotes the beginning of what is no frame: what has come, and what follows it at once.
+fn foreign(source: &mut dyn Read, head: &[u8]) -> FrameError {
+    let mut text = head.to_vec();
+    let mut more = [0; QUOTED];
+    if let Ok(n) = source.read(&mut more) {
+        text.extend_from_slice(&more[..n]);
+    }
+    let text = String::from_utf8_lossy(&text);
+    FrameError::Foreign(shortened(text.trim_end(), QUOTED))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn bytes(kind: u8, body: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        Frame { kind, body: body.to_vec() }.write(&mut out).unwrap();
+        out
+    }
+
+    fn read(mut bytes: &[u8]) -> Result<Frame, FrameError> {
+        Frame::read(&mut bytes)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn what_is_written_is_read(kind: u8, body in proptest::collection::vec(any::<u8>(), 0..200)) {
+            prop_assert_eq!(read(&bytes(kind, &body)).unwrap(), Frame { kind, body });
+        }
+
+        #[test]
+        fn no_flipped_bit_and_no_cut_goes_unnoticed(
+            body in proptest::collection::vec(any::<u8>(), 0..40), at: prop::sample::Index, bit in 0..8_u32
+        ) {
+            let good = bytes(3, &body);
+            let at = at.index(good.len());
+            prop_assert!(read(&good[..at]).is_err());
+            let mut garbled = good.clone();
+            garbled[at] ^= 1 << bit;
+            prop_assert!(read(&garbled).is_err(), "bit {bit} of byte {at}");
+        }
+
+        #[test]
+        fn noise_is_never_a_frame(noise in proptest::collection::vec(any::<u8>(), 0..100)) {
+            prop_assert!(read(&noise).is_err());
+        }
+    }
+
+    #[test]
+    fn a_length_that_lies_takes_no_memory_and_a_foreign_stream_is_quoted_without_control_characters() {
+        let mut long = bytes(1, b"x");
+        long[4..8].copy_from_slice(&u32::MAX.to_be_bytes());
+        assert!(matches!(read(&long), Err(FrameError::TooLong(_))));
+        let shell = read(b"\x1b[31mLast login: today\r\n").unwrap_err().to_string();
+        assert!(shell.contains("Last login: today") && !shell.contains('\u{1b}'), "{shell}");
+        assert!(matches!(read(b""), Err(FrameError::End)));
+        assert!(Frame { kind: 1, body: vec![0; MAX_BODY + 1] }.write(&mut Vec::new()).is_err());
+    }
+
+    #[test]
+    fn another_version_is_told_by_its_number_whatever_follows() {
+        let mut other = bytes(1, b"{}");
+        other[2] = PROTOCOL + 1;
+        other.truncate(HEADER);
+        assert!(matches!(read(&other), Err(FrameError::Version(v)) if v == PROTOCOL + 1));
+    }
+}

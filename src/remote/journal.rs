@@ -1,0 +1,283 @@
+//! The journal of an engine far away, who is attached to it, and what has become of its runs. No threads and no clock of its own.
+
+use std::collections::HashMap;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::message::{Message, Status};
+use super::place;
+use crate::base::Problem;
+use crate::base::numbers::seconds;
+use crate::engine::Engine;
+use crate::engine::message::{Command, Event, Notice, NoticeLevel, Outcome};
+use crate::session::format::{MAX_LINE, line};
+use crate::session::record::Recorder;
+
+/// A line of the journal.
+struct Noted {
+    line: Arc<str>,
+    /// The near end whose command it is; 0 for events.
+    by: u64,
+}
+
+/// A near end that is attached.
+struct Link {
+    id: u64,
+    client: u64,
+    /// Closes the connection when another one takes its place.
+    stream: UnixStream,
+}
+
+/// The engine with its journal.
+pub(super) struct Hub {
+    name: String,
+    created: String,
+    begun: Instant,
+    engine: Box<dyn Engine>,
+    recorder: Option<Recorder>,
+    journal: Vec<Noted>,
+    /// The latest progress of the run and of answers, with a number that grows.
+    passing: [Option<(u64, Arc<str>)>; 2],
+    passed: u64,
+    links: Vec<Link>,
+    steers: Option<u64>,
+    /// Commands taken, by near end.
+    taken: HashMap<u64, u64>,
+    next: u64,
+    /// Since when nobody has been attached and nothing has run.
+    alone: Instant,
+    running: bool,
+    state: String,
+    /// The engine was told to end.
+    pub closing: bool,
+    /// The engine has ended.
+    pub ended: bool,
+}
+
+impl Hub {
+    /// An engine that nobody is attached to.
+    pub fn new(name: String, created: String, engine: Box<dyn Engine>, recorder: Recorder) -> Self {
+        Self {
+            name,
+            created,
+            begun: Instant::now(),
+            engine,
+            recorder: Some(recorder),
+            journal: Vec::new(),
+            passing: [None, None],
+            passed: 0,
+            links: Vec::new(),
+            steers: None,
+            taken: HashMap::new(),
+            next: 1,
+            alone: Instant::now(),
+            running: false,
+            state: "nothing has run".into(),
+            closing: false,
+            ended: false,
+        }
+    }
+
+    /// The engine's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Lines in the journal.
+    pub fn head(&self) -> u64 {
+        self.journal.len() as u64
+    }
+
+    fn seconds(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
+    /// Passes a command to the engine and notes it; `by` is the near end that sent it, or 0.
+    pub fn command(&mut self, by: u64, command: &Command) {
+        let t = self.seconds();
+        match command {
+            Command::Run { .. } => {
+                self.running = true;
+                self.state = "begins".into();
+            }
+            Command::Shutdown => self.closing = true,
+            _ => {}
+        }
+        let recorded = self.recorder.as_mut().map(|r| r.command(t, command));
+        // A command can always be written as JSON.
+        self.note(line(t, command).unwrap_or_default(), by);
+        self.recorded(recorded);
+        // One that has ended closes its events, which ends the keeper.
+        let _ = self.engine.send(command.clone());
+    }
+
+    /// Takes in an event.
+    pub fn event(&mut self, event: &Event) {
+        let t = self.seconds();
+        let recorded = self.recorder.as_mut().map(|r| r.event(t, event));
+        let text = line(t, event).unwrap_or_default();
+        match event {
+            Event::Progress { progress, .. } => {
+                self.state = format!("{}, {:.0} %", progress.stage, 100.0 * progress.overall);
+                self.pass(0, &text);
+            }
+            Event::AnswerProgress { .. } => self.pass(1, &text),
+            _ => {
+                if let Event::Finished { outcome, seconds: took, .. } = event {
+                    let ended = match outcome {
+                        Outcome::Done => "done".to_owned(),
+                        Outcome::Cancelled => "cancelled".into(),
+                        Outcome::Failed(problem) => format!("failed: {}", problem.what),
+                    };
+                    self.state = format!("{ended} after {}", seconds(*took));
+                    self.running = false;
+                    self.alone = Instant::now();
+                }
+                self.note(text, 0);
+            }
+        }
+        self.recorded(recorded);
+    }
+
+    /// Says once that the session is no longer recorded, for example because the disk is full.
+    fn recorded(&mut self, result: Option<Result<(), crate::session::SessionError>>) {
+        let Some(Err(error)) = result else { return };
+        self.recorder = None;
+        let problem = Problem {
+            what: error.to_string(),
+            r#where: place::machine(),
+            hint: "the engine there goes on unrecorded; what it finds is kept in memory and recorded here"
+                .into(),
+        };
+        let notice = Event::Notice(Notice { level: NoticeLevel::Error, problem });
+        self.note(line(self.seconds(), &notice).unwrap_or_default(), 0);
+    }
+
+    fn note(&mut self, text: String, by: u64) {
+        let text = text.trim_end();
+        if text.len() > MAX_LINE {
+            let problem = Problem {
+                what: format!(
+                    "a result of {} bytes is longer than any that can be recorded or sent",
+                    text.len()
+                ),
+                r#where: self.name.clone(),
+                hint: "it is left out; please report it".into(),
+            };
+            let notice = Event::Notice(Notice { level: NoticeLevel::Error, problem });
+            return self.note(line(self.seconds(), &notice).unwrap_or_default(), 0);
+        }
+        // Progress that was not sent by now belongs to what is over.
+        self.passing = [None, None];
+        self.journal.push(Noted { line: text.into(), by });
+    }
+
+    fn pass(&mut self, kind: usize, text: &str) {
+        self.passed += 1;
+        self.passing[kind] = Some((self.passed, text.trim_end().into()));
+    }
+
+    /// Up to `most` lines after the first `after`; a command that this near end sent comes back without its content.
+    pub fn lines(&self, after: u64, most: usize, client: u64) -> Vec<Message> {
+        let from = usize::try_from(after).unwrap_or(usize::MAX).min(self.journal.len());
+        let numbered = (after + 1..).zip(&self.journal[from..]).take(most);
+        numbered
+            .map(|(number, noted)| {
+                let own = noted.by == client;
+                let line = if own { String::new() } else { noted.line.to_string() };
+                Message::Line { number, own, line }
+            })
+            .collect()
+    }
+
+    /// The progress that a near end has not seen.
+    pub fn passing(&self, seen: &mut [u64; 2]) -> Vec<Message> {
+        let mut messages = Vec::new();
+        for (seen, passing) in seen.iter_mut().zip(&self.passing) {
+            if let Some((number, line)) = passing.as_ref().filter(|p| p.0 > *seen) {
+                *seen = *number;
+                messages.push(Message::Passing(line.to_string()));
+            }
+        }
+        messages
+    }
+
+    /// Attaches a near end. Returns its number, whether it steers, and how many of its commands were taken.
+    pub fn join(&mut self, client: u64, sees: bool, stream: UnixStream) -> (u64, bool, u64) {
+        // Its own older connection is dead, even if nobody has noticed yet.
+        for old in self.links.iter().filter(|l| l.client == client).map(|l| l.id).collect::<Vec<_>>() {
+            self.part(old);
+        }
+        let id = self.next;
+        self.next += 1;
+        self.links.push(Link { id, client, stream });
+        let steers = !sees && self.steers.is_none();
+        if steers {
+            self.steers = Some(id);
+        }
+        (id, steers, self.taken.get(&client).copied().unwrap_or(0))
+    }
+
+    /// Detaches a near end.
+    pub fn part(&mut self, link: u64) {
+        let Some(at) = self.links.iter().position(|l| l.id == link) else { return };
+        // It may be closed already.
+        let _ = self.links.swap_remove(at).stream.shutdown(std::net::Shutdown::Both);
+        if self.steers == Some(link) {
+            self.steers = None;
+        }
+        self.alone = Instant::now();
+    }
+
+    /// Whether this connection is still the near end's own.
+    pub fn is_linked(&self, link: u64) -> bool {
+        self.links.iter().any(|l| l.id == link)
+    }
+
+    /// How many are attached.
+    pub fn links(&self) -> usize {
+        self.links.len()
+    }
+
+    /// Takes a command of a near end: once, in order, and only from the one that steers. False if it breaks the order.
+    pub fn take(&mut self, link: u64, number: u64, command: &Command) -> bool {
+        let Some(client) = self.links.iter().find(|l| l.id == link).map(|l| l.client) else { return false };
+        let taken = self.taken.get(&client).copied().unwrap_or(0);
+        if number <= taken {
+            return true;
+        }
+        if number != taken + 1 || self.steers != Some(link) {
+            return false;
+        }
+        self.taken.insert(client, number);
+        self.command(client, command);
+        true
+    }
+
+    /// How much longer the engine waits for somebody; none while it computes or somebody is attached.
+    pub fn left(&self, wait: Duration) -> Option<Duration> {
+        (self.links.is_empty() && !self.running).then(|| wait.saturating_sub(self.alone.elapsed()))
+    }
+
+    /// What is known of the engine.
+    pub fn status(&self, wait: Duration) -> Status {
+        Status {
+            name: self.name.clone(),
+            machine: place::machine(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            created: self.created.clone(),
+            alive: true,
+            running: self.running,
+            state: self.state.clone(),
+            attached: self.links.len(),
+            left: self.left(wait).map(|d| d.as_secs()),
+        }
+    }
+
+    /// Puts the session on disk.
+    pub fn finish(&mut self) {
+        // Nobody may be there to be told; what was written line by line is there.
+        let _ = self.recorder.as_mut().map(Recorder::finish);
+    }
+}

@@ -1,0 +1,291 @@
+//! The keeper: owns the engine far away, its session and its journal, and serves whoever attaches.
+
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use tokio::sync::mpsc::Receiver;
+
+use super::journal::Hub;
+use super::message::{Hello, Message, Want, Welcome};
+use super::{RemoteError, place};
+use crate::base::signals;
+use crate::engine::Engine;
+use crate::engine::local::{LocalEngine, LocalOptions};
+use crate::engine::message::{Command, Event};
+use crate::session::format::Header;
+use crate::session::name;
+use crate::session::record::Recorder;
+
+/// Time without a word after which a near end counts as gone.
+const SILENCE: Duration = Duration::from_secs(30);
+/// Time without a line after which the near end is asked whether it is there.
+const PING: Duration = Duration::from_secs(5);
+/// Shortest time between two lines of progress.
+const PROGRESS: Duration = Duration::from_millis(200);
+/// Longest time for which a run that is to stop is waited for.
+const STOPPING: Duration = Duration::from_secs(60);
+/// Lines of the journal that are written at a time.
+const CHUNK: usize = 64;
+
+/// What a keeper is started with.
+pub struct Terms {
+    /// Name of the engine; its folder is there.
+    pub name: String,
+    /// What its worker is started with.
+    pub options: LocalOptions,
+    /// Device and precision, as the header of the session names them.
+    pub place: String,
+    /// How long it waits, idle and alone, before it ends.
+    pub wait: Duration,
+}
+
+/// What the threads of a keeper share.
+struct Shared {
+    hub: Mutex<Hub>,
+    changed: Condvar,
+    wait: Duration,
+    number: u64,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Hub> {
+        self.hub.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pause<'a>(&self, hub: MutexGuard<'a, Hub>, most: Duration) -> MutexGuard<'a, Hub> {
+        self.changed.wait_timeout(hub, most).unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+/// Keeps an engine until it has ended.
+///
+/// # Errors
+/// [`RemoteError::Io`] if socket, session or threads cannot be made.
+pub fn keep(terms: Terms) -> Result<(), RemoteError> {
+    // It belongs to no terminal, so that no hangup reaches it. This fails only for one that leads its session already.
+    let _ = rustix::process::setsid();
+    let fail = |place: &Path| {
+        let place = place.display().to_string();
+        move |source| RemoteError::Io { place, source }
+    };
+    let other = |e: crate::session::SessionError| RemoteError::Io {
+        place: "session".into(),
+        source: std::io::Error::other(e.to_string()),
+    };
+    let folder = place::of(&place::folder().map_err(other)?, &terms.name);
+    let sessions = name::folder().map_err(other)?;
+    let header = Header::new(&terms.place, name::utc(SystemTime::now()), None);
+    let recorder = Recorder::create(&sessions, &terms.name, &header).map_err(other)?;
+    let mut engine = LocalEngine::start(terms.options).map_err(fail(Path::new("engine")))?;
+    let events = engine.take_events();
+    let hub = Hub::new(terms.name, header.created, Box::new(engine), recorder);
+    let shared = Arc::new(Shared {
+        hub: Mutex::new(hub),
+        changed: Condvar::new(),
+        wait: terms.wait,
+        number: super::near::random(),
+    });
+    let socket = place::socket(&folder);
+    let listener = UnixListener::bind(&socket).map_err(fail(&socket))?;
+    let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
+        std::thread::Builder::new().name(name.into()).spawn(work).map(drop).map_err(fail(Path::new("thread")))
+    };
+    if let Some(events) = events {
+        let shared = shared.clone();
+        spawn("events", Box::new(move || pump(&shared, events)))?;
+    }
+    let door = shared.clone();
+    spawn("door", Box::new(move || answer(&door, &listener)))?;
+    let told = shared.clone();
+    // A signal that cannot be caught keeps its usual effect.
+    let _ = signals::listen(&[signal_hook::consts::SIGTERM], move |_| stop(&told));
+    watch(&shared);
+    // Best effort: what is left of the folder is recognised as that of an engine that is gone.
+    let _ = std::fs::remove_dir_all(&folder);
+    Ok(())
+}
+
+/// Tells the engine to end.
+fn stop(shared: &Shared) {
+    shared.lock().command(0, &Command::Shutdown);
+    shared.changed.notify_all();
+}
+
+/// Returns when the engine has ended, and ends it when it is idle and alone for too long.
+fn watch(shared: &Shared) {
+    let mut hub = shared.lock();
+    let mut stopping: Option<Instant> = None;
+    while !hub.ended && stopping.is_none_or(|since| since.elapsed() < STOPPING) {
+        let left = hub.left(shared.wait);
+        if left == Some(Duration::ZERO) && !hub.closing {
+            hub.command(0, &Command::Shutdown);
+        }
+        if hub.closing {
+            stopping.get_or_insert_with(Instant::now);
+        }
+        hub = shared.pause(hub, left.unwrap_or(PING).clamp(Duration::from_millis(50), PING));
+    }
+    hub.ended = true;
+    hub.finish();
+    shared.changed.notify_all();
+    // Whoever is attached is told so.
+    let until = Instant::now() + Duration::from_secs(2);
+    while hub.links() > 0 && Instant::now() < until {
+        hub = shared.pause(hub, Duration::from_millis(50));
+    }
+}
+
+/// Takes the engine's events into the journal.
+fn pump(shared: &Shared, mut events: Receiver<Event>) {
+    while let Some(event) = events.blocking_recv() {
+        shared.lock().event(&event);
+        shared.changed.notify_all();
+    }
+    shared.lock().ended = true;
+    shared.changed.notify_all();
+}
+
+/// Serves each connection on threads of its own.
+fn answer(shared: &Arc<Shared>, listener: &UnixListener) {
+    for stream in listener.incoming().flatten() {
+        let shared = shared.clone();
+        // Without a thread the connection is closed, and the near end tries again.
+        let _ = std::thread::Builder::new().name("link".into()).spawn(move || serve(&shared, stream));
+    }
+}
+
+/// Serves a connection to its end.
+fn serve(shared: &Arc<Shared>, mut stream: UnixStream) {
+    if stream.set_read_timeout(Some(SILENCE)).is_err() {
+        return;
+    }
+    let Ok(Message::Hello(hello)) = Message::read(&mut stream) else { return };
+    match hello.want {
+        Want::List => {
+            let status = shared.lock().status(shared.wait);
+            let _ = Message::List(vec![status]).write(&mut stream);
+        }
+        Want::Stop => {
+            stop(shared);
+            let mut hub = shared.lock();
+            while !hub.ended {
+                hub = shared.pause(hub, PING);
+            }
+            drop(hub);
+            let _ = Message::Bye.write(&mut stream);
+        }
+        Want::Open | Want::Attach => attach(shared, stream, &hello),
+        // A bridge answers this itself.
+        Want::Fetch => {}
+    }
+}
+
+fn attach(shared: &Arc<Shared>, mut stream: UnixStream, hello: &Hello) {
+    if hello.engine != 0 && hello.engine != shared.number {
+        let why = format!("the engine {} that was here has ended; another one has its name now", hello.name);
+        let _ = Message::Refused(why).write(&mut stream);
+        return;
+    }
+    let Ok(closer) = stream.try_clone() else { return };
+    let (link, welcome) = {
+        let mut hub = shared.lock();
+        let (link, steers, taken) = hub.join(hello.client, hello.sees, closer);
+        let welcome = Welcome {
+            version: env!("CARGO_PKG_VERSION").into(),
+            name: hub.name().to_owned(),
+            engine: shared.number,
+            head: hub.head(),
+            steers,
+            taken,
+            wait: shared.wait.as_secs(),
+        };
+        (link, welcome)
+    };
+    shared.changed.notify_all();
+    if Message::Welcome(welcome).write(&mut stream).is_ok()
+        && let Ok(out) = stream.try_clone()
+    {
+        let (feeder, after, client) = (shared.clone(), hello.after, hello.client);
+        let feed = move || feed(&feeder, Reader { link, client, cursor: after, seen: [0; 2] }, out);
+        if std::thread::Builder::new().name("feed".into()).spawn(feed).is_ok() {
+            listen(shared, link, &mut stream);
+        }
+    }
+    shared.lock().part(link);
+    shared.changed.notify_all();
+    let _ = stream.shutdown(std::net::Shutdown::Both);
+}
+
+/// Takes commands until the near end leaves, is silent for too long, or sends what is no message.
+fn listen(shared: &Shared, link: u64, stream: &mut UnixStream) {
+    loop {
+        match Message::read(stream) {
+            Ok(Message::Command { number, command }) => {
+                if !shared.lock().take(link, number, &command) {
+                    return;
+                }
+                shared.changed.notify_all();
+            }
+            Ok(Message::Pong) => {}
+            _ => return,
+        }
+    }
+}
+
+/// Where a near end is in the journal.
+struct Reader {
+    link: u64,
+    client: u64,
+    /// Lines that it has.
+    cursor: u64,
+    /// The progress that it has, by kind.
+    seen: [u64; 2],
+}
+
+/// Writes the journal to a near end, and progress when it has all of that.
+fn feed(shared: &Shared, mut reader: Reader, mut out: UnixStream) {
+    let mut written = Instant::now();
+    let mut progress = Instant::now();
+    loop {
+        let mut hub = shared.lock();
+        let messages = loop {
+            if !hub.is_linked(reader.link) {
+                return;
+            }
+            let lines = hub.lines(reader.cursor, CHUNK, reader.client);
+            if !lines.is_empty() {
+                reader.cursor += lines.len() as u64;
+                break lines;
+            }
+            if hub.ended {
+                break vec![Message::Bye];
+            }
+            let due = PROGRESS.saturating_sub(progress.elapsed());
+            let passing = if due.is_zero() { hub.passing(&mut reader.seen) } else { Vec::new() };
+            if !passing.is_empty() {
+                progress = Instant::now();
+                break passing;
+            }
+            if written.elapsed() >= PING {
+                break vec![Message::Ping];
+            }
+            let waits = if due.is_zero() { PING.saturating_sub(written.elapsed()) } else { due };
+            hub = shared.pause(hub, waits.max(Duration::from_millis(1)));
+        };
+        drop(hub);
+        let mut bytes = Vec::new();
+        // What is too long for a frame is never in the journal.
+        let framed = messages.iter().all(|m| m.write(&mut bytes).is_ok());
+        let sent = framed && std::io::Write::write_all(&mut out, &bytes).is_ok();
+        if !sent || messages == [Message::Bye] {
+            shared.lock().part(reader.link);
+            shared.changed.notify_all();
+            // The thread that listens wakes up.
+            let _ = out.shutdown(std::net::Shutdown::Both);
+            return;
+        }
+        written = Instant::now();
+    }
+}

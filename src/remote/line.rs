@@ -1,0 +1,299 @@
+//! The link to an engine far away: two threads while it holds, and a new link when it breaks.
+
+use std::io::Write;
+use std::process::{Child, ChildStdin};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc::Sender;
+
+use super::RemoteError;
+use super::address::Address;
+use super::client::Shared;
+use super::message::{Hello, Message, Welcome};
+use super::near::Channel;
+use crate::base::Problem;
+use crate::engine::message::{Event, Notice, NoticeLevel};
+use crate::session::format::{Entry, Item, parse_entry};
+use crate::session::replay::Step;
+
+/// What is said of a far end that does not keep to the protocol.
+pub(super) const DISORDER: &str =
+    "what came was out of order; the two programs do not understand each other, so use one version of both";
+/// Time without a word after which the link counts as broken; the far end pings more often.
+const SILENCE: Duration = Duration::from_secs(20);
+/// Shortest and longest pause before the link is tried again.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(20));
+
+/// Where the journal goes.
+pub(super) enum Sink {
+    /// Events, for one who steers.
+    Events(Sender<Event>),
+    /// Commands and events, for one who sees.
+    Steps(Sender<Step>),
+}
+
+impl Sink {
+    /// Passes an entry on; false if nobody listens any more.
+    fn send(&self, entry: Entry) -> bool {
+        match (self, entry) {
+            (Sink::Events(events), Entry { item: Item::Event(event), .. }) => {
+                events.blocking_send(event).is_ok()
+            }
+            (Sink::Events(_), _) => true,
+            (Sink::Steps(steps), entry) => steps.blocking_send(Step::Entry(Box::new(entry))).is_ok(),
+        }
+    }
+
+    /// Passes on what may be dropped.
+    fn offer(&self, entry: Entry) {
+        match (self, entry) {
+            (Sink::Events(events), Entry { item: Item::Event(event), .. }) => drop(events.try_send(event)),
+            (Sink::Events(_), _) => {}
+            (Sink::Steps(steps), entry) => drop(steps.try_send(Step::Entry(Box::new(entry)))),
+        }
+    }
+
+    fn tell(&self, level: NoticeLevel, problem: Problem) {
+        let event = Event::Notice(Notice { level, problem });
+        // If nobody listens, the line ends at the next entry.
+        let _ = self.send(Entry { t: 0.0, item: Item::Event(event) });
+    }
+}
+
+/// A line of the journal as an entry; none if a newer program wrote something that this one does not know.
+pub(super) fn entry(line: &str) -> Option<Entry> {
+    parse_entry(line.as_bytes(), true).ok()
+}
+
+/// Opens a channel and exchanges greetings.
+pub(super) fn greet(
+    address: &Address,
+    can_ask: bool,
+    hello: &Hello,
+) -> Result<(Channel, Welcome), RemoteError> {
+    let mut channel = Channel::open(address, can_ask, hello)?;
+    let refused = |what: String| RemoteError::Refused { host: address.host().to_owned(), what };
+    match channel.read() {
+        Ok(Message::Welcome(welcome)) => Ok((channel, welcome)),
+        Ok(Message::Refused(why)) => Err(refused(why)),
+        Ok(_) => Err(refused(DISORDER.into())),
+        Err(error) => Err(channel.failure(address, &error)),
+    }
+}
+
+/// Why a link ended.
+enum End {
+    /// The engine has ended.
+    Over,
+    /// This end goes, or nobody listens.
+    Left,
+    /// It broke.
+    Broken(RemoteError),
+    /// Another one steers.
+    Superseded,
+}
+
+/// An engine's line.
+pub(super) struct Line {
+    pub address: Address,
+    /// The greeting with which it attaches again.
+    pub hello: Hello,
+    /// Lines of the journal that have been passed on.
+    pub seen: u64,
+    pub steers: bool,
+    pub sink: Sink,
+    pub shared: Arc<Shared>,
+}
+
+impl Line {
+    /// Starts the thread that holds the line.
+    pub fn start(mut self, channel: Channel) -> std::io::Result<()> {
+        std::thread::Builder::new().name("line".into()).spawn(move || self.hold(channel)).map(drop)
+    }
+
+    /// Listens, and opens a new link when one breaks, until the engine has ended or this end goes.
+    fn hold(&mut self, mut channel: Channel) {
+        let over = loop {
+            let end = self.listen(&mut channel);
+            let mut out = self.shared.lock();
+            out.epoch += 1;
+            let leaving = out.leaving;
+            drop(out);
+            self.shared.notify();
+            drop(channel);
+            match end {
+                End::Broken(error) if !leaving => self.tell_broken(&error),
+                End::Superseded => {
+                    self.tell(
+                        NoticeLevel::Error,
+                        "another screen steers the engine now",
+                        "attach again to see it",
+                    );
+                    break;
+                }
+                End::Over | End::Left | End::Broken(_) => break,
+            }
+            match self.again() {
+                Some(opened) => channel = opened,
+                None => break,
+            }
+        }
+        let mut out = self.shared.lock();
+        // One that was left goes on there.
+        out.over = !out.leaving;
+        drop(out);
+        self.shared.notify();
+    }
+
+    fn tell(&self, level: NoticeLevel, what: &str, hint: &str) {
+        let problem = Problem { what: what.into(), r#where: self.address.host().into(), hint: hint.into() };
+        self.sink.tell(level, problem);
+    }
+
+    fn tell_broken(&self, error: &RemoteError) {
+        let what = match error {
+            RemoteError::Link { what, .. } | RemoteError::Refused { what, .. } => what.clone(),
+            RemoteError::Io { .. } => error.to_string(),
+        };
+        let hint =
+            "the engine goes on there; the link is tried again and again, and what was missed comes then";
+        self.tell(NoticeLevel::Warning, &format!("the link broke: {what}"), hint);
+    }
+
+    /// Tries until there is a link again; none if this end goes, or the engine is no longer there.
+    fn again(&mut self) -> Option<Channel> {
+        let mut pause = PAUSES.0;
+        loop {
+            let mut out = self.shared.lock();
+            let until = Instant::now() + pause;
+            while !out.leaving && Instant::now() < until {
+                out = self.shared.pause(out, until.saturating_duration_since(Instant::now()));
+            }
+            if out.leaving {
+                return None;
+            }
+            drop(out);
+            pause = (pause * 2).min(PAUSES.1);
+            self.hello.after = self.seen;
+            match greet(&self.address, false, &self.hello) {
+                Ok((_, welcome)) if self.steers && !welcome.steers => {
+                    self.tell(
+                        NoticeLevel::Error,
+                        "another screen steers the engine now",
+                        "attach again to see it",
+                    );
+                    return None;
+                }
+                Ok((channel, welcome)) => {
+                    self.shared.lock().resume(welcome.taken);
+                    self.tell(
+                        NoticeLevel::Info,
+                        "the link is there again",
+                        "nothing was lost or computed twice",
+                    );
+                    return Some(channel);
+                }
+                Err(RemoteError::Refused { what, .. }) => {
+                    let hint = "`probity remote list` shows what runs there, `probity remote fetch` brings its session";
+                    self.tell(NoticeLevel::Error, &what, hint);
+                    return None;
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Passes the journal on until the link ends.
+    fn listen(&mut self, channel: &mut Channel) -> End {
+        let Some(stdin) = channel.stdin.take() else { return End::Left };
+        let (shared, child) = (self.shared.clone(), channel.child.clone());
+        let epoch = {
+            let mut out = self.shared.lock();
+            out.heard = Some(Instant::now());
+            out.epoch
+        };
+        let write = move || write(&shared, epoch, stdin, &child);
+        if std::thread::Builder::new().name("words".into()).spawn(write).is_err() {
+            return End::Left;
+        }
+        loop {
+            let message = match channel.read() {
+                Ok(message) => message,
+                Err(error) => return End::Broken(channel.failure(&self.address, &error)),
+            };
+            self.shared.lock().heard = Some(Instant::now());
+            match message {
+                Message::Line { number, own, line } if number == self.seen + 1 => {
+                    self.seen = number;
+                    let passed = match (own, entry(&line)) {
+                        (true, _) => {
+                            self.shared.lock().confirm();
+                            self.shared.notify();
+                            true
+                        }
+                        // Only the keeper itself, when it ends, and one who steers send commands.
+                        (_, Some(Entry { item: Item::Command(command), .. }))
+                            if self.steers && command != crate::engine::message::Command::Shutdown =>
+                        {
+                            return End::Superseded;
+                        }
+                        (_, Some(entry)) => self.sink.send(entry),
+                        (_, None) => true,
+                    };
+                    if !passed {
+                        return End::Left;
+                    }
+                }
+                Message::Passing(line) => entry(&line).into_iter().for_each(|entry| self.sink.offer(entry)),
+                Message::Ping => {
+                    self.shared.lock().pong = true;
+                    self.shared.notify();
+                }
+                Message::Bye => return End::Over,
+                _ => {
+                    let host = self.address.host().to_owned();
+                    return End::Broken(RemoteError::Refused { host, what: DISORDER.into() });
+                }
+            }
+        }
+    }
+}
+
+/// Writes commands until the link is replaced, this end goes, or nothing is heard for too long.
+fn write(shared: &Shared, epoch: u64, mut stdin: ChildStdin, child: &Mutex<Child>) {
+    loop {
+        let mut out = shared.lock();
+        let message = loop {
+            if out.epoch != epoch {
+                return;
+            }
+            if std::mem::take(&mut out.pong) {
+                break Message::Pong;
+            }
+            if let Some(command) = out.next() {
+                break command;
+            }
+            if out.leaving {
+                break Message::Bye;
+            }
+            let silent = out.heard.map_or(Duration::ZERO, |heard| heard.elapsed());
+            if silent > SILENCE {
+                drop(out);
+                // Whoever reads from it notices.
+                let _ = child.lock().unwrap_or_else(PoisonError::into_inner).kill();
+                return;
+            }
+            out = shared.pause(out, SILENCE.saturating_sub(silent).max(Duration::from_millis(10)));
+        };
+        drop(out);
+        if message.write(&mut stdin).and_then(|()| Ok(stdin.flush()?)).is_err() {
+            return;
+        }
+        if message == Message::Bye {
+            shared.lock().flushed = true;
+            shared.notify();
+            return;
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! Messages between the near and the far end, and the frames they stand in.
+
+use serde::{Deserialize, Serialize};
+
+use super::frame::{Frame, FrameError};
+use crate::engine::message::Command;
+
+/// What the near end wants; the first message of a connection.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Hello {
+    /// Version of the program that asks.
+    pub version: String,
+    /// What is wanted.
+    pub want: Want,
+    /// Name of the engine; when one is started, the name to begin from. For [`Want::Fetch`], the name of the session.
+    pub name: String,
+    /// Number by which a near end that attaches again is recognised.
+    pub client: u64,
+    /// The engine that it was attached to before; 0 for any of that name.
+    pub engine: u64,
+    /// Lines of the journal that it has already.
+    pub after: u64,
+    /// Whether it only wants to see.
+    pub sees: bool,
+    /// Where to compute, as `--device` takes it.
+    pub device: String,
+    /// Precision of the models, as `--dtype` takes it.
+    pub dtype: String,
+    /// Most bytes of memory.
+    pub memory_limit: Option<u64>,
+    /// Models to list besides the built-in ones.
+    pub models: Vec<String>,
+    /// Whether questions about what was computed may come.
+    pub asked: bool,
+    /// Seconds that an idle engine waits for someone to come back.
+    pub wait: u64,
+}
+
+/// What the near end wants.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Want {
+    /// A new engine.
+    #[default]
+    Open,
+    /// One that is there.
+    Attach,
+    /// To know what runs.
+    List,
+    /// One to end.
+    Stop,
+    /// A recorded session.
+    Fetch,
+}
+
+/// The far end's answer to [`Want::Open`] and [`Want::Attach`].
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Welcome {
+    /// Version of the program there.
+    pub version: String,
+    /// Name of the engine.
+    pub name: String,
+    /// Number that it chose, so that another one of that name is not taken for it.
+    pub engine: u64,
+    /// Lines that its journal has.
+    pub head: u64,
+    /// Whether the near end may send commands.
+    pub steers: bool,
+    /// Commands of this near end that were taken.
+    pub taken: u64,
+    /// Seconds for which it waits when it is idle and alone.
+    pub wait: u64,
+}
+
+/// What is known of an engine or a session there.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Status {
+    /// Its name, which is also that of its session.
+    pub name: String,
+    /// The machine that it runs on.
+    pub machine: String,
+    /// Version of the program.
+    pub version: String,
+    /// When it began, RFC 3339 in UTC.
+    pub created: String,
+    /// Whether the engine is there; else only its session is.
+    pub alive: bool,
+    /// Whether it computes.
+    pub running: bool,
+    /// How far it has got, or how it ended.
+    pub state: String,
+    /// Near ends that are attached.
+    pub attached: usize,
+    /// Seconds until it ends if nobody comes; none while it computes or somebody is attached.
+    pub left: Option<u64>,
+}
+
+/// A message.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Message {
+    /// The near end's first.
+    Hello(Box<Hello>),
+    /// The far end's answer.
+    Welcome(Welcome),
+    /// There is no engine for the near end: why, and what to do.
+    Refused(String),
+    /// A line of the journal.
+    Line {
+        /// Its number, from 1.
+        number: u64,
+        /// Whether it is a command that this near end sent; the line is empty then.
+        own: bool,
+        /// The line, as in a session.
+        line: String,
+    },
+    /// A progress line, which has no number.
+    Passing(String),
+    /// A command.
+    Command {
+        /// Its number, from 1.
+        number: u64,
+        /// The command.
+        command: Box<Command>,
+    },
+    /// Is anyone there?
+    Ping,
+    /// Somebody is.
+    Pong,
+    /// The sender closes the connection on purpose; the engine has ended if the far end says so.
+    Bye,
+    /// Answer to [`Want::List`].
+    List(Vec<Status>),
+    /// A piece of a file.
+    Piece(Vec<u8>),
+    /// The file is complete; its SHA-256.
+    Whole(String),
+}
+
+const HELLO: u8 = 1;
+const WELCOME: u8 = 2;
+const REFUSED: u8 = 3;
+const LINE: u8 = 4;
+const PASSING: u8 = 5;
+const COMMAND: u8 = 6;
+const PING: u8 = 7;
+const PONG: u8 = 8;
+const BYE: u8 = 9;
+const LIST: u8 = 10;
+const PIECE: u8 = 11;
+const WHOLE: u8 = 12;
+
+/// Why a frame is no message.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// It is no frame.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// Its content cannot be read.
+    #[error("a message of kind {0} cannot be read: {1}")]
+    Content(u8, String),
+}
+
+impl Message {
+    /// The message as a frame.
+    #[must_use]
+    pub fn frame(&self) -> Frame {
+        fn json<T: Serialize>(kind: u8, value: &T) -> Frame {
+            // These types have no maps with keys that are not text, which is all that could fail.
+            Frame { kind, body: serde_json::to_vec(value).unwrap_or_default() }
+        }
+        let numbered = |kind, number: u64, own: Option<bool>, rest: &[u8]| {
+            let mut body = number.to_be_bytes().to_vec();
+            body.extend(own.map(u8::from));
+            body.extend_from_slice(rest);
+            Frame { kind, body }
+        };
+        let bare = |kind| Frame { kind, body: Vec::new() };
+        match self {
+            Message::Hello(hello) => json(HELLO, hello),
+            Message::Welcome(welcome) => json(WELCOME, welcome),
+            Message::Refused(why) => Frame { kind: REFUSED, body: why.clone().into_bytes() },
+            Message::Line { number, own, line } => numbered(LINE, *number, Some(*own), line.as_bytes()),
+            Message::Passing(line) => Frame { kind: PASSING, body: line.clone().into_bytes() },
+            Message::Command { number, command } => {
+                numbered(COMMAND, *number, None, &json(COMMAND, command).body)
+            }
+            Message::Ping => bare(PING),
+            Message::Pong => bare(PONG),
+            Message::Bye => bare(BYE),
+            Message::List(all) => json(LIST, all),
+            Message::Piece(bytes) => Frame { kind: PIECE, body: bytes.clone() },
+            Message::Whole(hash) => Frame { kind: WHOLE, body: hash.clone().into_bytes() },
+        }
+    }
+
+    /// Writes the message.
+    ///
+    /// # Errors
+    /// As [`Frame::write`].
+    pub fn write(&self, out: &mut dyn std::io::Write) -> Result<(), FrameError> {
+        self.frame().write(out)
+    }
+
+    /// Reads a message; waits for it.
+    ///
+    /// # Errors
+    /// [`Unreadable`].
+    pub fn read(source: &mut dyn std::io::Read) -> Result<Self, Unreadable> {
+        Self::of(Frame::read(source)?)
+    }
+
+    /// The message that a frame holds.
+    ///
+    /// # Errors
+    /// [`Unreadable::Content`].
+    pub fn of(Frame { kind, body }: Frame) -> Result<Self, Unreadable> {
+        let bad = |what: &dyn std::fmt::Display| Unreadable::Content(kind, what.to_string());
+        let text = |body: Vec<u8>| String::from_utf8(body).map_err(|e| bad(&e));
+        let numbered = |mut body: Vec<u8>| match body.first_chunk::<8>().copied() {
+            Some(number) => Ok((u64::from_be_bytes(number), body.split_off(8))),
+            None => Err(bad(&"it has no number")),
+        };
+        Ok(match kind {
+            HELLO => Message::Hello(serde_json::from_slice(&body).map_err(|e| bad(&e))?),
+            WELCOME => Message::Welcome(serde_json::from_slice(&body).map_err(|e| bad(&e))?),
+            REFUSED => Message::Refused(text(body)?),
+            LINE => {
+                let (number, mut rest) = numbered(body)?;
+                let own = *rest.first().ok_or_else(|| bad(&"it says not whose it is"))? != 0;
+                Message::Line { number, own, line: text(rest.split_off(1))? }
+            }
+            PASSING => Message::Passing(text(body)?),
+            COMMAND => {
+                let (number, rest) = numbered(body)?;
+                Message::Command { number, command: serde_json::from_slice(&rest).map_err(|e| bad(&e))? }
+            }
+            PING => Message::Ping,
+            PONG => Message::Pong,
+            BYE => Message::Bye,
+            LIST => Message::List(serde_json::from_slice(&body).map_err(|e| bad(&e))?),
+            PIECE => Message::Piece(body),
+            WHOLE => Message::Whole(text(body)?),
+            _ => return Err(bad(&"it is of a newer version")),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::{LABS, Spec};
+
+    fn all() -> Vec<Message> {
+        let spec = Box::new(Spec::shipped(LABS[0].id()));
+        vec![
+            Message::Hello(Box::new(Hello { name: "a".into(), client: u64::MAX, ..Hello::default() })),
+            Message::Welcome(Welcome { head: 7, ..Welcome::default() }),
+            Message::Refused("no such engine".into()),
+            Message::Line { number: 3, own: false, line: r#"{"t":0.1}"#.into() },
+            Message::Line { number: 4, own: true, line: String::new() },
+            Message::Passing("{}".into()),
+            Message::Command { number: 1, command: Box::new(Command::Run { job: 1, generation: 1, spec }) },
+            Message::Ping,
+            Message::Pong,
+            Message::Bye,
+            Message::List(vec![Status { name: "b".into(), left: Some(3), ..Status::default() }]),
+            Message::Piece(vec![0, 255]),
+            Message::Whole("ab".into()),
+        ]
+    }
+
+    #[test]
+    fn every_message_is_read_as_it_was_written() {
+        let mut bytes = Vec::new();
+        for message in all() {
+            message.write(&mut bytes).unwrap();
+        }
+        let mut source = bytes.as_slice();
+        for message in all() {
+            assert_eq!(Message::read(&mut source).unwrap(), message);
+        }
+    }
+
+    #[test]
+    fn a_body_that_is_cut_or_of_another_kind_is_an_error_and_never_a_panic() {
+        for message in all() {
+            let frame = message.frame();
+            for kind in 0..=20 {
+                for end in 0..frame.body.len().min(40) {
+                    // Whatever comes of it; it must not panic.
+                    let _ = Message::of(Frame { kind, body: frame.body[..end].to_vec() });
+                }
+            }
+        }
+        let newer = Message::of(Frame { kind: 200, body: Vec::new() }).unwrap_err().to_string();
+        assert!(newer.contains("newer"), "{newer}");
+    }
+}

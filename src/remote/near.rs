@@ -1,0 +1,231 @@
+//! A channel to the far end: the child process that carries it, the greeting, and what to make of its failure.
+
+use std::hash::{BuildHasher, Hasher};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::RemoteError;
+use super::address::Address;
+use super::frame::{FrameError, PROTOCOL};
+use super::message::{Hello, Message, Unreadable};
+use crate::base::text::printable_message;
+
+/// Bytes of what ssh said that are kept.
+const SAID: usize = 4096;
+/// Time in which a child whose channel has closed should end.
+const ENDING: Duration = Duration::from_secs(2);
+
+/// A number that nobody else has.
+pub(super) fn random() -> u64 {
+    // The seed of the standard library's hash maps is random.
+    let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
+    hasher.write_u32(std::process::id());
+    hasher.finish().max(1)
+}
+
+/// A channel to the far end.
+pub(super) struct Channel {
+    pub child: Arc<Mutex<Child>>,
+    pub stdin: Option<ChildStdin>,
+    pub stdout: BufReader<ChildStdout>,
+    said: Arc<Mutex<String>>,
+}
+
+impl Channel {
+    /// Starts ssh and sends the greeting.
+    pub fn open(address: &Address, can_ask: bool, hello: &Hello) -> Result<Self, RemoteError> {
+        let mut command = address.command(can_ask);
+        let link = |what: String, hint: &str| RemoteError::Link {
+            host: address.host().to_owned(),
+            what,
+            hint: hint.into(),
+        };
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if !can_ask {
+            // Nothing that the terminal sends reaches it.
+            std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        }
+        let mut child = command.spawn().map_err(|e| {
+            let what = format!("{} cannot be started: {e}", address.ssh());
+            link(what, "install OpenSSH's client, or set PROBITY_SSH")
+        })?;
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(mut stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
+            return Err(link("no pipe to ssh".into(), "try again"));
+        };
+        let said = Arc::new(Mutex::new(String::new()));
+        let heard = said.clone();
+        let collect = move || collect(stderr, &heard);
+        // Without it, errors are told without ssh's own words.
+        let _ = std::thread::Builder::new().name("said".into()).spawn(collect);
+        // If it fails, the reading that follows says why.
+        let _ = Message::Hello(Box::new(hello.clone())).write(&mut stdin);
+        Ok(Self {
+            child: Arc::new(Mutex::new(child)),
+            stdin: Some(stdin),
+            stdout: BufReader::new(stdout),
+            said,
+        })
+    }
+
+    /// The next message.
+    pub fn read(&mut self) -> Result<Message, Unreadable> {
+        Message::read(&mut self.stdout)
+    }
+
+    /// Ends the child and says why the channel broke.
+    pub fn failure(&mut self, address: &Address, error: &Unreadable) -> RemoteError {
+        self.stdin = None;
+        let status =
+            end(&self.child, matches!(error, Unreadable::Frame(FrameError::End | FrameError::Io(_))));
+        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        explain(address, error, status, &said)
+    }
+}
+
+impl Drop for Channel {
+    fn drop(&mut self) {
+        self.stdin = None;
+        end(&self.child, false);
+    }
+}
+
+/// Waits for the child, for a moment if it should end by itself, and kills it otherwise.
+fn end(child: &Mutex<Child>, by_itself: bool) -> Option<ExitStatus> {
+    let mut child = child.lock().unwrap_or_else(PoisonError::into_inner);
+    let until = Instant::now() + if by_itself { ENDING } else { Duration::from_millis(200) };
+    while Instant::now() < until {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status),
+            Ok(None) => std::thread::sleep(Duration::from_millis(10)),
+            Err(_) => return None,
+        }
+    }
+    // It has ended, or does now.
+    let _ = child.kill();
+    child.wait().ok();
+    None
+}
+
+/// Keeps the last lines of what ssh and the far shell say.
+fn collect(source: impl Read, said: &Mutex<String>) {
+    let mut source = BufReader::new(source).take(1 << 20);
+    let mut line = Vec::new();
+    while source.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+        let text = printable_message(String::from_utf8_lossy(&line).trim_end());
+        let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);
+        if !text.is_empty() && said.len() < SAID {
+            said.push_str(&text);
+            said.push('\n');
+        }
+        line.clear();
+    }
+    // The pipe is kept empty whatever comes.
+    let _ = std::io::copy(&mut source.into_inner(), &mut std::io::sink());
+}
+
+/// What to make of a channel that broke, from the words of ssh, of the far shell and of the far program.
+fn explain(address: &Address, error: &Unreadable, status: Option<ExitStatus>, said: &str) -> RemoteError {
+    let host = address.host().to_owned();
+    let target = address.target();
+    let code = status.and_then(|s| s.code());
+    let last = said.lines().next_back().unwrap_or_default().to_owned();
+    let has = |words: &[&str]| words.iter().any(|w| said.contains(w));
+    let (what, hint) = match error {
+        Unreadable::Frame(FrameError::Version(theirs)) => {
+            let which = if *theirs > PROTOCOL { "this program" } else { "the one there" };
+            (error.to_string(), format!("update {which}, so that both are of one version"))
+        }
+        Unreadable::Frame(FrameError::Foreign(_)) => (
+            error.to_string(),
+            "a start-up file of the shell there prints something; let it do so for terminals only".into(),
+        ),
+        Unreadable::Frame(FrameError::End | FrameError::Cut | FrameError::Io(_)) => {
+            let what = if last.is_empty() { error.to_string() } else { last };
+            (what, advice(&target, code, &has))
+        }
+        _ => (
+            error.to_string(),
+            "the two programs do not understand each other; use one version of both".into(),
+        ),
+    };
+    RemoteError::Link { host, what, hint }
+}
+
+fn advice(target: &str, code: Option<i32>, has: &dyn Fn(&[&str]) -> bool) -> String {
+    if has(&["Could not resolve", "not known"]) {
+        return format!("no such host; `ssh {target}` must work by itself");
+    }
+    if has(&["Permission denied", "Too many authentication"]) {
+        return format!(
+            "the host accepts no key of yours: `ssh-copy-id {target}`, or start ssh-agent; `ssh -v {target}` says more"
+        );
+    }
+    if has(&["Host key verification", "HOST IDENTIFICATION"]) {
+        return format!("connect once with `ssh {target}` and compare the host's key");
+    }
+    if has(&["refused", "timed out", "No route", "unreachable"]) {
+        return "nothing answers there; check that the machine is up, and the port".into();
+    }
+    if has(&["unrecognized subcommand", "unexpected argument"]) {
+        return "the program there is older and cannot compute for another machine; update it".into();
+    }
+    if code == Some(126) || has(&["Exec format"]) {
+        return "the program there is for another kind of machine; build it there".into();
+    }
+    if code == Some(127) || has(&["not found", "No such file"]) {
+        return format!(
+            "there is no `probity` there: `scp \"$(command -v probity)\" {target}:.local/bin/` puts it there if both machines are of \
+             one kind, `cargo install` there builds it; or name its place: ssh://{target}/path/to/probity"
+        );
+    }
+    format!("`ssh {target}` must work by itself")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(said: &str) -> String {
+        let address: Address = "ssh://ada@gpu1".parse().unwrap();
+        explain(&address, &FrameError::End.into(), None, said).to_string()
+    }
+
+    #[test]
+    fn a_failure_names_the_host_quotes_ssh_and_says_what_to_do() {
+        for (said, hint) in [
+            ("ssh: Could not resolve hostname gpu1: Name or service not known\n", "`ssh ada@gpu1` must work"),
+            ("ada@gpu1: Permission denied (publickey).\n", "ssh-copy-id ada@gpu1"),
+            ("Host key verification failed.\n", "compare the host's key"),
+            ("ssh: connect to host gpu1 port 22: Connection refused\n", "the port"),
+            ("sh: 1: exec: probity: not found\n", "scp"),
+            ("error: unrecognized subcommand 'engine'\n", "older"),
+        ] {
+            let text = told(said);
+            assert!(
+                text.starts_with("gpu1: ") && text.contains(said.trim_end()) && text.contains(hint),
+                "{text}"
+            );
+        }
+        assert!(told("").contains("connection was closed"), "{}", told(""));
+    }
+
+    #[test]
+    fn what_ssh_says_cannot_control_the_terminal_and_is_bounded() {
+        let said = Mutex::new(String::new());
+        let noise = b"\x1b[2Jx\n".repeat(5000);
+        collect(noise.as_slice(), &said);
+        let said = said.into_inner().unwrap();
+        assert!(!said.contains('\u{1b}') && said.len() < 2 * SAID, "{}", said.len());
+    }
+
+    #[test]
+    fn another_version_says_which_end_to_update() {
+        let address: Address = "ssh://gpu1".parse().unwrap();
+        let text = |v| explain(&address, &FrameError::Version(v).into(), None, "").to_string();
+        assert!(text(PROTOCOL + 1).contains("update this program"));
+        assert!(text(PROTOCOL.wrapping_sub(1)).contains("update the one there"));
+    }
+}

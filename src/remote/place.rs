@@ -1,0 +1,109 @@
+//! Where the engines of this machine are found: a folder each, with the socket that the keeper listens on.
+
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use crate::session::{SessionError, name};
+
+/// What keepers write to standard error.
+pub const LOG: &str = "log";
+/// Longest path of a socket, in bytes, that all systems allow.
+const MAX_SOCKET: usize = 100;
+/// How many numbers are tried after a name that is taken.
+const MAX_TRIES: usize = 1000;
+/// Longest name of an engine, in bytes.
+const MAX_NAME: usize = 48;
+
+/// The folder of the engines, beside that of the sessions: `remote` in the state folder. Only its user may enter it.
+///
+/// # Errors
+/// [`SessionError`] if there is none or it cannot be made.
+pub fn folder() -> Result<PathBuf, SessionError> {
+    let folder = name::folder()?.with_file_name("remote");
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+    made.map_err(|source| SessionError::Write { path: folder.clone(), source })?;
+    Ok(folder)
+}
+
+/// The folder of an engine; the name cannot lead elsewhere.
+#[must_use]
+pub fn of(root: &Path, name: &str) -> PathBuf {
+    root.join(name::sanitise(name))
+}
+
+/// The socket in an engine's folder.
+#[must_use]
+pub fn socket(folder: &Path) -> PathBuf {
+    folder.join("socket")
+}
+
+/// Makes the folder of a new engine. If the name is taken by an engine or a session, a number is added.
+///
+/// # Errors
+/// The system's reason, and names that make too long a path.
+pub fn reserve(root: &Path, wanted: &str) -> io::Result<(String, PathBuf)> {
+    let mut wanted = name::sanitise(wanted);
+    while wanted.len() > MAX_NAME {
+        wanted.pop();
+    }
+    let sessions = root.with_file_name("sessions");
+    for k in 1..MAX_TRIES {
+        let name = if k == 1 { wanted.clone() } else { format!("{wanted}-{k}") };
+        let folder = root.join(&name);
+        if socket(&folder).as_os_str().len() > MAX_SOCKET {
+            let what = "the path of its socket would be longer than a system allows; set PROBITY_STATE_DIR there to a shorter one";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+        if name::file(&sessions, &name).exists() {
+            continue;
+        }
+        match std::fs::DirBuilder::new().mode(0o700).create(&folder) {
+            Ok(()) => return Ok((name, folder)),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+/// Connects to the engine in a folder.
+///
+/// # Errors
+/// The system's reason; nothing listens where the engine was killed.
+pub fn connect(folder: &Path) -> io::Result<UnixStream> {
+    UnixStream::connect(socket(folder))
+}
+
+/// The name of this machine, as far as the system says it.
+#[must_use]
+pub fn machine() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname").map(|h| h.trim().to_owned()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_taken_by_an_engine_or_a_session_gets_a_number() {
+        let state = tempfile::tempdir().unwrap();
+        let root = state.path().join("remote");
+        std::fs::create_dir_all(&root).unwrap();
+        std::fs::create_dir_all(state.path().join("sessions")).unwrap();
+        assert_eq!(reserve(&root, "a").unwrap().0, "a");
+        std::fs::write(state.path().join("sessions/a-2.probity.jsonl"), "").unwrap();
+        let (name, folder) = reserve(&root, "a").unwrap();
+        assert_eq!((name.as_str(), folder.parent()), ("a-3", Some(root.as_path())));
+        let (name, folder) = reserve(&root, "../../x").unwrap();
+        assert!(folder.starts_with(&root) && !name.contains('/'), "{name}");
+        assert!(connect(&folder).is_err(), "nothing listens yet");
+    }
+
+    #[test]
+    fn a_path_too_long_for_a_socket_says_what_to_shorten() {
+        let root = PathBuf::from(format!("/{}", "x".repeat(MAX_SOCKET)));
+        assert!(reserve(&root, "a").unwrap_err().to_string().contains("PROBITY_STATE_DIR"));
+    }
+}

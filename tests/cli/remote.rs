@@ -1,0 +1,200 @@
+//! The engine far away: through a script in place of ssh that starts the far end here, and through a real sshd on the loopback where
+//! there is one. What is asserted is that nothing tells the far engine from the local one, whatever becomes of the link.
+
+mod far;
+mod sshd;
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use probity::engine::Engine;
+use probity::engine::message::{Command, Event, Outcome};
+use probity::lab::Spec;
+use probity::remote::message::{Hello, Want};
+use probity::session::format::Item;
+use probity::session::replay::Step;
+use serde_json::Value;
+
+use super::common::{Probity, TINY, json_lines, refused, text};
+use far::{Place, findings_of, hello, run_of, times_out, until};
+
+/// What was found, without the times at which it was.
+fn found(stdout: &[u8]) -> Vec<Value> {
+    let mut all = json_lines(stdout);
+    for finding in &mut all {
+        let object = finding.as_object_mut().unwrap();
+        object.remove("t");
+        object.remove("seconds");
+    }
+    all
+}
+
+#[test]
+fn a_run_far_away_finds_what_one_here_finds_and_leaves_a_session_at_both_ends() {
+    let (place, near) = (Place::new(), Probity::new());
+    let spec = near.file("tiny.toml", TINY);
+    let here = near.run(&["run", &spec, "--json", "--no-session"]);
+    let args = ["run", &spec, "--json", "--session", "tiny", "--remote", "ssh://far"];
+    let there = near.command(&args).env("PROBITY_SSH", place.ssh()).output().unwrap();
+    assert_eq!(there.status.code(), Some(0), "{}", text(&there.stderr));
+    assert_eq!(found(&there.stdout), found(&here.stdout), "bit for bit but for times");
+    let far = place.session("tiny");
+    assert_eq!(findings_of(&far.board()), findings_of(&far::read(near.state.path(), "tiny").board()));
+    assert!(place.engines().is_empty(), "it ended with the run");
+
+    // The errands: what is there, a session brought home, what is not there.
+    let errand = |args: &[&str]| near.command(args).env("PROBITY_SSH", place.ssh()).output().unwrap();
+    let listed = text(&errand(&["remote", "list", "ssh://far"]).stdout);
+    assert!(listed.contains("tiny") && listed.contains("session") && listed.contains("done"), "{listed}");
+    let fetched = errand(&["remote", "fetch", "ssh://far", "tiny"]);
+    assert_eq!(fetched.status.code(), Some(0), "{}", text(&fetched.stderr));
+    assert!(
+        text(&fetched.stdout).contains("tiny-2.probity.jsonl"),
+        "the name was taken: {}",
+        text(&fetched.stdout)
+    );
+    assert_eq!(far::read(near.state.path(), "tiny-2"), far);
+    refused(&errand(&["remote", "fetch", "ssh://far", "no/such"]), 1, &["far: the session no-such"]);
+    refused(&errand(&["remote", "stop", "ssh://far", "nobody"]), 1, &["no engine nobody", "none runs"]);
+    refused(&errand(&["run", &spec, "--forecast", "--remote", "ssh://far"]), 2, &["--forecast", "ssh far"]);
+}
+
+#[test]
+fn a_link_that_is_cut_again_and_again_changes_no_number() {
+    let place = Place::new();
+    let spec = Spec::parse(TINY, "tiny").unwrap();
+    let whole = far::here(&spec);
+    let (mut far, past) = place.connect(hello("cut"));
+    assert!(past.is_empty() && far.steers());
+    let mut events = far.take_events().unwrap();
+    far.send(run_of(&spec)).unwrap();
+    let cutter = place.cut_often(3, Duration::from_millis(150));
+    let board = far::board_of(&spec, &mut events);
+    cutter.join().unwrap();
+    assert_eq!(findings_of(&board), whole);
+    far.send(Command::Shutdown).unwrap();
+    drop(far);
+    let session = until(|| Some(place.session("cut")).filter(|_| place.engines().is_empty()));
+    assert_eq!(findings_of(&session.board()), whole, "its own session is whole as well");
+    let runs = session.entries.iter().filter(|e| matches!(e.item, Item::Command(Command::Run { .. })));
+    assert_eq!(runs.count(), 1, "no command was carried out twice");
+}
+
+#[test]
+fn who_leaves_comes_back_to_all_of_it_and_a_second_one_sees_and_does_not_steer() {
+    let place = Place::new();
+    let spec = Spec::parse(TINY, "tiny").unwrap();
+    let (mut first, _) = place.connect(hello("two"));
+    let _events = first.take_events().unwrap();
+    first.send(run_of(&spec)).unwrap();
+    let (mut second, _) = place.connect(Hello { want: Want::Attach, ..hello("two") });
+    assert!(first.steers() && !second.steers());
+    let mut steps = second.take_steps().unwrap();
+    second.send(Command::Cancel { job: 1 }).unwrap();
+    let done = Step::Entry(Box::new(far::ended(&mut steps)));
+    let Step::Entry(entry) = done else { unreachable!() };
+    assert!(matches!(entry.item, Item::Event(Event::Finished { outcome: Outcome::Done, .. })), "{entry:?}");
+    // The one who steers goes without a word; its engine waits.
+    first.lose();
+    drop(first);
+    drop(second);
+    let (again, past) = until(|| {
+        let (far, past) = place.connect(Hello { want: Want::Attach, ..hello("two") });
+        far.steers().then_some((far, past))
+    });
+    let mut board = probity::engine::board::Board::default();
+    past.iter().for_each(|entry| entry.fold(&mut board));
+    assert_eq!(findings_of(&board), far::here(&spec), "everything from the beginning");
+    drop(again);
+    assert_eq!(place.engines(), ["two"], "it waits still");
+    let near = Probity::new();
+    let stop = near.command(&["remote", "stop", "ssh://far", "two"]).env("PROBITY_SSH", place.ssh()).output();
+    assert!(text(&stop.unwrap().stdout).contains("two has ended"));
+    assert!(place.engines().is_empty());
+}
+
+#[test]
+fn an_engine_that_is_killed_is_told_of_and_one_that_nobody_wants_ends_by_itself() {
+    let place = Place::new();
+    let (mut far, _) = place.connect(hello("killed"));
+    let mut events = far.take_events().unwrap();
+    place.kill_keeper("killed");
+    let mut told = Vec::new();
+    while let Some(event) = events.blocking_recv() {
+        if let Event::Notice(notice) = event {
+            told.push(notice.problem.to_string());
+        }
+    }
+    assert!(told.iter().any(|t| t.contains("no engine killed runs there")), "{told:?}");
+    assert!(far.send(Command::ListModels).is_err(), "as a local engine that is gone");
+    let near = Probity::new();
+    let list =
+        near.command(&["remote", "list", "ssh://far"]).env("PROBITY_SSH", place.ssh()).output().unwrap();
+    assert!(text(&list.stdout).contains("killed; its session"), "{}", text(&list.stdout));
+
+    let (far, _) = place.connect(Hello { wait: 0, ..hello("unwanted") });
+    assert_eq!(far.wait(), Duration::ZERO);
+    drop(far);
+    until(|| (place.engines() == ["killed"]).then_some(()));
+}
+
+#[test]
+fn a_link_that_is_none_says_which_host_what_and_the_way_out() {
+    let near = Probity::new();
+    let said = |script: &str| {
+        let place = Place::with(script);
+        near.command(&["remote", "list", "ssh://gpu1"]).env("PROBITY_SSH", place.ssh()).output().unwrap()
+    };
+    let none = "echo 'sh: 1: exec: probity: not found' >&2; exit 127";
+    refused(&said(none), 1, &["gpu1: sh: 1: exec: probity: not found", "scp", "ssh://gpu1/path/to/probity"]);
+    let key = "echo 'ada@gpu1: Permission denied (publickey).' >&2; exit 255";
+    refused(&said(key), 1, &["gpu1: ", "Permission denied", "ssh-copy-id"]);
+    refused(
+        &said("printf 'Welcome\\033[2J to gpu1\\n'; sleep 1"),
+        1,
+        &["gpu1: ", "Welcome", "start-up file"],
+    );
+    refused(
+        &said("printf 'PB\\011\\012\\0\\0\\0\\0\\0\\0\\0\\0'"),
+        1,
+        &["gpu1: ", "protocol 9", "update this program"],
+    );
+    refused(
+        &said("printf 'PB\\001\\012\\377\\377\\377\\377\\0\\0\\0\\0'"),
+        1,
+        &["gpu1: ", "longer than any"],
+    );
+    refused(&said("printf 'PB\\001\\012\\0\\0\\0\\001\\0\\0\\0\\0x'"), 1, &["gpu1: ", "garbled"]);
+    let absent =
+        near.command(&["remote", "list", "ssh://gpu1"]).env("PROBITY_SSH", "/no/such/ssh").output().unwrap();
+    refused(&absent, 1, &["gpu1: /no/such/ssh cannot be started", "OpenSSH"]);
+    refused(&near.run(&["remote", "list", "gpu1"]), 2, &["ssh://"]);
+    refused(&near.run(&["--remote", "ssh://-oProxyCommand=id"]), 2, &["host"]);
+    refused(&near.run(&["--attach", "x"]), 2, &["--remote"]);
+}
+
+#[test]
+fn the_far_end_refuses_what_it_cannot_do_and_never_hangs_on_noise() {
+    let place = Place::new();
+    let refused = |hello: Hello| match probity::remote::Far::connect(&place.address(), hello) {
+        Ok(_) => panic!("it was taken"),
+        Err(error) => error.to_string(),
+    };
+    let device = refused(Hello { device: "gpu9".into(), ..hello("a") });
+    assert!(device.starts_with("far: ") && device.contains("gpu9"), "{device}");
+    let attach = refused(Hello { want: Want::Attach, ..hello("../../etc") });
+    assert!(attach.contains("no engine") && !attach.contains('/'), "{attach}");
+    assert!(place.engines().is_empty(), "nothing is left of what could not start");
+    for noise in [
+        "",
+        "GET / HTTP/1.0\r\n\r\n",
+        "PB\u{9}x",
+        "\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}",
+    ] {
+        let mut command = place.probity(&["engine", "--stdio"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), noise.as_bytes()).unwrap();
+        let output = times_out(child);
+        assert!(output.status.success() && output.stdout.len() > 12, "{noise:?}: it says what is wrong");
+    }
+}

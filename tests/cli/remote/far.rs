@@ -1,0 +1,225 @@
+//! A far end on this machine, with folders of its own, and ways to break the link to it.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command as Process, Output};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use probity::engine::Engine;
+use probity::engine::board::Board;
+use probity::engine::local::{Cache, LocalEngine, LocalOptions};
+use probity::engine::message::{Command, Event};
+use probity::lab::Spec;
+use probity::model::{Device, Dtype};
+use probity::remote::message::Hello;
+use probity::remote::{Address, Far, Past};
+use probity::session::format::{Entry, Item, Session};
+use probity::session::replay::Step;
+use tokio::sync::mpsc::Receiver;
+
+/// Longest time for which a test waits for something.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A far end.
+pub struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    /// One that a script reaches.
+    pub fn new() -> Self {
+        Self::with("for there; do :; done\nexec sh -c \"$there\"")
+    }
+
+    /// One that this script reaches; the number of its process is in a file, so that it can be killed.
+    pub fn with(script: &str) -> Self {
+        let place = Self { folder: tempfile::tempdir().unwrap() };
+        let program = Path::new(env!("CARGO_BIN_EXE_probity")).parent().unwrap();
+        let text = format!(
+            "#!/bin/sh\necho $$ > '{0}/pid'\nexport PROBITY_STATE_DIR='{0}' PROBITY_CACHE_DIR='{0}' HF_HUB_OFFLINE=1 PATH='{1}':\"$PATH\"\n{script}\n",
+            place.path().display(),
+            program.display()
+        );
+        std::fs::write(place.ssh(), text).unwrap();
+        std::fs::set_permissions(place.ssh(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        place
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The script.
+    pub fn ssh(&self) -> PathBuf {
+        self.path().join("ssh")
+    }
+
+    pub fn address(&self) -> Address {
+        "ssh://far".parse::<Address>().unwrap().through(self.ssh())
+    }
+
+    pub fn connect(&self, hello: Hello) -> (Far, Past) {
+        Far::connect(&self.address(), hello).unwrap()
+    }
+
+    /// The program, as it is there.
+    pub fn probity(&self, args: &[&str]) -> Process {
+        let mut command = Process::new(env!("CARGO_BIN_EXE_probity"));
+        command.args(args).env("PROBITY_STATE_DIR", self.path()).env("PROBITY_CACHE_DIR", self.path());
+        command
+    }
+
+    /// The engines that have a folder there.
+    pub fn engines(&self) -> Vec<String> {
+        let entries = std::fs::read_dir(self.path().join("remote")).into_iter().flatten().flatten();
+        entries.map(|e| e.file_name().to_string_lossy().into_owned()).collect()
+    }
+
+    pub fn session(&self, name: &str) -> Session {
+        read(self.path(), name)
+    }
+
+    /// Kills what carries the link.
+    pub fn cut(&self) {
+        if let Ok(pid) = std::fs::read_to_string(self.path().join("pid")) {
+            kill(pid.trim());
+        }
+    }
+
+    /// Cuts the link so many times, so far apart.
+    pub fn cut_often(&self, times: usize, apart: Duration) -> JoinHandle<()> {
+        let place = self.path().join("pid");
+        std::thread::spawn(move || {
+            for _ in 0..times {
+                std::thread::sleep(apart);
+                if let Ok(pid) = std::fs::read_to_string(&place) {
+                    kill(pid.trim());
+                }
+            }
+        })
+    }
+
+    /// Kills the engine itself.
+    pub fn kill_keeper(&self, name: &str) {
+        let wanted = format!("--keep\0{name}\0");
+        let own = self.path().display().to_string();
+        let mut killed = 0;
+        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+            let read = |file: &str| std::fs::read(entry.path().join(file)).unwrap_or_default();
+            let has = |bytes: &[u8], text: &str| String::from_utf8_lossy(bytes).contains(text);
+            if has(&read("cmdline"), &wanted) && has(&read("environ"), &own) {
+                kill(&entry.file_name().to_string_lossy());
+                killed += 1;
+            }
+        }
+        assert_eq!(killed, 1, "one engine of that name");
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        // An engine that a failed test left.
+        for name in self.engines() {
+            let stop =
+                self.probity(&["remote", "stop", "ssh://far", &name]).env("PROBITY_SSH", self.ssh()).output();
+            drop(stop);
+        }
+    }
+}
+
+fn kill(pid: &str) {
+    // It may have ended by itself.
+    let _ = Process::new("kill").args(["-9", pid]).stderr(std::process::Stdio::null()).status();
+}
+
+pub fn read(state: &Path, name: &str) -> Session {
+    Session::read(&state.join(format!("sessions/{name}.probity.jsonl"))).unwrap()
+}
+
+/// A greeting that opens an engine of this name.
+pub fn hello(name: &str) -> Hello {
+    Hello { name: name.into(), device: "cpu".into(), dtype: "f32".into(), wait: 60, ..Hello::default() }
+}
+
+pub fn run_of(spec: &Spec) -> Command {
+    Command::Run { job: 1, generation: 1, spec: Box::new(spec.clone()) }
+}
+
+/// The fold of a run's events up to its end.
+pub fn board_of(spec: &Spec, events: &mut Receiver<Event>) -> Board {
+    let mut board = Board::default();
+    board.on_command(&run_of(spec));
+    let begun = Instant::now();
+    while board.running() {
+        assert!(begun.elapsed() < PATIENCE, "it does not end");
+        board.on_event(&events.blocking_recv().expect("events until the run has ended"));
+    }
+    board
+}
+
+/// Everything that a board's run has found, without times.
+pub fn findings_of(board: &Board) -> serde_json::Value {
+    let mut run = serde_json::to_value(&board.runs).unwrap();
+    strip(&mut run);
+    run
+}
+
+fn strip(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Object(object) => {
+            // Progress and forecasts are of the moment; the rest are wall times.
+            for key in ["t", "seconds", "progress", "forecasts", "elapsed"] {
+                object.remove(key);
+            }
+            object.values_mut().for_each(strip);
+        }
+        serde_json::Value::Array(values) => values.iter_mut().for_each(strip),
+        _ => {}
+    }
+}
+
+/// What a local engine finds.
+pub fn here(spec: &Spec) -> serde_json::Value {
+    let mut engine = LocalEngine::start(LocalOptions {
+        device: Device::Cpu,
+        dtype: Dtype::F32,
+        cache: Cache::none(),
+        models: Vec::new(),
+        memory_limit: None,
+        most_models: 1,
+        asked: false,
+    })
+    .unwrap();
+    let mut events = engine.take_events().unwrap();
+    engine.send(run_of(spec)).unwrap();
+    findings_of(&board_of(spec, &mut events))
+}
+
+/// The entry with which a run ends.
+pub fn ended(steps: &mut Receiver<Step>) -> Entry {
+    loop {
+        match steps.blocking_recv().expect("steps until the run has ended") {
+            Step::Entry(entry) if matches!(entry.item, Item::Event(Event::Finished { .. })) => return *entry,
+            _ => {}
+        }
+    }
+}
+
+/// Waits until something is there.
+pub fn until<T>(mut what: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(there) = what() {
+            return there;
+        }
+        assert!(begun.elapsed() < PATIENCE, "it never came");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The output of a program that must end soon.
+pub fn times_out(mut child: Child) -> Output {
+    until(|| child.try_wait().unwrap());
+    child.wait_with_output().unwrap()
+}
