@@ -111,7 +111,8 @@ impl Address {
     fn has_ssh(&self) -> bool {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let named = std::path::Path::new(&self.ssh);
-        named.components().count() > 1 && named.is_file() || std::env::split_paths(&path).any(|dir| dir.join(named).is_file())
+        named.components().count() > 1 && named.is_file()
+            || std::env::split_paths(&path).any(|dir| dir.join(named).is_file())
     }
 
     /// The command that opens a channel to the program there. Where somebody can be asked for a password, that happens on the

@@ -125,23 +125,20 @@ impl Line {
             match end {
                 End::Broken(error) if !leaving => self.tell_broken(&error),
                 End::Superseded => {
-                    self.tell(
-                        NoticeLevel::Error,
-                        "another screen steers the engine now",
-                        "attach again to see it",
-                    );
-                    break;
+                    self.tell_superseded();
+                    break true;
                 }
-                End::Over | End::Left | End::Broken(_) => break,
+                End::Over => break true,
+                End::Left | End::Broken(_) => break false,
             }
             match self.again() {
                 Some(opened) => channel = opened,
-                None => break,
+                None => break false,
             }
-        }
+        };
         let mut out = self.shared.lock();
         // One that was left goes on there.
-        out.over = !out.leaving;
+        out.over = over || !out.leaving;
         drop(out);
         self.shared.notify();
     }
@@ -149,6 +146,10 @@ impl Line {
     fn tell(&self, level: NoticeLevel, what: &str, hint: &str) {
         let problem = Problem { what: what.into(), r#where: self.address.host().into(), hint: hint.into() };
         self.sink.tell(level, problem);
+    }
+
+    fn tell_superseded(&self) {
+        self.tell(NoticeLevel::Error, "another screen steers the engine now", "attach again to see it");
     }
 
     fn tell_broken(&self, error: &RemoteError) {
@@ -178,11 +179,7 @@ impl Line {
             self.hello.after = self.seen;
             match greet(&self.address, false, &self.hello) {
                 Ok((_, welcome)) if self.steers && !welcome.steers => {
-                    self.tell(
-                        NoticeLevel::Error,
-                        "another screen steers the engine now",
-                        "attach again to see it",
-                    );
+                    self.tell_superseded();
                     return None;
                 }
                 Ok((channel, welcome)) => {
