@@ -10,7 +10,7 @@
 //!  engine┘      ▲                          │      ├─► PNG, SVG, CSV (figure: the same Figure)
 //!               │                          ▼      └─► session file (session::record, append-only)
 //!               └── Event ◄── Engine ◄── Command
-//!                           (local thread | recording | scripted fake)
+//!                           (local thread | engine far away | recording | scripted fake)
 //! ```
 //!
 //! - [`engine`] takes [`engine::message::Command`]s and answers with a stream of [`engine::message::Event`]s. Nothing
@@ -51,6 +51,7 @@
 //! | [`lab`] | the instruments; science with no terminal, no threads, no files |
 //! | [`engine`] | commands, events, the board, the worker of any lab and its cache, the desk for questions about data |
 //! | [`session`] | recordings and their replay |
+//! | `remote` | the engine far away: frames, the keeper that owns it there, the bridge that ssh starts, the link and its near end (Unix) |
 //! | [`tui`], [`cli`] | the terminal program; the command line |
 //!
 //! All rooms down to `lab` import neither ratatui, crossterm nor tokio; `tests/layers.rs` enforces this, the order of the rooms,
@@ -106,6 +107,7 @@
 //! | generation | the number of a run by which its events are told from those of older runs |
 //! | host | whatever runs an experiment, as the experiment sees it |
 //! | inbox | the commands that wait for the worker, and which of them supersede which |
+//! | keeper | the process on another machine that owns an engine, its journal and its session; a bridge connects it to a link |
 //! | notice | something worth reporting that is not a result |
 //! | oracle | a probe that judges interventions, trained on data that no intervention saw |
 //! | part | the file of what one cell of a grid found |

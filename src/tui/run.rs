@@ -3,6 +3,7 @@
 mod input;
 mod link;
 mod opened;
+mod pace;
 
 use std::future::Future;
 use std::io;
@@ -22,6 +23,7 @@ pub use input::translate;
 use self::input::add;
 use self::link::{Feed, Item, Link};
 use self::opened::{called, last_spec};
+use self::pace::Pace;
 use super::action::{Action, Effect, ReplayControl};
 pub use super::outside::Outside;
 use super::panes;
@@ -180,22 +182,6 @@ where
     };
 
     Ok(ExitReport { reason: app.finish(reason)?, board: app.state.board })
-}
-
-/// When the next frame is due.
-struct Pace {
-    drawn: Instant,
-    wanted: Option<Duration>,
-}
-
-impl Pace {
-    fn want(&mut self, gap: Duration) {
-        self.wanted = Some(self.wanted.map_or(gap, |w| w.min(gap)));
-    }
-
-    fn due(&self) -> Option<Instant> {
-        self.wanted.map(|gap| self.drawn + gap)
-    }
 }
 
 /// A recorded session replayed on top of the live program, which carries on beneath it.

@@ -80,13 +80,6 @@ impl Place {
         read(self.path(), name)
     }
 
-    /// Kills what carries the link.
-    pub fn cut(&self) {
-        if let Ok(pid) = std::fs::read_to_string(self.path().join("pid")) {
-            kill(pid.trim());
-        }
-    }
-
     /// Cuts the link so many times, so far apart.
     pub fn cut_often(&self, times: usize, apart: Duration) -> JoinHandle<()> {
         let place = self.path().join("pid");

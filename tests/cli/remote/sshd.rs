@@ -70,6 +70,8 @@ fn start() -> Option<Sshd> {
              UserKnownHostsFile {dir}/known\n  StrictHostKeyChecking yes\n  LogLevel ERROR\n"
         ),
     );
+    // Where nothing has started an sshd before, its empty folder is missing, which only root's one needs and only root can make.
+    let _ = std::fs::create_dir("/run/sshd");
     let config = format!("{dir}/sshd_config");
     let mut daemon =
         Process::new(program).args(["-D", "-e", "-f", &config]).stderr(Stdio::null()).spawn().ok()?;

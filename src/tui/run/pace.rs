@@ -1,0 +1,21 @@
+//! When frames are drawn.
+
+use std::time::{Duration, Instant};
+
+/// When the next frame is due.
+pub(super) struct Pace {
+    pub drawn: Instant,
+    pub wanted: Option<Duration>,
+}
+
+impl Pace {
+    /// A frame is wanted, at most `gap` after the last one.
+    pub fn want(&mut self, gap: Duration) {
+        self.wanted = Some(self.wanted.map_or(gap, |w| w.min(gap)));
+    }
+
+    /// When it is due; none if nothing is to be drawn.
+    pub fn due(&self) -> Option<Instant> {
+        self.wanted.map(|gap| self.drawn + gap)
+    }
+}
