@@ -1,6 +1,7 @@
 //! `--remote`, and `probity remote`: engines on other machines.
 
 use std::io::Write;
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
@@ -10,6 +11,7 @@ use crate::base::numbers::seconds;
 use crate::base::text::{pad, printable_label};
 use crate::remote::client::{self, Farewell, Parting};
 use crate::remote::message::{Hello, Status};
+use crate::remote::parcel::inner;
 use crate::remote::{Address, Far, Past, RemoteError};
 use crate::session::name;
 
@@ -23,6 +25,10 @@ pub struct RemoteArgs {
     /// How long the engine there waits for somebody when nothing runs, for example 90m or 3d [default: 24h].
     #[arg(long, value_name = "TIME", requires = "remote", value_parser = duration)]
     pub wait: Option<u64>,
+    /// Send this file along, named as the spec names it, relative to the spec's folder. All relative files of specs are then those that
+    /// were sent. May be given several times.
+    #[arg(long, value_name = "FILE", requires = "remote")]
+    pub send: Vec<String>,
 }
 
 /// Seconds that an engine waits by default.
@@ -58,6 +64,24 @@ impl RemoteArgs {
     }
 }
 
+impl RemoteArgs {
+    /// The files to send, each beside the first of these specs that has it there.
+    ///
+    /// # Errors
+    /// [`CliError::Usage`] for a file that is not there or whose name leads elsewhere.
+    pub fn files(&self, specs: &[PathBuf]) -> Result<Vec<(String, PathBuf)>, CliError> {
+        let find = |name: &String| {
+            let bad = |what: &str| CliError::Usage(format!("--send {name}: {what}"));
+            let inner =
+                inner(name).ok_or_else(|| bad("name it as the spec does, relative to the spec's folder"))?;
+            let beside = specs.iter().filter_map(|s| s.parent()).map(|folder| folder.join(&inner));
+            let path = beside.chain([inner.clone()]).find(|p| p.is_file());
+            path.map(|path| (name.clone(), path)).ok_or_else(|| bad("there is no such file beside the spec"))
+        };
+        self.send.iter().map(find).collect()
+    }
+}
+
 impl From<RemoteError> for CliError {
     fn from(error: RemoteError) -> Self {
         CliError::Failed(error.to_string())
@@ -68,8 +92,12 @@ impl From<RemoteError> for CliError {
 ///
 /// # Errors
 /// [`CliError::Failed`] with the host and the way out.
-pub fn connect(address: &Address, hello: Hello) -> Result<(Far, Past), CliError> {
-    let (far, past) = Far::connect(address, hello)?;
+pub fn connect(
+    address: &Address,
+    hello: Hello,
+    files: &[(String, PathBuf)],
+) -> Result<(Far, Past), CliError> {
+    let (far, past) = Far::connect(address, hello, files)?;
     if far.version() != env!("CARGO_PKG_VERSION") {
         output::say(&format!(
             "warning: {} computes with Probity {}, this is {}: its numbers are those of its version",

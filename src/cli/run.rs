@@ -235,7 +235,9 @@ async fn run_far(
     let subject = tasks.first().map_or("run", |task| task.cell.spec.common().subject());
     let name = args.session.clone().unwrap_or_else(|| name::default_name(subject, SystemTime::now()));
     let hello = args.far.hello(&args.device, &args.dtype, args.memory_limit);
-    let (mut far, _) = super::remote::connect(address, crate::remote::message::Hello { name, ..hello })?;
+    let files = args.far.files(&args.specs)?;
+    let hello = crate::remote::message::Hello { name, ..hello };
+    let (mut far, _) = super::remote::connect(address, hello, &files)?;
     let (name, farewell) = (far.name().to_owned(), far.farewell());
     let done = execute(&mut far, args, tasks, out).await;
     // One that is gone needs not be told.

@@ -22,6 +22,7 @@ use crate::tui::state::{ReplayState, Seat};
 /// [`CliError::Usage`] for a spec that cannot be used, [`CliError::Failed`] if there is no engine or the terminal fails.
 pub(super) fn live(args: &TuiArgs, address: &Address) -> Result<(), CliError> {
     let first = spec(args, false)?;
+    let files = args.far.files(args.spec.as_slice())?;
     let hello = Hello { asked: true, ..args.far.hello(&args.device, &args.dtype, args.memory_limit) };
     let hello = match &args.attach {
         Some(name) => Hello { want: Want::Attach, name: name.clone(), ..hello },
@@ -31,7 +32,7 @@ pub(super) fn live(args: &TuiArgs, address: &Address) -> Result<(), CliError> {
             Hello { name, models: first.models().to_vec(), ..hello }
         }
     };
-    let (mut far, past) = connect(address, hello)?;
+    let (mut far, past) = connect(address, hello, &files)?;
     let (name, farewell) = (far.name().to_owned(), far.farewell());
     let spec = last_spec(&past).unwrap_or(first);
     let mut notices = Vec::new();

@@ -79,7 +79,7 @@ pub struct TuiArgs {
     pub far: super::remote::RemoteArgs,
     /// Come back to the engine of this name there; if somebody else steers it, see what it does.
     #[cfg(unix)]
-    #[arg(long, value_name = "NAME", requires = "remote", conflicts_with_all = ["models", "spec", "device", "dtype", "memory_limit", "wait"])]
+    #[arg(long, value_name = "NAME", requires = "remote", conflicts_with_all = ["models", "spec", "device", "dtype", "memory_limit", "wait", "send"])]
     pub attach: Option<String>,
     /// How it looks.
     #[command(flatten)]

@@ -6,11 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use sha2::{Digest, Sha256};
-
 use super::message::{Hello, Message, Status, Unreadable, Want};
-use super::place;
-use crate::base::files::hex;
+use super::{parcel, place};
 use crate::session::{name, shelf};
 
 /// Longest time that a keeper may take to listen.
@@ -19,8 +16,6 @@ const START: Duration = Duration::from_secs(30);
 const ANSWER: Duration = Duration::from_secs(2);
 /// Sessions that are listed beside the engines.
 const SESSIONS: usize = 20;
-/// Bytes of a file that are sent at a time.
-const PIECE: usize = 256 << 10;
 
 /// Serves one near end on a stream of bytes each way, to its end.
 pub fn bridge(mut near: impl Read + Send + 'static, mut out: impl Write) {
@@ -182,15 +177,5 @@ fn fetch(name: &str, out: &mut impl Write) -> Result<(), String> {
     let path = name::file(&folder, name);
     let fail = |e: std::io::Error| format!("the session {name}: {e}");
     let mut file = std::fs::File::open(&path).map_err(fail)?;
-    let mut hash = Sha256::new();
-    let mut buffer = vec![0; PIECE];
-    loop {
-        let n = file.read(&mut buffer).map_err(fail)?;
-        if n == 0 {
-            break;
-        }
-        hash.update(&buffer[..n]);
-        Message::Piece(buffer[..n].to_vec()).write(out).map_err(|e| e.to_string())?;
-    }
-    Message::Whole(hex(&hash.finalize())).write(out).map_err(|e| e.to_string())
+    parcel::send(&mut file, out).map_err(fail)
 }

@@ -1,20 +1,18 @@
 //! The near end: an [`Engine`] whose worker is far away, and the errands that need no engine.
 
 use std::collections::VecDeque;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use sha2::{Digest, Sha256};
 use tokio::sync::mpsc::{Receiver, channel};
 
 use super::address::Address;
 use super::line::{Line, Sink};
 use super::message::{Hello, Message, Status, Want, Welcome};
 use super::near::{Channel, random};
+use super::parcel::{Parcel, send};
 use super::{RemoteError, line};
-use crate::base::files::hex;
 use crate::engine::message::{Command, Event, Question, Topic};
 use crate::engine::{EVENT_QUEUE, Engine, EngineGone};
 use crate::session::format::{Entry, MAX_ENTRIES, MAX_FILE};
@@ -155,15 +153,23 @@ pub struct Far {
 }
 
 impl Far {
-    /// Starts an engine there, or attaches to one, as the greeting says; ssh may ask for a password. Returns with it what was
-    /// measured before.
+    /// Starts an engine there, or attaches to one, as the greeting says; ssh may ask for a password. Files that an engine gets when
+    /// it starts are named as its specs name them. Returns with it what was measured before.
     ///
     /// # Errors
     /// [`RemoteError`].
-    pub fn connect(address: &Address, mut hello: Hello) -> Result<(Self, Past), RemoteError> {
+    pub fn connect(
+        address: &Address,
+        mut hello: Hello,
+        files: &[(String, PathBuf)],
+    ) -> Result<(Self, Past), RemoteError> {
+        hello.files = files.len() as u64;
         hello.version = env!("CARGO_PKG_VERSION").into();
         hello.client = random();
         let (mut channel, welcome) = line::greet(address, true, &hello)?;
+        for (name, path) in files {
+            give(address, &mut channel, name, path)?;
+        }
         let past = past(address, &mut channel, &welcome)?;
         let shared = Arc::new(Shared { out: Mutex::default(), changed: Condvar::new() });
         let (sender, events) = tokio::sync::mpsc::channel(EVENT_QUEUE);
@@ -176,6 +182,7 @@ impl Far {
                 name: welcome.name.clone(),
                 engine: welcome.engine,
                 sees: !welcome.steers,
+                files: 0,
                 ..hello
             },
             seen: welcome.head,
@@ -229,6 +236,20 @@ impl Far {
     #[must_use]
     pub fn farewell(&self) -> Farewell {
         Farewell(self.shared.clone())
+    }
+}
+
+/// Sends a file and waits until it is there.
+fn give(address: &Address, channel: &mut Channel, name: &str, path: &Path) -> Result<(), RemoteError> {
+    let fail = |source| RemoteError::Io { place: path.display().to_string(), source };
+    let mut file = std::fs::File::open(path).map_err(fail)?;
+    if let Some(out) = &mut channel.stdin {
+        // What the far end or ssh says tells more than a pipe that is closed.
+        let _ = Message::File(name.to_owned()).write(out).is_ok() && send(&mut file, out).is_ok();
+    }
+    match reply(address, channel)? {
+        Message::Whole(_) => Ok(()),
+        _ => Err(disorder(address)),
     }
 }
 
@@ -344,29 +365,15 @@ pub fn fetch(address: &Address, session: &str, folder: &Path) -> Result<PathBuf,
     let mut channel = errand(address, Want::Fetch, session)?;
     let mut message = reply(address, &mut channel)?;
     std::fs::create_dir_all(folder).map_err(io)?;
-    let mut file = crate::base::files::beside(&folder.join("fetched")).map_err(io)?;
-    let (mut hash, mut bytes) = (Sha256::new(), 0);
-    loop {
+    let mut parcel = Parcel::new(&folder.join("fetched"), MAX_FILE).map_err(io)?;
+    let mut file = loop {
         match message {
-            Message::Piece(piece) => {
-                bytes += piece.len() as u64;
-                if bytes > MAX_FILE {
-                    let what = format!("what it sends is longer than a session can be ({MAX_FILE} bytes)");
-                    return Err(RemoteError::Refused { host: address.host().into(), what });
-                }
-                hash.update(&piece);
-                file.write_all(&piece).map_err(io)?;
-            }
-            Message::Whole(sum) if sum == hex(&hash.finalize()) => break,
-            Message::Whole(_) => {
-                let what = "the session did not arrive as it was sent; fetch it again".into();
-                return Err(RemoteError::Refused { host: address.host().into(), what });
-            }
+            Message::Piece(piece) => parcel.take(&piece).map_err(io)?,
+            Message::Whole(sum) => break parcel.close(&sum).map_err(io)?,
             _ => return Err(disorder(address)),
         }
         message = reply(address, &mut channel)?;
-    }
-    file.as_file().sync_all().map_err(io)?;
+    };
     for k in 1..1000 {
         let named = if k == 1 { session.to_owned() } else { format!("{session}-{k}") };
         match file.persist_noclobber(name::file(folder, &named)) {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -34,6 +35,8 @@ pub(super) struct Hub {
     name: String,
     created: String,
     begun: Instant,
+    /// Where files are that the near end sent.
+    sent: PathBuf,
     engine: Box<dyn Engine>,
     recorder: Option<Recorder>,
     journal: Vec<Noted>,
@@ -57,11 +60,18 @@ pub(super) struct Hub {
 
 impl Hub {
     /// An engine that nobody is attached to.
-    pub fn new(name: String, created: String, engine: Box<dyn Engine>, recorder: Recorder) -> Self {
+    pub fn new(
+        name: String,
+        created: String,
+        sent: PathBuf,
+        engine: Box<dyn Engine>,
+        recorder: Recorder,
+    ) -> Self {
         Self {
             name,
             created,
             begun: Instant::now(),
+            sent,
             engine,
             recorder: Some(recorder),
             journal: Vec::new(),
@@ -89,6 +99,11 @@ impl Hub {
         self.journal.len() as u64
     }
 
+    /// Where files are that the near end sent.
+    pub fn sent(&self) -> &Path {
+        &self.sent
+    }
+
     fn seconds(&self) -> f64 {
         self.begun.elapsed().as_secs_f64()
     }
@@ -108,8 +123,14 @@ impl Hub {
         // A command can always be written as JSON.
         self.note(line(t, command).unwrap_or_default(), by);
         self.recorded(recorded);
+        let mut command = command.clone();
+        if let Command::Run { spec, .. } = &mut command
+            && self.sent.is_dir()
+        {
+            spec.common_mut().lies_in(self.sent.clone());
+        }
         // One that has ended closes its events, which ends the keeper.
-        let _ = self.engine.send(command.clone());
+        let _ = self.engine.send(command);
     }
 
     /// Takes in an event.

@@ -9,7 +9,7 @@ use tokio::sync::mpsc::Receiver;
 
 use super::journal::Hub;
 use super::message::{Hello, Message, Want, Welcome};
-use super::{RemoteError, place};
+use super::{RemoteError, parcel, place};
 use crate::base::signals;
 use crate::engine::Engine;
 use crate::engine::local::{LocalEngine, LocalOptions};
@@ -26,6 +26,8 @@ const PING: Duration = Duration::from_secs(5);
 const PROGRESS: Duration = Duration::from_millis(200);
 /// Longest time for which a run that is to stop is waited for.
 const STOPPING: Duration = Duration::from_secs(60);
+/// Most bytes of a file that is sent there.
+const MAX_SENT: u64 = 8 << 30;
 /// Lines of the journal that are written at a time.
 const CHUNK: usize = 64;
 
@@ -80,7 +82,7 @@ pub fn keep(terms: Terms) -> Result<(), RemoteError> {
     let recorder = Recorder::create(&sessions, &terms.name, &header).map_err(other)?;
     let mut engine = LocalEngine::start(terms.options).map_err(fail(Path::new("engine")))?;
     let events = engine.take_events();
-    let hub = Hub::new(terms.name, header.created, Box::new(engine), recorder);
+    let hub = Hub::new(terms.name, header.created, folder.join("sent"), Box::new(engine), recorder);
     let shared = Arc::new(Shared {
         hub: Mutex::new(hub),
         changed: Condvar::new(),
@@ -205,6 +207,7 @@ fn attach(shared: &Arc<Shared>, mut stream: UnixStream, hello: &Hello) {
     };
     shared.changed.notify_all();
     if Message::Welcome(welcome).write(&mut stream).is_ok()
+        && (0..hello.files).all(|_| receive(shared, &mut stream))
         && let Ok(out) = stream.try_clone()
     {
         let (feeder, after, client) = (shared.clone(), hello.after, hello.client);
@@ -216,6 +219,35 @@ fn attach(shared: &Arc<Shared>, mut stream: UnixStream, hello: &Hello) {
     shared.lock().part(link);
     shared.changed.notify_all();
     let _ = stream.shutdown(std::net::Shutdown::Both);
+}
+
+/// Takes a file that specs name, and confirms or refuses it.
+fn receive(shared: &Shared, stream: &mut UnixStream) -> bool {
+    let Ok(Message::File(name)) = Message::read(stream) else { return false };
+    let arrive = |stream: &mut UnixStream| -> std::io::Result<String> {
+        let inner = parcel::inner(&name).ok_or_else(|| std::io::Error::other("its name leads elsewhere"))?;
+        let path = shared.lock().sent().join(inner);
+        std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
+        let mut arriving = parcel::Parcel::new(&path, MAX_SENT)?;
+        loop {
+            match Message::read(stream) {
+                Ok(Message::Piece(piece)) => arriving.take(&piece)?,
+                Ok(Message::Whole(sum)) => {
+                    arriving.close(&sum)?.persist(&path).map_err(|e| e.error)?;
+                    return Ok(sum);
+                }
+                _ => return Err(std::io::Error::other("the link broke")),
+            }
+        }
+    };
+    match arrive(stream) {
+        Ok(sum) => Message::Whole(sum).write(stream).is_ok(),
+        Err(error) => {
+            // Whoever sends it may be gone.
+            let _ = Message::Refused(format!("{name} cannot be sent there: {error}")).write(stream);
+            false
+        }
+    }
 }
 
 /// Takes commands until the near end leaves, is silent for too long, or sends what is no message.

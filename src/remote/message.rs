@@ -23,6 +23,8 @@ pub struct Hello {
     pub after: u64,
     /// Whether it only wants to see.
     pub sees: bool,
+    /// Files that follow the far end's answer.
+    pub files: u64,
     /// Where to compute, as `--device` takes it.
     pub device: String,
     /// Precision of the models, as `--dtype` takes it.
@@ -133,6 +135,8 @@ pub enum Message {
     Bye,
     /// Answer to [`Want::List`].
     List(Vec<Status>),
+    /// A file follows, under this name.
+    File(String),
     /// A piece of a file.
     Piece(Vec<u8>),
     /// The file is complete; its SHA-256.
@@ -151,6 +155,7 @@ const BYE: u8 = 9;
 const LIST: u8 = 10;
 const PIECE: u8 = 11;
 const WHOLE: u8 = 12;
+const FILE: u8 = 13;
 
 /// Why a frame is no message.
 #[derive(Debug, thiserror::Error)]
@@ -191,6 +196,7 @@ impl Message {
             Message::Pong => bare(PONG),
             Message::Bye => bare(BYE),
             Message::List(all) => json(LIST, all),
+            Message::File(name) => Frame { kind: FILE, body: name.clone().into_bytes() },
             Message::Piece(bytes) => Frame { kind: PIECE, body: bytes.clone() },
             Message::Whole(hash) => Frame { kind: WHOLE, body: hash.clone().into_bytes() },
         }
@@ -241,6 +247,7 @@ impl Message {
             PONG => Message::Pong,
             BYE => Message::Bye,
             LIST => Message::List(serde_json::from_slice(&body).map_err(|e| bad(&e))?),
+            FILE => Message::File(text(body)?),
             PIECE => Message::Piece(body),
             WHOLE => Message::Whole(text(body)?),
             _ => return Err(bad(&"it is of a newer version")),
@@ -267,6 +274,7 @@ mod tests {
             Message::Pong,
             Message::Bye,
             Message::List(vec![Status { name: "b".into(), left: Some(3), ..Status::default() }]),
+            Message::File("rows.tsv".into()),
             Message::Piece(vec![0, 255]),
             Message::Whole("ab".into()),
         ]

@@ -28,7 +28,8 @@
 //! for a stated time. The folder `remote/NAME` goes then; the session stays, and [`client::fetch`] brings it home.
 //!
 //! Neither end trusts the other: lengths are bounded, what is no message breaks the link, text is made printable where it is shown.
-//! No path, variable or token of one side is sent by this module; models and data are names that the far side resolves.
+//! No path, variable or token of one side is sent by this module; models and data are names that the far side resolves. A file of the
+//! near side goes there only if it is asked for ([`parcel`]), under the name that the spec has for it, and is gone with the engine.
 
 pub mod address;
 pub mod bridge;
@@ -39,6 +40,7 @@ pub mod keeper;
 mod line;
 pub mod message;
 mod near;
+pub mod parcel;
 mod place;
 
 pub use address::Address;

@@ -32,15 +32,23 @@ fn found(stdout: &[u8]) -> Vec<Value> {
 #[test]
 fn a_run_far_away_finds_what_one_here_finds_and_leaves_a_session_at_both_ends() {
     let (place, near) = (Place::new(), Probity::new());
-    let spec = near.file("tiny.toml", TINY);
+    // On data of this side, which the far side gets under the name that the spec has for it.
+    near.file(
+        "rows.jsonl",
+        &text(&near.run(&["data", "make", "agreement", "-n", "1500", "--seed", "8"]).stdout),
+    );
+    let spec =
+        near.file("tiny.toml", &TINY.replace("examples = 2000", "examples = 1500\ndata = \"rows.jsonl\""));
     let here = near.run(&["run", &spec, "--json", "--no-session"]);
-    let args = ["run", &spec, "--json", "--session", "tiny", "--remote", "ssh://far"];
+    let args = ["run", &spec, "--json", "--session", "tiny", "--remote", "ssh://far", "--send", "rows.jsonl"];
     let there = near.command(&args).env("PROBITY_SSH", place.ssh()).output().unwrap();
     assert_eq!(there.status.code(), Some(0), "{}", text(&there.stderr));
     assert_eq!(found(&there.stdout), found(&here.stdout), "bit for bit but for times");
     let far = place.session("tiny");
     assert_eq!(findings_of(&far.board()), findings_of(&far::read(near.state.path(), "tiny").board()));
-    assert!(place.engines().is_empty(), "it ended with the run");
+    assert!(place.engines().is_empty(), "it ended with the run, and what was sent is gone");
+    let recorded = std::fs::read_to_string(place.path().join("sessions/tiny.probity.jsonl")).unwrap();
+    assert!(!recorded.contains(&near.state.path().display().to_string()), "no path of this side went there");
 
     // The errands: what is there, a session brought home, what is not there.
     let errand = |args: &[&str]| near.command(args).env("PROBITY_SSH", place.ssh()).output().unwrap();
@@ -56,6 +64,16 @@ fn a_run_far_away_finds_what_one_here_finds_and_leaves_a_session_at_both_ends() 
     assert_eq!(far::read(near.state.path(), "tiny-2"), far);
     refused(&errand(&["remote", "fetch", "ssh://far", "no/such"]), 1, &["far: the session no-such"]);
     refused(&errand(&["remote", "stop", "ssh://far", "nobody"]), 1, &["no engine nobody", "none runs"]);
+    refused(
+        &errand(&["run", &spec, "--remote", "ssh://far", "--send", "../x"]),
+        2,
+        &["--send ../x", "relative"],
+    );
+    refused(
+        &errand(&["run", &spec, "--remote", "ssh://far", "--send", "y"]),
+        2,
+        &["--send y", "no such file"],
+    );
     refused(&errand(&["run", &spec, "--forecast", "--remote", "ssh://far"]), 2, &["--forecast", "ssh far"]);
 }
 
@@ -176,7 +194,7 @@ fn a_link_that_is_none_says_which_host_what_and_the_way_out() {
 #[test]
 fn the_far_end_refuses_what_it_cannot_do_and_never_hangs_on_noise() {
     let place = Place::new();
-    let refused = |hello: Hello| match probity::remote::Far::connect(&place.address(), hello) {
+    let refused = |hello: Hello| match probity::remote::Far::connect(&place.address(), hello, &[]) {
         Ok(_) => panic!("it was taken"),
         Err(error) => error.to_string(),
     };

@@ -60,7 +60,7 @@ impl Place {
     }
 
     pub fn connect(&self, hello: Hello) -> (Far, Past) {
-        Far::connect(&self.address(), hello).unwrap()
+        Far::connect(&self.address(), hello, &[]).unwrap()
     }
 
     /// The program, as it is there.

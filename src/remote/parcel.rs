@@ -1,0 +1,119 @@
+//! Files that go over the link, in pieces and with their sum: sessions home, data there.
+
+use std::fs::File;
+use std::io::{Error, Read, Result, Write};
+use std::path::{Component, Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+use tempfile::NamedTempFile;
+
+use super::message::Message;
+use crate::base::files::{beside, hex};
+
+/// Bytes that are sent at a time.
+const PIECE: usize = 256 << 10;
+
+/// Sends the rest of a file.
+///
+/// # Errors
+/// The system's reason.
+pub(super) fn send(file: &mut File, out: &mut dyn Write) -> Result<()> {
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; PIECE];
+    let broken = |e: super::frame::FrameError| Error::other(e.to_string());
+    loop {
+        let n = file.read(&mut buffer)?;
+        if n == 0 {
+            return Message::Whole(hex(&hash.finalize())).write(out).map_err(broken);
+        }
+        hash.update(&buffer[..n]);
+        Message::Piece(buffer[..n].to_vec()).write(out).map_err(broken)?;
+    }
+}
+
+/// A file that is arriving.
+pub(super) struct Parcel {
+    file: NamedTempFile,
+    hash: Sha256,
+    left: u64,
+}
+
+impl Parcel {
+    /// A file that will be put beside `path` and may have so many bytes. Nothing is left of one that does not arrive whole.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn new(path: &Path, most: u64) -> Result<Self> {
+        Ok(Self { file: beside(path)?, hash: Sha256::new(), left: most })
+    }
+
+    /// Takes a piece.
+    ///
+    /// # Errors
+    /// The system's reason, and a file that is too long.
+    pub fn take(&mut self, piece: &[u8]) -> Result<()> {
+        self.left =
+            self.left.checked_sub(piece.len() as u64).ok_or_else(|| Error::other("it is too long"))?;
+        self.hash.update(piece);
+        self.file.write_all(piece)
+    }
+
+    /// The file, if its sum is that of what was sent.
+    ///
+    /// # Errors
+    /// The system's reason, and another sum.
+    pub fn close(self, sum: &str) -> Result<NamedTempFile> {
+        if hex(&self.hash.finalize()) != sum {
+            return Err(Error::other("it did not arrive as it was sent; try again"));
+        }
+        self.file.as_file().sync_all()?;
+        Ok(self.file)
+    }
+}
+
+/// A path that stays below the folder that it is joined to; none for one that leads out of it.
+pub fn inner(name: &str) -> Option<PathBuf> {
+    let path = PathBuf::from(name);
+    let stays = path.components().all(|c| matches!(c, Component::Normal(_)));
+    (stays && !name.is_empty() && !name.contains('\0')).then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_arrives_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let from = folder.path().join("from");
+        std::fs::write(&from, vec![7; PIECE + 5]).unwrap();
+        let mut stream = Vec::new();
+        send(&mut File::open(&from).unwrap(), &mut stream).unwrap();
+        let arrive = |most: u64, spoil: bool| -> Result<Vec<u8>> {
+            let mut source = stream.as_slice();
+            let mut parcel = Parcel::new(&folder.path().join("to"), most)?;
+            loop {
+                match Message::read(&mut source).unwrap() {
+                    Message::Piece(mut piece) => {
+                        piece[0] ^= u8::from(spoil);
+                        parcel.take(&piece)?;
+                    }
+                    Message::Whole(sum) => return std::fs::read(parcel.close(&sum)?.path()),
+                    other => panic!("{other:?}"),
+                }
+            }
+        };
+        assert_eq!(arrive(1 << 20, false).unwrap(), vec![7; PIECE + 5]);
+        assert!(arrive(1 << 20, true).unwrap_err().to_string().contains("as it was sent"));
+        assert!(arrive(10, false).unwrap_err().to_string().contains("too long"));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left of those");
+    }
+
+    #[test]
+    fn no_name_leads_out_of_the_folder() {
+        assert_eq!(inner("a/b.tsv"), Some("a/b.tsv".into()));
+        for name in ["", "/etc/passwd", "../x", "a/../../x", ".", "a\0b"] {
+            assert_eq!(inner(name), None, "{name:?}");
+        }
+    }
+}
