@@ -20,5 +20,6 @@ mod readme;
 #[path = "replay/main.rs"]
 mod replay;
 mod screens;
+mod screens_far;
 mod screens_saliency;
 mod sources;

@@ -3,10 +3,11 @@
 use super::*;
 use crate::engine::message::{Generation, JobId, Outcome};
 use crate::lab::LabId;
+use crate::session::format::{Entry, Item};
 use crate::tui::action::Action;
 use crate::tui::reduce::reduce;
 use crate::tui::setup;
-use crate::tui::state::{ReplayState, Start};
+use crate::tui::state::{ReplayState, Seat, Start};
 
 fn running() -> State {
     let mut state = State::new(Start::new());
@@ -254,4 +255,54 @@ fn pausing_holds_and_resuming_lets_go() {
     assert!(state.board.job().unwrap().held);
     assert_eq!(pause(&mut state), [Effect::Send(Command::Pause { hold: false })]);
     assert!(!state.board.job().unwrap().held);
+}
+
+fn far() -> Option<Seat> {
+    Some(Seat { host: "gpu1".into(), name: "a".into(), wait: std::time::Duration::from_secs(3600) })
+}
+
+#[test]
+fn an_engine_far_away_is_left_stopped_or_waited_for_as_the_user_says() {
+    let asked = || {
+        let mut state = State::new(Start { far: far(), ..Start::new() });
+        reduce(&mut state, Action::Start);
+        keys(&mut state, "q");
+        state
+    };
+    assert_eq!(keys(&mut asked(), "enter"), [Effect::Leave], "it is told nothing");
+    let mut stopped = asked();
+    assert_eq!(keys(&mut stopped, "down enter"), [Effect::Send(Command::Cancel { job: 1 })]);
+    assert!(ended(&mut stopped, 1, Outcome::Cancelled).contains(&Effect::Send(Command::Shutdown)));
+    let mut waited = asked();
+    assert!(keys(&mut waited, "down down enter").is_empty());
+    assert!(waited.busy(), "the run goes on");
+    assert!(ended(&mut waited, 1, Outcome::Done).ends_with(&[Effect::Send(Command::Shutdown), Effect::Quit]));
+    assert!(keys(&mut asked(), "down down down enter").is_empty(), "back");
+}
+
+#[test]
+fn one_who_attaches_has_what_was_measured_and_runs_nothing() {
+    let mut before = State::new(Start { far: far(), ..Start::new() });
+    let sent = reduce(&mut before, Action::Start);
+    let commands = sent.into_iter().map(|effect| match effect {
+        Effect::Send(command) => Entry { t: 0.5, item: Item::Command(command) },
+        other => panic!("{other:?}"),
+    });
+    let listed = Event::Models {
+        models: vec![crate::engine::message::ModelInfo {
+            name: "m".into(),
+            family: "bert".into(),
+            layers: 1,
+            hidden: 2,
+            parameters: 3,
+            serves: String::new(),
+        }],
+    };
+    let past: Vec<Entry> = commands.chain([Entry { t: 1.0, item: Item::Event(listed) }]).collect();
+    let mut state = State::new(Start { far: far(), past, ..Start::new() });
+    assert!(state.busy() && state.board.models.len() == 1);
+    assert!(reduce(&mut state, Action::Start).is_empty(), "nothing is asked or run again");
+    assert_eq!(state.board.job().unwrap().id, 1);
+    replace(&mut state);
+    assert_eq!(state.board.job().unwrap().id, 2, "its numbers go on");
 }
