@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use clap::Args;
 use crossterm::cursor::MoveTo;
 use crossterm::terminal::{Clear, ClearType};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::error::CliError;
 use super::output;
@@ -18,11 +18,15 @@ use crate::session::name::utc;
 use crate::session::parts::folder::{Folder, State};
 use crate::session::parts::status::{SILENT, Status};
 
+#[cfg(unix)]
+mod far;
+
 /// Show how far the shards of a grid have got: cells done, running and failed, and the time that is left.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   probity follow grid
   probity follow grid --once --json
+  probity follow --remote ssh://login /scratch/ada/grid
 
 Ends by itself when every cell has been computed; Ctrl-C ends it at any time, and nothing else with it.")]
 pub struct FollowArgs {
@@ -35,6 +39,10 @@ pub struct FollowArgs {
     /// Print it as JSON, one line each time that something has changed.
     #[arg(long)]
     pub json: bool,
+    /// Follow it on another machine, through ssh: ssh://[user@]host[:port]. DIR is named as that machine sees it.
+    #[cfg(unix)]
+    #[arg(long, value_name = "ADDRESS")]
+    pub remote: Option<crate::remote::Address>,
 }
 
 /// How often the folder is looked at.
@@ -45,7 +53,7 @@ const SHOWN: usize = 12;
 const WIDE: usize = 100;
 
 /// A cell that is being computed.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Running {
     cell: String,
     shard: String,
@@ -54,7 +62,7 @@ struct Running {
 }
 
 /// How far it has got.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct View {
     grid: String,
     cells: usize,
@@ -73,27 +81,47 @@ struct View {
 /// # Errors
 /// [`CliError::Usage`] for a folder that is none of a grid; [`CliError::Told`] where all has ended and cells have failed.
 pub fn follow(args: &FollowArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    #[cfg(unix)]
+    if let Some(address) = &args.remote {
+        return far::follow(args, address, out);
+    }
     let folder = Folder::open(&args.dir)?;
     let mut known = Known::default();
-    // What was shown: all of it where it is shown in place, else its first line.
-    let mut last: Vec<String> = Vec::new();
-    let screen = std::io::stdout().is_terminal() && !args.once && !args.json;
+    let mut shown = Shown::new(args);
     loop {
-        let view = known.look(&folder);
-        let lines = lines(&view);
-        let shown = if screen || args.once { lines } else { lines.into_iter().take(1).collect() };
-        if last != shown {
-            show(args, screen, &view, &shown, out)?;
+        if shown.take(args, &known.look(&folder), out)? {
+            return Ok(());
         }
+        std::thread::sleep(EVERY);
+    }
+}
+
+/// What has been shown.
+struct Shown {
+    /// Whether it is shown in place.
+    screen: bool,
+    /// All of it where it is shown in place, else its first line.
+    last: Vec<String>,
+}
+
+impl Shown {
+    fn new(args: &FollowArgs) -> Self {
+        Self { screen: std::io::stdout().is_terminal() && !args.once && !args.json, last: Vec::new() }
+    }
+
+    /// Shows what has changed; true if there is nothing more to follow.
+    fn take(&mut self, args: &FollowArgs, view: &View, out: &mut dyn Write) -> Result<bool, CliError> {
+        let lines = lines(view);
+        let shown = if self.screen || args.once { lines } else { lines.into_iter().take(1).collect() };
+        if self.last != shown {
+            show(args, self.screen, view, &shown, out)?;
+        }
+        self.last = shown;
         let over = view.done + view.failed.len() == view.cells && view.running.is_empty();
         if over && !args.once && !view.failed.is_empty() {
             return Err(CliError::Told);
         }
-        if over || args.once {
-            return Ok(());
-        }
-        last = shown;
-        std::thread::sleep(EVERY);
+        Ok(over || args.once)
     }
 }
 

@@ -7,8 +7,7 @@ use std::str::FromStr;
 /// The program in place of `ssh`, which is called with the same arguments; as GIT_SSH is for git.
 const SSH: &str = "PROBITY_SSH";
 /// Finds the program where a shell that is not a login shell does not look, whatever the shell of the account is.
-const FOUND: &str =
-    r#"exec sh -c 'PATH="$PATH:$HOME/.local/bin:$HOME/.cargo/bin"; exec probity engine --stdio'"#;
+const FOUND: &str = r#"PATH="$PATH:$HOME/.local/bin:$HOME/.cargo/bin"; exec probity"#;
 
 /// Where an engine is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,6 +118,12 @@ impl Address {
     /// terminal of this process; else it fails.
     #[must_use]
     pub fn command(&self, can_ask: bool) -> Command {
+        self.program(can_ask, &["engine".into(), "--stdio".into()])
+    }
+
+    /// The command that runs the program there with these arguments.
+    #[must_use]
+    pub fn program(&self, can_ask: bool, arguments: &[String]) -> Command {
         let mut command = Command::new(&self.ssh);
         if can_ask && self.has_ssh() {
             // Ctrl-C is for this program; the channel must live to tell the far end what follows from it. In a process group of its
@@ -136,12 +141,24 @@ impl Address {
         if let Some(user) = &self.user {
             command.args(["-l", user]);
         }
+        let arguments: Vec<String> = arguments.iter().map(|a| quoted(a)).collect();
+        let arguments = arguments.join(" ");
         let there = match &self.program {
-            Some(path) => format!("exec '{}' engine --stdio", path.replace('\'', r"'\''")),
-            None => FOUND.to_owned(),
+            Some(path) => format!("exec {} {arguments}", quoted(path)),
+            None => format!("exec sh -c {}", quoted(&format!("{FOUND} {arguments}"))),
         };
         command.args(["--", &self.host, &there]);
         command
+    }
+}
+
+/// A word that every shell reads as it is written.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 
@@ -173,7 +190,16 @@ mod tests {
                 r"exec '/opt/it'\''s/probity' engine --stdio"
             ]
         );
-        assert!(arguments("ssh://gpu1").last().unwrap().contains("engine --stdio"));
+        assert_eq!(
+            arguments("ssh://gpu1").last().unwrap(),
+            r#"exec sh -c 'PATH="$PATH:$HOME/.local/bin:$HOME/.cargo/bin"; exec probity engine --stdio'"#
+        );
+        let address: Address = "ssh://gpu1".parse().unwrap();
+        let odd = address.program(false, &["follow".into(), "a b'; id".into()]);
+        let line = odd.get_args().last().unwrap().to_string_lossy().into_owned();
+        let echoed = line.replace("exec probity", "printf \"[%s]\"");
+        let said = Command::new("sh").args(["-c", &echoed]).output().unwrap().stdout;
+        assert_eq!(String::from_utf8(said).unwrap(), "[follow][a b'; id]", "no shell takes it apart: {line}");
         assert!(arguments("ssh://[::1]:22").contains(&"::1".to_owned()));
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc::{Receiver, channel};
+use tokio::sync::mpsc::{self, Receiver};
 
 use super::address::Address;
 use super::line::{Line, Sink};
@@ -172,8 +172,8 @@ impl Far {
         }
         let past = past(address, &mut channel, &welcome)?;
         let shared = Arc::new(Shared { out: Mutex::default(), changed: Condvar::new() });
-        let (sender, events) = tokio::sync::mpsc::channel(EVENT_QUEUE);
-        let (teller, steps) = tokio::sync::mpsc::channel(EVENT_QUEUE);
+        let (sender, events) = mpsc::channel(EVENT_QUEUE);
+        let (teller, steps) = mpsc::channel(EVENT_QUEUE);
         let sink = if welcome.steers { Sink::Events(sender) } else { Sink::Steps(teller) };
         let line = Line {
             address: address.clone(),
@@ -292,7 +292,7 @@ impl Engine for Far {
     }
 
     fn take_events(&mut self) -> Option<Receiver<Event>> {
-        self.events.take().or_else(|| self.steps.is_none().then(|| channel(1).1))
+        self.events.take()
     }
 
     /// It goes on there.
@@ -383,4 +383,79 @@ pub fn fetch(address: &Address, session: &str, folder: &Path) -> Result<PathBuf,
         }
     }
     Err(io(std::io::ErrorKind::AlreadyExists.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::message::ModelQuestion;
+    use crate::lab::{LABS, Spec, interventions};
+
+    fn slider(ticket: u64) -> Command {
+        let question = interventions::Question::Point(interventions::question::PointQuestion {
+            model: "m".into(),
+            method: "fgsm".into(),
+            options: Default::default(),
+            value: 0.1,
+            example: 0,
+        });
+        Command::Ask { ticket, question: Question::Experiment { generation: 1, question: question.into() } }
+    }
+
+    fn sent(out: &mut Out) -> Vec<(u64, Command)> {
+        std::iter::from_fn(|| out.next())
+            .map(|m| match m {
+                Message::Command { number, command } => (number, *command),
+                other => panic!("{other:?}"),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn of_a_slider_on_a_slow_link_one_request_is_under_way_and_the_latest_waits() {
+        let mut out = Out::default();
+        out.push(slider(1));
+        assert_eq!(sent(&mut out), [(1, slider(1))]);
+        (2..50).for_each(|ticket| out.push(slider(ticket)));
+        out.push(Command::Cancel { job: 1 });
+        assert_eq!(sent(&mut out), [(2, Command::Cancel { job: 1 })], "nothing waits behind a slider");
+        out.confirm();
+        assert_eq!(sent(&mut out), [(3, slider(49))]);
+    }
+
+    #[test]
+    fn what_was_not_taken_goes_again_under_the_same_number_and_what_was_does_not() {
+        let mut out = Out::default();
+        let spec = Box::new(Spec::shipped(LABS[0].id()));
+        let run = Command::Run { job: 1, generation: 1, spec };
+        let inspect = Question::Model { model: "m".into(), what: ModelQuestion::Inspect };
+        let ask = Command::Ask { ticket: 1, question: inspect };
+        for command in [&Command::ListModels, &run, &ask] {
+            out.push(command.clone());
+        }
+        assert_eq!(sent(&mut out).len(), 3);
+        out.confirm();
+        out.push(Command::Pause { hold: true });
+        // The far end took two; the confirmation of the second was lost with the link.
+        out.resume(2);
+        assert_eq!(sent(&mut out), [(3, ask), (4, Command::Pause { hold: true })]);
+    }
+
+    #[test]
+    fn how_it_ended_is_known_afterwards() {
+        let parting = |change: &dyn Fn(&mut Out)| {
+            let mut out = Out::default();
+            change(&mut out);
+            Farewell(Arc::new(Shared { out: Mutex::new(out), changed: Condvar::new() })).parting()
+        };
+        assert_eq!(parting(&|out| out.leaving = true), Parting::Left);
+        assert_eq!(parting(&|out| out.over = true), Parting::Ended);
+        assert_eq!(parting(&|out| out.push(Command::Shutdown)), Parting::Untold, "the link is down");
+        let told = |out: &mut Out| {
+            out.push(Command::Shutdown);
+            sent(out);
+            out.flushed = true;
+        };
+        assert_eq!(parting(&told), Parting::Ended);
+    }
 }

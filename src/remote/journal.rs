@@ -302,3 +302,90 @@ impl Hub {
         let _ = self.recorder.as_mut().map(Recorder::finish);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::fake::FakeEngine;
+    use crate::engine::message::Progress;
+    use crate::session::format::Header;
+
+    fn hub(folder: &Path) -> Hub {
+        let header = Header::new("cpu", "2026-01-02T03:04:05Z".into(), None);
+        let recorder = Recorder::create(folder, "a", &header).unwrap();
+        let engine = Box::new(FakeEngine::new(Box::new(|_| Vec::new())));
+        Hub::new("a".into(), header.created, folder.join("sent"), engine, recorder)
+    }
+
+    fn stream() -> UnixStream {
+        UnixStream::pair().unwrap().0
+    }
+
+    fn progress(done: u64) -> Event {
+        let (stage, unit) = ("oracle".into(), "ex".into());
+        let progress =
+            Progress { stage, done, total: 9, unit, rate: 0.0, overall: 0.4, elapsed: 0.0, left: None };
+        Event::Progress { generation: 1, progress }
+    }
+
+    #[test]
+    fn a_command_is_taken_once_in_order_and_from_the_one_who_steers() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut hub = hub(folder.path());
+        let (first, steers, taken) = hub.join(7, false, stream());
+        assert!(steers && taken == 0);
+        let (second, sees, _) = hub.join(8, false, stream());
+        assert!(!sees && !hub.take(second, 1, &Command::ListModels), "the second only sees");
+        assert!(hub.take(first, 1, &Command::ListModels));
+        assert!(hub.take(first, 1, &Command::ListModels), "one that comes again does no harm");
+        assert_eq!(hub.head(), 1, "and nothing else");
+        assert!(!hub.take(first, 3, &Command::ListModels), "one was lost");
+        let (again, steers, taken) = hub.join(7, false, stream());
+        assert!(steers && taken == 1 && !hub.is_linked(first), "it takes its own place");
+        hub.part(again);
+        assert!(!hub.join(9, true, stream()).1, "who only wants to see does not steer");
+        assert!(hub.join(10, false, stream()).1);
+        assert_eq!(hub.status(Duration::from_secs(5)).attached, 3);
+    }
+
+    #[test]
+    fn the_journal_is_read_from_anywhere_and_progress_is_the_latest_of_what_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut hub = hub(folder.path());
+        let (link, ..) = hub.join(7, false, stream());
+        assert!(hub.take(link, 1, &Command::ListModels));
+        hub.event(&Event::Models { models: Vec::new() });
+        let mine = hub.lines(0, 10, 7);
+        assert!(matches!(&mine[0], Message::Line { number: 1, own: true, line } if line.is_empty()));
+        assert!(
+            matches!(&hub.lines(0, 10, 8)[0], Message::Line { own: false, line, .. } if line.contains("list_models"))
+        );
+        assert_eq!(hub.lines(1, 10, 7), mine[1..]);
+        assert!(hub.lines(2, 10, 7).is_empty() && hub.lines(u64::MAX, 10, 7).is_empty());
+        (0..5).for_each(|k| hub.event(&progress(k)));
+        let mut seen = [0; 2];
+        let told = hub.passing(&mut seen);
+        assert!(matches!(&told[..], [Message::Passing(line)] if line.contains("\"done\":4")), "{told:?}");
+        assert!(hub.passing(&mut seen).is_empty() && hub.head() == 2, "progress has no number");
+        assert_eq!(hub.status(Duration::ZERO).state, "oracle, 40 %");
+        hub.event(&progress(6));
+        let outcome = Outcome::Done;
+        hub.event(&Event::Finished { job: 1, generation: 1, outcome, seconds: 1.0 });
+        assert!(hub.passing(&mut seen).is_empty(), "it is over");
+    }
+
+    #[test]
+    fn a_session_that_cannot_be_written_is_told_of_and_the_journal_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut hub = hub(folder.path());
+        let source = std::io::Error::other("No space left on device");
+        hub.recorded(Some(Err(crate::session::SessionError::Write { path: "/s".into(), source })));
+        hub.event(&Event::Models { models: Vec::new() });
+        let lines = hub.lines(0, 10, 0);
+        assert!(
+            matches!(&lines[0], Message::Line { line, .. } if line.contains("No space left")),
+            "{lines:?}"
+        );
+        assert_eq!(lines.len(), 2);
+    }
+}

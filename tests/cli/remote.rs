@@ -216,3 +216,22 @@ fn the_far_end_refuses_what_it_cannot_do_and_never_hangs_on_noise() {
         assert!(output.status.success() && output.stdout.len() > 12, "{noise:?}: it says what is wrong");
     }
 }
+
+#[test]
+fn a_grid_elsewhere_is_followed_as_one_here() {
+    let (place, near) = (Place::new(), Probity::new());
+    let spec =
+        near.file("grid.toml", &format!("{}\n[grid]\nseed = [1, 2, 3]\n", TINY.replace("seed = 5\n", "")));
+    let dir = place.path().join("a grid").display().to_string();
+    let prepared = place.probity(&["submit", "--slurm", &spec, "--out", &dir, "--dry-run"]).output().unwrap();
+    assert!(prepared.status.success(), "{}", text(&prepared.stderr));
+    let follow = |args: &[&str]| near.command(args).env("PROBITY_SSH", place.ssh()).output().unwrap();
+    for kind in ["--once", "--json"] {
+        let here = near.run(&["follow", &dir, "--once", kind][..if kind == "--once" { 3 } else { 4 }]);
+        let args = ["follow", "--remote", "ssh://far", &dir, "--once", kind];
+        let there = follow(&args[..if kind == "--once" { 5 } else { 6 }]);
+        assert!(text(&here.stdout).contains('3'), "{}", text(&here.stdout));
+        assert_eq!(text(&there.stdout), text(&here.stdout), "{}", text(&there.stderr));
+    }
+    refused(&follow(&["follow", "--remote", "ssh://far", "/no/such", "--once"]), 1, &["far: ", "/no/such"]);
+}
