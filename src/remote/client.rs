@@ -9,7 +9,7 @@ use tokio::sync::mpsc::{self, Receiver};
 
 use super::address::Address;
 use super::line::{Line, Sink};
-use super::message::{Hello, Message, Status, Want, Welcome};
+use super::message::{Hello, Message, Status, Want};
 use super::near::{Channel, random};
 use super::parcel::{Parcel, send};
 use super::{RemoteError, line};
@@ -170,7 +170,9 @@ impl Far {
         for (name, path) in files {
             give(address, &mut channel, name, path)?;
         }
-        let past = past(address, &mut channel, &welcome)?;
+        // What a new engine says first comes as it happens.
+        let seen = if hello.want == Want::Attach { welcome.head } else { 0 };
+        let past = past(address, &mut channel, seen)?;
         let shared = Arc::new(Shared { out: Mutex::default(), changed: Condvar::new() });
         let (sender, events) = mpsc::channel(EVENT_QUEUE);
         let (teller, steps) = mpsc::channel(EVENT_QUEUE);
@@ -185,7 +187,7 @@ impl Far {
                 files: 0,
                 ..hello
             },
-            seen: welcome.head,
+            seen,
             steers: welcome.steers,
             sink,
             shared: shared.clone(),
@@ -254,9 +256,9 @@ fn give(address: &Address, channel: &mut Channel, name: &str, path: &Path) -> Re
 }
 
 /// Reads the journal up to where it was when the near end attached.
-fn past(address: &Address, channel: &mut Channel, welcome: &Welcome) -> Result<Past, RemoteError> {
+fn past(address: &Address, channel: &mut Channel, head: u64) -> Result<Past, RemoteError> {
     let (mut entries, mut bytes) = (Vec::new(), 0);
-    for expected in 1..=welcome.head {
+    for expected in 1..=head {
         let refused = |what: String| RemoteError::Refused { host: address.host().to_owned(), what };
         let line = loop {
             match channel.read() {

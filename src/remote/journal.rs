@@ -15,6 +15,9 @@ use crate::engine::message::{Command, Event, Notice, NoticeLevel, Outcome};
 use crate::session::format::{MAX_LINE, line};
 use crate::session::record::Recorder;
 
+/// Longest time for which an engine waits that was never asked anything.
+const UNASKED: Duration = Duration::from_secs(60);
+
 /// A line of the journal.
 struct Noted {
     line: Arc<str>,
@@ -202,10 +205,10 @@ impl Hub {
     /// Up to `most` lines after the first `after`; a command that this near end sent comes back without its content.
     pub fn lines(&self, after: u64, most: usize, client: u64) -> Vec<Message> {
         let from = usize::try_from(after).unwrap_or(usize::MAX).min(self.journal.len());
-        let numbered = (after + 1..).zip(&self.journal[from..]).take(most);
+        let numbered = (after.saturating_add(1)..).zip(&self.journal[from..]).take(most);
         numbered
             .map(|(number, noted)| {
-                let own = noted.by == client;
+                let own = client != 0 && noted.by == client;
                 let line = if own { String::new() } else { noted.line.to_string() };
                 Message::Line { number, own, line }
             })
@@ -278,6 +281,12 @@ impl Hub {
 
     /// How much longer the engine waits for somebody; none while it computes or somebody is attached.
     pub fn left(&self, wait: Duration) -> Option<Duration> {
+        // Where nothing was ever asked there is nothing to come back to: the link broke before the near end knew of it.
+        let wait = match self.taken.is_empty() {
+            true if self.next == 1 => UNASKED,
+            true => wait.min(UNASKED),
+            false => wait,
+        };
         (self.links.is_empty() && !self.running).then(|| wait.saturating_sub(self.alone.elapsed()))
     }
 

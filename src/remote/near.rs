@@ -4,6 +4,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdin, ChildStdout, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::RemoteError;
@@ -14,6 +15,8 @@ use crate::base::text::printable_message;
 
 /// Bytes of what ssh said that are kept.
 const SAID: usize = 4096;
+/// Time in which the last words of a child arrive.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 /// Time in which a child whose channel has closed should end.
 const ENDING: Duration = Duration::from_secs(2);
 
@@ -31,6 +34,7 @@ pub(super) struct Channel {
     pub stdin: Option<ChildStdin>,
     pub stdout: BufReader<ChildStdout>,
     said: Arc<Mutex<String>>,
+    listener: Option<JoinHandle<()>>,
 }
 
 impl Channel {
@@ -59,7 +63,7 @@ impl Channel {
         let heard = said.clone();
         let collect = move || collect(stderr, &heard);
         // Without it, errors are told without ssh's own words.
-        let _ = std::thread::Builder::new().name("said".into()).spawn(collect);
+        let listener = std::thread::Builder::new().name("said".into()).spawn(collect).ok();
         // If it fails, the reading that follows says why.
         let _ = Message::Hello(Box::new(hello.clone())).write(&mut stdin);
         Ok(Self {
@@ -67,6 +71,7 @@ impl Channel {
             stdin: Some(stdin),
             stdout: BufReader::new(stdout),
             said,
+            listener,
         })
     }
 
@@ -80,6 +85,11 @@ impl Channel {
         self.stdin = None;
         let status =
             end(&self.child, matches!(error, Unreadable::Frame(FrameError::End | FrameError::Io(_))));
+        // What it said last may still be on its way; something that it has started may keep the pipe open.
+        let until = Instant::now() + LAST_WORDS;
+        while self.listener.as_ref().is_some_and(|l| !l.is_finished()) && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         let said = self.said.lock().unwrap_or_else(PoisonError::into_inner).clone();
         explain(address, error, status, &said)
     }
