@@ -78,17 +78,8 @@ fn start(hello: &Hello, folder: &Path) -> Result<UnixStream, String> {
     let fail = |e: std::io::Error| format!("the engine cannot be started: {e}");
     let log = folder.join(place::LOG);
     let mut command = Command::new(std::env::current_exe().map_err(fail)?);
-    command.args(["engine", "--keep", &hello.name, "--device", &hello.device, "--dtype", &hello.dtype]);
-    command.args(["--wait", &hello.wait.to_string()]);
-    if let Some(bytes) = hello.memory_limit {
-        command.args(["--memory-limit", &bytes.to_string()]);
-    }
-    if hello.asked {
-        command.arg("--asked");
-    }
-    for model in &hello.models {
-        command.arg(format!("--model={model}"));
-    }
+    let greeting = serde_json::to_string(hello).map_err(|e| e.to_string())?;
+    command.args(["engine", "--keep", &greeting]);
     let errors = std::fs::File::create(&log).map_err(fail)?;
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
     let mut keeper = command.spawn().map_err(fail)?;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::frame::{Frame, FrameError};
 use crate::engine::message::Command;
+use crate::session::format::{Entry, Item, line, parse_entry};
 
 /// What the near end wants; the first message of a connection.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -190,7 +191,8 @@ impl Message {
             Message::Line { number, own, line } => numbered(LINE, *number, Some(*own), line.as_bytes()),
             Message::Passing(line) => Frame { kind: PASSING, body: line.clone().into_bytes() },
             Message::Command { number, command } => {
-                numbered(COMMAND, *number, None, &json(COMMAND, command).body)
+                // As sessions have it; a command can always be written so.
+                numbered(COMMAND, *number, None, line(0.0, command).unwrap_or_default().as_bytes())
             }
             Message::Ping => bare(PING),
             Message::Pong => bare(PONG),
@@ -241,7 +243,12 @@ impl Message {
             PASSING => Message::Passing(text(body)?),
             COMMAND => {
                 let (number, rest) = numbered(body)?;
-                Message::Command { number, command: serde_json::from_slice(&rest).map_err(|e| bad(&e))? }
+                match parse_entry(&rest, false) {
+                    Ok(Entry { item: Item::Command(command), .. }) => {
+                        Message::Command { number, command: Box::new(command) }
+                    }
+                    _ => return Err(bad(&"it is no command that this version knows")),
+                }
             }
             PING => Message::Ping,
             PONG => Message::Pong,

@@ -95,7 +95,7 @@ impl Place {
 
     /// Kills the engine itself.
     pub fn kill_keeper(&self, name: &str) {
-        let wanted = format!("--keep\0{name}\0");
+        let wanted = format!("\"name\":\"{name}\"");
         let own = self.path().display().to_string();
         let mut killed = 0;
         for entry in std::fs::read_dir("/proc").unwrap().flatten() {
