@@ -205,7 +205,8 @@ impl Hub {
     /// Up to `most` lines after the first `after`; a command that this near end sent comes back without its content.
     pub fn lines(&self, after: u64, most: usize, client: u64) -> Vec<Message> {
         let from = usize::try_from(after).unwrap_or(usize::MAX).min(self.journal.len());
-        let numbered = (after.saturating_add(1)..).zip(&self.journal[from..]).take(most);
+        // From where the journal is at most, whatever is asked for.
+        let numbered = (from as u64 + 1..).zip(&self.journal[from..]).take(most);
         numbered
             .map(|(number, noted)| {
                 let own = client != 0 && noted.by == client;
