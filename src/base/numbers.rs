@@ -9,6 +9,9 @@ pub enum NumberError {
     /// A number outside 0 to 1 where a probability is required.
     #[error("`{0}` is {1}; a probability is from 0 to 1")]
     Probability(String, f64),
+    /// Not a count, or one out of range.
+    #[error("`{0}` is not a whole number from {1} to {2}; write for example 500, 1e6 or 3/1")]
+    Whole(String, u64, u64),
 }
 
 /// Reads a number: `.05`, `1e-8`, `42/320`, `13.1%`, `50/2%` (a quarter). The result is finite.
@@ -49,6 +52,25 @@ pub fn probability_of(text: &str) -> Result<f64, NumberError> {
     } else {
         Err(NumberError::Probability(super::text::shortened(text, 40), value))
     }
+}
+
+/// Reads a count: any number that is whole and in the range, so `1e6` too.
+///
+/// # Errors
+/// [`NumberError`] with what is accepted.
+pub fn whole(text: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, NumberError> {
+    let bad = || NumberError::Whole(super::text::shortened(text, 40), *range.start(), *range.end());
+    // Digits alone are read as they stand: large counts have no exact form among the others.
+    let count = match text.trim().parse() {
+        Ok(count) => count,
+        Err(_) => {
+            let value = number(text)?;
+            // Beyond this not every whole number is one of its own.
+            let exact = value >= 0.0 && value.fract() == 0.0 && value <= (1u64 << 53) as f64;
+            if exact { value as u64 } else { return Err(bad()) }
+        }
+    };
+    if range.contains(&count) { Ok(count) } else { Err(bad()) }
 }
 
 /// A number in few characters, as the papers print it: `.112`, `1.196`, `40`, `-0.005` as `-.005`.
@@ -180,6 +202,18 @@ mod tests {
             assert!(number(text).is_err(), "{text}");
         }
         assert_eq!(probability_of("100%").unwrap(), 1.0);
+        for (text, count) in [
+            ("500", 500),
+            ("1e6", 1_000_000),
+            (" 3/1 ", 3),
+            ("2.0", 2),
+            ("9007199254740993", 9_007_199_254_740_993),
+        ] {
+            assert_eq!(whole(text, 1..=u64::MAX), Ok(count), "{text}");
+        }
+        for text in ["1.5", "-1", "1e30", "0", "x", "1e-3"] {
+            assert!(whole(text, 1..=u64::MAX).is_err(), "{text}");
+        }
         for text in ["1.1", "-0.1", "150%"] {
             assert!(probability_of(text).is_err(), "{text}");
         }

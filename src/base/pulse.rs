@@ -64,6 +64,19 @@ impl<'a> SharedPulse<'a> {
         }
         if state.cancelled { Err(Cancelled) } else { Ok(()) }
     }
+
+    /// To be called by any thread within a batch that takes long: asks again, and counts nothing.
+    ///
+    /// # Errors
+    /// As [`Self::beat`].
+    pub fn poll(&self) -> Result<(), Cancelled> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !state.cancelled {
+            let done = state.done.saturating_sub(1);
+            state.cancelled = state.pulse.beat(done, self.total).is_err();
+        }
+        if state.cancelled { Err(Cancelled) } else { Ok(()) }
+    }
 }
 
 #[cfg(test)]
@@ -82,5 +95,18 @@ mod tests {
         let beats: Vec<bool> = (0..6).map(|_| shared.beat().is_ok()).collect();
         assert_eq!(beats, [true, true, false, false, false, false]);
         assert_eq!(calls, 3);
+    }
+
+    #[test]
+    fn asking_again_counts_nothing_and_a_stop_stays_one() {
+        let mut heard = Vec::new();
+        let mut pulse = |done: usize, _: usize| {
+            heard.push(done);
+            if heard.len() == 4 { Err(Cancelled) } else { Ok(()) }
+        };
+        let shared = SharedPulse::new(&mut pulse, 9);
+        assert!(shared.beat().is_ok() && shared.poll().is_ok() && shared.beat().is_ok());
+        assert!(shared.poll().is_err() && shared.beat().is_err() && shared.poll().is_err());
+        assert_eq!(heard, [0, 0, 1, 1]);
     }
 }

@@ -52,20 +52,55 @@ impl Pass for Update<'_> {
     type Out = ();
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        let t = self.step;
-        let (beta1, beta2, shrink) = (s.splat(t.beta1), s.splat(t.beta2), s.splat(t.shrink));
-        let (rest1, rest2) = (s.splat(1.0 - t.beta1), s.splat(1.0 - t.beta2));
-        let (keep, rate, eps) = (s.splat(t.keep), s.splat(t.rate * t.correct1), s.splat(t.eps));
-        let correct2 = s.splat(t.correct2);
+        let numbers = Numbers::of(s, self.step);
         for i in (0..self.g.len()).step_by(LANE) {
-            let g = s.mul(s.get(self.g, i), shrink);
-            let m = s.fma(s.get(self.m, i), beta1, s.mul(g, rest1));
-            let v = s.fma(s.get(self.v, i), beta2, s.mul(s.mul(g, g), rest2));
-            s.put(m, self.m, i);
-            s.put(v, self.v, i);
-            let direction = s.div(s.mul(m, rate), s.add(s.sqrt(s.mul(v, correct2)), eps));
-            s.put(s.sub(s.mul(s.get(self.p, i), keep), direction), self.p, i);
+            let to = i..self.g.len().min(i + LANE);
+            let (p, m, v) = (&mut self.p[to.clone()], &mut self.m[to.clone()], &mut self.v[to]);
+            numbers.step(s, s.get(self.g, i), [p, m, v]);
         }
+    }
+}
+
+/// A [`Step`] in vectors.
+pub(super) struct Numbers<S: Simd> {
+    beta1: S::V,
+    beta2: S::V,
+    rest1: S::V,
+    rest2: S::V,
+    shrink: S::V,
+    keep: S::V,
+    rate: S::V,
+    eps: S::V,
+    correct2: S::V,
+}
+
+impl<S: Simd> Numbers<S> {
+    /// The vectors of a step.
+    #[inline(always)]
+    pub(super) fn of(s: S, t: &Step) -> Self {
+        Self {
+            beta1: s.splat(t.beta1),
+            beta2: s.splat(t.beta2),
+            rest1: s.splat(1.0 - t.beta1),
+            rest2: s.splat(1.0 - t.beta2),
+            shrink: s.splat(t.shrink),
+            keep: s.splat(t.keep),
+            rate: s.splat(t.rate * t.correct1),
+            eps: s.splat(t.eps),
+            correct2: s.splat(t.correct2),
+        }
+    }
+
+    /// Moves up to sixteen parameters, whose gradient is `g`.
+    #[inline(always)]
+    pub(super) fn step(&self, s: S, g: S::V, [p, m, v]: [&mut [f32]; 3]) {
+        let g = s.mul(g, self.shrink);
+        let first = s.fma(s.get(m, 0), self.beta1, s.mul(g, self.rest1));
+        let second = s.fma(s.get(v, 0), self.beta2, s.mul(s.mul(g, g), self.rest2));
+        s.put(first, m, 0);
+        s.put(second, v, 0);
+        let direction = s.div(s.mul(first, self.rate), s.add(s.sqrt(s.mul(second, self.correct2)), self.eps));
+        s.put(s.sub(s.mul(s.get(p, 0), self.keep), direction), p, 0);
     }
 }
 

@@ -8,6 +8,7 @@ pub mod amx;
 pub mod attention;
 pub mod bf16;
 pub mod buffer;
+pub mod dense;
 pub mod kind;
 pub mod loss;
 pub mod math;

@@ -326,7 +326,7 @@ impl<T: Real> Pass<T> {
 
 /// Replaces a row of logits by softmax minus onehot(target). The target's entry is minus the sum of the others, since
 /// `p - 1` would round to 0 for a target reached with near certainty.
-fn cross_entropy_row<T: Real>(row: &mut [T], target: usize) {
+pub(super) fn cross_entropy_row<T: Real>(row: &mut [T], target: usize) {
     let top = row.iter().copied().fold(row[0], |a, b| if b > a { b } else { a });
     let mut sum = T::ZERO;
     for z in row.iter_mut() {

@@ -226,11 +226,11 @@ pub(super) struct Trainer {
 }
 
 /// Adam's decay of the first moment.
-const BETA1: f64 = 0.9;
+pub(super) const BETA1: f64 = 0.9;
 /// Adam's decay of the second moment.
-const BETA2: f64 = 0.999;
+pub(super) const BETA2: f64 = 0.999;
 /// Adam's guard against division by 0.
-const EPSILON: f32 = 1e-8;
+pub(super) const EPSILON: f32 = 1e-8;
 
 impl Trainer {
     /// Adam before its first step.

@@ -2,16 +2,20 @@
 //!
 //! A lab implements [`Setup`]; sliders, typed values, checkboxes, the mouse and the drawing are here.
 
+mod columns;
 mod draw;
 #[cfg(test)]
 mod tests;
 
 use ratatui::layout::Rect;
 
+pub use columns::{Place, shelves};
 pub use draw::draw;
 
+use columns::{columns, top};
+
 use super::action::{Effect, Mouse};
-use super::layout::{inside, scrolled, track};
+use super::layout::{inside, track};
 use super::screen::Pane;
 use super::state::{Drag, Purpose, State, TextEntry, moved};
 use super::stops::{share_of, step_along};
@@ -138,6 +142,8 @@ pub struct Row {
     pub changed: bool,
     /// Whether it only affects the view and so can be changed in a replay, too.
     pub view: bool,
+    /// How much of its line it takes.
+    pub place: Place,
 }
 
 impl Row {
@@ -163,6 +169,7 @@ impl Row {
             notes: Vec::new(),
             changed,
             view: false,
+            place: Place::Whole,
         }
     }
 
@@ -171,7 +178,8 @@ impl Row {
     pub fn of_view(key: &str, label: &str, help: &str, kind: Kind, value: Value) -> Self {
         let text = printable(&kind.show(&value)).into_owned();
         let (key, label, help) = (key.to_owned(), printable(label).into_owned(), help.to_owned());
-        Self { key, label, help, kind, value, text, notes: Vec::new(), changed: false, view: true }
+        let (notes, changed, view, place) = (Vec::new(), false, true, Place::Whole);
+        Self { key, label, help, kind, value, text, notes, changed, view, place }
     }
 
     /// The value a number of steps away; none if the row has no steps.
@@ -429,28 +437,37 @@ pub fn travel(state: &mut State, by: i64) {
     place.row = moved(place.row, by, len);
 }
 
-/// The line of the pane at a row of the screen: its number, what it is, and where.
+/// The line of the pane at a row of the screen: its number, what it is, and where. Of two columns the first.
 #[must_use]
 pub fn line_at(state: &State, pane: Rect, y: u16) -> Option<(usize, RowLine, Rect)> {
     let inner = inside(pane);
-    let lines = lines(&state.screen().setup()?.rows(state));
-    let first = scrolled(state.here().row, lines.len(), inner.height.into());
+    let rows = state.screen().setup()?.rows(state);
+    let lines = lines(&rows);
+    let shelves = shelves(&rows, &lines);
     let line = y.checked_sub(inner.y).filter(|l| *l < inner.height)?;
-    let number = first + usize::from(line);
+    let shelf = top(&shelves, state.here().row, inner.height) + usize::from(line);
+    let number = shelves.iter().position(|s| *s == shelf)?;
     Some((number, *lines.get(number)?, Rect { y, height: 1, ..inner }))
 }
 
 /// The mouse was pressed in the pane.
 pub fn press(state: &mut State, pane: Rect, mouse: Mouse) -> Vec<Effect> {
-    let (Some(setup), Some((number, at, line))) = (state.setup(), line_at(state, pane, mouse.y)) else {
+    let (Some(setup), Some((mut number, mut at, line))) = (state.setup(), line_at(state, pane, mouse.y))
+    else {
         return Vec::new();
     };
+    let mut rows = setup.rows(state);
+    if let Some(Row { place: place @ Place::Right(_), .. }) = rows.get(at.row + 1)
+        && columns(*place, line).1.x <= mouse.x
+    {
+        (number, at) = (number + 1, RowLine { row: at.row + 1, mark: 0 });
+    }
     let again = state.here().row == number;
     state.here_mut().row = number;
-    let row = setup.rows(state).swap_remove(at.row);
+    let row = rows.swap_remove(at.row);
     let (start, length) = track(line);
     match row.kind {
-        Kind::Slider { .. } if (start..start + length).contains(&mouse.x) => {
+        Kind::Slider { .. } if row.place == Place::Whole && (start..start + length).contains(&mouse.x) => {
             state.view.drag = Some(Drag::Setting(row.key.clone()));
             slide(state, &row, line, mouse.x)
         }

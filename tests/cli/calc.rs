@@ -69,6 +69,9 @@ fn power() {
     assert!((v["power"].as_f64().unwrap() - 0.7976).abs() < 5e-5 && v["test"] == "exact", "{v}");
     let v = asked(&["power", "--p01", ".0225", "--p10", ".0025", "--n", "500", "--test", "chi2", "--json"]);
     assert!((v["power"].as_f64().unwrap() - 0.8646).abs() < 5e-5 && v["test"] == "chi2", "{v}");
+    // The bug: counts were read as digits alone.
+    let v = asked(&["power", "--p01", ".0499", "--p10", ".05", "--n", "1e7", "--json"]);
+    assert_eq!(v["n"].as_u64(), Some(10_000_000));
     let v = asked(&["power", "--p01", ".0225", "--p10", ".0025", "--target", ".8", "--json"]);
     assert_eq!((keys(&v), v["n"].as_u64()), (vec!["n", "power"], Some(503)));
     let none = asked(&["power", "--p01", ".1", "--p10", ".1", "--n", "500", "--json"]);

@@ -256,6 +256,10 @@ fn what_stands_beside_the_comparison_is_found_and_said() {
     let output = probity.run(&["run", &spec, "--json", "--no-session"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let all = json(&output.stdout);
+    let under = |own: bool| {
+        all.iter().filter(|v| v["kind"] == "noise" && v["own"].as_bool().unwrap_or(false) == own).count()
+    };
+    assert_eq!((under(true), under(false)), (1, 1), "the comparison itself stands among those under noise");
     for kind in ["control", "noise", "tally", "collapse"] {
         assert!(kinds(&all).contains(&kind), "{kind}: {:?}", kinds(&all));
     }
@@ -336,6 +340,10 @@ fn the_lab_trains_two_probes_headless_and_says_the_same_twice() {
     for kind in ["configuration", "margin", "comparison", "power", "required", "sequential", "collapse"] {
         assert!(kinds(&all).contains(&kind), "{kind}: {:?}", kinds(&all));
     }
+    let surface: Vec<&Value> = all.iter().filter(|v| v["kind"] == "baseline").collect();
+    assert_eq!(surface.len(), 8, "four base lines at two sizes");
+    assert_eq!((surface[4]["name"].as_str(), surface[4]["at_n"].as_u64()), (Some("majority"), Some(64)));
+    assert_eq!((surface[4]["accuracy"]["mean"].as_f64(), surface[4]["n"].as_u64()), (Some(0.5), Some(16)));
     let sides: Vec<&Value> = all.iter().filter(|v| v["kind"] == "configuration").collect();
     assert_eq!(sides.len(), 4);
     assert_eq!((sides[3]["n_train"].as_u64(), sides[3]["n"].as_u64()), (Some(64), Some(16)));

@@ -4,12 +4,13 @@ use probity::engine::message::{Answer, Event, Outcome};
 use probity::lab::power::Spec;
 use probity::lab::power::compare::{Names, adjust, compare};
 use probity::lab::power::finding::{
-    CollapseFinding, ComparisonFinding, ConfigurationFinding, Kind, MarginFinding, SequentialFinding,
-    TallyFinding,
+    BaselineFinding, CollapseFinding, ComparisonFinding, ConfigurationFinding, Kind, MarginFinding,
+    SequentialFinding, TallyFinding,
 };
 use probity::lab::power::pairs::Pairs;
 use probity::lab::power::tally::{places, told};
 use probity::lab::{self, Finding, LabId};
+use probity::stats::intervals::wilson;
 use probity::stats::sequential::Sequential;
 
 use super::Harness;
@@ -96,6 +97,7 @@ pub fn compared() -> Vec<Finding> {
     for n in [128, 512] {
         let pairs = pairs(n);
         out.extend(side(&spec, true, &pairs, 4 * n).into_iter().chain(side(&spec, false, &pairs, 4 * n)));
+        out.extend(surface(n, 4 * n));
         made.push(compare(&pairs, &names(4 * n), spec.terms()));
         adjust(&mut made.iter_mut().collect::<Vec<_>>());
         out.extend(made.iter().zip([128, 512]).map(|(c, n)| finding(n, true, Kind::Comparison(c.clone()))));
@@ -107,6 +109,16 @@ pub fn compared() -> Vec<Finding> {
         CollapseFinding { a: spec.name(true), b: spec.name(false), collapsed: false, reasons: Vec::new() };
     out.push(finding(512, true, Kind::Collapse(collapse)));
     out
+}
+
+/// Base lines, the bag of words ahead of the others.
+fn surface(n: usize, n_train: usize) -> Vec<Finding> {
+    let of = |(name, share): (&str, f64)| {
+        let accuracy = wilson((share * n as f64) as u64, n as u64, 0.95);
+        let baseline = BaselineFinding { name: name.into(), at_n: n_train as u64, accuracy };
+        finding(n, true, Kind::Baseline(baseline))
+    };
+    [("majority", 0.5), ("bag of words", 0.79), ("length", 0.52), ("first word", 0.5)].map(of).into()
 }
 
 /// The curve and what is needed under the terms of a spec.

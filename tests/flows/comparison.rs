@@ -80,6 +80,48 @@ fn a_slider_is_answered_at_once() {
     assert!(h.state.screens.power.shown.answer.is_none());
 }
 
+/// The bug: a comparison that was seen could be planned once another one had been run.
+#[test]
+fn what_was_seen_once_in_a_session_cannot_be_planned_any_more() {
+    let mut h = has_compared(120, 40);
+    let planned = |h: &Harness| h.state.screens.power.spec.plan.is_some();
+    h.keys("P");
+    assert!(h.screen().contains("too late") && !planned(&h), "{}", h.screen());
+    h.keys("x P");
+    assert!(planned(&h), "the other way round is another comparison: {}", h.screen());
+    h.keys("enter");
+    let spec_hash = lab::Spec::from(h.state.screens.power.spec.clone()).hash();
+    h.event(Event::Started { job: 3, generation: 3, spec_hash });
+    h.keys("P P P");
+    assert!(!planned(&h));
+    h.keys("x P");
+    assert!(h.screen().contains("too late") && !planned(&h), "{}", h.screen());
+}
+
+#[test]
+fn two_sides_are_set_up_in_two_columns() {
+    let mut h = has_compared(120, 40);
+    let screen = h.screen();
+    let line = screen.lines().find(|l| l.contains("│ model ")).unwrap_or_else(|| panic!("{screen}"));
+    assert!(line.contains("A bert-mini") && line.contains("B untrained:bert"), "{line}");
+    h.focus(probity::tui::setup::PANE);
+    h.row("b.classifier");
+    h.keys("l");
+    assert_eq!(h.state.screens.power.spec.b.classifier, "mlp:20");
+    let line = h.screen().lines().find(|l| l.contains("│ probe ")).map(str::to_owned).unwrap();
+    assert!(line.contains("A logistic") && line.contains("B* mlp:20"), "{line}");
+}
+
+#[test]
+fn base_lines_stand_beside_the_probes() {
+    let mut h = has_compared(120, 40);
+    h.focus(probity::tui::screens::power::VERDICT);
+    h.keys("z");
+    let screen = h.screen();
+    assert!(screen.contains("majority 50.0, bag of words 78"), "{screen}");
+    assert!(screen.contains("does not clearly beat the bag of words"), "{screen}");
+}
+
 #[test]
 fn comparisons_join_the_family_of_the_session() {
     let mut h = has_compared(120, 40);

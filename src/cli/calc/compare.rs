@@ -17,7 +17,7 @@ use crate::lab::power::compare::{MOST_LEVEL, Names, Terms, adjust, compare};
 use crate::lab::power::finding::ComparisonFinding;
 use crate::lab::power::pairs::{Matched, matched};
 use crate::lab::power::pilot::Pilot;
-use crate::lab::power::summary::{lead, p_value, points, seen, span};
+use crate::lab::power::summary::{exaggerated, lead, p_value, points, seen, span};
 use crate::lab::results::Tagged;
 use crate::stats::mcnemar::Test;
 use crate::stats::power::share;
@@ -190,6 +190,12 @@ fn tell(
             ),
         )?;
     }
+    if let Some(sd) = c.seed_sd {
+        output::line(
+            out,
+            &format!("the difference has an sd of {:.1} points over {seeds} seeds", 100.0 * sd),
+        )?;
+    }
     if let Some(clusters) = clusters {
         output::line(
             out,
@@ -207,8 +213,22 @@ fn tell(
             &format!("over {} metrics: Holm p {}, BH q {}", c.family, p_value(c.holm_p), p_value(c.bh_q)),
         )?;
     }
-    let Some(pilot) = pilot else { return Ok(()) };
-    let power = pilot.power(n as u64, aim).map_or(0.0, |p| p.0.mean);
+    match pilot {
+        Some(pilot) => outlook(&pilot, c, n, aim, out),
+        None => Ok(()),
+    }
+}
+
+/// What the pilot says of a comparison yet to be made.
+fn outlook(
+    pilot: &Pilot,
+    c: &ComparisonFinding,
+    n: usize,
+    aim: Aim,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let found = pilot.power(n as u64, aim).ok();
+    let power = found.as_ref().map_or(0.0, |p| p.0.mean);
     let mut text = seen(c, (n, "items"), &percent(power));
     text += &match pilot.required(aim) {
         needed if needed.mean.is_some() => format!("; {} give {}", span(&needed), percent(aim.target)),
@@ -218,5 +238,7 @@ fn tell(
         text +=
             &format!("; a difference below {} points would stay unseen", points(mde).trim_start_matches('+'));
     }
-    output::line(out, &text)
+    output::line(out, &text)?;
+    let errors = found.and_then(|(_, type_m, type_s)| exaggerated(type_m, type_s));
+    errors.map_or(Ok(()), |text| output::line(out, &text))
 }

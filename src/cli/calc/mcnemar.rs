@@ -5,6 +5,7 @@ use std::io::Write;
 use clap::Args;
 use serde::Serialize;
 
+use crate::base::numbers::whole;
 use crate::cli::error::CliError;
 use crate::cli::output;
 use crate::stats::mcnemar::{chi2, corrected, exact};
@@ -17,10 +18,10 @@ const MOST: u64 = 1 << 52;
 #[command(after_help = "Example:\n  probity mcnemar 10 2")]
 pub struct McnemarArgs {
     /// Items that only the first classifier gets right.
-    #[arg(value_name = "B", value_parser = clap::value_parser!(u64).range(0..=MOST))]
+    #[arg(value_name = "B", value_parser = |b: &str| whole(b, 0..=MOST))]
     b: u64,
     /// Items that only the second one gets right.
-    #[arg(value_name = "C", value_parser = clap::value_parser!(u64).range(0..=MOST))]
+    #[arg(value_name = "C", value_parser = |b: &str| whole(b, 0..=MOST))]
     c: u64,
     /// Print one object as JSON.
     #[arg(long)]

@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 use serde::Serialize;
 
-use crate::base::numbers::number;
+use crate::base::numbers::{number, whole};
 use crate::cli::error::CliError;
 use crate::cli::output;
 use crate::figure::layers::grouped;
@@ -27,7 +27,7 @@ pub struct NArgs {
     #[arg(long, value_name = "GAP", allow_hyphen_values = true)]
     gap: String,
     /// Size of the vectors (of the larger encoder).
-    #[arg(long, value_name = "D", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
+    #[arg(long, value_name = "D", value_parser = |d: &str| whole(d, 1..=1_000_000_000))]
     dim: u64,
     /// `published`, `textbook`, or `own:C` for a bound of the form n = C / epsilon^2.
     #[arg(long, default_value = "published")]

@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::{ArgGroup, Args};
 use serde::Serialize;
 
-use crate::base::numbers::{number, probability_of};
+use crate::base::numbers::{number, probability_of, whole};
 use crate::cli::error::CliError;
 use crate::cli::output;
 use crate::figure::layers::grouped;
@@ -31,7 +31,7 @@ pub struct PowerArgs {
     #[arg(long, value_name = "P", allow_hyphen_values = true)]
     p10: String,
     /// Items in the comparison.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=crate::stats::power::MOST))]
+    #[arg(long, value_name = "N", value_parser = |n: &str| whole(n, 1..=crate::stats::power::MOST))]
     n: Option<u64>,
     /// Wanted power: prints the smallest n that has it.
     #[arg(long, value_name = "POWER", allow_hyphen_values = true)]

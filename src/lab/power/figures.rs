@@ -1,6 +1,6 @@
 //! Figures of the lab: power against n, accuracies against the bound, and the sequential test.
 
-use super::finding::{MarginFinding, NoiseFinding, PowerFinding};
+use super::finding::{BaselineFinding, MarginFinding, NoiseFinding, PowerFinding};
 use super::results::Results;
 use crate::base::suggest::unknown;
 use crate::base::text::printable_label;
@@ -110,11 +110,12 @@ pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
         let point = |t: &Tagged<NoiseFinding>| Datum {
             x: t.value.at_n as f64,
             y: t.value.power.mean,
+            band: Some((t.value.power.lo, t.value.power.hi)),
             n: t.n.into(),
             ..Datum::default()
         };
         Layer::Line(Line {
-            label: format!("{sigma} σ"),
+            label: format!("{sigma} noise"),
             role: Role::nth(k),
             points: mine.map(point).collect(),
         })
@@ -129,7 +130,7 @@ pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     }
     Some(Figure {
         name: "noise".into(),
-        title: printable_label(&format!("Power: {} against {} with noise", first.value.a, first.value.b)),
+        title: printable_label(&format!("Power against {} by noise on the second side", first.value.a)),
         x: Axis::doubling("test items"),
         y: Axis::linear("power").from_to(0.0, 1.0),
         layers,
@@ -158,14 +159,33 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
         let role = Role::nth(k).accent(k.min(1));
         Layer::Line(Line { label: printable_label(name), role, points: mine.map(point).collect() })
     };
+    let mut layers: Vec<Layer> = names.iter().enumerate().map(line).collect();
+    layers.extend(surface(results));
     Some(Figure {
         name: "margins".into(),
         title: "Accuracy, its spread over seeds, and the margin of the bound".into(),
         x: Axis::doubling("training examples"),
         y: Axis::linear("accuracy").from_to(0.0, 1.0),
-        layers: names.iter().enumerate().map(line).collect(),
+        layers,
         provenance: provenance(first, engine),
     })
+}
+
+/// The base line that is best at the largest size, at every size.
+fn surface(results: &Results) -> Option<Layer> {
+    let of = results.surface();
+    let best = of.iter().max_by(|a, b| a.value.accuracy.mean.total_cmp(&b.value.accuracy.mean))?;
+    let mine = results.baselines.iter().filter(|b| b.value.name == best.value.name);
+    let point = |b: &Tagged<BaselineFinding>| {
+        let v = &b.value;
+        Datum { x: v.at_n as f64, y: v.accuracy.mean, n: b.n.into(), ..Datum::default() }
+    };
+    let label = format!("base line: {}", best.value.name);
+    Some(Layer::Line(Line {
+        label,
+        role: Role::nth(2).dash(Dash::Dotted),
+        points: mine.map(point).collect(),
+    }))
 }
 
 /// The confidence sequence of the share of discordant items that favour the first, item by item.

@@ -32,10 +32,12 @@ pub enum Kind {
     Control(ControlFinding),
     /// The comparison with more or less noise on the second side.
     Noise(NoiseFinding),
+    /// What the surface of the sentences gives away of their labels.
+    Baseline(BaselineFinding),
 }
 
 /// Names of the kinds, by which a reader tells what a newer program wrote from what is damaged.
-pub const KINDS: [&str; 11] = [
+pub const KINDS: [&str; 12] = [
     "configuration",
     "comparison",
     "power",
@@ -47,6 +49,7 @@ pub const KINDS: [&str; 11] = [
     "mdl",
     "control",
     "noise",
+    "baseline",
 ];
 
 impl Kind {
@@ -313,10 +316,13 @@ pub struct ControlFinding {
 pub struct NoiseFinding {
     /// Name of the first.
     pub a: String,
-    /// Name of the second, without the noise.
+    /// Name of the second, with this noise.
     pub b: String,
     /// Standard deviation of the noise.
     pub sigma: f64,
+    /// Whether it is the comparison of the spec itself, told again so that the curve has all of its points.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub own: bool,
     /// Training examples.
     pub n_train: u64,
     /// Test items.
@@ -329,6 +335,19 @@ pub struct NoiseFinding {
     pub test: String,
     /// Power at that number of items, with the interval that they leave.
     pub power: Estimate,
+}
+
+/// What the surface of the sentences gives away of their labels: the majority class, the bag of words, the number of words or the
+/// first word, learned from the same sentences as the probes ([`crate::corpus::shortcuts`]). `n` of the finding is the number of
+/// test sentences, the probes' own.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BaselineFinding {
+    /// What it goes by.
+    pub name: String,
+    /// Training examples.
+    pub at_n: u64,
+    /// Its accuracy, with Wilson's interval.
+    pub accuracy: Estimate,
 }
 
 /// Accuracy against what the bound promises.

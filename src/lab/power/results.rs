@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::finding::{
-    CollapseFinding, ComparisonFinding, ConfigurationFinding, ControlFinding, Kind, MarginFinding,
-    MdlFinding, NoiseFinding, PowerFinding, RequiredFinding, SequentialFinding, TallyFinding,
+    BaselineFinding, CollapseFinding, ComparisonFinding, ConfigurationFinding, ControlFinding, Kind,
+    MarginFinding, MdlFinding, NoiseFinding, PowerFinding, RequiredFinding, SequentialFinding, TallyFinding,
 };
 use crate::lab::Kinds;
 use crate::lab::finding::{Body, Finding};
@@ -40,6 +40,9 @@ pub struct Results {
     /// Comparisons under noise, by rising noise and number of items.
     #[serde(default)]
     pub noise: Vec<Tagged<NoiseFinding>>,
+    /// What the surface of the sentences gives away, by size of the training data.
+    #[serde(default)]
+    pub baselines: Vec<Tagged<BaselineFinding>>,
     /// The answer to the latest question.
     pub answer: Option<Answer>,
 }
@@ -97,6 +100,11 @@ impl Results {
             }
             Kind::Margin(x) => {
                 replace(&mut self.margins, Tagged::new(finding, x), |a, b| {
+                    (&a.value.name, a.value.at_n) == (&b.value.name, b.value.at_n)
+                });
+            }
+            Kind::Baseline(x) => {
+                replace(&mut self.baselines, Tagged::new(finding, x), |a, b| {
                     (&a.value.name, a.value.at_n) == (&b.value.name, b.value.at_n)
                 });
             }
@@ -160,6 +168,13 @@ impl Results {
         self.answer.as_ref().and_then(|a| a.required.as_ref()).or(self.required.as_ref())
     }
 
+    /// The base lines of the largest training data, in the order in which they are told.
+    #[must_use]
+    pub fn surface(&self) -> Vec<&Tagged<BaselineFinding>> {
+        let most = self.baselines.iter().map(|b| b.value.at_n).max();
+        self.baselines.iter().filter(|b| Some(b.value.at_n) == most).collect()
+    }
+
     /// The curve, likewise.
     #[must_use]
     pub fn curve(&self) -> &[Tagged<PowerFinding>] {
@@ -174,11 +189,17 @@ impl Results {
         answered.unwrap_or(&self.sequential)
     }
 
-    /// Power at the items of the comparison, with its interval.
+    /// Power at the items of the comparison.
+    #[must_use]
+    pub fn at_hand(&self) -> Option<&Tagged<PowerFinding>> {
+        let n = self.comparison()?.n as u64;
+        self.curve().iter().find(|p| p.value.at_n == n)
+    }
+
+    /// The same, with its interval.
     #[must_use]
     pub fn power_at_hand(&self) -> Option<Estimate> {
-        let n = self.comparison()?.n as u64;
-        self.curve().iter().find(|p| p.value.at_n == n).map(|p| p.value.power)
+        self.at_hand().map(|p| p.value.power)
     }
 
     /// Why no number of items or examples is recommended, where that is so.

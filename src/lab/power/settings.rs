@@ -3,7 +3,7 @@
 use super::bound::Bound;
 use super::spec::{GRIDS, SIZES, SideSpec, Spec};
 use crate::base::numbers::short;
-use crate::base::text::shortened;
+use crate::base::text::{last_part, shortened};
 use crate::corpus::probing::PROBING;
 use crate::lab::layer::LayerRef;
 use crate::lab::setting::rows::{level, row, seed};
@@ -227,20 +227,28 @@ fn also() -> Setting<Spec> {
 }
 
 fn results(first: bool) -> Setting<Spec> {
-    let help = "A file of results in place of a probe: lm-evaluation-harness samples, BEAR, JSON lines or CSV. Both sides need one.";
-    row(key(first, "results"), label(first, "file"), help).file(
-        "none",
-        move |s: &Spec| s.side(first).results.first().cloned(),
-        move |s, path| {
-            side_mut(s, first).results = path.into_iter().collect();
-            s.task.base = std::path::PathBuf::new();
-            if !s.a.results.is_empty() || !s.b.results.is_empty() {
-                s.models = Vec::new();
-            } else if s.models.is_empty() {
-                s.models = Spec::shipped().models;
-            }
-        },
-    )
+    let help = "A file of results in place of a probe: lm-evaluation-harness samples, BEAR, JSON lines or CSV; several seeds with commas between. Both sides need one.";
+    let shown = move |s: &Spec| match s.side(first).results.as_slice() {
+        [] => "none".to_owned(),
+        [one] => last_part(one).to_owned(),
+        [one, more @ ..] => format!("{} +{}", last_part(one), more.len()),
+    };
+    row(key(first, "results"), label(first, "file"), help)
+        .file(
+            "none",
+            move |s: &Spec| Some(s.side(first).results.join(", ")).filter(|names| !names.is_empty()),
+            move |s, path| {
+                let names = path.as_deref().unwrap_or_default().split(',').map(str::trim);
+                side_mut(s, first).results = names.filter(|n| !n.is_empty()).map(str::to_owned).collect();
+                s.task.base = std::path::PathBuf::new();
+                if !s.a.results.is_empty() || !s.b.results.is_empty() {
+                    s.models = Vec::new();
+                } else if s.models.is_empty() {
+                    s.models = Spec::shipped().models;
+                }
+            },
+        )
+        .shown(move |s, _| shown(s))
 }
 
 fn filter() -> Setting<Spec> {
@@ -362,5 +370,21 @@ mod tests {
         row("b.results").set(&mut spec, &known, Value::Unset).unwrap();
         spec.check("x").unwrap();
         assert_eq!(spec.models, Spec::shipped().models);
+    }
+
+    /// The bug: a spec with several files a side lost all but the first when its row was edited.
+    #[test]
+    fn several_seeds_are_several_files_of_a_row() {
+        let (known, rows) = (Known::default(), settings());
+        let row = |key: &str| rows.iter().find(|r| r.key == key).unwrap();
+        let mut spec = Spec::shipped();
+        row("a.results")
+            .set(&mut spec, &known, Value::Text("x/1.jsonl, x/2.jsonl,x/3.jsonl".into()))
+            .unwrap();
+        assert_eq!(spec.a.results, ["x/1.jsonl", "x/2.jsonl", "x/3.jsonl"]);
+        let now = row("a.results").get(&spec, &known);
+        assert_eq!(now, Value::Text("x/1.jsonl, x/2.jsonl, x/3.jsonl".into()));
+        row("a.results").set(&mut spec, &known, now).unwrap();
+        assert_eq!((spec.a.results.len(), row("a.results").text(&spec, &known).as_str()), (3, "1.jsonl +2"));
     }
 }

@@ -78,10 +78,14 @@ pub fn verdict(results: &Results) -> Vec<String> {
     let v = &c.value;
     let planned = if v.planned { ", planned" } else { "" };
     let mut out = vec![format!("{}; p {} ({}, n {}{planned})", lead(c), p_value(v.p), v.test, grouped(c.n))];
+    if let Some(sd) = v.seed_sd {
+        out[0] += &format!("; sd {:.1} points over {} seeds", 100.0 * sd, v.seeds);
+    }
     let required = results.needed();
     if let Some(required) = required {
         out.push(needed(results, &required.value, c));
     }
+    out.extend(results.at_hand().and_then(|p| exaggerated(p.value.type_m, p.value.type_s)));
     let alpha = required.map_or(0.05, |r| r.value.alpha);
     if v.equivalence_p < alpha {
         let margin = score(100.0 * v.margin);
@@ -124,6 +128,16 @@ pub fn seen(c: &ComparisonFinding, (n, items): (usize, &str), share: &str) -> St
     text
 }
 
+/// Type M and type S errors (Gelman and Carlin 2014), where any difference would be significant at all.
+#[must_use]
+pub fn exaggerated(type_m: Option<f64>, type_s: Option<f64>) -> Option<String> {
+    let (m, s) = (type_m?, type_s?);
+    Some(format!(
+        "a significant difference would be {m:.1} times too large on average (type M), and of the wrong sign {} of the time (type S)",
+        often(s)
+    ))
+}
+
 fn needed(results: &Results, r: &RequiredFinding, c: &Tagged<ComparisonFinding>) -> String {
     let n = c.n;
     // Only probes have a bound, and they are tested on sentences.
@@ -144,8 +158,10 @@ fn needed(results: &Results, r: &RequiredFinding, c: &Tagged<ComparisonFinding>)
     text
 }
 
-/// What the bound recommends.
-fn recommended(r: &RequiredFinding) -> Option<String> {
+/// What the bound recommends; nothing for a collapsed problem.
+#[must_use]
+pub fn recommended(results: &Results) -> Option<String> {
+    let r = &results.needed().filter(|_| results.collapsed().is_none())?.value;
     let (n, total, bound) = (r.n_train?, r.n_total?, r.bound.as_ref()?);
     let (n, total) = (grouped(n as usize), grouped(total as usize));
     Some(format!("the {bound} bound recommends {n} training examples, {total} in all"))
@@ -203,6 +219,23 @@ pub fn beside(results: &Results) -> Vec<String> {
     out.iter().map(|line| printable_label(line)).collect()
 }
 
+/// What the surface of the sentences gives away, and which side does not clearly know more.
+#[must_use]
+pub fn surface(results: &Results) -> Option<String> {
+    let lines = results.surface();
+    let best = lines.iter().map(|b| &b.value).max_by(|a, b| a.accuracy.mean.total_cmp(&b.accuracy.mean))?;
+    let of = |name: &str, x: f64| format!("{name} {:.1}", 100.0 * x);
+    let all: Vec<String> = lines.iter().map(|b| of(&b.value.name, b.value.accuracy.mean)).collect();
+    let mut text = format!("base lines on the same sentences, %: {}", all.join(", "));
+    let largest = results.configurations.iter().map(|c| c.value.n_train).max();
+    let sides = results.configurations.iter().map(|c| &c.value).filter(|v| Some(v.n_train) == largest);
+    for v in sides.filter(|v| v.accuracy.lo <= best.accuracy.mean) {
+        text +=
+            &format!("; {} ({:.1}) does not clearly beat the {}", v.name, 100.0 * v.accuracy.mean, best.name);
+    }
+    Some(printable_label(&text))
+}
+
 /// What a run found, as lines of text.
 #[must_use]
 pub fn lines(results: &Results, spec: Option<&Spec>) -> Vec<String> {
@@ -258,8 +291,8 @@ pub fn lines(results: &Results, spec: Option<&Spec>) -> Vec<String> {
         &["sigma", "n train", "n", "difference", "power"],
         noise.collect(),
     );
-    let bound = results.required.as_ref().filter(|_| results.collapsed().is_none());
-    out.extend(bound.and_then(|r| recommended(&r.value)));
+    out.extend(recommended(results));
+    out.extend(surface(results));
     out.extend(beside(results));
     out.iter().map(|line| printable_label(line)).collect()
 }

@@ -4,11 +4,12 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::{PANE, Row, RowLine, Setup, changed, lines, waits};
+use super::columns::{columns, top};
+use super::{PANE, Place, Row, RowLine, Setup, changed, lines, shelves, waits};
 use crate::base::text::{fit, fit_end, pad, printable, width};
 use crate::lab::setting::{Kind, Value};
 use crate::model::offers::ALL_LABS;
-use crate::tui::layout::{LABEL, VALUE, inside, scrolled, track};
+use crate::tui::layout::{LABEL, VALUE, inside, track};
 use crate::tui::panes::pane_block;
 use crate::tui::state::{Purpose, State};
 use crate::tui::theme::Role;
@@ -27,11 +28,49 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State, setup: &dyn Setup) {
     let rows = setup.rows(state);
     let lines = lines(&rows);
     let here = state.here().row.min(lines.len().saturating_sub(1));
-    let first = scrolled(here, lines.len(), inner.height.into());
-    for (line, (number, at)) in inner.rows().zip(lines.iter().enumerate().skip(first)) {
-        let cursor = state.focused(PANE) && number == here;
-        frame.render_widget(row_line(state, &rows[at.row], *at, line, cursor), line);
+    let shelves = shelves(&rows, &lines);
+    let first = top(&shelves, here, inner.height);
+    for (number, (at, shelf)) in lines.iter().zip(&shelves).enumerate() {
+        let Some(line) = shelf.checked_sub(first).and_then(|k| inner.rows().nth(k)) else { continue };
+        let (cursor, row) = (state.focused(PANE) && number == here, &rows[at.row]);
+        match row.place {
+            Place::Whole => frame.render_widget(row_line(state, row, *at, line, cursor), line),
+            place => half(frame, state, row, (place, line), cursor),
+        }
     }
+}
+
+/// A row in one of two columns: the sign of the side and the value, without a track.
+fn half(frame: &mut Frame, state: &State, row: &Row, (place, line): (Place, Rect), cursor: bool) {
+    let theme = state.theme();
+    let (label, area) = columns(place, line);
+    let (Place::Left(side) | Place::Right(side)) = place else { return };
+    let bare = row.label.strip_prefix(side).unwrap_or(&row.label).trim_start();
+    // The label stands where those of other rows do, behind the room of a cursor.
+    let text = match label {
+        0 => String::new(),
+        _ => pad(&format!("{}{bare}", state.view.glyphs.cursor(false)), usize::from(label)),
+    };
+    let star = if row.changed { "*" } else { "" };
+    let head = format!("{}{side}{star} ", state.view.glyphs.cursor(cursor));
+    let room = usize::from(area.width).saturating_sub(width(&text) + width(&head) + 1);
+    let role = match (row.changed, cursor) {
+        (true, _) => Role::Changed,
+        (false, true) => Role::Selection,
+        (false, false) => Role::Value,
+    };
+    let (role, text_of) = match refusal(state, row) {
+        Some(why) => (Role::Error, fit(&why, room).into_owned()),
+        // Names of models and files differ at their ends.
+        None => (role, fit_end(&typed(state, row).unwrap_or_else(|| row.text.clone()), room).into_owned()),
+    };
+    let head_role = if cursor { Role::Selection } else { Role::Dim };
+    let spans = vec![
+        Span::styled(text, theme.style(Role::Dim)),
+        Span::styled(head, theme.style(head_role)),
+        Span::styled(text_of, theme.style(role)),
+    ];
+    frame.render_widget(Line::from(spans), area);
 }
 
 fn row_line(state: &State, row: &Row, at: RowLine, area: Rect, cursor: bool) -> Line<'static> {

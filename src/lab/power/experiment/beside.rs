@@ -7,7 +7,7 @@ use super::sentences::{FOLDS, Sentences};
 use crate::base::Problem;
 use crate::lab::fault::Fault;
 use crate::lab::host::{Host, NoticeLevel};
-use crate::lab::power::compare::spread;
+use crate::lab::power::compare::{Names, spread};
 use crate::lab::power::finding::{ControlFinding, Kind, MdlFinding, NoiseFinding};
 use crate::lab::power::pairs::Pairs;
 use crate::lab::power::spec::Spec;
@@ -61,6 +61,12 @@ impl Bench<'_> {
         }
         if also.control {
             self.control(reporter, host)?;
+        }
+        if !also.noise.is_empty() && !also.noise.contains(&self.spec.b.noise) {
+            // The comparison itself is one of the curve, and needs no training.
+            for (size, pairs) in self.steps {
+                self.under((self.spec.b.noise, true), *size, pairs, reporter, host)?;
+            }
         }
         for sigma in &also.noise {
             self.noise(*sigma, reporter, host)?;
@@ -154,22 +160,39 @@ impl Bench<'_> {
             let data = noisy.data(self.spec, self.sentences, &drawn, host)?;
             let answers = noisy.answers(self.spec, &data, host)?;
             let pairs = Pairs { a: pairs.a.clone(), b: answers, clusters: None };
-            let (comparison, curve, _) = told(&pairs.tally(), reporter.names(), self.spec, None);
-            let Some(power) = curve.iter().find(|p| p.at_n == pairs.n() as u64) else { continue };
-            let finding = NoiseFinding {
-                a: comparison.a,
-                b: comparison.b,
-                sigma,
-                n_train: n_train as u64,
-                at_n: power.at_n,
-                difference: comparison.difference,
-                p: comparison.p,
-                test: comparison.test,
-                power: power.power,
-            };
-            host.find(reporter.finding(pairs.n(), true, host.elapsed(), Kind::Noise(finding)))?;
+            self.under((sigma, false), *size, &pairs, reporter, host)?;
         }
         Ok(())
+    }
+
+    /// Reports a comparison under a noise of the second side, after training on `size` sentences of each class.
+    fn under(
+        &self,
+        (sigma, own): (f64, bool),
+        size: usize,
+        pairs: &Pairs,
+        reporter: &Reporter,
+        host: &mut dyn Host,
+    ) -> Result<(), Fault> {
+        let n_train = self.sentences.drawn(size).parts[0].len() as u64;
+        let mut named = self.spec.clone();
+        named.b.noise = sigma;
+        let names = Names { a: named.name(true), b: named.name(false), ..reporter.names().clone() };
+        let (comparison, curve, _) = told(&pairs.tally(), &names, self.spec, None);
+        let Some(power) = curve.into_iter().find(|p| p.at_n == pairs.n() as u64) else { return Ok(()) };
+        let finding = NoiseFinding {
+            a: comparison.a,
+            b: comparison.b,
+            sigma,
+            own,
+            n_train,
+            at_n: power.at_n,
+            difference: comparison.difference,
+            p: comparison.p,
+            test: comparison.test,
+            power: power.power,
+        };
+        Ok(host.find(reporter.finding(pairs.n(), true, host.elapsed(), Kind::Noise(finding)))?)
     }
 
     /// Six folds of all sentences of the largest size, each sentence tested once; their differences apart and pooled.

@@ -12,6 +12,7 @@ use crate::model::chunk::TOKENS_PER_BATCH;
 use crate::probe::Labelled;
 use crate::probe::epochs::{EPOCHS, PATIENCE, train};
 use crate::probe::mdl::variational::{codes, looks, step};
+use crate::probe::train::Recipe;
 use crate::stats::Purpose;
 
 /// Sentences of a slice of reading.
@@ -81,15 +82,14 @@ fn seconds(
     })?;
     let mut training = Work::default();
     let threads = rayon::current_num_threads() as f64;
+    let kind =
+        format!("epoch of {} settings, {} of {}", side.recipes.len(), side.shape(), side.reader.width());
     for size in &spec.task.sizes {
         let n = sentences.drawn(*size).parts[0].len() as f64 * times(spec, first, *size);
-        for recipe in &side.recipes {
-            let kind = format!("epoch {} {} of {}", recipe.batch, recipe.describe(), side.reader.width());
-            training.add(&kind, n * spec.training.seeds as f64 / threads);
-        }
+        training.add(&kind, n * spec.training.seeds as f64 / threads);
     }
     let smallest = sentences.drawn(spec.task.sizes.first().copied().unwrap_or(0));
-    let epoch = training.seconds(host, &mut |kind| slice(side, sentences, &smallest, kind))?;
+    let epoch = training.seconds(host, &mut |_| slice(side, sentences, &smallest))?;
     let coded = coding(spec, side, sentences, &largest, host)?;
     let with = |epochs: f64| read + coded + epoch * epochs;
     Ok((with(EXPECTED), [with(PATIENCE as f64 + 1.0), with(EPOCHS as f64)]))
@@ -143,20 +143,16 @@ pub fn times(spec: &Spec, first: bool, size: usize) -> f64 {
     (1 + noise + more * usize::from(largest)) as f64
 }
 
-/// Trains one setting for an epoch on sentences of the smallest size; examples that it saw.
-fn slice(side: &Side, sentences: &Sentences, drawn: &Drawn, kind: &str) -> Result<f64, Fault> {
-    let batch = kind.split(' ').nth(1).and_then(|b| b.parse::<usize>().ok());
-    let Some(recipe) = side.recipes.iter().find(|r| Some(r.batch) == batch && kind.contains(&r.describe()))
-    else {
-        return Ok(1.0);
-    };
+/// Trains all settings for an epoch on sentences of the smallest size; examples that they saw.
+fn slice(side: &Side, sentences: &Sentences, drawn: &Drawn) -> Result<f64, Fault> {
     let data = made_up(side, sentences, drawn, 4 * SLICE)?;
-    let mut beats = 0;
-    let stop = &mut || {
-        beats += 1;
-        if beats > 1 { Err(Cancelled) } else { Ok(()) }
+    let recipes: Vec<&Recipe> = side.recipes.iter().collect();
+    let mut epochs = 0;
+    let stop = &mut |more: usize| {
+        epochs += more;
+        if epochs > recipes.len() { Err(Cancelled) } else { Ok(()) }
     };
-    // One epoch, then it is told to stop.
-    let _ = train(&data, &data, recipe, &Purpose::new(0, "forecast", ""), stop);
+    // One epoch, then they are told to stop.
+    let _ = train(&data, &data, &recipes, &Purpose::new(0, "forecast", ""), stop);
     Ok(data.len() as f64)
 }

@@ -84,9 +84,10 @@ impl Instrument for Power {
             Kind::Comparison(c) => {
                 (format!("{} against {}: {}", c.a, c.b, c.metric), &c.test, c.p, c.planned)
             }
-            Kind::Noise(c) => {
+            // The comparison itself has joined the family already.
+            Kind::Noise(c) if !c.own => {
                 let after = format!("accuracy after {} training examples", c.n_train);
-                (format!("{} against {} with noise {}: {after}", c.a, c.b, c.sigma), &c.test, c.p, false)
+                (format!("{} against {}: {after}", c.a, c.b), &c.test, c.p, false)
             }
             _ => return None,
         };

@@ -7,13 +7,14 @@ use super::encode::Reader;
 use super::report::{Reporter, Sizes};
 use super::sentences::{Drawn, Sentences};
 use crate::base::matrix::{Matrix, argmax};
+use crate::corpus::shortcuts::shortcuts;
 use crate::gallery::GalleryError;
 use crate::gallery::further::Start;
 use crate::gallery::train::Progress;
 use crate::lab::fault::{Fault, problem};
 use crate::lab::host::Host;
 use crate::lab::power::compare::spread;
-use crate::lab::power::finding::{ConfigurationFinding, Kind, MarginFinding};
+use crate::lab::power::finding::{BaselineFinding, ConfigurationFinding, Kind, MarginFinding};
 use crate::lab::power::pairs::Pairs;
 use crate::lab::power::spec::{SideSpec, Spec};
 use crate::model::ModelSource;
@@ -22,6 +23,8 @@ use crate::probe::epochs::{Chosen, best_of, recipes};
 use crate::probe::mlp::Mlp;
 use crate::probe::train::Recipe;
 use crate::stats::Purpose;
+use crate::stats::intervals::wilson;
+use crate::stats::rng::{shuffle, stream};
 
 /// One side at work.
 pub struct Side {
@@ -62,6 +65,11 @@ impl Side {
         let model = start.corrupted(steps, spec.seed, &mut watch).map_err(|e| fault(e, first))?;
         self.reader = self.reader.clone().on(Arc::new(model));
         Ok(())
+    }
+
+    /// The shape of its classifier, as [`Spec`] names it.
+    pub fn shape(&self) -> &str {
+        &self.classifier
     }
 
     /// The same side with noise of another standard deviation.
@@ -192,6 +200,7 @@ pub fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut dyn Hos
             sides(spec, (first, side), &pairs, n_train, sentences.classes, &reporter, host)?;
         }
         reporter.step(&pairs, true, host)?;
+        surface(spec, &sentences, &drawn, &reporter, host)?;
         steps.push((*size, pairs.clone()));
         *kept = Some((pairs, reporter.clone()));
     }
@@ -200,6 +209,35 @@ pub fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut dyn Hos
         *kept = Some((pooled, reporter.clone()));
     }
     Ok(reporter.verdict(host)?)
+}
+
+/// Training sentences that base lines learn from, at most.
+const MOST_READ: usize = 50_000;
+
+/// Reports what the surface of the sentences gives away, on the probes' own training and test sentences.
+fn surface(
+    spec: &Spec,
+    sentences: &Sentences,
+    drawn: &Drawn,
+    reporter: &Reporter,
+    host: &mut dyn Host,
+) -> Result<(), Fault> {
+    host.poll()?;
+    let of = |row: &usize| (sentences.texts[*row].as_str(), sentences.labels[*row]);
+    let mut rows = drawn.parts[0].clone();
+    if rows.len() > MOST_READ {
+        // Rows stand class by class.
+        shuffle(&mut stream(spec.seed, "sentences of base lines"), &mut rows);
+        rows.truncate(MOST_READ);
+    }
+    let train: Vec<(&str, usize)> = rows.iter().map(of).collect();
+    let test: Vec<(&str, usize)> = drawn.parts[2].iter().map(of).collect();
+    for found in shortcuts(&train, &test, sentences.classes) {
+        let accuracy = wilson(found.right, found.n, spec.interval.level);
+        let finding = BaselineFinding { name: found.name.into(), at_n: train.len() as u64, accuracy };
+        host.find(reporter.finding(test.len(), true, host.elapsed(), Kind::Baseline(finding)))?;
+    }
+    Ok(())
 }
 
 /// Reports one side at one size.

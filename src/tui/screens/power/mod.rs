@@ -60,6 +60,8 @@ pub struct View {
     pub bound: bool,
     /// The sequential test.
     pub sequential: Option<Figure>,
+    /// Comparisons of this session that have shown anything: too late for a plan.
+    seen: Vec<Spec>,
 }
 
 impl View {
@@ -77,6 +79,7 @@ impl View {
             noise: None,
             bound: false,
             sequential: None,
+            seen: Vec::new(),
         }
     }
 }
@@ -176,6 +179,8 @@ fn answer(state: &mut State) {
         (view.shown, view.answered) = (Results::default(), None);
         return;
     };
+    let fresh = (!found.comparisons.is_empty() && !view(state).seen.iter().any(|seen| alike(seen, ran)))
+        .then(|| ran.clone());
     let test = &ran.test;
     let same = Adjust { alpha: test.alpha, target: test.target, margin: test.margin, pilot: None } == asked;
     let items = found.comparisons.last().map_or(0, |c| c.n);
@@ -189,6 +194,7 @@ fn answer(state: &mut State) {
     let answer = answer.or_else(|| found.answer.clone().filter(|_| found.tallies.is_empty()));
     let shown = Results { answer, ..found.clone() };
     let view = view_mut(state);
+    view.seen.extend(fresh);
     (view.shown, view.answered) = (shown, Some(key).filter(|_| !same));
 }
 
@@ -218,9 +224,8 @@ fn alike(a: &Spec, b: &Spec) -> bool {
 
 /// Freezes a plan, or takes it out. Once the comparison has shown anything it is too late for either.
 fn plan(state: &mut State) -> Vec<Effect> {
-    let spec = &view(state).spec;
-    let seen = !state.board.results::<Results>().comparisons.is_empty();
-    let toast = if seen && ran(state).is_some_and(|ran| alike(ran, spec)) {
+    let seen = |view: &View| view.seen.iter().any(|seen| alike(seen, &view.spec));
+    let toast = if seen(view(state)) {
         "results of this comparison have been seen: a plan would come too late".into()
     } else {
         let spec = &mut view_mut(state).spec;
@@ -268,10 +273,12 @@ impl Screen for Power {
     }
 
     fn layout(&self, _state: &State, body: Rect) -> Vec<(Pane, Rect)> {
-        let side = if body.width >= 150 { 42 } else { 34 };
+        let side = if body.width >= 150 { 50 } else { 44 };
         let [setup, right] = Split::horizontal([Constraint::Length(side), Constraint::Fill(1)]).areas(body);
+        let said = if body.height >= 36 { 15 } else { 13 };
         let [curve, verdict, below] =
-            Split::vertical([Constraint::Fill(5), Constraint::Length(13), Constraint::Fill(4)]).areas(right);
+            Split::vertical([Constraint::Fill(5), Constraint::Length(said), Constraint::Fill(4)])
+                .areas(right);
         let [margins, sequential] =
             Split::horizontal([Constraint::Fill(1), Constraint::Fill(1)]).areas(below);
         vec![

@@ -5,7 +5,7 @@ use crate::lab::power::settings::settings;
 use crate::lab::setting::{Kind, Range, SettingError, Value};
 use crate::lab::{self, LabId};
 use crate::tui::action::Effect;
-use crate::tui::setup::{Row, Setup, known};
+use crate::tui::setup::{Place, Row, Setup, known};
 use crate::tui::state::State;
 
 /// The setup, for the screen.
@@ -29,6 +29,22 @@ fn pilot(state: &State) -> Row {
     let kind = Kind::Slider { range: Range::whole(most.min(2.0), most), stops, unset: None };
     let help = "Test items that are looked at, as if the pilot had ended there.";
     Row::of_view(PILOT, "Pilot", help, kind, Value::Number(now))
+}
+
+/// The rows of the two sides in two columns.
+fn side_by_side(rows: Vec<Row>) -> Vec<Row> {
+    let (second, rest): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|r| r.key.starts_with("b."));
+    let mut second = second.into_iter();
+    let mut out = Vec::new();
+    for mut row in rest {
+        let Some(partner) = row.key.strip_prefix("a.").and_then(|_| second.next()) else {
+            out.push(row);
+            continue;
+        };
+        row.place = Place::Left("A");
+        out.extend([row, Row { place: Place::Right("B"), ..partner }]);
+    }
+    out
 }
 
 /// The setup of the lab.
@@ -58,7 +74,7 @@ impl Setup for PowerSetup {
         if let Some(at) = rows.iter().position(|r| r.key == LIVE[0]) {
             rows.insert(at, pilot(state));
         }
-        rows
+        side_by_side(rows)
     }
 
     fn set(&self, state: &mut State, key: &str, value: Value) -> Result<Vec<Effect>, SettingError> {

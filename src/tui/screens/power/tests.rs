@@ -88,3 +88,25 @@ fn studies_set_the_lab_up_and_a_plan_goes_into_the_spec() {
     assert!(plans[1].as_ref().is_some_and(|p| p.hypothesis == Hypothesis::Equal));
     assert!(plans[2].as_ref().is_some_and(|p| p.stop == Stop::Early) && plans[3].is_none());
 }
+
+#[test]
+fn two_sides_stand_in_two_columns_and_the_mouse_finds_both() {
+    use crate::tui::action::{Mouse, MouseKind};
+    use crate::tui::setup::{PANE, line_at, press, under_cursor};
+    let mut state = state();
+    state.place_mut(ID).focus = PANE;
+    let rows = setup::SETUP.rows(&state);
+    for side in rows.windows(2).filter(|pair| pair[0].key.starts_with("a.")) {
+        assert_eq!(side[0].key.replace("a.", "b."), side[1].key);
+    }
+    let body = Rect::new(0, 1, 120, 37);
+    let pane = SCREEN.layout(&state, body).into_iter().find(|(pane, _)| *pane == PANE).unwrap().1;
+    let y = (pane.y..pane.bottom())
+        .find(|y| line_at(&state, pane, *y).is_some_and(|(_, at, _)| rows[at.row].key == "a.layer"))
+        .unwrap();
+    let mut at = |x: u16| {
+        press(&mut state, pane, Mouse { x, y, kind: MouseKind::Press });
+        under_cursor(&state).unwrap().0.key
+    };
+    assert_eq!([at(pane.x + 14), at(pane.right() - 4), at(pane.x + 14)], ["a.layer", "b.layer", "a.layer"]);
+}

@@ -4,7 +4,7 @@ use super::{CURVE, ID, SEQUENTIAL, ran, results, terms, view};
 use crate::base::text::{printable, wrapped};
 use crate::figure::layers::grouped;
 use crate::lab::power::finding::ComparisonFinding;
-use crate::lab::power::summary::{beside, lead, p_value, planned, verdict};
+use crate::lab::power::summary::{beside, lead, p_value, planned, recommended, surface, verdict};
 use crate::lab::{LabId, Spec, Tagged};
 use crate::tui::screen::Origin;
 use crate::tui::setup;
@@ -26,6 +26,8 @@ pub fn lines(state: &State, room: usize) -> Vec<(Role, String)> {
     if let Some(plan) = ran(state).and_then(|spec| spec.plan.as_ref()) {
         say(Role::Text, &planned(plan, found));
     }
+    recommended(found).iter().for_each(|sentence| say(Role::Text, sentence));
+    surface(found).iter().for_each(|sentence| say(Role::Text, sentence));
     say(Role::Dim, &tests(&c.value));
     if let Some(line) = family(state, c) {
         say(Role::Dim, &line);

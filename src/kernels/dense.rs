@@ -1,0 +1,271 @@
+//! Small dense layers that are trained step by step: their outputs for a few rows, and a step of Adam straight from the slopes of
+//! the outputs, without a gradient in memory.
+//!
+//! Rows of inputs and of weights have the same length, a multiple of [`LANE`], padded with zeros; a bias is a weight on an input
+//! that is always 1. A zero input leaves its weight where it is. Layers of several networks on the same rows stand below one
+//! another as one. Every output and every weight has one order of sums, whatever stands beside it.
+
+use super::adamw::{Numbers, Step};
+use super::simd::{LANE, Pass, Simd, dispatch};
+
+/// Rows of a register tile of outputs.
+const ROWS: usize = 4;
+/// Outputs of a register tile.
+const OUTS: usize = 4;
+/// Vectors across a register tile of slopes, each for [`PAIR`] outputs.
+const ACROSS: usize = 4;
+/// Outputs whose slopes are summed at a time.
+const PAIR: usize = 2;
+
+/// `z = x wᵀ`: `x` is rows x width, `w` outputs x width, `z` rows x outputs.
+///
+/// # Panics
+/// If the shapes do not fit, or the width is no multiple of [`LANE`].
+pub fn outputs(x: &[f32], w: &[f32], width: usize, z: &mut [f32]) {
+    check(width, &[x, w]);
+    assert_eq!(
+        (x.len() / width) * (w.len() / width),
+        z.len(),
+        "one output for each row and each row of weights"
+    );
+    dispatch(Outputs { x, w, width, z });
+}
+
+/// A step of Adam on `w`, of which group after group of `each` outputs has a step of its own: its slope is `deltaᵀ x`, with `delta`
+/// rows x outputs the slopes of the outputs. `m` and `v` are the moments, in the shape of `w`.
+///
+/// # Panics
+/// If the shapes do not fit, or the width is no multiple of [`LANE`].
+pub fn descend(
+    x: &[f32],
+    delta: &[f32],
+    width: usize,
+    (steps, each): (&[Step], usize),
+    [w, m, v]: [&mut [f32]; 3],
+) {
+    check(width, &[x, w]);
+    let (rows, outs) = (x.len() / width, w.len() / width);
+    assert_eq!(rows * outs, delta.len(), "one slope for each row and each row of weights");
+    assert_eq!(steps.len() * each, outs, "a step for each group of outputs");
+    assert!(m.len() == w.len() && v.len() == w.len(), "two moments for each weight");
+    dispatch(Descend { x, delta, width, steps, each, w, m, v });
+}
+
+fn check(width: usize, all: &[&[f32]]) {
+    assert!(width > 0 && width.is_multiple_of(LANE), "a width of {width}");
+    assert!(all.iter().all(|x| x.len().is_multiple_of(width)), "rows of a width of {width}");
+}
+
+struct Outputs<'a> {
+    x: &'a [f32],
+    w: &'a [f32],
+    width: usize,
+    z: &'a mut [f32],
+}
+
+impl Pass for Outputs<'_> {
+    type Out = ();
+    #[inline(always)]
+    fn run<S: Simd>(mut self, s: S) {
+        let (rows, outs) = (self.x.len() / self.width, self.w.len() / self.width);
+        let mut r = 0;
+        while r < rows {
+            let tall = rows - r >= ROWS;
+            let mut o = 0;
+            while o < outs {
+                let wide = match outs - o {
+                    OUTS.. => OUTS,
+                    2.. => 2,
+                    _ => 1,
+                };
+                match (tall, wide) {
+                    (true, OUTS) => self.tile::<S, ROWS, OUTS>(s, r, o),
+                    (true, 2) => self.tile::<S, ROWS, 2>(s, r, o),
+                    (true, _) => self.tile::<S, ROWS, 1>(s, r, o),
+                    (false, OUTS) => self.tile::<S, 1, OUTS>(s, r, o),
+                    (false, 2) => self.tile::<S, 1, 2>(s, r, o),
+                    (false, _) => self.tile::<S, 1, 1>(s, r, o),
+                }
+                o += wide;
+            }
+            r += if tall { ROWS } else { 1 };
+        }
+    }
+}
+
+impl Outputs<'_> {
+    /// `R` rows by `O` outputs, from row `r` and output `o` on.
+    #[inline(always)]
+    fn tile<S: Simd, const R: usize, const O: usize>(&mut self, s: S, r: usize, o: usize) {
+        let width = self.width;
+        let x: [&[f32]; R] = std::array::from_fn(|i| &self.x[(r + i) * width..][..width]);
+        let w: [&[f32]; O] = std::array::from_fn(|j| &self.w[(o + j) * width..][..width]);
+        let mut sums = [[s.splat(0.0); O]; R];
+        for at in (0..width).step_by(LANE) {
+            let w: [S::V; O] = std::array::from_fn(|j| lane(s, w[j], at));
+            for i in 0..R {
+                let x = lane(s, x[i], at);
+                for j in 0..O {
+                    sums[i][j] = s.fma(x, w[j], sums[i][j]);
+                }
+            }
+        }
+        let outs = self.w.len() / width;
+        for (i, sums) in sums.into_iter().enumerate() {
+            for (j, sum) in sums.into_iter().enumerate() {
+                self.z[(r + i) * outs + o + j] = s.sum(sum);
+            }
+        }
+    }
+}
+
+/// Sixteen floats of a row whose length is a multiple of sixteen.
+#[inline(always)]
+fn lane<S: Simd>(s: S, row: &[f32], at: usize) -> S::V {
+    row[at..].first_chunk::<LANE>().map_or_else(|| s.splat(0.0), |x| s.load(x))
+}
+
+struct Descend<'a> {
+    x: &'a [f32],
+    delta: &'a [f32],
+    width: usize,
+    steps: &'a [Step],
+    each: usize,
+    w: &'a mut [f32],
+    m: &'a mut [f32],
+    v: &'a mut [f32],
+}
+
+impl Pass for Descend<'_> {
+    type Out = ();
+    #[inline(always)]
+    fn run<S: Simd>(mut self, s: S) {
+        let outs = self.w.len() / self.width;
+        let across = ACROSS * LANE;
+        // Column by column, so that the rows' part of it stays near for all outputs.
+        let mut at = 0;
+        while at < self.width {
+            let whole = self.width - at >= across;
+            let mut o = 0;
+            while o < outs {
+                let pair = outs - o >= PAIR;
+                match (whole, pair) {
+                    (true, true) => self.tile::<S, ACROSS, PAIR>(s, at, o),
+                    (true, false) => self.tile::<S, ACROSS, 1>(s, at, o),
+                    (false, true) => self.tile::<S, 1, PAIR>(s, at, o),
+                    (false, false) => self.tile::<S, 1, 1>(s, at, o),
+                }
+                o += if pair { PAIR } else { 1 };
+            }
+            at += if whole { across } else { LANE };
+        }
+    }
+}
+
+impl Descend<'_> {
+    /// Slopes of `A` vectors of the weights of `O` outputs, and their step.
+    #[inline(always)]
+    fn tile<S: Simd, const A: usize, const O: usize>(&mut self, s: S, at: usize, o: usize) {
+        let (width, outs) = (self.width, self.w.len() / self.width);
+        let mut sums = [[s.splat(0.0); A]; O];
+        for (x, delta) in self.x.chunks_exact(width).zip(self.delta.chunks_exact(outs)) {
+            let x: [S::V; A] = std::array::from_fn(|a| lane(s, x, at + a * LANE));
+            for j in 0..O {
+                let slope = s.splat(delta[o + j]);
+                for a in 0..A {
+                    sums[j][a] = s.fma(x[a], slope, sums[j][a]);
+                }
+            }
+        }
+        for (j, sums) in sums.into_iter().enumerate() {
+            let numbers = Numbers::of(s, &self.steps[(o + j) / self.each]);
+            for (a, g) in sums.into_iter().enumerate() {
+                let from = (o + j) * width + at + a * LANE;
+                let place = from..from + LANE;
+                let (w, m, v) = (&mut self.w[place.clone()], &mut self.m[place.clone()], &mut self.v[place]);
+                numbers.step(s, g, [w, m, v]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simd::{Level, run_at};
+
+    fn numbers(n: usize, seed: usize) -> Vec<f32> {
+        (0..n).map(|i| ((i * 37 + seed * 101) % 89) as f32 / 89.0 - 0.5).collect()
+    }
+
+    fn step(rate: f32, rows: usize) -> Step {
+        Step {
+            beta1: 0.9,
+            beta2: 0.999,
+            eps: 1e-8,
+            shrink: 1.0 / rows as f32,
+            keep: 1.0,
+            rate,
+            correct1: 1.0 / (1.0 - 0.9),
+            correct2: 1.0 / (1.0 - 0.999),
+        }
+    }
+
+    const LEVELS: [Level; 3] = [Level::Portable, Level::Avx2, Level::Avx512];
+
+    /// Every shape of tile, with rows and outputs left over, on every instruction set.
+    #[test]
+    fn outputs_are_products() {
+        for (rows, outs, width) in [(1, 1, 16), (4, 4, 32), (9, 7, 80), (5, 10, 16), (8, 3, 144)] {
+            let (x, w) = (numbers(rows * width, 1), numbers(outs * width, 2));
+            for level in LEVELS {
+                let mut z = vec![f32::NAN; rows * outs];
+                run_at(level, Outputs { x: &x, w: &w, width, z: &mut z });
+                for (at, z) in z.iter().enumerate() {
+                    let (x, w) = (&x[at / outs * width..], &w[at % outs * width..]);
+                    let want: f64 = (0..width).map(|i| f64::from(x[i]) * f64::from(w[i])).sum();
+                    assert!((f64::from(*z) - want).abs() < 1e-5, "{level:?} {rows} {outs} {width}");
+                }
+            }
+        }
+    }
+
+    /// Two steps of Adam by the textbook, a rate for each group of outputs; an input of 0 leaves its weights.
+    #[test]
+    fn steps_are_those_of_adam_on_the_slope() {
+        for (rows, groups, each, width) in [(1, 1, 1, 16), (8, 3, 2, 80), (6, 2, 3, 144), (3, 5, 1, 64)] {
+            let outs = groups * each;
+            let mut x = numbers(rows * width, 3);
+            x.iter_mut().skip(5).step_by(width).for_each(|v| *v = 0.0);
+            let steps: Vec<Step> = (0..groups).map(|g| step(0.01 * (g + 1) as f32, rows)).collect();
+            for level in LEVELS {
+                let mut w = numbers(outs * width, 4);
+                let (mut m, mut v) = (vec![0.0; w.len()], vec![0.0; w.len()]);
+                let mut want: Vec<[f64; 3]> = w.iter().map(|w| [f64::from(*w), 0.0, 0.0]).collect();
+                for turn in 0..2 {
+                    let delta = numbers(rows * outs, 5 + turn);
+                    let (steps, w) = (&steps[..], &mut w[..]);
+                    run_at(
+                        level,
+                        Descend { x: &x, delta: &delta, width, steps, each, w, m: &mut m, v: &mut v },
+                    );
+                    for (at, [w, m, v]) in want.iter_mut().enumerate() {
+                        let (o, i) = (at / width, at % width);
+                        let slope = (0..rows)
+                            .map(|r| f64::from(delta[r * outs + o]) * f64::from(x[r * width + i]))
+                            .sum::<f64>()
+                            / rows as f64;
+                        *m = 0.9 * *m + 0.1 * slope;
+                        *v = 0.999 * *v + 0.001 * slope * slope;
+                        // The corrections of the first step are kept for both, as the kernel is told.
+                        *w -= f64::from(steps[o / each].rate) * (*m * 10.0) / ((*v * 1000.0).sqrt() + 1e-8);
+                    }
+                }
+                for (at, (got, want)) in w.iter().zip(&want).enumerate() {
+                    assert!((f64::from(*got) - want[0]).abs() < 2e-5, "{level:?} {at}: {got} {}", want[0]);
+                }
+                assert_eq!(w[5], numbers(6, 4)[5], "{level:?}");
+            }
+        }
+    }
+}
