@@ -103,7 +103,7 @@ fn two_sides_are_set_up_in_two_columns() {
     let mut h = has_compared(120, 40);
     let screen = h.screen();
     let line = screen.lines().find(|l| l.contains("│ model ")).unwrap_or_else(|| panic!("{screen}"));
-    assert!(line.contains("A bert-mini") && line.contains("B untrained:bert"), "{line}");
+    assert!(line.contains("A bert-mini") && line.contains("B …d:bert-mini"), "{line}");
     h.focus(probity::tui::setup::PANE);
     h.row("b.classifier");
     h.keys("l");
