@@ -19,6 +19,9 @@ use crate::lab::saliency::metrics::top_k::Size;
 use crate::lab::saliency::spec::{Spec, TopK};
 use crate::model::Model;
 
+/// Reasons for which inputs were left out that a notice names.
+const REASONS: usize = 4;
+
 /// A model of a run.
 pub struct Member {
     /// Its name.
@@ -194,12 +197,40 @@ impl Bench {
         for s in &self.sentences {
             host.find(self.label.finding(s.words.len(), true, t, Kind::Sentence(s.clone())))?;
         }
+        self.tell_what_is_left_out(host)?;
         for member in &self.members {
             for (method, reason) in &member.refused {
                 let what = format!("no {method} of `{}`: {reason}", member.name);
                 let hint = "the other methods and the predictions are measured";
                 host.notice(NoticeLevel::Warning, lab::fault::problem(&what, "saliency.methods", hint))?;
             }
+        }
+        Ok(())
+    }
+
+    /// Rows that are no sentence deserve a second look; that a model cannot be asked all of them is often in its nature.
+    fn tell_what_is_left_out(&self, host: &mut dyn Host) -> Result<(), Fault> {
+        let hint = "the finding `data` counts each reason";
+        for model in std::iter::once(ALL).chain(self.members.iter().map(|m| m.name.as_str())) {
+            let mine: Vec<&LeftOut> = self.left_out.iter().filter(|l| l.model == model).collect();
+            let count: usize = mine.iter().map(|l| l.count).sum();
+            let each: Vec<String> = mine
+                .iter()
+                .take(REASONS)
+                .map(|l| format!("{} × {}, first {}", l.count, l.reason, l.first))
+                .chain((mine.len() > REASONS).then(|| "…".to_owned()))
+                .collect();
+            let (level, what) = match (count, model) {
+                (0, _) => continue,
+                (1, ALL) => (NoticeLevel::Warning, "1 row is left out".to_owned()),
+                (n, ALL) => (NoticeLevel::Warning, format!("{n} rows are left out")),
+                (n, name) => {
+                    let of = self.sentences.len();
+                    (NoticeLevel::Info, format!("`{name}` is not asked {n} of {of} sentences"))
+                }
+            };
+            let what = format!("{what}: {}", each.join("; "));
+            host.notice(level, lab::fault::problem(&what, &self.source, hint))?;
         }
         Ok(())
     }

@@ -178,6 +178,48 @@ fn the_benchmark_as_a_file_is_the_built_in_one() {
     }
 }
 
+/// Tables 6 and 11: originals that have a partner of the kind, those partners, and the change between the two.
+fn changes_between_originals_and_partners(found: &Found) {
+    let kind_of = |sample: &str, kind: &str| {
+        let of =
+            found.accuracy.iter().filter(|a| a.model == "bert-tiny").filter(|a| a.value.dimension == ALL);
+        of.map(|a| (a.n, &a.value)).find(|(_, v)| v.sample == sample && v.perturbation == kind).unwrap()
+    };
+    for kind in ["dispens", "import", "trans"] {
+        let partners: Vec<&str> = found
+            .sentences
+            .iter()
+            .filter(|s| s.value.perturbation.as_deref() == Some(kind))
+            .filter_map(|s| s.value.original.as_deref())
+            .collect();
+        let originals: std::collections::BTreeSet<&str> = partners.iter().copied().collect();
+        let (before, after) = (kind_of("original", kind), kind_of("perturbed", kind));
+        assert_eq!((before.0, after.0), (originals.len(), partners.len()), "{kind}");
+        let change = after.1.change.unwrap();
+        assert!((change.mean - (after.1.top1.mean - before.1.top1.mean)).abs() < 1e-12, "{kind}: {change:?}");
+        assert!(change.lo <= change.mean && change.mean <= change.hi && before.1.change.is_none());
+    }
+}
+
+/// A list of methods was taken for one that is not there.
+fn several_methods_are_laid_side_by_side(found: &Found) {
+    let original = &found.sentences[0].value;
+    let pick = |more: &[(&str, &str)]| {
+        let details = Details { model: Some("bert-tiny"), more: more.to_vec(), marker: None };
+        figures::pick("heatmap", &details, found, None)
+    };
+    let partner = original.partners.last().unwrap();
+    let figure = pick(&[("method", "attention,ig"), ("sentence", &original.sentence), ("partner", partner)]);
+    let figure = figure.unwrap();
+    let crate::figure::Layer::Tokens(tokens) = &figure.layers[0] else { panic!() };
+    assert_eq!(tokens.strips.len(), 4);
+    assert!(
+        figure.provenance.entries.iter().any(|e| e.0.ends_with(&format!("integrated_gradients {partner}")))
+    );
+    assert!(pick(&[("method", "attention,foo")]).unwrap_err().contains("foo"));
+    assert!(pick(&[("sentence", "nowhere")]).unwrap_err().contains("nowhere"));
+}
+
 #[test]
 fn a_run_tells_every_sentence_prediction_and_row_once_and_then_the_means() {
     let mut spec = spec(&["bert-tiny", "gpt2-tiny"], &["attention", "integrated_gradients"], 40);
@@ -213,25 +255,7 @@ fn a_run_tells_every_sentence_prediction_and_row_once_and_then_the_means() {
     }
     let all = |a: &&crate::lab::Tagged<super::super::finding::AccuracyFinding>| a.value.dimension == ALL;
     assert!(found.accuracy.iter().filter(all).count() >= 6);
-    // Tables 6 and 11: originals that have a partner of the kind, those partners, and the change between the two.
-    let kind_of = |sample: &str, kind: &str| {
-        let of = found.accuracy.iter().filter(|a| a.model == "bert-tiny").filter(all);
-        of.map(|a| (a.n, &a.value)).find(|(_, v)| v.sample == sample && v.perturbation == kind).unwrap()
-    };
-    for kind in ["dispens", "import", "trans"] {
-        let partners: Vec<&str> = found
-            .sentences
-            .iter()
-            .filter(|s| s.value.perturbation.as_deref() == Some(kind))
-            .filter_map(|s| s.value.original.as_deref())
-            .collect();
-        let originals: std::collections::BTreeSet<&str> = partners.iter().copied().collect();
-        let (before, after) = (kind_of("original", kind), kind_of("perturbed", kind));
-        assert_eq!((before.0, after.0), (originals.len(), partners.len()), "{kind}");
-        let change = after.1.change.unwrap();
-        assert!((change.mean - (after.1.top1.mean - before.1.top1.mean)).abs() < 1e-12, "{kind}: {change:?}");
-        assert!(change.lo <= change.mean && change.mean <= change.hi && before.1.change.is_none());
-    }
+    changes_between_originals_and_partners(&found);
     // Methods within each model, each method between the models, and the models' accuracy.
     let pairs: Vec<(&str, &str)> =
         found.differences.iter().map(|d| (d.value.a.as_str(), d.value.b.as_str())).collect();
@@ -248,22 +272,7 @@ fn a_run_tells_every_sentence_prediction_and_row_once_and_then_the_means() {
         ["heatmap", "f1-ratio", "map-ratio", "accuracy"]
     );
     assert!(summary::lines(&found).len() > 20);
-    // Several methods are laid side by side; before, a list of them was a method that is not there.
-    let original = &found.sentences[0].value;
-    let pick = |more: &[(&str, &str)]| {
-        let details = Details { model: Some("bert-tiny"), more: more.to_vec(), marker: None };
-        figures::pick("heatmap", &details, &found, None)
-    };
-    let partner = original.partners.last().unwrap();
-    let figure = pick(&[("method", "attention,ig"), ("sentence", &original.sentence), ("partner", partner)]);
-    let figure = figure.unwrap();
-    let crate::figure::Layer::Tokens(tokens) = &figure.layers[0] else { panic!() };
-    assert_eq!(tokens.strips.len(), 4);
-    assert!(
-        figure.provenance.entries.iter().any(|e| e.0.ends_with(&format!("integrated_gradients {partner}")))
-    );
-    assert!(pick(&[("method", "attention,foo")]).unwrap_err().contains("foo"));
-    assert!(pick(&[("sentence", "nowhere")]).unwrap_err().contains("nowhere"));
+    several_methods_are_laid_side_by_side(&found);
 }
 
 #[test]
@@ -380,6 +389,12 @@ fn bad_rows_of_a_file_or_folder_are_left_out_with_their_reasons_and_the_rest_is_
             assert!(told.iter().any(|t| t.starts_with("1 x ") && t.contains(part)), "{part}: {told:?}");
         }
         hashes.push(data.sha256);
+        let notices: Vec<&str> = desk.notices.iter().map(|n| n.what.as_str()).collect();
+        assert!(notices.iter().any(|n| n.starts_with("4 rows are left out: 1 ×")), "{notices:?}");
+        assert!(
+            notices.iter().any(|n| n.starts_with("`bert-tiny` is not asked 1 of 4 sentences")),
+            "{notices:?}"
+        );
     }
     assert_eq!(hashes[0], hashes[1], "the folder's one file");
     spec.data.file = Some(folder.path().join("none").display().to_string());
