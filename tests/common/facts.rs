@@ -142,7 +142,9 @@ fn relation(r: usize) -> Vec<Finding> {
                 std: estimate(spread.std),
                 mean: estimate(spread.mean),
                 gap_held_out: Some(spread.gap - 0.04),
+                gap_held_out_interval: None,
                 gap_by_chance: Some(0.07),
+                gap_by_chance_interval: None,
                 candidates: RULE,
             }),
         ));
@@ -201,6 +203,9 @@ fn overall() -> Vec<Finding> {
                 mean_gap: Some(estimate(0.4)),
                 mean_std: Some(estimate(0.15)),
                 mean_adjusted: Some(estimate(0.3 + 0.05 * m as f64)),
+                mean_gap_held_out: None,
+                mean_gap_by_chance: None,
+                mean_stability: None,
                 unstable: None,
                 unstable_relations: None,
                 candidates: RULE,
@@ -219,11 +224,25 @@ fn overall() -> Vec<Finding> {
             mean_gap: None,
             mean_std: None,
             mean_adjusted: None,
+            mean_gap_held_out: None,
+            mean_gap_by_chance: None,
+            mean_stability: None,
             unstable: Some(estimate(0.67)),
             unstable_relations: Some(2),
             candidates: RULE,
         }),
     ));
+    list.extend(ranks());
+    for (i, a) in MODELS.iter().enumerate() {
+        for b in &MODELS[i + 1..] {
+            list.push(finding(a, 120, Kind::Ledger(ledger(a, b))));
+        }
+    }
+    list
+}
+
+fn ranks() -> Vec<Finding> {
+    let mut list = Vec::new();
     for (regime, share) in Regime::ALL.into_iter().zip([0.5, 0.3, 0.8]) {
         for model in MODELS.iter().copied().chain([ALL]) {
             let order = (model == ALL).then(|| MODELS.map(str::to_owned).to_vec());
@@ -249,13 +268,15 @@ fn overall() -> Vec<Finding> {
     }
     for prompts in 1..=3 {
         let consistency = estimate(0.25 * prompts as f64);
-        let found = RankCurveFinding { prompts, consistency, mean_place: 0.6, draws: 300, candidates: RULE };
+        let found = RankCurveFinding {
+            prompts,
+            consistency,
+            mean_place: 0.6,
+            histograms: vec![vec![30, 60, 180, 30]; 4],
+            draws: 300,
+            candidates: RULE,
+        };
         list.push(finding(ALL, 120, Kind::RankCurve(found)));
-    }
-    for (i, a) in MODELS.iter().enumerate() {
-        for b in &MODELS[i + 1..] {
-            list.push(finding(a, 120, Kind::Ledger(ledger(a, b))));
-        }
     }
     list
 }

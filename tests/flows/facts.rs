@@ -62,7 +62,7 @@ fn every_figure_is_drawn_at_both_sizes_and_exported() {
         for _ in 0..12 {
             h.keys("]");
             let screen = h.screen();
-            assert!(screen.contains("/12)") || screen.contains("further pretraining"), "{screen}");
+            assert!(screen.contains("/12") || screen.contains("further pretraining"), "{screen}");
         }
         assert!(h.keys("e").iter().any(|e| matches!(e, Effect::Export(..))));
     }

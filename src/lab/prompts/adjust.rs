@@ -97,6 +97,14 @@ impl Weights {
         each.iter().map(|w| w / sum).collect()
     }
 
+    /// Shares of the first `mentions` mentions under a prompt, summing to 1; equal ones where all their weights are 0.
+    #[must_use]
+    pub fn mentions(&self, prompt: usize, mentions: usize) -> Vec<f64> {
+        let each: Vec<f64> = (0..mentions).map(|x| self.at(prompt, x) as f64).collect();
+        let sum: f64 = each.iter().sum();
+        each.into_iter().map(|w| if sum > 0.0 { w / sum } else { 1.0 / mentions as f64 }).collect()
+    }
+
     /// The weights of these prompts alone.
     #[must_use]
     pub fn part(&self, prompts: &[usize]) -> Self {

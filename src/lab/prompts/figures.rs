@@ -1,8 +1,11 @@
 //! The figures of the lab: P@1 over prompts, ranks of models over prompts, stability, rank consistency, places, the curve
 //! against the number of prompts, ledgers, further pretraining, and the causal model.
 
+mod draws;
+
+pub use self::draws::{consistency, curve, places_of, some_prompts};
+
 use super::causal::{Bias, graph};
-use super::consistency::Regime;
 use super::paper;
 use super::places::{Ties, places};
 use super::results::Results;
@@ -193,7 +196,13 @@ pub fn stability(results: &Results, engine: Option<&EngineInfo>, relation: Optio
             continue;
         }
         let mean = each.iter().map(|e| e.0.mean).sum::<f64>() / each.len() as f64;
-        let one = relation.and(each.first()).and_then(|e| band(e.0));
+        // One relation has its own interval; that of the mean over all comes with the summary.
+        let over_all =
+            results.summaries.iter().find(|s| s.model == model).and_then(|s| s.value.mean_stability);
+        let one = match relation {
+            Some(_) => each.first().and_then(|e| band(e.0)),
+            None => over_all.and_then(band),
+        };
         let n: usize = each.iter().map(|e| e.1).sum();
         bars.push(Bar { band: one, n: n.into(), ..Bar::of(k, mean) });
     }
@@ -209,102 +218,6 @@ pub fn stability(results: &Results, engine: Option<&EngineInfo>, relation: Optio
         (Axis::of("model", models(results)), Axis::linear(by_rule(results, "share")).from_to(0.0, 1.0)),
         layers,
         results.stability.first(),
-    )
-}
-
-/// Rank consistency of every model and of the whole order under the three regimes (Table 4 of the paper).
-#[must_use]
-pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
-    let names = results.models();
-    let mut layers = Vec::new();
-    for (k, regime) in Regime::ALL.into_iter().enumerate() {
-        let each = names.iter().map(|m| Some(*m)).chain([None]).enumerate();
-        let bars: Vec<Bar> = each
-            .filter_map(|(at, model)| {
-                let r = results.rank(regime, model)?;
-                let e = r.value.consistency;
-                Some(Bar { band: band(e), n: (r.value.draws as usize).into(), ..Bar::of(at, e.mean) })
-            })
-            .collect();
-        if !bars.is_empty() {
-            layers.push(Layer::Bars(Bars { label: regime.name().into(), role: Role::nth(k), bars }));
-        }
-    }
-    let axis = Axis::of("model", models(results).into_iter().chain(["whole order".to_owned()]));
-    figure(
-        (results, engine),
-        ("consistency".into(), "Rank consistency: share of the most frequent place".into()),
-        (axis, Axis::linear(by_rule(results, "share of draws")).from_to(0.0, 1.0)),
-        layers,
-        results.ranks.first(),
-    )
-}
-
-/// How often a model came out at which place under the three regimes.
-#[must_use]
-pub fn places_of(results: &Results, engine: Option<&EngineInfo>, model: &str) -> Option<Figure> {
-    let mut layers = Vec::new();
-    let mut behind = None;
-    for (k, regime) in Regime::ALL.into_iter().enumerate() {
-        let Some(r) = results.rank(regime, Some(model)) else { continue };
-        behind = behind.or(Some(r));
-        let (step, draws) = (r.value.step, r.value.draws as f64);
-        let bars = r.value.histogram.iter().enumerate().map(|(at, n)| {
-            // Places are told from 1, the best, as readers count them.
-            let place = results.models().len() as f64 - at as f64 * step;
-            Bar {
-                from: place - 0.45 * step,
-                to: place + 0.45 * step,
-                y: *n as f64 / draws,
-                n: (r.value.draws as usize).into(),
-                ..Bar::default()
-            }
-        });
-        let mut bars: Vec<Bar> = bars.collect();
-        bars.reverse();
-        layers.push(Layer::Bars(Bars { label: regime.name().into(), role: Role::nth(k), bars }));
-    }
-    let title = format!("Places of {} over draws, 1 the best", in_print(model));
-    figure(
-        (results, engine),
-        (format!("places-{}", in_print(model)), title),
-        (Axis::linear("place"), Axis::linear(by_rule(results, "share of draws")).from_to(0.0, 1.0)),
-        layers,
-        behind,
-    )
-}
-
-/// Consistency of the whole order against the number of prompts that are averaged.
-#[must_use]
-pub fn curve(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
-    let point = |c: &Tagged<super::finding::RankCurveFinding>| Datum {
-        x: c.value.prompts as f64,
-        y: c.value.consistency.mean,
-        band: band(c.value.consistency),
-        inner: None,
-        n: (c.value.draws as usize).into(),
-    };
-    let mut layers = Vec::new();
-    if !results.curve.is_empty() {
-        let points: Vec<Datum> = results.curve.iter().map(point).collect();
-        layers.push(Layer::Line(Line { label: "whole order".into(), role: Role::nth(0), points }));
-        let mean = |c: &Tagged<super::finding::RankCurveFinding>| Datum {
-            y: c.value.mean_place,
-            band: None,
-            ..point(c)
-        };
-        let points = results.curve.iter().map(mean).collect();
-        layers.push(Layer::Line(Line { label: "mean of the models".into(), role: Role::nth(1), points }));
-    }
-    let most = results.curve.iter().map(|c| c.value.prompts).max().unwrap_or(0);
-    // From 0 to at least 4 the ticks are whole numbers.
-    let prompts = Axis::linear("prompts a relation").from_to(0.0, most.max(4) as f64);
-    figure(
-        (results, engine),
-        ("curve".into(), "Rank consistency against the prompts that are averaged".into()),
-        (prompts, Axis::linear(by_rule(results, "share of draws")).from_to(0.0, 1.0)),
-        layers,
-        results.curve.first(),
     )
 }
 
@@ -371,7 +284,7 @@ pub fn disparity(results: &Results, engine: Option<&EngineInfo>) -> Option<Figur
         (results, engine),
         ("disparity".into(), "P@1 after further pretraining on more or less of the facts".into()),
         (
-            Axis::linear("γ: share of sentences that state facts"),
+            Axis::linear("γ (share of sentences that state facts)"),
             Axis::linear("P@1 of the best token").from_to(0.0, 1.0),
         ),
         layers,
@@ -415,7 +328,7 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
         .into_iter()
         .flatten(),
     );
-    out.extend(results.models().into_iter().filter_map(|m| places_of(results, engine, m)));
+    out.extend(results.models().into_iter().filter_map(|m| places_of(results, engine, m, None)));
     out.extend(results.ledgers.iter().filter_map(|l| ledger(results, engine, &l.value.a, &l.value.b)));
     if !results.relations.is_empty() {
         out.extend(Bias::ALL.map(|b| causal(Some(b))));
@@ -463,7 +376,7 @@ pub fn pick(
         "preference" => preference(results, engine),
         "stability" => stability(results, engine, relation),
         "consistency" => consistency(results, engine),
-        "places" => places_of(results, engine, model),
+        "places" => places_of(results, engine, model, None),
         "curve" => curve(results, engine),
         "ledger" => ledger(results, engine, model, other),
         _ => disparity(results, engine),

@@ -190,8 +190,14 @@ pub struct PromptPreferenceFinding {
     pub mean: Estimate,
     /// The gap with best and worst chosen on other instances; none for one prompt or one instance.
     pub gap_held_out: Option<f64>,
+    /// Its interval, by bootstrap over what each instance adds to it; none in what was recorded before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap_held_out_interval: Option<[f64; 2]>,
     /// The gap that equally good prompts would show.
     pub gap_by_chance: Option<f64>,
+    /// The range in which gaps of equally good prompts lie, at the level of the intervals; none in what was recorded before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap_by_chance_interval: Option<[f64; 2]>,
     /// Which words could be answers; none in what was recorded before this was said of each number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub candidates: Option<Candidates>,
@@ -216,6 +222,16 @@ pub struct PreferenceSummaryFinding {
     pub mean_std: Option<Estimate>,
     /// Mean adjusted score.
     pub mean_adjusted: Option<Estimate>,
+    /// Of the gap with best and worst chosen on other instances, over the relations that have one; none in what was recorded
+    /// before, like the following two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_gap_held_out: Option<Estimate>,
+    /// Of the gap that equally good prompts would show.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_gap_by_chance: Option<Estimate>,
+    /// Of the verbalisation stability, over the relations that have one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_stability: Option<Estimate>,
     /// For all models together: share of relations on which the order of the models changes with the prompt.
     pub unstable: Option<Estimate>,
     /// The same as a count.
@@ -301,6 +317,10 @@ pub struct RankCurveFinding {
     pub consistency: Estimate,
     /// Mean over models of the share of the most frequent place.
     pub mean_place: f64,
+    /// By model, in the order of the run: draws by place, 0 the worst, or by half places where ties share them; none in what was
+    /// recorded before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub histograms: Vec<Vec<u64>>,
     /// Draws.
     pub draws: u64,
     /// Which words could be answers; none in what was recorded before this was said of each number.

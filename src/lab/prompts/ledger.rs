@@ -7,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::adjust::Weights;
 use super::answers::Answers;
 use crate::base::matrix::Matrix;
 use crate::stats::bootstrap::{Resamples, interval};
@@ -67,7 +68,8 @@ struct Moments {
     spread: Vec<f64>,
 }
 
-fn moments(a: &Answers, b: Option<&Answers>) -> Moments {
+/// With weights by mention as well, a mention is drawn by those of the drawn prompt; where an instance's all are 0, by equal ones.
+fn moments(a: &Answers, b: Option<&Answers>, weights: &Weights) -> Moments {
     let shape = &a.shape;
     let of = |p: usize, i: usize, x: usize| {
         let hit = |m: &Answers| f64::from(u8::from(m.is_right(p, i, x)));
@@ -77,9 +79,9 @@ fn moments(a: &Answers, b: Option<&Answers>) -> Moments {
     for p in 0..shape.prompts() {
         let (mut row, mut sum) = (Vec::new(), 0.0);
         for i in 0..shape.instances() {
-            let n = shape.mentions(i) as f64;
-            let m = (0..shape.mentions(i)).map(|x| of(p, i, x)).sum::<f64>() / n;
-            sum += (0..shape.mentions(i)).map(|x| (of(p, i, x) - m).powi(2)).sum::<f64>() / n;
+            let shares = weights.mentions(p, shape.mentions(i));
+            let m = shares.iter().enumerate().map(|(x, w)| w * of(p, i, x)).sum::<f64>();
+            sum += shares.iter().enumerate().map(|(x, w)| w * (of(p, i, x) - m).powi(2)).sum::<f64>();
             row.push(m);
         }
         mean.push(row);
@@ -116,22 +118,23 @@ fn parts_of(moments: &Moments, weights: &[f64]) -> Parts {
     Parts { model_itself, prompt, mention, sample, residual, prompt_unbiased: prompt - chance }
 }
 
-/// The parts of the gap of two models on one relation. `weights` are the prompts' and add up to 1. With `shared` draws both
+/// The parts of the gap of two models on one relation; prompts are drawn by the shares of their weights. With `shared` draws both
 /// models get the same prompt and mentions, else each its own. None without prompts or instances.
 ///
 /// # Panics
 /// If the two have answers of different shapes.
 #[must_use]
-pub fn parts(a: &Answers, b: &Answers, weights: &[f64], shared: bool) -> Option<Parts> {
+pub fn parts(a: &Answers, b: &Answers, weights: &Weights, shared: bool) -> Option<Parts> {
     assert_eq!(a.shape, b.shape, "models that were asked different things");
     if a.shape.instances() == 0 || a.shape.prompts() == 0 {
         return None;
     }
-    let both = parts_of(&moments(a, Some(b)), weights);
+    let shares = weights.shares();
+    let both = parts_of(&moments(a, Some(b), weights), &shares);
     if shared {
         return Some(both);
     }
-    let [a, b] = [a, b].map(|m| parts_of(&moments(m, None), weights));
+    let [a, b] = [a, b].map(|m| parts_of(&moments(m, None, weights), &shares));
     Some(Parts {
         model_itself: both.model_itself,
         prompt: a.prompt + b.prompt,

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use rand_chacha::rand_core::RngCore;
 
+use super::super::adjust::adjusted;
 use super::super::answers::testing::answers;
 use super::*;
 use crate::stats::rng::{below, stream, unit};
@@ -23,28 +24,29 @@ fn random(
     answers(prompts, mentions, |p, i, x| table[shape.at(p, i, x)])
 }
 
-fn simulate(a: &Answers, b: &Answers, weights: &[f64], shared: bool) -> (f64, f64) {
-    let mut rng = stream(11, "simulation");
-    let n = a.shape.instances();
-    let prompt = |rng: &mut rand_chacha::ChaCha8Rng| {
-        let mut left = unit(rng);
-        weights
-            .iter()
-            .position(|w| {
-                left -= w;
-                left < 0.0
-            })
-            .unwrap_or(weights.len() - 1)
+/// One of several by their shares.
+fn pick(rng: &mut impl RngCore, shares: &[f64]) -> usize {
+    let mut left = unit(rng);
+    let mut below = |w: &f64| {
+        left -= w;
+        left < 0.0
     };
+    shares.iter().position(&mut below).unwrap_or(shares.len() - 1)
+}
+
+fn simulate(a: &Answers, b: &Answers, weights: &Weights, shared: bool) -> (f64, f64) {
+    let mut rng = stream(11, "simulation");
+    let (n, shares) = (a.shape.instances(), weights.shares());
+    let mentions = |p: usize, i: usize| weights.mentions(p, a.shape.mentions(i));
     let (mut sum, mut squares, draws) = (0.0, 0.0, 60_000);
     for _ in 0..draws {
-        let p = prompt(&mut rng);
-        let q = if shared { p } else { prompt(&mut rng) };
+        let p = pick(&mut rng, &shares);
+        let q = if shared { p } else { pick(&mut rng, &shares) };
         let mut gap = 0.0;
         for _ in 0..n {
             let i = below(&mut rng, n as u32) as usize;
-            let x = below(&mut rng, a.shape.mentions(i) as u32) as usize;
-            let y = if shared { x } else { below(&mut rng, a.shape.mentions(i) as u32) as usize };
+            let x = pick(&mut rng, &mentions(p, i));
+            let y = if shared { x } else { pick(&mut rng, &mentions(q, i)) };
             gap += f64::from(u8::from(a.is_right(p, i, x))) - f64::from(u8::from(b.is_right(q, i, y)));
         }
         sum += gap / n as f64;
@@ -61,13 +63,19 @@ fn the_parts_are_the_variance_of_simulated_draws() {
     let a =
         random(&mut rng, (4, &mentions), |p, i, x| 0.2 + 0.15 * p as f64 + 0.04 * i as f64 - 0.05 * x as f64);
     let b = random(&mut rng, (4, &mentions), |p, i, _| 0.6 - 0.1 * p as f64 + 0.02 * i as f64);
-    let weights = [0.1, 0.2, 0.3, 0.4];
-    for shared in [true, false] {
+    let of_prompts = [0.1, 0.2, 0.3, 0.4];
+    // The usual name counts most.
+    let joint = Weights::of(&of_prompts.map(|w| [0.6, 0.2, 0.1, 0.1].map(|x| w * x).to_vec())).unwrap();
+    for (weights, shared) in
+        [(Weights::of_prompts(&of_prompts).unwrap(), true), (joint.clone(), true), (joint, false)]
+    {
         let found = parts(&a, &b, &weights, shared).unwrap();
         let (mean, variance) = simulate(&a, &b, &weights, shared);
         assert!((found.model_itself - mean).abs() < 0.005, "{shared}: {found:?} {mean}");
         assert!((found.total() / variance - 1.0).abs() < 0.03, "{shared}: {} {variance}", found.total());
         assert!([found.prompt, found.mention, found.sample, found.residual].iter().all(|v| *v >= 0.0));
+        let gap = |m: &Answers| adjusted(m, &weights).unwrap().value();
+        assert!((found.model_itself - (gap(&a) - gap(&b))).abs() < 1e-8, "its mean is the adjusted gap");
     }
 }
 
@@ -79,7 +87,7 @@ fn over(chance: impl Fn(usize, usize, usize) -> f64) -> Ledger {
     for _ in 0..24 {
         let a = random(&mut rng, (5, &mentions), &chance);
         let b = random(&mut rng, (5, &mentions), |_, _, _| 0.3);
-        list.extend(parts(&a, &b, &[0.2; 5], true));
+        list.extend(parts(&a, &b, &Weights::uniform(5), true));
     }
     ledger(&list, &Resamples::new(24, 500, 1), 0.95).unwrap()
 }
@@ -115,12 +123,13 @@ fn planted_mention_and_instance_effects_are_found() {
 #[test]
 fn models_that_answer_alike_have_no_gap_to_explain() {
     let one = answers(3, &[2, 2, 1], |p, i, x| (p + i + x) % 2 == 0);
-    let same = parts(&one, &one, &[1.0 / 3.0; 3], true).unwrap();
+    let even = Weights::uniform(3);
+    let same = parts(&one, &one, &even, true).unwrap();
     assert_eq!((same.model_itself, same.total()), (0.0, 0.0));
     let ledger = ledger(&[same], &Resamples::new(1, 200, 0), 0.95).unwrap();
     assert_eq!((ledger.prompt_share, ledger.prompt_unbiased_share), (None, None));
     assert!(ledger.sentence("a", "b").contains("the gap is the same"));
-    assert!(parts(&one, &one, &[1.0 / 3.0; 3], false).unwrap().total() > 0.0, "drawn apart they differ");
+    assert!(parts(&one, &one, &even, false).unwrap().total() > 0.0, "drawn apart they differ");
 }
 
 proptest! {
@@ -129,7 +138,7 @@ proptest! {
         let mut rng = stream(seed, "answers");
         let mut draw = || random(&mut rng, (prompts, &mentions), |_, _, _| 0.5);
         let (a, b) = (draw(), draw());
-        let weights = vec![1.0 / prompts as f64; prompts];
+        let weights = Weights::uniform(prompts);
         for shared in [true, false] {
             let p = parts(&a, &b, &weights, shared).unwrap();
             let back = parts(&b, &a, &weights, shared).unwrap();

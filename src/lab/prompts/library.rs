@@ -1,7 +1,7 @@
 //! Relations with their prompts and facts: those that ship, or those of files that the user names (LAMA, ParaRel, LPAQA, BEAR,
 //! causalEval, plain rows), gathered from whatever rows a file or folder has.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::rc::Rc;
@@ -41,6 +41,10 @@ pub struct Relation {
     pub facts: Vec<Fact>,
     /// The closed set of answers, where a file has one.
     pub answers: Option<Vec<String>>,
+    /// Whether names are fitted into the sentence ([`facts::said`]): the relations that ship are written for that, and keep it where a
+    /// file adds to them, so that they are asked as they are without it. Those of files are asked letter by letter.
+    #[serde(skip)]
+    pub fitted: bool,
 }
 
 impl Relation {
@@ -51,7 +55,7 @@ impl Relation {
         if all.is_empty() {
             all = self.facts.iter().map(|f| f.object.clone()).collect();
         }
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         all.retain(|a| seen.insert(a.clone()));
         all
     }
@@ -106,6 +110,7 @@ impl Library {
                 .map(|f| Fact { names: f.names().map(str::to_owned).collect(), object: f.object.clone() })
                 .collect(),
             answers: None,
+            fitted: true,
         };
         let relations = all.into_iter().map(relation).collect();
         Ok(Self { relations, ..Self::default() })
@@ -130,6 +135,8 @@ impl Library {
             // Its first prompt stays the original one.
             gathered.templates.insert(relation.id.clone(), relation.prompts.clone());
             let relation = Relation { prompts: Vec::new(), ..relation };
+            let key = |f: &Fact| (relation.id.clone(), f.names[0].clone(), f.object.clone());
+            gathered.facts.extend(relation.facts.iter().map(key));
             gathered.relations.insert(relation.id.clone(), relation);
         }
         let mut sources = Vec::new();
@@ -176,6 +183,8 @@ struct Gathered {
     relations: HashMap<String, Relation>,
     /// Templates of a table of relations: they go before other prompts.
     templates: HashMap<String, Vec<String>>,
+    /// Relation, subject and object of every fact.
+    facts: HashSet<(String, String, String)>,
     rows: usize,
 }
 
@@ -191,13 +200,16 @@ impl Gathered {
 
     fn add(&mut self, path: &Path, named: &str) -> Result<Source, Problem> {
         let set = Set::open(path).map_err(|e| wrong(named, &e))?;
-        let mut nameless = None;
+        let mut unused: Vec<(&str, u64, u64)> = Vec::new();
         let go_on: Watch = Rc::new(|_| ControlFlow::Continue(()));
         let reports = set
             .rows_watched(&go_on, &mut |_, row, line| {
                 self.rows += 1;
                 if let Err(what) = self.row(&row) {
-                    nameless.get_or_insert((what, line));
+                    match unused.iter_mut().find(|(known, ..)| *known == what) {
+                        Some((_, count, _)) => *count += 1,
+                        None => unused.push((what, 1, line)),
+                    }
                 }
                 if self.rows > MOST_ROWS { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })
@@ -217,9 +229,7 @@ impl Gathered {
                 ));
             }
         }
-        if let Some((what, line)) = nameless {
-            dropped.push(format!("{what}, first in line {line}"));
-        }
+        dropped.extend(unused.iter().map(|(what, n, line)| format!("{n} × {what}, first in line {line}")));
         let rows = reports.iter().map(|r| r.rows).sum();
         Ok(Source { path: named.to_owned(), title: set.title, rows, dropped })
     }
@@ -237,6 +247,9 @@ impl Gathered {
                     }
                 }
                 let fact = Fact { names, object: f.object.to_string() };
+                if !self.facts.insert((id.clone(), subject.to_owned(), fact.object.clone())) {
+                    return Err("facts that are there already");
+                }
                 self.relation(&id).facts.push(fact);
             }
             Row::Prompt(p) => {
@@ -274,11 +287,9 @@ impl Gathered {
             let Some(mut relation) = self.relations.remove(&id) else { continue };
             let mut prompts = self.templates.remove(&id).unwrap_or_default();
             prompts.append(&mut relation.prompts);
-            let mut seen = std::collections::HashSet::new();
+            let mut seen = HashSet::new();
             prompts.retain(|p| seen.insert(p.clone()));
             relation.prompts = prompts;
-            let mut seen = std::collections::HashSet::new();
-            relation.facts.retain(|f| seen.insert((f.names[0].clone(), f.object.clone())));
             let reason = match (relation.facts.is_empty(), relation.prompts.is_empty()) {
                 (true, true) => "neither facts nor prompts",
                 (true, false) => "prompts without facts",
@@ -330,6 +341,8 @@ mod tests {
         let reasons: Vec<&str> = library.left_out.iter().map(|(_, why)| why.as_str()).collect();
         assert_eq!(reasons, ["facts without prompts", "prompts without facts"]);
         assert_eq!(library.sources[0].rows, 7);
+        // It was dropped without a word.
+        assert_eq!(library.sources[0].dropped, ["1 × facts that are there already, first in line 2"]);
     }
 
     #[test]
@@ -349,6 +362,7 @@ mod tests {
         assert_eq!(after.facts.len(), before.facts.len() + 1);
         assert_eq!((after.kind, after.label), (before.kind, before.label));
         assert_eq!(all.relations[1..39], built_in.relations[1..]);
+        assert!(after.fitted && !all.relations[39].fitted, "names are put in as they are without the file");
     }
 
     #[test]

@@ -67,7 +67,7 @@ pub fn beneath(name: &str, figure: Option<Figure>, results: &Results) -> Option<
     let mut figure = figure.unwrap_or_else(|| Figure {
         name: "disparity".into(),
         title: "P@1 after further pretraining, as published".into(),
-        x: Axis::linear("γ: share of sentences that state facts"),
+        x: Axis::linear("γ (share of sentences that state facts)"),
         y: Axis::linear("P@1").from_to(0.0, 1.0),
         ..Figure::default()
     });
@@ -142,7 +142,8 @@ fn disparity() -> Vec<Layer> {
     let line = |(k, (model, scores, untouched)): (usize, &(&str, [f64; 6], f64))| {
         let point = |(x, y): (&f64, &f64)| Datum { x: *x, y: *y, n: RELATIONS.into(), ..Datum::default() };
         Layer::Line(Line {
-            label: format!("{model}, published (as it is {untouched:.3})"),
+            // In brackets the score before; short, because the run's own lines stand beside it.
+            label: format!("{model} published ({untouched:.3})"),
             role: Role::nth(3 + k).dash(Dash::Dotted).faint(),
             points: GAMMAS.iter().zip(scores).map(point).collect(),
         })

@@ -78,15 +78,18 @@ pub fn resampled(answers: &Answers, resamples: &Resamples, level: f64) -> Option
 /// The gap of best and worst prompt without the luck of choosing them on the instances that they are judged on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Honest {
-    /// The mean gap on one half of the instances where best and worst were chosen on the other.
-    pub held_out: f64,
-    /// The mean gap that equally good prompts would show: each instance's answers permuted over the prompts.
-    pub by_chance: f64,
+    /// The mean gap on one half of the instances where best and worst were chosen on the other. Interval by bootstrap over what
+    /// each instance adds to it, with the choices as they fell.
+    pub held_out: Estimate,
+    /// The mean gap that equally good prompts would show: each instance's answers permuted over the prompts. Its interval is the
+    /// range in which such gaps lie.
+    pub by_chance: Estimate,
 }
 
-/// See [`Honest`]. None where there are fewer than two prompts or two instances.
+/// See [`Honest`]. `resamples` must be of as many examples as there are instances. None where there are fewer than two prompts or
+/// two instances.
 #[must_use]
-pub fn honest(answers: &Answers, seed: u64) -> Option<Honest> {
+pub fn honest(answers: &Answers, resamples: &Resamples, level: f64, seed: u64) -> Option<Honest> {
     let (n, prompts) = (answers.shape.instances(), answers.shape.prompts());
     if n < 2 || prompts < 2 {
         return None;
@@ -94,24 +97,28 @@ pub fn honest(answers: &Answers, seed: u64) -> Option<Honest> {
     let mut rng = stream(seed, "prompt preference");
     let mut rows: Vec<Vec<bool>> =
         (0..n).map(|i| (0..prompts).map(|p| answers.is_right(p, i, 0)).collect()).collect();
-    let mut held_out = 0.0;
+    let (mut order, mut adds): (Vec<usize>, Vec<f64>) = ((0..n).collect(), vec![0.0; n]);
     for _ in 0..REPEATS {
-        held_out += split_gap(&mut rows, prompts, &mut rng);
+        split_gap(&rows, &mut order, &mut adds, &mut rng);
     }
-    let mut by_chance = 0.0;
+    let mut by_chance = Vec::with_capacity(REPEATS);
     for _ in 0..REPEATS {
         rows.iter_mut().for_each(|row| shuffle(&mut rng, row));
         let scores = shares(&rows, prompts);
-        by_chance += Preference::of(&scores).map_or(0.0, |p| p.gap);
+        by_chance.push(Preference::of(&scores).map_or(0.0, |p| p.gap));
     }
-    Some(Honest { held_out: held_out / REPEATS as f64, by_chance: by_chance / REPEATS as f64 })
+    let mean = by_chance.iter().sum::<f64>() / REPEATS as f64;
+    Some(Honest { held_out: resamples.mean(&adds, level), by_chance: interval(mean, by_chance, level) })
 }
 
-/// The gap on one random half between the prompts that are best and worst on the other.
-fn split_gap(rows: &mut [Vec<bool>], prompts: usize, rng: &mut impl RngCore) -> f64 {
-    shuffle(rng, rows);
-    let (chosen_on, judged_on) = rows.split_at(rows.len() / 2);
-    let (choice, judged) = (shares(chosen_on, prompts), shares(judged_on, prompts));
+/// Adds to each instance of one random half its part in the gap between the prompts that are best and worst on the other: the mean
+/// of all parts after [`REPEATS`] splits is the mean gap.
+fn split_gap(rows: &[Vec<bool>], order: &mut [usize], adds: &mut [f64], rng: &mut impl RngCore) {
+    shuffle(rng, order);
+    let (chosen_on, judged_on) = order.split_at(rows.len() / 2);
+    let prompts = rows[0].len();
+    let choice: Vec<usize> =
+        (0..prompts).map(|p| chosen_on.iter().filter(|i| rows[**i][p]).count()).collect();
     // The first of equals, as whoever picks a prompt would have it.
     let (mut best, mut worst) = (0, 0);
     for p in 1..prompts {
@@ -122,7 +129,10 @@ fn split_gap(rows: &mut [Vec<bool>], prompts: usize, rng: &mut impl RngCore) -> 
             worst = p;
         }
     }
-    judged[best] - judged[worst]
+    let share = rows.len() as f64 / (REPEATS * judged_on.len()) as f64;
+    for i in judged_on {
+        adds[*i] += share * f64::from(i8::from(rows[*i][best]) - i8::from(rows[*i][worst]));
+    }
 }
 
 fn shares(rows: &[Vec<bool>], prompts: usize) -> Vec<f64> {
@@ -193,14 +203,20 @@ mod tests {
         let table: Vec<bool> = (0..6 * 60).map(|_| unit(&mut rng) < 0.4).collect();
         let equal = answers(6, &[1; 60], |p, i, _| table[p * 60 + i]);
         let seen = Preference::of(&equal.p_at_1()).unwrap().gap;
-        let found = honest(&equal, 1).unwrap();
-        assert!(seen > 0.08 && (found.by_chance - seen).abs() < 0.1, "{seen} {found:?}");
-        assert!(found.held_out.abs() < 0.08, "{found:?}");
+        let r = Resamples::new(60, 400, 2);
+        let of = |answers: &Answers| honest(answers, &r, 0.95, 1).unwrap();
+        let found = of(&equal);
+        assert!(seen > 0.08 && (found.by_chance.mean - seen).abs() < 0.1, "{seen} {found:?}");
+        assert!(found.held_out.mean.abs() < 0.08, "{found:?}");
+        assert!(found.held_out.lo < 0.0 && found.held_out.hi > 0.0, "{found:?}");
+        assert!(found.by_chance.lo <= seen && seen <= found.by_chance.hi, "{seen} {found:?}");
         // A planted effect stays on other instances.
         let planted = answers(6, &[1; 60], |p, i, _| if p == 2 { i % 10 < 8 } else { table[p * 60 + i] });
-        let found = honest(&planted, 1).unwrap();
-        assert!(found.held_out > 0.25 && found.by_chance < 0.25, "{found:?}");
-        assert_eq!(honest(&answers(1, &[1; 9], |_, _, _| true), 0), None);
+        let found = of(&planted);
+        assert!(found.held_out.mean > 0.25 && found.held_out.lo > 0.1, "{found:?}");
+        assert!(found.by_chance.mean < 0.25, "{found:?}");
+        let one = answers(1, &[1; 9], |_, _, _| true);
+        assert_eq!(honest(&one, &Resamples::new(9, 100, 0), 0.95, 0), None);
     }
 
     #[test]

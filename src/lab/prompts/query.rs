@@ -3,6 +3,10 @@
 //! Masked and denoising models get the mask in the object's place and answer at the last mask; causal models get what stands
 //! before the object and answer at its last token (Cao et al. 2022, as their code has it).
 
+use std::sync::OnceLock;
+
+use rayon::prelude::*;
+
 use crate::corpus::facts::{OBJECT, SUBJECT, said};
 use crate::lab::stimuli::StimuliError;
 use crate::model::chunk::chunks;
@@ -110,12 +114,52 @@ impl<'a> Asker<'a> {
         vocab: Option<&[u32]>,
         tokens_per_batch: usize,
         mut take: impl FnMut(usize, &[f32]),
+        between: impl FnMut(usize) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut each = |group: &[usize], logits: &Array| {
+            group.iter().enumerate().for_each(|(row, k)| take(*k, logits.row(row)));
+        };
+        self.batches(queries, vocab, tokens_per_batch, &mut each, between)
+    }
+
+    /// The same where what is made of one query's logits needs no other: on all threads. The results stand in the order of the
+    /// queries.
+    ///
+    /// # Errors
+    /// As [`Self::logits`].
+    pub fn read<T: Send + Sync, E: From<ModelError>>(
+        &self,
+        queries: &[&Encoded],
+        vocab: Option<&[u32]>,
+        tokens_per_batch: usize,
+        read: impl Fn(usize, &[f32]) -> T + Sync,
+        between: impl FnMut(usize) -> Result<(), E>,
+    ) -> Result<Vec<T>, E> {
+        let found: Vec<OnceLock<T>> = queries.iter().map(|_| OnceLock::new()).collect();
+        // A query is read once, so that no place is taken.
+        let one = |k: usize, logits: &[f32]| drop(found[k].set(read(k, logits)));
+        let mut each = |group: &[usize], logits: &Array| on_all_threads(group, logits, &one);
+        self.batches(queries, vocab, tokens_per_batch, &mut each, between)?;
+        Ok(found.into_iter().filter_map(OnceLock::into_inner).collect())
+    }
+
+    /// Runs queries batch by batch: `take` gets the numbers of a batch's queries and their logits.
+    fn batches<E: From<ModelError>>(
+        &self,
+        queries: &[&Encoded],
+        vocab: Option<&[u32]>,
+        tokens_per_batch: usize,
+        take: &mut dyn FnMut(&[usize], &Array),
         mut between: impl FnMut(usize) -> Result<(), E>,
     ) -> Result<(), E> {
-        let lengths: Vec<usize> = queries.iter().map(|q| q.ids.len()).collect();
+        // Families that are run by their logits run those together that are asked at one position.
+        let mut order: Vec<usize> = (0..queries.len()).collect();
+        order.sort_by_key(|k| queries[*k].position);
+        let lengths: Vec<usize> = order.iter().map(|k| queries[*k].ids.len()).collect();
         let pad = self.model.tokenizer()?.pad_id();
         let mut done = 0;
         for group in chunks(&lengths, tokens_per_batch) {
+            let group: Vec<usize> = group.into_iter().map(|at| order[at]).collect();
             let ids: Vec<&[u32]> = group.iter().map(|k| queries[*k].ids.as_slice()).collect();
             let positions: Vec<usize> = group.iter().map(|k| queries[*k].position).collect();
             let batch = Batch::new(&ids, pad)?;
@@ -124,13 +168,17 @@ impl<'a> Asker<'a> {
                 at.vocab = vocab.map(<[u32]>::to_vec);
             }
             let trace = self.model.forward(&batch, &plan)?;
-            let logits: &Array = trace.logits()?;
-            group.iter().enumerate().for_each(|(row, k)| take(*k, logits.row(row)));
+            take(&group, trace.logits()?);
             done += group.len();
             between(done)?;
         }
         Ok(())
     }
+}
+
+/// Hands each query's logits over, several at once.
+fn on_all_threads(group: &[usize], logits: &Array, one: &(dyn Fn(usize, &[f32]) + Sync)) {
+    group.par_iter().enumerate().for_each(|(row, k)| one(*k, logits.row(row)));
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The rule of a run as it applies to one relation and one model: which tokens, or which words of several tokens, can be answers.
 
+use std::collections::HashMap;
+
 use super::candidates::{Reply, Strings};
 use super::query::{Asker, Encoded};
 use crate::model::ModelError;
@@ -34,15 +36,18 @@ impl Rule {
         }
     }
 
-    /// Forward passes that a query needs at most.
+    /// Forward passes that a query needs at least, and at most: how many words fall behind the object early depends on the model.
     #[must_use]
-    pub fn passes(&self) -> usize {
-        match self {
-            Rule::Words(words) => {
-                let single = usize::from(words.iter().any(|w| w.ids.len() == 1));
-                single + words.iter().filter(|w| w.ids.len() > 1).map(|w| w.ids.len()).sum::<usize>()
-            }
-            _ => 1,
+    pub fn passes(&self, is_causal: bool) -> [usize; 2] {
+        let Rule::Words(words) = self else { return [1, 1] };
+        let single = usize::from(words.iter().any(|w| w.ids.len() == 1));
+        let several = || words.iter().filter(|w| w.ids.len() > 1).map(|w| w.ids.len());
+        let (count, tokens) = (several().count(), several().sum::<usize>());
+        // The object's other tokens are read in any case.
+        let object = tokens.checked_div(count).map_or(0, |mean| mean - 1);
+        match is_causal {
+            true => [1 + object, 1 + tokens - count],
+            false => [single + count + object, single + tokens],
         }
     }
 }
@@ -57,25 +62,154 @@ struct Row {
     wanted: Vec<(usize, usize, u32)>,
 }
 
+/// Passes of several queries in which tokens of words are read; what is read twice is run once.
+#[derive(Default)]
+struct Rows {
+    list: Vec<Row>,
+    known: HashMap<(usize, Encoded), usize>,
+}
+
+impl Rows {
+    /// Wants token `t` of word `w` in the answer's place of a query. Words that begin alike, and all words of one token, share
+    /// passes.
+    fn add(
+        &mut self,
+        asker: &Asker<'_>,
+        (at, query): (usize, &Encoded),
+        (w, word): (usize, &Word),
+        t: usize,
+    ) {
+        let row = asker.within(query, &word.ids, t);
+        let k = *self.known.entry((at, row)).or_insert_with_key(|(_, row)| {
+            self.list.push(Row { query: row.clone(), wanted: Vec::new() });
+            self.list.len() - 1
+        });
+        self.list[k].wanted.push((at, w, word.ids[t]));
+    }
+
+    /// Runs them and adds the logarithm of each token's probability to the score of its word; `scores` are by query and word.
+    fn run<E: From<ModelError>>(
+        &self,
+        asker: &Asker<'_>,
+        scores: &mut [Vec<f64>],
+        tokens_per_batch: usize,
+        mut between: impl FnMut() -> Result<(), E>,
+    ) -> Result<(), E> {
+        let all: Vec<&Encoded> = self.list.iter().map(|r| &r.query).collect();
+        let read = |k: usize, logits: &[f32]| -> Vec<f64> {
+            let sum = log_sum(logits);
+            let wanted = self.list[k].wanted.iter();
+            wanted.map(|(_, _, token)| f64::from(logits[*token as usize]) - sum).collect()
+        };
+        let found = asker.read::<_, E>(&all, None, tokens_per_batch, read, |_| between())?;
+        for (row, found) in self.list.iter().zip(found) {
+            row.wanted.iter().zip(found).for_each(|((at, w, _), x)| scores[*at][*w] += x);
+        }
+        Ok(())
+    }
+}
+
 /// The reply to each query by pseudo-log-likelihood ([`scores`]): the best word is said. None where a word makes a query longer
 /// than the model takes. `queries` are what is asked, each with its object.
 ///
+/// No term of a score is above 0, so a word that has fallen behind the object stays behind it: it is neither the best nor counted
+/// before the object, and is not read to its end. What is said, and the object's rank, are the same as with all scores in full.
+///
 /// # Errors
-/// Those of the model, and of `between`, which is told after each batch how many queries are about done.
+/// Those of the model, and of `between`, which is told after each batch how many queries are done.
 pub fn replies<E: From<ModelError>>(
     asker: &Asker<'_>,
     queries: &[(&Encoded, &str)],
     (words, strings): (&[Word], &Strings),
     tokens_per_batch: usize,
-    between: impl FnMut(usize) -> Result<(), E>,
+    mut between: impl FnMut(usize) -> Result<(), E>,
 ) -> Result<Vec<Option<Reply>>, E> {
     let mut replies = vec![None; queries.len()];
-    let asked: Vec<&Encoded> = queries.iter().map(|q| q.0).collect();
-    let take = |k: usize, scores: &[f64]| {
-        replies[k] = best(words, scores, |text| strings.same(text, queries[k].1));
-    };
-    scores(asker, &asked, words, tokens_per_batch, take, between)?;
+    let fits = fitting(asker, words);
+    let together = (ROWS / words.len().max(1)).max(1);
+    for begin in (0..queries.len()).step_by(together) {
+        let part = &queries[begin..(begin + together).min(queries.len())];
+        let objects: Vec<Option<usize>> = part
+            .iter()
+            .map(|(query, object)| {
+                fits(query).then(|| words.iter().position(|w| strings.same(&w.text, object))).flatten()
+            })
+            .collect();
+        let mut races: Vec<Race> = objects.iter().map(|o| Race::new(asker, words, *o)).collect();
+        let mut scores = vec![vec![0.0; words.len()]; part.len()];
+        loop {
+            let mut rows = Rows::default();
+            for (at, race) in races.iter_mut().enumerate().filter(|(at, _)| fits(part[*at].0)) {
+                race.advance(words, &scores[at], |w, t| rows.add(asker, (at, part[at].0), (w, &words[w]), t));
+            }
+            if rows.list.is_empty() {
+                break;
+            }
+            rows.run(asker, &mut scores, tokens_per_batch, || between(begin))?;
+        }
+        for (k, (race, scores)) in races.iter().zip(&scores).enumerate().filter(|(k, _)| fits(part[*k].0)) {
+            replies[begin + k] = best(words, &race.final_scores(words, scores), race.object);
+        }
+        between(begin + part.len())?;
+    }
     Ok(replies)
+}
+
+/// How far the words of a query have been read.
+struct Race {
+    object: Option<usize>,
+    /// Whether one pass reads the first token of every word: nothing stands behind it.
+    is_causal: bool,
+    /// By word: tokens that are in its score.
+    done: Vec<usize>,
+}
+
+impl Race {
+    fn new(asker: &Asker<'_>, words: &[Word], object: Option<usize>) -> Self {
+        Self { object, is_causal: asker.model().arch().is_causal(), done: vec![0; words.len()] }
+    }
+
+    /// Wants the next token of every word that may still come before the object; at first all tokens of the object, and of the
+    /// others what a single pass reads.
+    fn advance(&mut self, words: &[Word], scores: &[f64], mut want: impl FnMut(usize, usize)) {
+        let is_first = self.done.iter().all(|n| *n == 0);
+        let least = self.least(words, scores);
+        for (w, word) in words.iter().enumerate() {
+            let from = self.done[w];
+            let to = match (is_first, self.object == Some(w)) {
+                (true, true) => word.ids.len(),
+                (true, false) if self.is_causal || word.ids.len() == 1 => from + 1,
+                (true, false) if self.object.is_some() => from,
+                _ if scores[w] < least => from,
+                _ => from + 1,
+            };
+            let to = to.min(word.ids.len());
+            (from..to).for_each(|t| want(w, t));
+            self.done[w] = to;
+        }
+    }
+
+    /// Below this a word is behind: the score of the object; without one, the best of the words that have been read to their end.
+    fn least(&self, words: &[Word], scores: &[f64]) -> f64 {
+        if let Some(o) = self.object {
+            return if self.done[o] == 0 { f64::NEG_INFINITY } else { scores[o] };
+        }
+        let whole = (0..words.len()).filter(|w| self.done[*w] == words[*w].ids.len());
+        whole.map(|w| scores[w]).fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// Scores with those of words that fell behind taken out.
+    fn final_scores(&self, words: &[Word], scores: &[f64]) -> Vec<f64> {
+        let of = |w: usize| if self.done[w] == words[w].ids.len() { scores[w] } else { f64::NEG_INFINITY };
+        (0..words.len()).map(of).collect()
+    }
+}
+
+/// Whether a query can be asked with every word in it.
+fn fitting(asker: &Asker<'_>, words: &[Word]) -> impl Fn(&Encoded) -> bool {
+    let longest = words.iter().map(|w| w.ids.len()).max().unwrap_or(0);
+    let most = asker.model().arch().max_positions;
+    move |query| query.ids.len() + longest <= most + 1
 }
 
 /// Hands the scores of all words to each query over, by pseudo-log-likelihood (Salazar et al. 2020): the score of a word is the
@@ -93,54 +227,30 @@ pub fn scores<E: From<ModelError>>(
     mut take: impl FnMut(usize, &[f64]),
     mut between: impl FnMut(usize) -> Result<(), E>,
 ) -> Result<(), E> {
-    let longest = words.iter().map(|w| w.ids.len()).max().unwrap_or(0);
-    let most = asker.model().arch().max_positions;
-    let fits = |k: usize| queries[k].ids.len() + longest <= most + 1;
-    let mut begin = 0;
-    while begin < queries.len() {
-        let (mut rows, mut end) = (Vec::new(), begin);
-        while end < queries.len() && (end == begin || rows.len() < ROWS) {
-            if fits(end) {
-                add_rows(asker, queries[end], end - begin, words, &mut rows);
+    let fits = fitting(asker, words);
+    let tokens: usize = words.iter().map(|w| w.ids.len()).sum();
+    let together = (ROWS / tokens.max(1)).max(1);
+    for begin in (0..queries.len()).step_by(together) {
+        let part = &queries[begin..(begin + together).min(queries.len())];
+        let mut rows = Rows::default();
+        for (at, query) in part.iter().enumerate().filter(|(_, query)| fits(query)) {
+            for (w, word) in words.iter().enumerate() {
+                (0..word.ids.len()).for_each(|t| rows.add(asker, (at, query), (w, word), t));
             }
-            end += 1;
         }
-        let mut scores = vec![vec![0.0; words.len()]; end - begin];
-        let all: Vec<&Encoded> = rows.iter().map(|r| &r.query).collect();
-        let add = |k: usize, logits: &[f32]| {
-            let sum = log_sum(logits);
-            for (query, word, token) in &rows[k].wanted {
-                scores[*query][*word] += f64::from(logits[*token as usize]) - sum;
-            }
-        };
-        let share = |done: usize| begin + done * (end - begin) / all.len().max(1);
-        asker.logits::<E>(&all, None, tokens_per_batch, add, |done| between(share(done)))?;
-        (begin..end).zip(&scores).filter(|(k, _)| fits(*k)).for_each(|(k, scores)| take(k, scores));
-        begin = end;
+        let mut scores = vec![vec![0.0; words.len()]; part.len()];
+        rows.run(asker, &mut scores, tokens_per_batch, || between(begin))?;
+        let each = part.iter().zip(&scores).enumerate().filter(|(_, (query, _))| fits(query));
+        each.for_each(|(k, (_, scores))| take(begin + k, scores));
+        between(begin + part.len())?;
     }
     Ok(())
 }
 
-fn add_rows(asker: &Asker<'_>, query: &Encoded, at: usize, words: &[Word], rows: &mut Vec<Row>) {
-    // Words that begin alike, and all words of one token, share passes.
-    let mut known: std::collections::HashMap<Encoded, usize> = std::collections::HashMap::new();
-    for (w, word) in words.iter().enumerate() {
-        for (t, token) in word.ids.iter().enumerate() {
-            let row = asker.within(query, &word.ids, t);
-            let k = *known.entry(row).or_insert_with_key(|row| {
-                rows.push(Row { query: row.clone(), wanted: Vec::new() });
-                rows.len() - 1
-            });
-            rows[k].wanted.push((at, w, *token));
-        }
-    }
-}
-
 /// The best word and the rank of the object; of equal scores the earlier word first.
-fn best(words: &[Word], scores: &[f64], is_object: impl Fn(&str) -> bool) -> Option<Reply> {
+fn best(words: &[Word], scores: &[f64], object: Option<usize>) -> Option<Reply> {
     let before = |a: usize, b: usize| scores[b].total_cmp(&scores[a]).then(a.cmp(&b)).is_lt();
     let first = (0..words.len()).reduce(|best, k| if before(k, best) { k } else { best })?;
-    let object = words.iter().position(|w| is_object(&w.text));
     let rank = object.map(|o| 1 + (0..words.len()).filter(|k| before(*k, o)).count() as u32);
     Some(Reply { id: first as u32, rank })
 }
@@ -172,12 +282,52 @@ mod tests {
     }
 
     #[test]
+    fn passes_are_bounded_by_those_of_words_that_fall_behind_at_once_or_never() {
+        let word = |n: u32| Word { text: n.to_string(), ids: (0..n).collect() };
+        let words = Rule::Words(vec![word(1), word(1), word(2), word(4)]);
+        // One for the single words, one or all for each of the others, two for the object's other tokens.
+        assert_eq!(words.passes(false), [1 + 2 + 2, 1 + 6]);
+        assert_eq!(words.passes(true), [3, 1 + 4]);
+        assert_eq!(Rule::Words(vec![word(1)]).passes(true), [1, 1]);
+        assert_eq!((Rule::Vocabulary.passes(false), Rule::Words(Vec::new()).passes(false)), ([1, 1], [0, 0]));
+    }
+
+    #[test]
     fn equal_scores_go_to_the_earlier_word_and_an_object_that_is_no_word_has_no_rank() {
         let word = |t: &str| Word { text: t.into(), ids: vec![1] };
         let words = [word("a"), word("b"), word("c")];
-        assert_eq!(best(&words, &[-1.0, -0.5, -0.5], |t| t == "c"), Some(Reply { id: 1, rank: Some(2) }));
-        assert_eq!(best(&words, &[-1.0, -0.5, -0.5], |t| t == "z"), Some(Reply { id: 1, rank: None }));
-        assert_eq!(best(&[], &[], |_| true), None);
+        assert_eq!(best(&words, &[-1.0, -0.5, -0.5], Some(2)), Some(Reply { id: 1, rank: Some(2) }));
+        assert_eq!(best(&words, &[-1.0, -0.5, -0.5], None), Some(Reply { id: 1, rank: None }));
+        assert_eq!(best(&[], &[], None), None);
+    }
+
+    /// What is left out of the race changes neither the best word nor the object's rank.
+    #[test]
+    fn words_that_fall_behind_are_not_read_to_their_end() {
+        for name in ["bert-tiny", "gpt2-tiny", "bart-tiny"] {
+            let model = Model::load(&name.parse().unwrap(), Device::Cpu).unwrap();
+            let (asker, tokenizer) = (Asker::new(&model).unwrap(), model.tokenizer().unwrap());
+            let own = Words::new(tokenizer, &FunctionWords::own(), false).unwrap();
+            let words: Vec<Word> =
+                ["Paris", "Paris Rome", "Rome", "Berlin Madrid Oslo", "Oslo Rome", "the river of Madrid"]
+                    .map(|t| Word { text: t.into(), ids: own.tokens(tokenizer, t).unwrap().unwrap() })
+                    .into();
+            let queries: Vec<Encoded> =
+                ["France", "Italy"].iter().map(|x| asker.encode(PROMPT, x).unwrap().unwrap()).collect();
+            let all: Vec<&Encoded> = queries.iter().collect();
+            let mut full = vec![Vec::new(); queries.len()];
+            let take = |k: usize, row: &[f64]| full[k] = row.to_vec();
+            scores::<ModelError>(&asker, &all, &words, 4096, take, |_| Ok(())).unwrap();
+            for object in words.iter().map(|w| w.text.as_str()).chain(["nowhere"]) {
+                let asked: Vec<(&Encoded, &str)> = queries.iter().map(|q| (q, object)).collect();
+                let found =
+                    replies::<ModelError>(&asker, &asked, (&words, &own.strings), 4096, |_| Ok(())).unwrap();
+                let at = words.iter().position(|w| w.text == object);
+                for (reply, full) in found.iter().zip(&full) {
+                    assert_eq!(*reply, best(&words, full, at), "{name}: {object}");
+                }
+            }
+        }
     }
 
     /// Of words of one token each it says what the relation's own rule says; a word of two is scored token by token.

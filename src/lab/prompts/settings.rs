@@ -4,9 +4,10 @@ use super::candidates::Candidates;
 use super::consistency::Scoring;
 use super::places::Ties;
 use super::spec::{NO_WORDS, OWN_WORDS, Sharing, Spec, Weighting};
+use crate::base::numbers::number;
 use crate::base::text::last_part;
-use crate::lab::setting::Setting;
 use crate::lab::setting::rows::{level, models, row, seed};
+use crate::lab::setting::{Kind, Known, Setting, SettingError, Value};
 
 /// What is shown where the spec names no file.
 const BUILT_IN: &str = "built in";
@@ -31,6 +32,8 @@ pub fn settings() -> Vec<Setting<Spec>> {
         ties(),
         scoring(),
         ledger(),
+        mixtures(),
+        trained(),
         k(),
         case(),
         function_words(),
@@ -119,6 +122,57 @@ fn ledger() -> Setting<Spec> {
         sharing,
         |s: &Spec, r| s.ledger.draws == *r,
         |s, r| s.ledger.draws = *r,
+    )
+}
+
+/// Shares as they are typed: numbers, with commas or blanks between them.
+fn shares(text: &str) -> Result<Vec<f64>, SettingError> {
+    let words = text.split([',', ' ', ';']).filter(|w| !w.is_empty());
+    let each = words.map(|w| number(w).ok().filter(|g| (0.0..=1.0).contains(g)));
+    let mut all: Vec<f64> = each.collect::<Option<_>>().ok_or_else(|| {
+        SettingError::Refused(
+            "type shares from 0 to 1 with commas between them, for example 0, 0.5, 1".into(),
+        )
+    })?;
+    all.sort_by(f64::total_cmp);
+    all.dedup();
+    Ok(all)
+}
+
+fn mixtures() -> Setting<Spec> {
+    Setting::new(
+        "disparity.gammas",
+        "Mixture",
+        "Shares γ of sentences that state facts, for example 0, 0.5, 1: models go on training on each mixture and are asked again.",
+        |_, _| Kind::Text("none"),
+        |spec: &Spec, _| match &spec.disparity.gammas[..] {
+            [] => Value::Unset,
+            list => Value::Text(list.iter().map(f64::to_string).collect::<Vec<_>>().join(", ")),
+        },
+        |spec, _, value| {
+            spec.disparity.gammas = shares(&value.text().unwrap_or_default())?;
+            Ok(())
+        },
+    )
+}
+
+fn trained() -> Setting<Spec> {
+    let names = |spec: &Spec, known: &Known| known.names(&spec.models);
+    Setting::new(
+        "disparity.models",
+        "Trained",
+        "The models that go on training on the mixtures; none trains the first of the run.",
+        move |spec: &Spec, known| Kind::Marks(names(spec, known)),
+        move |spec: &Spec, known| {
+            let on = |n: &String| spec.disparity.models.contains(n);
+            Value::Marks(names(spec, known).iter().map(on).collect())
+        },
+        move |spec, known, value| {
+            let Value::Marks(on) = value else { return Ok(()) };
+            let marked = names(spec, known).into_iter().zip(on).filter(|(_, on)| *on);
+            spec.disparity.models = marked.map(|(name, _)| name).collect();
+            Ok(())
+        },
     )
 }
 
@@ -244,7 +298,7 @@ fn function_words() -> Setting<Spec> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::setting::{Kind, Known, KnownModel, Value};
+    use crate::lab::setting::KnownModel;
     use crate::lab::{self};
 
     fn known() -> Known {
@@ -266,6 +320,7 @@ mod tests {
                 Kind::Integer(_) => Value::Number(7.0),
                 Kind::Choice(names) => Value::Choice(Some(names.len() - 1)),
                 Kind::Marks(names) => Value::Marks(names.iter().map(|n| n == "bert-mini").collect()),
+                Kind::Text(_) if setting.key == "disparity.gammas" => Value::Text("0, 0.5, 1".into()),
                 Kind::Text(_) | Kind::File(_) => Value::Text("some/file".into()),
             };
             setting.set(&mut spec, &known, value.clone()).unwrap();
@@ -285,6 +340,20 @@ mod tests {
             assert!(all[..i].iter().all(|o| o.key != s.key));
             assert!(s.label.chars().count() <= 8, "{}", s.label);
         }
+    }
+
+    #[test]
+    fn mixtures_are_typed_as_shares() {
+        let mut spec = Spec::shipped();
+        let mixtures = settings().into_iter().find(|s| s.key == "disparity.gammas").unwrap();
+        mixtures.set(&mut spec, &known(), Value::Text("1 0,50%".into())).unwrap();
+        assert_eq!(spec.disparity.gammas, [0.0, 0.5, 1.0]);
+        for wrong in ["2", "-0.1", "half"] {
+            let told = mixtures.set(&mut spec, &known(), Value::Text(wrong.into())).unwrap_err();
+            assert!(told.to_string().contains("0 to 1"), "{told}");
+        }
+        mixtures.set(&mut spec, &known(), Value::Unset).unwrap();
+        assert!(spec.disparity.is_off());
     }
 
     #[test]

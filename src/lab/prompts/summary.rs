@@ -40,11 +40,13 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
     if let Some(all) = results.summaries.iter().find(|s| s.value.unstable.is_some()) {
         let v = &all.value;
         out.push(format!(
-            "{} of {} pairs of model and relation spread by more than 10 points; on {} of {} relations the order of the models changes with the prompt",
+            "{} of {} pairs of model and relation spread by more than 10 points ({}); on {} of {} relations the order of the models changes with the prompt ({})",
             v.relations_over_10,
             v.relations * results.models().len(),
+            interval(v.over_10),
             v.unstable_relations.unwrap_or(0),
-            v.relations
+            v.relations,
+            v.unstable.map_or("n/a".into(), interval),
         ));
     }
     section(&mut out, "Rank consistency in per cent of the draws", &RANK_HEAD, ranks(results));
@@ -107,10 +109,11 @@ fn models(results: &Results) -> Vec<Vec<String>> {
             v.mean_worst.map_or("n/a".into(), interval),
             v.mean_best.map_or("n/a".into(), interval),
             v.mean_gap.map_or("n/a".into(), interval),
-            mean(mine().filter_map(|p| p.value.gap_held_out)),
-            mean(mine().filter_map(|p| p.value.gap_by_chance)),
+            v.mean_gap_held_out.map_or_else(|| mean(mine().filter_map(|p| p.value.gap_held_out)), interval),
+            v.mean_gap_by_chance.map_or_else(|| mean(mine().filter_map(|p| p.value.gap_by_chance)), interval),
             v.mean_std.map_or("n/a".into(), interval),
-            mean(stable.filter_map(|s| s.value.stability.map(|e| e.mean))),
+            v.mean_stability
+                .map_or_else(|| mean(stable.filter_map(|s| s.value.stability.map(|e| e.mean))), interval),
         ])
     };
     results.models().into_iter().filter_map(row).collect()

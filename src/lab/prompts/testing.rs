@@ -87,7 +87,14 @@ pub fn findings() -> Vec<Finding> {
     }
     for prompts in 1..=2 {
         let consistency = estimate(0.3 * prompts as f64);
-        let found = RankCurveFinding { prompts, consistency, mean_place: 0.7, draws: 300, candidates: RULE };
+        let found = RankCurveFinding {
+            prompts,
+            consistency,
+            mean_place: 0.7,
+            histograms: vec![vec![20, 80, 200]; 3],
+            draws: 300,
+            candidates: RULE,
+        };
         list.push(finding(ALL, Kind::RankCurve(found)));
     }
     for gamma in [None, Some(0.0), Some(1.0)] {
@@ -150,7 +157,9 @@ fn about(model: &str, scores: [f64; 2]) -> Vec<Finding> {
             std: estimate((best - worst) / 2.0),
             mean: estimate((best + worst) / 2.0),
             gap_held_out: Some(best - worst - 0.05),
+            gap_held_out_interval: None,
             gap_by_chance: Some(0.05),
+            gap_by_chance_interval: None,
             candidates: RULE,
         }),
     ));
@@ -165,6 +174,9 @@ fn about(model: &str, scores: [f64; 2]) -> Vec<Finding> {
             mean_gap: Some(estimate(best - worst)),
             mean_std: Some(estimate(0.1)),
             mean_adjusted: Some(estimate(0.25)),
+            mean_gap_held_out: None,
+            mean_gap_by_chance: None,
+            mean_stability: None,
             unstable: None,
             unstable_relations: None,
             candidates: RULE,

@@ -4,10 +4,13 @@ use ratatui::text::{Line, Span};
 
 use super::{Page, hanging};
 use crate::base::numbers::probability;
-use crate::base::text::{fit, pad, printable};
+use crate::base::text::{fit, pad, printable, wrapped};
 use crate::engine::message::NoticeLevel;
 use crate::tui::state::State;
 use crate::tui::theme::Role;
+
+/// Columns of what stands before a value.
+const KEY: usize = 16;
 
 /// The provenance of the number under the cursor.
 pub struct Provenance;
@@ -21,7 +24,7 @@ impl Page for Provenance {
         "Where this comes from".into()
     }
 
-    fn lines(&self, state: &State, _: usize) -> Vec<Line<'static>> {
+    fn lines(&self, state: &State, room: usize) -> Vec<Line<'static>> {
         let theme = state.theme();
         let Some(origin) = state.screen().origin(state) else {
             return vec![Line::styled("nothing has been measured yet", theme.style(Role::Dim))];
@@ -31,10 +34,14 @@ impl Page for Provenance {
             Line::default(),
         ];
         for (key, value) in &origin.entries {
-            lines.push(Line::from(vec![
-                Span::styled(pad(&printable(key), 16), theme.style(Role::Dim)),
-                Span::styled(printable(value).into_owned(), theme.style(Role::Value)),
-            ]));
+            let broken = wrapped(&printable(value), room.saturating_sub(KEY).max(KEY));
+            lines.extend(broken.into_iter().enumerate().map(|(k, part)| {
+                let key = if k == 0 { printable(key) } else { "".into() };
+                Line::from(vec![
+                    Span::styled(pad(&key, KEY), theme.style(Role::Dim)),
+                    Span::styled(part, theme.style(Role::Value)),
+                ])
+            }));
         }
         lines.push(Line::default());
         let copy = state.keymap.label("popup-copy");

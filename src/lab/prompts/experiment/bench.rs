@@ -36,8 +36,6 @@ pub struct Member {
     pub words: Words,
     /// The label of findings about it.
     pub label: Label,
-    /// Whether it is asked the built-in facts, whose names are fitted into the sentence.
-    pub built_in: bool,
 }
 
 /// What a run works on.
@@ -128,8 +126,8 @@ impl Bench {
             let model = host.model(name)?;
             Asker::new(&model)?;
             let words = Words::new(model.tokenizer()?, &function_words, spec.query.ignore_case)?;
-            let (built_in, label) = (spec.data.files.is_empty(), Label::new(&whole, name));
-            members.push(Member { name: name.clone(), model, words, label, built_in });
+            let label = Label::new(&whole, name);
+            members.push(Member { name: name.clone(), model, words, label });
             host.poll()?;
         }
         let common = common(&members.iter().map(|m| &m.words).collect::<Vec<_>>(), &function_words);
@@ -236,12 +234,12 @@ impl Bench {
     ) -> Result<Vec<Replies>, Fault> {
         let rule = self.rule(relation, member)?;
         let m = &self.members[member];
-        let key = stored::key(m, &self.spec.query, &self.function_words, &rule, facts);
+        let key = stored::key(m, &self.spec.query, &self.function_words, &rule, (facts, relation.fitted));
         let store = host.store();
         let mut known = Known::read(store.trained(&key), facts);
         let missing: Vec<&String> = prompts.iter().filter(|p| known.get(p).is_none()).collect();
         if !missing.is_empty() {
-            let asked = self.fresh(member, &rule, &missing, facts, host)?;
+            let asked = self.fresh(member, &rule, &missing, (facts, relation.fitted), host)?;
             for (prompt, replies) in missing.into_iter().zip(asked) {
                 known.put(prompt, replies);
             }
@@ -251,7 +249,7 @@ impl Bench {
         Ok(prompts.iter().map(|p| known.get(p).cloned().unwrap_or_default()).collect())
     }
 
-    /// The same without looking into the store.
+    /// The same without looking into the store. `fitted` is that of the relation.
     ///
     /// # Errors
     /// [`Fault`].
@@ -260,11 +258,11 @@ impl Bench {
         member: usize,
         rule: &Rule,
         prompts: &[&String],
-        facts: &[Fact],
+        (facts, fitted): (&[Fact], bool),
         host: &mut dyn Host,
     ) -> Result<Vec<Replies>, Fault> {
         let m = &self.members[member];
-        let asker = Asker::new(&m.model)?.fitting(m.built_in);
+        let asker = Asker::new(&m.model)?.fitting(fitted);
         let mut queries: Vec<(usize, &str, Encoded)> = Vec::new();
         let width: usize = facts.iter().map(|f| f.names.len()).sum();
         let mut replies: Vec<Replies> = vec![vec![None; width]; prompts.len()];
@@ -293,15 +291,14 @@ impl Bench {
         }
         let encoded: Vec<&Encoded> = queries.iter().map(|q| &q.2).collect();
         let tokens = if let Rule::Tokens(ids) = rule { Some(ids.as_slice()) } else { None };
-        let take = |k: usize, logits: &[f32]| {
-            let (at, object, _) = &queries[k];
-            let reply = match tokens {
-                None => Some(from_vocabulary(&m.words.strings, logits, object)),
-                Some(ids) => from_list(&m.words.strings, ids, logits, object),
-            };
-            replies[at / width][at % width] = reply;
+        let read = |k: usize, logits: &[f32]| match tokens {
+            None => Some(from_vocabulary(&m.words.strings, logits, queries[k].1)),
+            Some(ids) => from_list(&m.words.strings, ids, logits, queries[k].1),
         };
-        asker.logits::<Fault>(&encoded, tokens, TOKENS_PER_BATCH, take, between)?;
+        let all = asker.read::<Option<Reply>, Fault>(&encoded, tokens, TOKENS_PER_BATCH, read, between)?;
+        for ((at, ..), reply) in queries.iter().zip(all) {
+            replies[at / width][at % width] = reply;
+        }
         Ok(replies)
     }
 

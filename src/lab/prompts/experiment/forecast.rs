@@ -55,9 +55,17 @@ pub fn of(bench: &Bench, host: &mut dyn Host) -> Result<Ahead, Fault> {
             work.add(&kind, units);
             work.seconds(host, &mut |_| slice(bench, member))
         };
-        let each: Vec<f64> = missing.iter().map(|n| of(*n as f64)).collect::<Result<_, _>>()?;
+        let mut each = Vec::with_capacity(missing.len());
+        let mut whole = [0.0; 2];
+        for passes in missing {
+            let [least, most] = [of(passes[0] as f64)?, of(passes[1] as f64)?];
+            whole = [whole[0] + least, whole[1] + most];
+            each.push((least * most).sqrt());
+        }
         let mixture = of(disparity::queries(&bench.spec, &member.name)?)?;
-        seconds.push(each.iter().sum::<f64>() + mixture * bench.spec.disparity.gammas.len() as f64);
+        let trained = mixture * bench.spec.disparity.gammas.len() as f64;
+        let range = (whole[0] < whole[1]).then(|| whole.map(|s| s + trained));
+        seconds.push((each.iter().sum::<f64>() + trained, range));
         asks.push(each);
         mixtures.push(mixture);
         host.poll()?;
@@ -79,12 +87,12 @@ pub fn of(bench: &Bench, host: &mut dyn Host) -> Result<Ahead, Fault> {
     let share = (REST + spent) / bench.members.len().max(1) as f64;
     let each = bench.members.iter().zip(seconds);
     let forecasts: Vec<Forecast> = each
-        .map(|(member, s)| Forecast {
+        .map(|(member, (s, range))| Forecast {
             model: member.name.clone(),
             bytes,
             parts: parts.clone(),
             seconds: s + share,
-            range: None,
+            range: range.map(|r| r.map(|s| s + share)),
             refined: false,
             tokens_per_batch: TOKENS_PER_BATCH,
             limit,
@@ -94,29 +102,37 @@ pub fn of(bench: &Bench, host: &mut dyn Host) -> Result<Ahead, Fault> {
     Ok(Ahead { forecasts, asks, mixtures })
 }
 
-/// All queries of a model, and by relation the forward passes of those that the store does not answer.
-fn counted(bench: &Bench, k: usize, host: &mut dyn Host) -> Result<(usize, Vec<usize>), Fault> {
-    let store = host.store();
+/// All queries of a model, and by relation the forward passes of those that the store does not answer, at least and at most.
+fn counted(bench: &Bench, k: usize, host: &mut dyn Host) -> Result<(usize, Vec<[usize; 2]>), Fault> {
+    let (store, is_causal) = (host.store(), bench.members[k].model.arch().is_causal());
     let (mut all, mut missing) = (0, Vec::new());
     for relation in &bench.library.relations {
         let ((prompts, _), facts) = (bench.prompts(relation), bench.facts(relation));
         let width: usize = facts.iter().map(|f| f.names.len()).sum();
         let rule = bench.rule(relation, k)?;
-        let key = stored::key(&bench.members[k], &bench.spec.query, &bench.function_words, &rule, &facts);
+        let key = stored::key(
+            &bench.members[k],
+            &bench.spec.query,
+            &bench.function_words,
+            &rule,
+            (&facts, relation.fitted),
+        );
         let known = Known::read(store.trained(&key), &facts);
         all += width * prompts.len();
-        missing.push(width * rule.passes() * prompts.iter().filter(|p| known.get(p).is_none()).count());
+        let unknown = width * prompts.iter().filter(|p| known.get(p).is_none()).count();
+        missing.push(rule.passes(is_causal).map(|passes| passes * unknown));
     }
     Ok((all, missing))
 }
 
 /// Asks some queries of the first relation; gives their number.
 fn slice(bench: &Bench, member: &Member) -> Result<f64, Fault> {
-    let asker = Asker::new(&member.model)?.fitting(member.built_in);
+    let mut asker = Asker::new(&member.model)?;
     let mut queries: Vec<Encoded> = Vec::new();
     // Of several relations, because prompts differ in length.
     for relation in bench.library.relations.iter().step_by((bench.library.relations.len() / 6).max(1)) {
         let (prompts, _) = bench.prompts(relation);
+        asker = asker.fitting(relation.fitted);
         for (prompt, fact) in prompts.iter().cycle().zip(bench.facts(relation)).take(SLICE / 6) {
             queries.extend(asker.encode(prompt, &fact.names[0])?);
         }

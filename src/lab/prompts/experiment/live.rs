@@ -29,7 +29,7 @@ pub fn answer(bench: &Bench, question: &Question, host: &mut dyn Host) -> Result
 }
 
 fn entry<'a>(bench: &'a Bench, relation: &str) -> Result<&'a Entry, Problem> {
-    bench.entry(relation).filter(|e| !e.facts.is_empty()).ok_or_else(|| Problem {
+    bench.entry(relation).ok_or_else(|| Problem {
         what: format!("nothing has been asked about `{relation}` yet"),
         r#where: "question".into(),
         hint: "pick a relation that has its scores".into(),
@@ -61,7 +61,7 @@ fn replies(bench: &Bench, entry: &Entry, text: &str, host: &mut dyn Host) -> Res
     (0..bench.members.len())
         .map(|k| {
             let rule = bench.rule(&entry.relation, k)?;
-            let all = bench.fresh(k, &rule, &[&owned], &facts, host)?;
+            let all = bench.fresh(k, &rule, &[&owned], (&facts, entry.relation.fitted), host)?;
             let replies = all.into_iter().next().unwrap_or_default();
             let strings = &bench.members[k].words.strings;
             let said = |(r, f): (Option<Reply>, &Fact)| {
@@ -80,6 +80,10 @@ fn replies(bench: &Bench, entry: &Entry, text: &str, host: &mut dyn Host) -> Res
 /// Scores a prompt that was typed.
 fn prompt(bench: &Bench, asked: &PromptQuestion, host: &mut dyn Host) -> Result<Vec<Finding>, Fault> {
     let entry = entry(bench, &asked.relation)?;
+    if entry.facts.is_empty() {
+        let what = format!("none of the facts of `{}` can be asked of all models", asked.relation);
+        return Err(problem(&what, "prompt", "its instances say why; choose another relation").into());
+    }
     let all = replies(bench, entry, &asked.prompt, host)?;
     let resamples = Resamples::new(entry.facts.len(), bench.spec.interval.resamples, bench.spec.seed);
     let index = entry.prompts.iter().position(|p| *p == asked.prompt);
@@ -98,6 +102,7 @@ fn prompt(bench: &Bench, asked: &PromptQuestion, host: &mut dyn Host) -> Result<
 fn look(bench: &Bench, asked: &LookQuestion, host: &mut dyn Host) -> Result<Vec<Finding>, Fault> {
     let entry = entry(bench, &asked.relation)?;
     let said = match entry.prompts.iter().position(|p| *p == asked.prompt) {
+        _ if entry.facts.is_empty() => Vec::new(),
         Some(p) => known(entry, p),
         None => {
             let of = |all: Vec<Said>| all.into_iter().map(|said| (said.word, said.right)).collect();
@@ -122,6 +127,10 @@ fn look(bench: &Bench, asked: &LookQuestion, host: &mut dyn Host) -> Result<Vec<
     let t = host.elapsed();
     let n = entry.facts.len();
     let mut findings = vec![bench.label.finding(n, true, t, Kind::Instances(instances))];
+    if n == 0 {
+        // All are left out, and the list says why.
+        return Ok(findings);
+    }
     let fact = &entry.facts[asked.instance.min(n - 1)];
     let mention = &fact.names[asked.mention.min(fact.names.len() - 1)];
     for k in 0..bench.members.len() {
@@ -151,7 +160,7 @@ fn one(
     host: &mut dyn Host,
 ) -> Result<InstanceFinding, Fault> {
     let member = &bench.members[k];
-    let asker = Asker::new(&member.model)?.fitting(member.built_in);
+    let asker = Asker::new(&member.model)?.fitting(entry.relation.fitted);
     let text = asker.text(prompt, mention);
     let mut found = InstanceFinding {
         relation: entry.relation.id.clone(),
@@ -181,7 +190,7 @@ fn one(
     };
     asker.logits::<Fault>(&[&query], None, usize::MAX, take, |_| Ok(()))?;
     let fact = Fact { names: vec![mention.to_owned()], object: object.to_owned() };
-    let all = bench.fresh(k, &rule, &[&prompt.to_owned()], &[fact], host)?;
+    let all = bench.fresh(k, &rule, &[&prompt.to_owned()], (&[fact], entry.relation.fitted), host)?;
     if let Some(reply) = all.first().and_then(|row| row.first().copied()).flatten() {
         found.said = rule.said(strings, reply).to_owned();
         found.right = strings.same(&found.said, object);

@@ -20,6 +20,7 @@ use self::bench::Bench;
 use self::early::Early;
 use super::consistency::Panel;
 use super::ledger::Parts;
+use super::preference::{Honest, Preference};
 use super::spec::{PROMPTS_TOML, Spec};
 use crate::figure::Figure;
 use crate::lab::asked::{self, Latest};
@@ -100,12 +101,25 @@ pub(super) struct Gathered {
     pub panel: Panel,
     /// By pair of models: the parts of their gap, one entry a relation.
     pub parts: Vec<Vec<Parts>>,
-    /// By model, one entry a relation: worst, best, gap, standard deviation of P@1, adjusted score.
-    pub spreads: Vec<Vec<[f64; 5]>>,
+    /// By model, one entry a relation.
+    pub spreads: Vec<Vec<Spread>>,
     /// One entry a relation: whether the order of the models changes with the prompt.
     pub unstable: Vec<bool>,
     /// Instances that were asked.
     pub instances: usize,
+}
+
+/// What the means over relations are of, for one model and relation.
+#[derive(Clone)]
+pub(super) struct Spread {
+    /// P@1 over prompts.
+    pub over: Preference,
+    /// The adjusted score.
+    pub adjusted: f64,
+    /// Gaps without the luck of the choice.
+    pub honest: Option<Honest>,
+    /// Verbalisation stability.
+    pub stability: Option<f64>,
 }
 
 /// The pairs of models, in the order of their ledgers.

@@ -1,7 +1,7 @@
 //! What is said over all relations: ranks, spreads, ledgers; and ranks in the meantime, while relations come in.
 
 use super::bench::Bench;
-use super::{Gathered, pairs};
+use super::{Gathered, Spread, pairs};
 use crate::base::Problem;
 use crate::lab::fault::Fault;
 use crate::lab::host::{Host, NoticeLevel};
@@ -101,6 +101,7 @@ fn ranks(bench: &Bench, gathered: &Gathered, host: &mut dyn Host) -> Result<(), 
             prompts,
             consistency: wilson(tally.order().0, tally.draws, bench.spec.interval.level),
             mean_place: most as f64 / (tally.draws * panel.models() as u64) as f64,
+            histograms: (0..panel.models()).map(|k| tally.histogram(k, draws.ties)).collect(),
             draws: tally.draws,
             candidates: bench.candidates(),
         };
@@ -180,21 +181,30 @@ fn summaries(bench: &Bench, gathered: &Gathered, host: &mut dyn Host) -> Result<
     let resamples = Resamples::new(relations, bench.spec.interval.resamples, bench.spec.seed);
     let mut over_in_all = 0;
     for (member, spreads) in bench.members.iter().zip(&gathered.spreads) {
-        let mean = |c: usize| {
-            let column: Vec<f64> = spreads.iter().map(|s| s[c]).collect();
-            Some(resamples.mean(&column, level))
+        // Over the relations that have the number.
+        let mean = |of: fn(&Spread) -> Option<f64>| match spreads.iter().filter_map(of).collect::<Vec<f64>>()
+        {
+            none if none.is_empty() => None,
+            all if all.len() == relations => Some(resamples.mean(&all, level)),
+            some => {
+                let fewer = Resamples::new(some.len(), bench.spec.interval.resamples, bench.spec.seed);
+                Some(fewer.mean(&some, level))
+            }
         };
-        let over = spreads.iter().filter(|s| is_over(s[2], LARGE)).count();
+        let over = spreads.iter().filter(|s| is_over(s.over.gap, LARGE)).count();
         over_in_all += over;
         let found = PreferenceSummaryFinding {
             relations,
             over_10: wilson(over as u64, relations as u64, level),
             relations_over_10: over,
-            mean_worst: mean(0),
-            mean_best: mean(1),
-            mean_gap: mean(2),
-            mean_std: mean(3),
-            mean_adjusted: mean(4),
+            mean_worst: mean(|s| Some(s.over.worst)),
+            mean_best: mean(|s| Some(s.over.best)),
+            mean_gap: mean(|s| Some(s.over.gap)),
+            mean_std: mean(|s| Some(s.over.std)),
+            mean_adjusted: mean(|s| Some(s.adjusted)),
+            mean_gap_held_out: mean(|s| s.honest.map(|h| h.held_out.mean)),
+            mean_gap_by_chance: mean(|s| s.honest.map(|h| h.by_chance.mean)),
+            mean_stability: mean(|s| s.stability),
             unstable: None,
             unstable_relations: None,
             candidates: bench.candidates(),
@@ -213,6 +223,9 @@ fn summaries(bench: &Bench, gathered: &Gathered, host: &mut dyn Host) -> Result<
         mean_gap: None,
         mean_std: None,
         mean_adjusted: None,
+        mean_gap_held_out: None,
+        mean_gap_by_chance: None,
+        mean_stability: None,
         unstable: Some(wilson(unstable as u64, relations as u64, level)),
         unstable_relations: Some(unstable),
         candidates: bench.candidates(),

@@ -24,7 +24,7 @@ pub fn weights(bench: &Bench, entry: &Entry, host: &mut dyn Host) -> Result<Vec<
         let mut own = vec![0.0; prompts];
         for (p, prompt) in entry.prompts.iter().enumerate() {
             let subjects: Vec<&str> = entry.facts.iter().map(|f| f.names[0].as_str()).collect();
-            let each = perplexities(member, prompt, &subjects, host)?;
+            let each = perplexities(member, prompt, (&subjects, entry.relation.fitted), host)?;
             own[p] = each.iter().map(|ppl| 1.0 / ppl).sum::<f64>() / each.len().max(1) as f64;
         }
         let all: f64 = own.iter().sum();
@@ -34,15 +34,15 @@ pub fn weights(bench: &Bench, entry: &Entry, host: &mut dyn Host) -> Result<Vec<
     Ok(sums)
 }
 
-/// Perplexity per token of a prompt under each subject.
+/// Perplexity per token of a prompt under each subject; `fitted` is that of the relation.
 pub fn perplexities(
     member: &Member,
     prompt: &str,
-    subjects: &[&str],
+    (subjects, fitted): (&[&str], bool),
     host: &mut dyn Host,
 ) -> Result<Vec<f64>, Fault> {
     let model = &member.model;
-    let asker = Asker::new(model)?.fitting(member.built_in);
+    let asker = Asker::new(model)?.fitting(fitted);
     let special = model.tokenizer()?.special();
     let frame = [special.cls, special.sep, special.bos, special.eos, special.pad];
     let mut probes: Vec<(usize, u32, Encoded)> = Vec::new();
@@ -70,12 +70,13 @@ pub fn perplexities(
     let (mut sums, mut counts) = (vec![0.0; subjects.len()], vec![0usize; subjects.len()]);
     let queries: Vec<&Encoded> = probes.iter().map(|p| &p.2).collect();
     let total = queries.len();
-    let take = |k: usize, logits: &[f32]| {
-        let (s, id, _) = &probes[k];
-        sums[*s] -= f64::from(logits[*id as usize]) - log_sum(logits);
+    let surprise = |k: usize, logits: &[f32]| log_sum(logits) - f64::from(logits[probes[k].1 as usize]);
+    let between = |done: usize| -> Result<(), Fault> { Ok(host.beat(done, total)?) };
+    let all = asker.read::<f64, Fault>(&queries, None, TOKENS_PER_BATCH, surprise, between)?;
+    for ((s, ..), x) in probes.iter().zip(all) {
+        sums[*s] += x;
         counts[*s] += 1;
-    };
-    asker.logits::<Fault>(&queries, None, TOKENS_PER_BATCH, take, |done| Ok(host.beat(done, total)?))?;
+    }
     let of = |(sum, n): (&f64, &usize)| if *n == 0 { f64::INFINITY } else { (sum / *n as f64).exp() };
     Ok(sums.iter().zip(&counts).map(of).collect())
 }

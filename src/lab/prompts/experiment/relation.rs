@@ -2,7 +2,7 @@
 
 use super::bench::{Bench, Entry, LISTED, Scored};
 use super::early::Early;
-use super::{Gathered, pairs, perplexity};
+use super::{Gathered, Spread, pairs, perplexity};
 use crate::base::Problem;
 use crate::lab::fault::{Fault, problem};
 use crate::lab::host::{Host, NoticeLevel};
@@ -15,7 +15,7 @@ use crate::lab::prompts::finding::{
 };
 use crate::lab::prompts::ledger::parts;
 use crate::lab::prompts::library::Relation;
-use crate::lab::prompts::preference::{Preference, honest, is_unstable, resampled, stability};
+use crate::lab::prompts::preference::{Honest, Preference, honest, is_unstable, resampled, stability};
 use crate::lab::prompts::spec::{Sharing, Weighting};
 use crate::lab::prompts::vocabulary::{Words, taken};
 use crate::model::Model;
@@ -212,8 +212,9 @@ fn report_model(
         let found = score(bench, (id, prompt, Some(p)), (&right, &ranks), resamples);
         tell(n, Kind::PromptScore(found))?;
     }
+    let fair = honest(answers, resamples, level, bench.spec.seed);
     if let Some([worst, best, gap, std, mean]) = resampled(answers, resamples, level) {
-        let fair = honest(answers, bench.spec.seed);
+        let ends = |of: fn(&Honest) -> Estimate| fair.as_ref().map(|f| [of(f).lo, of(f).hi]);
         let found = PromptPreferenceFinding {
             relation: id.to_owned(),
             prompts: entry.prompts.len(),
@@ -222,8 +223,10 @@ fn report_model(
             gap,
             std,
             mean,
-            gap_held_out: fair.map(|f| f.held_out),
-            gap_by_chance: fair.map(|f| f.by_chance),
+            gap_held_out: fair.map(|f| f.held_out.mean),
+            gap_held_out_interval: ends(|f| f.held_out),
+            gap_by_chance: fair.map(|f| f.by_chance.mean),
+            gap_by_chance_interval: ends(|f| f.by_chance),
             candidates: bench.candidates(),
         };
         tell(n, Kind::PromptPreference(found))?;
@@ -253,8 +256,9 @@ fn report_model(
         candidates: bench.candidates(),
     };
     tell(n, Kind::Adjusted(found))?;
-    if let Some(p) = Preference::of(&answers.p_at_1()) {
-        gathered.spreads[k].push([p.worst, p.best, p.gap, p.std, exact.value()]);
+    if let Some(over) = Preference::of(&answers.p_at_1()) {
+        let (adjusted, stability) = (exact.value(), share.map(|s| s.mean));
+        gathered.spreads[k].push(Spread { over, adjusted, honest: fair, stability });
     }
     Ok(exact)
 }
@@ -274,10 +278,12 @@ fn averaged(bench: &Bench, entry: &Entry, answers: &Answers, weights: &Weights) 
 fn gather(bench: &Bench, entry: &Entry, weights: &Weights, averages: &[Exact], gathered: &mut Gathered) {
     let answers = |k: usize| &entry.scored[k].answers;
     let models = bench.members.len();
-    let shares = weights.shares();
     let shared = bench.spec.ledger.draws == Sharing::Shared;
+    // One draw is a draw from what the adjusted score averages over, so that its mean is the adjusted gap.
+    let drawn: Vec<(Answers, Weights)> =
+        (0..models).map(|k| averaged(bench, entry, answers(k), weights)).collect();
     for (list, (a, b)) in gathered.parts.iter_mut().zip(pairs(models)) {
-        list.extend(parts(answers(a), answers(b), &shares, shared));
+        list.extend(parts(&drawn[a].0, &drawn[b].0, &drawn[a].1, shared));
     }
     let by_model: Vec<Vec<f64>> = (0..models).map(|k| answers(k).p_at_1()).collect();
     let by_prompt: Vec<Vec<f64>> =

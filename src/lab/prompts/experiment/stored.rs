@@ -19,13 +19,14 @@ const UNASKED: u32 = u32::MAX;
 /// In place of a rank: the object is not a candidate.
 const UNRANKED: u32 = 0;
 
-/// The key of a model's replies about some facts under a rule.
+/// The key of a model's replies about some facts under a rule; `fitted` says whether names are fitted into the sentence, which
+/// makes other queries of the same prompts.
 pub fn key(
     member: &Member,
     query: &QuerySpec,
     function_words: &FunctionWords,
     rule: &Rule,
-    facts: &[Fact],
+    (facts, fitted): (&[Fact], bool),
 ) -> String {
     let model = &member.model;
     let mut hash = Sha256::new();
@@ -35,7 +36,7 @@ pub fn key(
         hash.update(t);
     };
     function_words.sorted().into_iter().for_each(&mut text);
-    text("|");
+    text(if fitted { "|" } else { "|letter by letter|" });
     for fact in facts {
         text(&fact.object);
         fact.names.iter().for_each(|n| text(n));

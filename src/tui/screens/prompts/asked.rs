@@ -2,15 +2,21 @@
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
+use ratatui::text::Line;
 
-use super::{ASKED, ID, prompts, relation, results, rule};
+use super::{ASKED, ID, left_out, prompts, relation, results, rule};
 use crate::base::text::{fit, last_part, pad, printable};
+use crate::lab::Tagged;
+use crate::lab::prompts::figures::some_prompts;
+use crate::lab::prompts::finding::AdjustedFinding;
 use crate::tui::layout::inside;
 use crate::tui::panes::listing::Listing;
 use crate::tui::panes::{message, pane_block};
 use crate::tui::state::State;
 use crate::tui::theme::Role;
 
+/// In place of scores.
+const NOT_ASKED: &str = " left out";
 /// Columns of a model's score.
 const SCORE: usize = 6;
 
@@ -24,8 +30,9 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let label = found.map_or("", |r| r.label.as_str());
     let title = if label.is_empty() { id.to_owned() } else { format!("{id}: {label}") };
     let room = usize::from(area.width.saturating_sub(6));
-    let n = found.map_or(0, |r| r.kept);
-    let title = format!("P@1 in per cent{}, n {n}, {title}", rule(state));
+    let (n, names) = found.map_or((0, 0), |r| (r.kept, r.mentions));
+    let names = if names > 1 { format!(" under up to {names} names") } else { String::new() };
+    let title = format!("P@1 in per cent{}, n {n}{names}, {title}", rule(state));
     frame.render_widget(pane_block(state, ASKED, &fit(&printable(&title), room)), area);
     let inner = inside(area);
     let models = results(state).models();
@@ -35,9 +42,20 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let text = wide.saturating_sub(shown * SCORE + 1).max(10);
     let heads: String = models[..shown].iter().map(|m| format!(" {:>5}", initials(m))).collect();
     let header = format!("{}{heads}", pad("prompt", text));
-    let all = prompts(state);
-    let listing = Listing { len: all.len(), cursor: state.place(ID).scrolled(ASKED) };
-    listing.draw(frame, inner, state, &header, |k, _| {
+    let (all, not) = (prompts(state), left_out(state));
+    let listing = Listing { len: all.len() + not.len(), cursor: state.place(ID).scrolled(ASKED) };
+    // Beside every single prompt, in sight whichever of them is: the score that is averaged over all.
+    let average = adjusted(state, id, &models[..shown], text).filter(|_| inner.height >= 4);
+    let list = Rect { height: inner.height - u16::from(average.is_some()), ..inner };
+    if let Some(line) = average {
+        let row = Rect { y: list.bottom(), height: 1, ..inner };
+        frame.render_widget(Line::styled(line, state.theme().style(Role::Value)), row);
+    }
+    listing.draw(frame, list, state, &header, |k, _| {
+        if let Some((prompt, _)) = k.checked_sub(all.len()).and_then(|k| not.get(k)) {
+            let text = wide.saturating_sub(NOT_ASKED.len() + 1).max(10);
+            return format!("{}{NOT_ASKED}", pad(&fit(&printable(prompt), text), text));
+        }
         let prompt = printable(all[k]).into_owned();
         let typed = found.is_some_and(|r| !r.prompts.iter().any(|p| p == all[k]));
         let prompt = if typed { format!("+ {prompt}") } else { prompt };
@@ -50,6 +68,19 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
             .collect();
         format!("{}{scores}", pad(&fit(&prompt, text), text))
     });
+}
+
+/// The adjusted scores of a relation in a line; none before they are known.
+fn adjusted(state: &State, id: &str, models: &[&str], text: usize) -> Option<String> {
+    let found: Vec<_> = models.iter().map(|m| results(state).adjusted_of(id, m)).collect();
+    let a = found.iter().copied().flatten().next().map(|a| &a.value)?;
+    let names = if a.mentions > 1 { format!(" under up to {} names", a.mentions) } else { String::new() };
+    let what = format!("adjusted: {}{names}, weights {}", some_prompts(a.prompts), a.weights.name());
+    let score = |a: &Option<&Tagged<AdjustedFinding>>| match a {
+        Some(a) => format!(" {:>5.1}", 100.0 * a.value.p_at_1.mean),
+        None => format!(" {:>5}", "…"),
+    };
+    Some(format!("{}{}", pad(&fit(&what, text), text), found.iter().map(score).collect::<String>()))
 }
 
 /// A model's name in five letters: the first two parts shortened, `bert-mini` as `be-mi`.

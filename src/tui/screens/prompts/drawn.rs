@@ -4,7 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::{FIGURE, ran, relation, results, rule, view};
+use super::{FIGURE, ran, relation, results, rule, run, view};
 use crate::base::text::{fit, printable, wrapped};
 use crate::figure::Figure;
 use crate::lab::prompts::causal::Bias;
@@ -98,7 +98,8 @@ fn own(state: &State) -> Option<Figure> {
         Drawn::Consistency => figures::consistency(results, engine),
         Drawn::Places => {
             let models = results.models();
-            figures::places_of(results, engine, models.get(view.model).or(models.first())?)
+            let model = models.get(view.model).or(models.first())?;
+            figures::places_of(results, engine, model, averaged(state))
         }
         Drawn::Curve => figures::curve(results, engine),
         Drawn::Ledger => {
@@ -108,6 +109,12 @@ fn own(state: &State) -> Option<Figure> {
         Drawn::Disparity => figures::disparity(results, engine),
         Drawn::Causal(bias) => Some(figures::causal(Some(bias))),
     }
+}
+
+/// Of how many prompts the average is drawn beside the regimes: as many as the user says; while a run draws, those it has come to.
+fn averaged(state: &State) -> Option<usize> {
+    let comes = run(state).is_some_and(|job| job.outcome.is_none());
+    view(state).averaged.or_else(|| results(state).curve.last().filter(|_| comes).map(|c| c.value.prompts))
 }
 
 /// Draws the pane.
@@ -139,7 +146,8 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
         Drawn::Disparity => ", best token".into(),
         _ => rule(state),
     };
-    let title = format!("{} ({at}/{}){by}", figure.title, ALL.len());
+    // The rule comes first: a long title is cut at its end.
+    let title = format!("{at}/{}{by}: {}", ALL.len(), figure.title);
     frame.render_widget(pane_block(state, FIGURE, &fit(&printable(&title), room)), area);
     let inner = inside(area);
     let told = readout(state).filter(|_| inner.height >= 7).map(|text| {
@@ -183,9 +191,17 @@ fn readout(state: &State) -> Option<String> {
             let of = |regime| found.rank(regime, None);
             let [a, b, c] = Regime::ALL.map(|r| of(r).map(|r| 100.0 * r.value.consistency.mean));
             let r = &of(Regime::Random)?;
-            let state = if r.is_final { "" } else { ", refining" };
+            let refining = if r.is_final { "" } else { ", refining" };
+            let some = found.curve.iter().find(|c| Some(c.value.prompts) == averaged(state));
+            let some = some.filter(|_| view(state).drawn == Drawn::Places).map_or(String::new(), |c| {
+                format!(
+                    "{} averaged {:.1} %, ",
+                    figures::some_prompts(c.value.prompts),
+                    100.0 * c.value.consistency.mean
+                )
+            });
             Some(format!(
-                "whole order: original {:.1} %, random {:.1} %, adjusted {:.1} %; {} draws of {} of {} relations{state}",
+                "whole order: original {:.1} %, random {:.1} %, {some}adjusted {:.1} %; {} draws of {} of {} relations{refining}",
                 a?, b?, c?, r.value.draws, r.value.subset, r.value.relations
             ))
         }

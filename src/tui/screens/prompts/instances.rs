@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::asked::initials;
-use super::{ID, INSTANCES, prompt, relation, results, rule};
+use super::{ID, INSTANCES, prompt, relation, results, rule, under_cursor};
 use crate::base::numbers::score;
 use crate::base::text::{fit, pad, printable, wrapped};
 use crate::lab::prompts::finding::InstancesFinding;
@@ -37,9 +37,10 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let Some((look, all)) = look(state) else {
         frame.render_widget(pane_block(state, INSTANCES, "Instances"), area);
         let key = state.keymap.label("instances");
-        let text = match results(state).relations.is_empty() {
-            true => "no instance has been asked yet".to_owned(),
-            false => format!("{key} shows the instances of the prompt"),
+        let text = match under_cursor(state) {
+            Err(Some(why)) => format!("this prompt is not asked: {}", printable(why)),
+            Err(None) => "no instance has been asked yet".to_owned(),
+            Ok(_) => format!("{key} shows the instances of the prompt"),
         };
         return message(frame, inside(area), &text, state.theme().style(Role::Dim));
     };

@@ -53,6 +53,8 @@ pub struct View {
     pub drawn: Drawn,
     /// Number of the model whose places are drawn, among those of the run.
     pub model: usize,
+    /// Of how many prompts the average is drawn beside the places under the three regimes; none draws the regimes alone.
+    pub averaged: Option<usize>,
     /// Number of the pair of models whose ledger is shown.
     pub pair: usize,
     /// Whether the paper's published numbers are laid beneath.
@@ -66,7 +68,15 @@ impl View {
     #[must_use]
     pub fn new(start: &Start) -> Self {
         let spec = own(&start.spec).cloned().unwrap_or_else(Spec::shipped);
-        Self { spec, drawn: Drawn::Prompts, model: 0, pair: 0, published: false, figure: None }
+        Self {
+            spec,
+            drawn: Drawn::Prompts,
+            model: 0,
+            averaged: None,
+            pair: 0,
+            published: false,
+            figure: None,
+        }
     }
 }
 
@@ -92,6 +102,11 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
         ["b"], Some(("published", 15)), always => turn_published;
     "drawn-model", "next model", "Draws the places of the next model.",
         ["v"], None, |s| !results(s).models().is_empty() => next_model;
+    "more-prompts", "average more prompts",
+        "Draws beside the places of the model those under the average of one prompt more, up to all.",
+        [">"], Some(("K", 16)), |s| !results(s).curve.is_empty() => |s| turn_averaged(s, true);
+    "fewer-prompts", "average fewer prompts", "The same with one prompt fewer.",
+        ["<"], Some(("K", 16)), |s| !results(s).curve.is_empty() => |s| turn_averaged(s, false);
     "next-pair", "next pair", "Shows the ledger of the next pair of models.",
         ["x"], Some(("pair", 12)), |s| !results(s).ledgers.is_empty() => |s| turn_pair(s, true);
     "previous-pair", "previous pair", "Shows the ledger of the previous pair of models.",
@@ -161,10 +176,24 @@ fn prompts(state: &State) -> Vec<&str> {
     relation(state).map_or(Vec::new(), |r| results(state).prompts(r))
 }
 
-/// The prompt under the cursor.
+/// Its prompts that are not asked, with the reason; they stand behind the others.
+fn left_out(state: &State) -> Vec<(&str, &str)> {
+    let found = relation(state).and_then(|id| results(state).relation(id));
+    let reasons = found.map_or(&[][..], |r| &r.value.prompts_left_out);
+    reasons.iter().flat_map(|l| l.what.iter().map(|p| (p.as_str(), l.reason.as_str()))).collect()
+}
+
+/// The prompt under the cursor; the error is why it is not asked, where there is one.
+fn under_cursor(state: &State) -> Result<&str, Option<&str>> {
+    let (all, not) = (prompts(state), left_out(state));
+    let last = (all.len() + not.len()).checked_sub(1).ok_or(None)?;
+    let at = state.place(ID).scrolled(ASKED).min(last);
+    all.get(at).copied().ok_or_else(|| not.get(at - all.len()).map(|(_, why)| *why))
+}
+
+/// The prompt under the cursor, if it is asked.
 fn prompt(state: &State) -> Option<&str> {
-    let all = prompts(state);
-    all.get(state.place(ID).scrolled(ASKED).min(all.len().checked_sub(1)?)).copied()
+    under_cursor(state).ok()
 }
 
 fn can_ask(state: &State) -> bool {
@@ -252,6 +281,17 @@ fn next_model(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
+/// From no average through those of one prompt and more, and round.
+fn turn_averaged(state: &mut State, on: bool) -> Vec<Effect> {
+    let stops: Vec<Option<usize>> =
+        std::iter::once(None).chain(results(state).curve.iter().map(|c| Some(c.value.prompts))).collect();
+    let view = view_mut(state);
+    let at = stops.iter().position(|k| *k == view.averaged).unwrap_or(0);
+    view.averaged = stops[(at + if on { 1 } else { stops.len() - 1 }) % stops.len()];
+    view.drawn = Drawn::Places;
+    Vec::new()
+}
+
 fn turn_pair(state: &mut State, on: bool) -> Vec<Effect> {
     let of = results(state).ledgers.len().max(1);
     let view = view_mut(state);
@@ -263,7 +303,7 @@ fn turn_pair(state: &mut State, on: bool) -> Vec<Effect> {
 fn length(state: &State, pane: Pane) -> usize {
     match pane {
         RELATIONS => results(state).relations.len(),
-        ASKED => prompts(state).len(),
+        ASKED => prompts(state).len() + left_out(state).len(),
         INSTANCES => instances::len(state),
         _ => 0,
     }
@@ -305,7 +345,8 @@ impl Screen for Prompts {
             Split::vertical([Constraint::Length(setup_rows), Constraint::Fill(1)]).areas(left);
         // Sentence, gap, four parts and their number: what the ledger says does not fit into less.
         let below = if body.height >= 36 { 12 } else { 10 };
-        let asked_rows = (prompts(state).len() as u16 + 4).clamp(8, 12);
+        // Frame, header, prompts, and the adjusted scores.
+        let asked_rows = (length(state, ASKED).min(12) as u16 + 4).clamp(8, 12);
         let [figure, asked, below] =
             Split::vertical([Constraint::Fill(1), Constraint::Length(asked_rows), Constraint::Length(below)])
                 .areas(right);

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::engine::message::{Event, Question};
-use crate::lab::prompts::testing::findings;
+use crate::lab::prompts::finding::{ALL, Kind, LeftOut};
+use crate::lab::prompts::testing::{finding, findings};
 use crate::tui::action::Action;
 use crate::tui::reduce::reduce;
 
@@ -86,6 +87,52 @@ fn every_pane_with_numbers_can_be_copied_and_says_where_they_come_from() {
         assert_eq!(origin.command, "probity run assets/specs/prompts.toml --json");
     }
     assert!(SCREEN.origin(&State::new(Start::new())).is_none());
+}
+
+/// What left the comparison was nowhere on the screen but for the first reason.
+#[test]
+fn what_left_a_relation_stands_on_the_screen() {
+    let mut state = finished();
+    let reason = "[Y] is not last, so that b cannot answer";
+    let left =
+        |reason: &str, what: &str| LeftOut { reason: reason.into(), count: 1, what: vec![what.into()] };
+    let mut found = results(&state).relations[0].value.clone();
+    found.left_out = vec![left("its object is not one token of c", "Xyzzyville")];
+    found.prompts_left_out = vec![left(reason, "[Y] is the capital of [X] .")];
+    let finding = finding(ALL, Kind::Relation(found));
+    reduce(&mut state, Action::Event(Box::new(Event::Finding { generation: 1, finding: Box::new(finding) })));
+    assert_eq!(length(&state, ASKED), 3);
+    state.place_mut(ID).focus = ASKED;
+    SCREEN.travel(&mut state, ASKED, 2);
+    assert_eq!((prompt(&state), under_cursor(&state)), (None, Err(Some(reason))));
+    assert!(ask_look(&mut state, 0).is_empty(), "it has no instances");
+    state.place_mut(ID).focus = RELATIONS;
+    let told = format!("{:?}", SCREEN.origin(&state).unwrap());
+    for part in ["40 of 42", "Xyzzyville", "not one token of c", reason] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+}
+
+#[test]
+fn places_are_drawn_under_the_average_of_as_many_prompts_as_the_user_says() {
+    let mut state = finished();
+    let layers = |state: &mut State| {
+        SCREEN.refresh(state);
+        view(state).figure.as_ref().map_or(0, |f| f.layers.len())
+    };
+    // While a run draws, those of the prompts that it has come to are drawn unasked.
+    for (averaged, wanted) in [(Some(1), 4), (Some(2), 4), (None, 4)] {
+        turn_averaged(&mut state, true);
+        let drawn = (view(&state).drawn, view(&state).averaged);
+        assert_eq!((drawn, layers(&mut state)), ((Drawn::Places, averaged), wanted));
+    }
+    turn_averaged(&mut state, false);
+    assert_eq!(view(&state).averaged, Some(2));
+    let end = Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 1.0 };
+    reduce(&mut state, Action::Event(Box::new(end)));
+    assert_eq!(layers(&mut state), 4);
+    turn_averaged(&mut state, true);
+    assert_eq!((view(&state).averaged, layers(&mut state)), (None, 3), "the three regimes");
 }
 
 #[test]

@@ -1,13 +1,17 @@
 //! The axes of a chart on cells.
 
 use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::{Chart, END, Stage, room};
+use super::{Chart, END, Stage, Y_AXIS, room};
 use crate::base::text::{fit, printable, width};
-use crate::figure::Layer;
 use crate::figure::axis::{Fitted, Tick};
+use crate::figure::{Figure, Layer};
 use crate::tui::theme::Role;
+
+/// Least columns of a category whose name is drawn.
+const LEAST_SLOT: usize = 5;
 
 fn one_row(_: &str) -> f64 {
     1.0
@@ -26,6 +30,35 @@ fn y_ticks(y: &Fitted, rows: u16) -> Vec<Tick> {
 /// Columns of the labels of a vertical axis.
 pub fn labels(y: &Fitted, rows: u16) -> u16 {
     y_ticks(y, rows).iter().map(|t| width(&t.label) as u16).max().unwrap_or(0)
+}
+
+/// Rows of a chart from which on names of categories may take two of them.
+const TALL: u16 = 10;
+
+/// Rows below the horizontal axis: two where names of categories are too long for their span and can be parted.
+pub fn name_rows(figure: &Figure, x: &Fitted, area: Rect) -> u16 {
+    let wants = |names: &[String]| {
+        // As wide as the data can be: the span only has to be told from one that is far too small.
+        let slot = usize::from(area.width.saturating_sub(Y_AXIS + END)) / names.len().max(1);
+        slot >= LEAST_SLOT && names.iter().any(|n| width(n) > slot - 2)
+    };
+    let ranks = figure.layers.iter().any(|l| matches!(l, Layer::Ranks(_)));
+    if area.height >= TALL && !ranks && x.categories().is_some_and(wants) { 2 } else { 1 }
+}
+
+/// A name in two rows of so many columns, parted behind a hyphen, a low line, a slash or a blank, or before it where it is too much
+/// for the first; the second is empty where the name fits into one.
+fn parted(name: &str, columns: usize) -> (String, String) {
+    if width(name) <= columns {
+        return (name.to_owned(), String::new());
+    }
+    let signs = name.char_indices().filter(|(_, c)| matches!(c, '-' | '_' | '/' | ' '));
+    let cuts = signs.flat_map(|(at, c)| [at, at + c.len_utf8()]);
+    let fits = |at: &usize| *at > 0 && *at < name.len() && width(name[..*at].trim_end()) <= columns;
+    match cuts.rev().find(fits) {
+        Some(at) => (name[..at].trim_end().to_owned(), fit(name[at..].trim_start(), columns).into_owned()),
+        None => (fit(name, columns).into_owned(), String::new()),
+    }
 }
 
 impl Chart<'_> {
@@ -64,11 +97,13 @@ impl Chart<'_> {
             buffer.set_string(column, line, self.pick("─", "-"), style);
         }
         let mut taken: Vec<(u16, u16)> = Vec::new();
+        let start = |at: u16, columns: u16| {
+            let last = (plot.right() + END).saturating_sub(columns).max(plot.x - 1);
+            at.saturating_sub(columns / 2).clamp(plot.x - 1, last)
+        };
         let mut place = |at: u16, text: &str, style: Style, tick: &str, buffer: &mut Buffer| {
             let columns = width(text) as u16;
-            let start = at
-                .saturating_sub(columns / 2)
-                .clamp(plot.x - 1, (plot.right() + END).saturating_sub(columns).max(plot.x - 1));
+            let start = start(at, columns);
             let span = (start, start + columns);
             if taken.iter().any(|t| span.0 <= t.1 && t.0 <= span.1) {
                 return;
@@ -91,8 +126,12 @@ impl Chart<'_> {
             let name = self.x_name(plot.width);
             place(plot.right() + END - 1, &name, self.theme.style(Role::Dim), "", buffer);
         }
-        for (at, label) in self.x_labels(stage) {
+        for (at, label, below) in self.x_labels(stage) {
             place(at, &label, style, self.pick("┬", "+"), buffer);
+            let columns = width(&below) as u16;
+            if columns > 0 {
+                buffer.set_stringn(start(at, columns), labels + 1, &below, columns.into(), style);
+            }
         }
     }
 
@@ -104,20 +143,24 @@ impl Chart<'_> {
         fit(name, usize::from(room) / 2).into_owned()
     }
 
-    /// Columns and labels of the ticks. Names of categories are cut to their span, or thinned out if that is too small.
-    fn x_labels(&self, stage: &Stage) -> Vec<(u16, String)> {
+    /// Columns of the ticks with their labels, in one row or two. Names of categories are parted or cut to their span, or thinned
+    /// out if that is too small.
+    fn x_labels(&self, stage: &Stage) -> Vec<(u16, String, String)> {
         let plot = stage.plot;
         if let Some(names) = stage.x.categories() {
             let slot = usize::from(plot.width) / names.len().max(1);
-            if slot >= 5 {
-                let each = names.iter().enumerate();
-                let label = |name: &String| fit(name, slot - 2).into_owned();
-                return each.filter_map(|(k, n)| Some((stage.column(k as f64)?, label(n)))).collect();
+            if slot >= LEAST_SLOT {
+                let label = |name: &String| match stage.name_rows {
+                    1 => (fit(name, slot - 2).into_owned(), String::new()),
+                    _ => parted(name, slot - 1),
+                };
+                let each = names.iter().enumerate().map(|(k, n)| (k, label(n)));
+                return each.filter_map(|(k, (a, b))| Some((stage.column(k as f64)?, a, b))).collect();
             }
         }
         let ticks = stage.x.ticks(&room(plot.width, 2.0, &columns));
         let last = f64::from(plot.width - 1);
         let named = ticks.into_iter().filter(|t| !t.label.is_empty());
-        named.map(|t| (plot.x + (t.at * last).round() as u16, t.label)).collect()
+        named.map(|t| (plot.x + (t.at * last).round() as u16, t.label, String::new())).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! The legend of a chart on cells: one row above the data.
+//! The legend of a chart on cells: rows above the data, as many as its entries need and the height allows.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -6,25 +6,57 @@ use ratatui::style::Style;
 
 use super::{Chart, Form, marker_char};
 use crate::base::text::{fit, printable, width};
-use crate::figure::{Dash, Layer, Marker, Role as Look};
+use crate::figure::{Dash, Figure, Layer, Marker, Role as Look};
 use crate::tui::theme::Role;
 
+/// Most rows of a legend.
+const MOST_ROWS: u16 = 4;
+/// Rows of a chart for each row of its legend beyond the first: data come before names.
+const TALL: u16 = 5;
+
+/// Rows that the legend of a figure takes in an area of this size: one, and more where series have names that one cannot hold.
+pub(super) fn rows(figure: &Figure, area: Rect, form: Form) -> u16 {
+    let most = (area.height / TALL).saturating_sub(1).clamp(1, MOST_ROWS);
+    let (mut rows, mut at) = (1, 1);
+    for layer in &figure.layers {
+        // The sample, a blank, the name, and two blanks.
+        let columns = match layer {
+            Layer::Line(l) if form == Form::Markers => 1 + width(&printable(&l.label)),
+            Layer::Line(l) => 3 + width(&printable(&l.label)),
+            Layer::Points(p) => 1 + width(&printable(&p.label)),
+            Layer::Bars(b) => 2 + width(&printable(&b.label)),
+            Layer::Ranges(r) => 1 + width(&printable(&r.label)),
+            _ => continue,
+        };
+        if at > 1 && at + columns + 1 > usize::from(area.width) {
+            (rows, at) = (rows + 1, 1);
+        }
+        at += columns + 3;
+    }
+    rows.min(most)
+}
+
 impl Chart<'_> {
-    /// Draws the legend, as far as it fits into one row.
+    /// Draws the legend into its [`rows`], as far as it fits. An entry that begins a row is cut to it, and so is one in the last
+    /// row.
     pub(super) fn legend(&self, area: Rect, buffer: &mut Buffer) {
         let (mut at, end) = (area.x + 1, area.right());
+        let (mut y, last) = (area.y, area.y + rows(self.figure, area, self.form) - 1);
         for (sample, label) in self.entries() {
-            let room = usize::from(end.saturating_sub(at));
             let columns: usize = sample.iter().map(|(text, _)| width(text)).sum();
-            if room < columns + 3 {
+            let room = |at: u16| usize::from(end.saturating_sub(at));
+            if y < last && at > area.x + 1 && room(at) < columns + 1 + width(&label) {
+                (at, y) = (area.x + 1, y + 1);
+            }
+            if room(at) < columns + 3 {
                 return;
             }
             for (text, style) in &sample {
-                at = buffer.set_stringn(at, area.y, text, usize::from(end - at), *style).0;
+                at = buffer.set_stringn(at, y, text, usize::from(end - at), *style).0;
             }
             at += 1;
-            let room = usize::from(end.saturating_sub(at));
-            at = buffer.set_stringn(at, area.y, fit(&label, room), room, self.theme.style(Role::Dim)).0 + 2;
+            let text = fit(&label, room(at)).into_owned();
+            at = buffer.set_stringn(at, y, text, room(at), self.theme.style(Role::Dim)).0 + 2;
         }
     }
 

@@ -60,12 +60,16 @@ struct Stage {
     plot: Rect,
     x: Fitted,
     y: Fitted,
+    /// Rows of the names below the horizontal axis.
+    name_rows: u16,
 }
 
 impl Stage {
-    fn new(figure: &Figure, area: Rect) -> Option<Self> {
+    fn new(figure: &Figure, area: Rect, form: Form) -> Option<Self> {
         let (x, y) = (Fitted::horizontal(figure), Fitted::vertical(figure));
-        let rows = area.height.checked_sub(3)?;
+        let above = legend::rows(figure, area, form);
+        let name_rows = axes::name_rows(figure, &x, area);
+        let rows = area.height.checked_sub(above + 1 + name_rows)?;
         let left = axes::labels(&y, rows).saturating_add(1).clamp(Y_AXIS, (area.width / 3).max(Y_AXIS));
         let right = figure.layers.iter().map(|layer| match layer {
             Layer::Ranks(ranks) => {
@@ -77,11 +81,11 @@ impl Stage {
         let right = right.max().unwrap_or(END).max(END);
         let plot = Rect {
             x: area.x.checked_add(left)?,
-            y: area.y.checked_add(1)?,
+            y: area.y.checked_add(above)?,
             width: area.width.checked_sub(left + right)?,
             height: rows,
         };
-        (plot.width >= 4 && plot.height >= 2).then_some(Self { plot, x, y })
+        (plot.width >= 4 && plot.height >= 2).then_some(Self { plot, x, y, name_rows })
     }
 
     /// The column of a value; none if it is off the axis.
@@ -129,7 +133,7 @@ pub fn value_at(figure: &Figure, area: Rect, column: u16) -> Option<f64> {
     if !figure.has_axes() {
         return None;
     }
-    let Stage { plot, x, .. } = Stage::new(figure, area)?;
+    let Stage { plot, x, .. } = Stage::new(figure, area, Form::Lines)?;
     Some(x.value(
         f64::from(column.saturating_sub(plot.x)).min(f64::from(plot.width - 1)) / f64::from(plot.width - 1),
     ))
@@ -138,7 +142,7 @@ pub fn value_at(figure: &Figure, area: Rect, column: u16) -> Option<f64> {
 /// Where the cell of a row and a column of a table is drawn; none where it is not.
 #[must_use]
 pub fn cell_area(figure: &Figure, area: Rect, row: usize, column: usize) -> Option<Rect> {
-    let Stage { plot, x, y } = Stage::new(figure, area)?;
+    let Stage { plot, x, y, .. } = Stage::new(figure, area, Form::Lines)?;
     let (columns, rows) = (x.categories()?.len(), y.categories()?.len());
     let (left, right) = slot(column, columns, plot.width);
     let (top, bottom) = slot(row, rows, plot.height);
@@ -171,7 +175,7 @@ impl Widget for Chart<'_> {
             return self.without_axes(area, buffer);
         }
         let has_data = self.figure.layers.iter().any(|l| !matches!(l, Layer::Rule(_) | Layer::Guide(_)));
-        let Some(stage) = Stage::new(self.figure, area).filter(|_| has_data) else { return };
+        let Some(stage) = Stage::new(self.figure, area, self.form).filter(|_| has_data) else { return };
         for layer in &self.figure.layers {
             if let Layer::Cells(cells) = layer {
                 self.cells(&stage, cells, buffer);
@@ -223,7 +227,8 @@ impl Chart<'_> {
     }
 
     fn without_axes(&self, area: Rect, buffer: &mut Buffer) {
-        let mut below = Rect { y: area.y + 1, height: area.height - 1, ..area };
+        let rows = legend::rows(self.figure, area, self.form);
+        let mut below = Rect { y: area.y + rows, height: area.height.saturating_sub(rows), ..area };
         for layer in &self.figure.layers {
             let rows = match layer {
                 Layer::Tokens(tokens) => self.tokens(below, tokens, buffer),

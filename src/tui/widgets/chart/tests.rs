@@ -5,7 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::widgets::Widget;
 
 use super::*;
-use crate::figure::samples;
+use crate::figure::layers::{Bar, Bars};
+use crate::figure::{Axis, samples};
 use crate::tui::theme::Surroundings;
 
 fn theme(no_color: bool) -> Theme {
@@ -98,7 +99,7 @@ fn every_size_and_every_content_is_drawn_without_harm() {
 fn a_column_gives_the_value_that_is_drawn_there() {
     let figure = samples::curves();
     let area = Rect::new(0, 0, 86, 20);
-    let stage = Stage::new(&figure, area).unwrap();
+    let stage = Stage::new(&figure, area, Form::Lines).unwrap();
     let column = stage.column(0.1).unwrap();
     let value = value_at(&figure, area, column).unwrap();
     assert!((value / 0.1).ln().abs() < 0.1, "{value}");
@@ -117,4 +118,29 @@ fn aligned_tokens_stand_in_the_same_column_whatever_their_script() {
         assert!(column(1, word).is_some());
     }
     assert_eq!(column(1, "cabinet"), column(3, "ארון"));
+}
+
+/// Published series beside a run's own were cut off the legend at 80 columns, and models of one family looked alike below the axis.
+#[test]
+fn names_that_one_row_cannot_hold_take_more_where_there_is_height() {
+    let names = ["roberta-mini", "roberta-tiny", "bert-large-cased"];
+    let bars = |label: &str| {
+        let bars = Bars { label: label.into(), role: figure::Role::nth(0), bars: vec![Bar::of(0, 0.5)] };
+        Layer::Bars(bars)
+    };
+    let labels = ["original, as published by somebody", "random, as published by somebody", "adjusted"];
+    let figure = Figure {
+        x: Axis::of("model", names.map(str::to_owned)),
+        y: Axis::linear("P@1").from_to(0.0, 1.0),
+        layers: labels.map(bars).into(),
+        ..Figure::default()
+    };
+    let tall = text(&buffer(&figure, (44, 20), Glyphs::Braille, false));
+    assert!(labels.iter().all(|l| tall.contains(l)), "{tall}");
+    let short = text(&buffer(&figure, (44, 9), Glyphs::Braille, false));
+    assert!(!short.contains(labels[1]), "data come before names: {short}");
+    let narrow = text(&buffer(&figure, (34, 20), Glyphs::Braille, false));
+    let below: Vec<&str> = narrow.lines().rev().take(2).collect();
+    assert!(below[1].contains("roberta") && below[1].contains("bert-"), "{narrow}");
+    assert!(below[0].contains("mini") && below[0].contains("tiny"), "{narrow}");
 }

@@ -1,6 +1,14 @@
 //! What is told before all models have answered, what every finding says of its rule, and bad input that has a defined result.
 
+use super::super::bench::Member;
+use super::super::stored;
 use super::*;
+use crate::lab::finding::Label;
+use crate::lab::prompts::function_words::FunctionWords;
+use crate::lab::prompts::library::Fact;
+use crate::lab::prompts::rule::Rule;
+use crate::lab::prompts::spec::QuerySpec;
+use crate::lab::prompts::vocabulary::Words;
 
 fn kind(finding: &Finding) -> &Kind {
     match &finding.body {
@@ -90,7 +98,8 @@ fn a_relation_with_nothing_left_is_told_of_and_the_others_are_asked() {
         let mut spec = files(dir.path());
         spec.query.candidates = rule;
         let mut desk = Desk::new();
-        run(&spec, &mut desk).1.unwrap();
+        let (mut experiment, result) = run(&spec, &mut desk);
+        result.unwrap();
         let results = desk.results();
         let fit = &results.relation("fit").unwrap().value;
         assert_eq!((fit.kept, fit.prompts.len()), (2, 1), "{rule:?}");
@@ -104,6 +113,14 @@ fn a_relation_with_nothing_left_is_told_of_and_the_others_are_asked() {
         assert_eq!((long.kept, long.left_out.iter().map(|l| l.count).sum::<usize>()), (0, 2), "{rule:?}");
         assert!(long.left_out.iter().all(|l| l.reason.contains("not one token")), "{long:?}");
         assert!(desk.notices.iter().any(|n| n.what.contains("long: no instance")), "{:?}", desk.notices);
+        // Its instances could not be looked at, so that nobody saw why they are left out.
+        let prompt = "The capital of [X] is [Y] .".to_owned();
+        let asked = LookQuestion { relation: "long".into(), prompt, instance: 0, mention: 0 };
+        let looked = experiment.answer(&Asked::Look(asked).into(), Share::All, &mut desk).unwrap();
+        let [all] = &looked[..] else { panic!("{looked:?}") };
+        let Kind::Instances(all) = kind(all) else { panic!("{all:?}") };
+        assert_eq!((all.rows.len(), all.left_out.len()), (0, 2));
+        assert!(all.left_out.iter().all(|(_, why)| why.contains("not one token")), "{all:?}");
     }
 }
 
@@ -124,15 +141,38 @@ fn a_model_beside_itself_is_as_good_as_itself() {
     assert_eq!(adjusted.value.consistency.mean, 1.0);
 }
 
+/// A file beside them changed what the built-in relations were asked: their names were no longer fitted into the sentence, unless the
+/// store had the replies of a run without the file.
 #[test]
-fn relations_of_a_file_are_asked_beside_the_built_in_ones() {
+fn relations_of_a_file_are_asked_beside_the_built_in_ones_and_change_nothing_of_them() {
     let dir = tempfile::tempdir().unwrap();
+    let mut alone = spec();
+    alone.data.relations = vec!["field".into()];
     let mut both = files(dir.path());
     both.data.built_in = true;
-    both.data.relations = vec!["capital".into(), "fit".into()];
+    both.data.relations = vec!["field".into(), "fit".into()];
+    let mut desks = [Desk::new(), Desk::new()];
+    run(&alone, &mut desks[0]).1.unwrap();
+    run(&both, &mut desks[1]).1.unwrap();
+    let [alone, both] = desks.map(|desk| desk.results());
+    let ids: Vec<&str> = both.relations.iter().map(|r| r.value.relation.as_str()).collect();
+    assert_eq!(ids, ["field", "fit"]);
+    assert_eq!(alone.scores.len(), 9);
+    for old in &alone.scores {
+        assert_eq!(old.value, both.score("field", &old.value.prompt, &old.model).unwrap().value);
+    }
+}
+
+/// The same facts and prompts make other queries where names are fitted into the sentence.
+#[test]
+fn what_is_kept_of_fitted_names_is_not_taken_for_what_a_file_asks_letter_by_letter() {
     let mut desk = Desk::new();
-    run(&both, &mut desk).1.unwrap();
-    let results = desk.results();
-    let ids: Vec<&str> = results.relations.iter().map(|r| r.value.relation.as_str()).collect();
-    assert_eq!(ids, ["capital", "fit"]);
+    let (query, words) = (QuerySpec::default(), FunctionWords::own());
+    let model = desk.model("bert-tiny").unwrap();
+    let words_of = Words::new(model.tokenizer().unwrap(), &words, false).unwrap();
+    let label = Label::new(&lab::Spec::from(spec()), "bert-tiny");
+    let member = Member { name: "bert-tiny".into(), model, words: words_of, label };
+    let facts = [Fact { names: vec!["the river".into()], object: "Asia".into() }];
+    let key = |fitted: bool| stored::key(&member, &query, &words, &Rule::Vocabulary, (&facts, fitted));
+    assert_ne!(key(true), key(false));
 }

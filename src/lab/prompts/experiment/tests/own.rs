@@ -52,3 +52,27 @@ fn a_relation_without_prompts_is_told_of() {
     let Err(Fault::Failed(told)) = run(&spec, &mut Desk::new()).1 else { panic!() };
     assert!(told.what.contains("relation P30 has facts without prompts"), "{told}");
 }
+
+/// It split the gap over all prompts and names while the adjusted scores beside it averaged over the drawn ones.
+#[test]
+fn under_k_by_k_the_ledger_splits_what_was_drawn() {
+    let mut drawn = spec();
+    (drawn.adjust.prompts, drawn.adjust.mentions) = (Some(2), Some(1));
+    let mut desk = Desk::new();
+    run(&drawn, &mut desk).1.unwrap();
+    let results = desk.results();
+    let mean = |model: &str| {
+        let mine = results.adjusted.iter().filter(|a| a.model == model);
+        mine.map(|a| a.value.p_at_1.mean).sum::<f64>() / results.relations.len() as f64
+    };
+    for l in &results.ledgers {
+        let (v, gap) = (&l.value, mean(&l.value.a) - mean(&l.value.b));
+        assert!(
+            (v.parts.model_itself.mean - gap).abs() < 1e-9,
+            "{}: {} and {gap}",
+            v.b,
+            v.parts.model_itself.mean
+        );
+        assert_eq!(v.parts.mention.mean, 0.0, "one name a subject is drawn");
+    }
+}

@@ -1,0 +1,123 @@
+//! Figures over draws of relations: rank consistency, places, and both against the number of prompts that are averaged.
+
+use super::{band, by_rule, figure, models};
+use crate::figure::layers::{Bar, Bars, Datum, Line};
+use crate::figure::{Axis, Figure, Layer, Role};
+use crate::lab::prompts::consistency::Regime;
+use crate::lab::prompts::finding::RankCurveFinding;
+use crate::lab::prompts::results::Results;
+use crate::lab::{EngineInfo, Tagged};
+use crate::model::source::in_print;
+
+/// Rank consistency of every model and of the whole order under the three regimes (Table 4 of the paper).
+#[must_use]
+pub fn consistency(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
+    let names = results.models();
+    let mut layers = Vec::new();
+    for (k, regime) in Regime::ALL.into_iter().enumerate() {
+        let each = names.iter().map(|m| Some(*m)).chain([None]).enumerate();
+        let bars: Vec<Bar> = each
+            .filter_map(|(at, model)| {
+                let r = results.rank(regime, model)?;
+                let e = r.value.consistency;
+                Some(Bar { band: band(e), n: (r.value.draws as usize).into(), ..Bar::of(at, e.mean) })
+            })
+            .collect();
+        if !bars.is_empty() {
+            layers.push(Layer::Bars(Bars { label: regime.name().into(), role: Role::nth(k), bars }));
+        }
+    }
+    let axis = Axis::of("model", models(results).into_iter().chain(["whole order".to_owned()]));
+    figure(
+        (results, engine),
+        ("consistency".into(), "Rank consistency: share of the most frequent place".into()),
+        (axis, Axis::linear(by_rule(results, "share of draws")).from_to(0.0, 1.0)),
+        layers,
+        results.ranks.first(),
+    )
+}
+
+/// Bars of a histogram over the places of `models` models: the first number is the worst place's.
+fn bars_by_place(histogram: &[u64], draws: u64, models: usize) -> Vec<Bar> {
+    // Where ties share places, they are counted by halves.
+    let step = if histogram.len() > models { 0.5 } else { 1.0 };
+    let bar = |(at, n): (usize, &u64)| {
+        // Places are told from 1, the best, as readers count them.
+        let place = models as f64 - at as f64 * step;
+        let (from, to) = (place - 0.45 * step, place + 0.45 * step);
+        Bar { from, to, y: *n as f64 / draws as f64, n: (draws as usize).into(), ..Bar::default() }
+    };
+    let mut bars: Vec<Bar> = histogram.iter().enumerate().map(bar).collect();
+    bars.reverse();
+    bars
+}
+
+/// So many prompts in words.
+#[must_use]
+pub fn some_prompts(n: usize) -> String {
+    if n == 1 { "1 prompt".into() } else { format!("{n} prompts") }
+}
+
+/// How often a model came out at which place under the three regimes, and where so many prompts a relation are averaged
+/// (`prompts`; those of the curve).
+#[must_use]
+pub fn places_of(
+    results: &Results,
+    engine: Option<&EngineInfo>,
+    model: &str,
+    prompts: Option<usize>,
+) -> Option<Figure> {
+    let (mut layers, mut behind, models) = (Vec::new(), None, results.models());
+    for (k, regime) in Regime::ALL.into_iter().enumerate() {
+        let Some(r) = results.rank(regime, Some(model)) else { continue };
+        behind = behind.or(Some(r));
+        let bars = bars_by_place(&r.value.histogram, r.value.draws, models.len());
+        layers.push(Layer::Bars(Bars { label: regime.name().into(), role: Role::nth(k), bars }));
+    }
+    let averaged = results.curve.iter().find(|c| Some(c.value.prompts) == prompts).map(|c| &c.value);
+    let at = models.iter().position(|m| *m == model);
+    if let (Some(c), Some(histogram)) = (averaged, averaged.zip(at).and_then(|(c, at)| c.histograms.get(at)))
+    {
+        let label = format!("average of {}", some_prompts(c.prompts));
+        let bars = bars_by_place(histogram, c.draws, models.len());
+        layers.push(Layer::Bars(Bars { label, role: Role::nth(Regime::ALL.len()), bars }));
+    }
+    let title = format!("Places of {} over draws, 1 the best", in_print(model));
+    figure(
+        (results, engine),
+        (format!("places-{}", in_print(model)), title),
+        (Axis::linear("place"), Axis::linear(by_rule(results, "share of draws")).from_to(0.0, 1.0)),
+        layers,
+        behind,
+    )
+}
+
+/// Consistency of the whole order against the number of prompts that are averaged.
+#[must_use]
+pub fn curve(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
+    let point = |c: &Tagged<RankCurveFinding>| Datum {
+        x: c.value.prompts as f64,
+        y: c.value.consistency.mean,
+        band: band(c.value.consistency),
+        inner: None,
+        n: (c.value.draws as usize).into(),
+    };
+    let mut layers = Vec::new();
+    if !results.curve.is_empty() {
+        let points: Vec<Datum> = results.curve.iter().map(point).collect();
+        layers.push(Layer::Line(Line { label: "whole order".into(), role: Role::nth(0), points }));
+        let mean = |c: &Tagged<RankCurveFinding>| Datum { y: c.value.mean_place, band: None, ..point(c) };
+        let points = results.curve.iter().map(mean).collect();
+        layers.push(Layer::Line(Line { label: "mean of the models".into(), role: Role::nth(1), points }));
+    }
+    let most = results.curve.iter().map(|c| c.value.prompts).max().unwrap_or(0);
+    // From 0 to at least 4 the ticks are whole numbers.
+    let prompts = Axis::linear("prompts a relation").from_to(0.0, most.max(4) as f64);
+    figure(
+        (results, engine),
+        ("curve".into(), "Rank consistency against the prompts that are averaged".into()),
+        (prompts, Axis::linear(by_rule(results, "share of draws")).from_to(0.0, 1.0)),
+        layers,
+        results.curve.first(),
+    )
+}
