@@ -39,6 +39,12 @@ enum Label {
 }
 
 impl Property {
+    /// Whether it is what differs between an example and its [`Example::counterfactual`].
+    #[must_use]
+    pub fn is_subject_number(&self) -> bool {
+        self.label == Label::Subject
+    }
+
     /// The label of an example, where it has one.
     #[must_use]
     pub fn of(&self, example: &Example) -> Option<u8> {

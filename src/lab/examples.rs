@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use super::fault::Fault;
-use super::host::Host;
 use super::spec::{Refuse, SpecError};
 use super::stimuli::Stimuli;
-use crate::base::Problem;
 use crate::base::suggest::is_unknown;
+use crate::base::{Problem, Pulse};
 use crate::corpus::micro::frequencies::Frequencies;
 use crate::corpus::own::{self, Provenance};
 use crate::corpus::readers::Reading;
@@ -119,7 +118,7 @@ pub fn of(
     task: &'static Task,
     spec: &TaskSpec,
     seed: u64,
-    host: &mut dyn Host,
+    pulse: &mut dyn Pulse,
 ) -> Result<(ExampleSet, Option<Provenance>), Fault> {
     if let (Some(file), Some(named)) = (spec.data_path(), &spec.data) {
         if spec.phi.is_some() {
@@ -127,7 +126,7 @@ pub fn of(
             let hint = "set it to natural".to_owned();
             return Err(Problem { what, r#where: "task.phi".into(), hint }.into());
         }
-        let (set, source) = own::examples(task, &file, named, spec.examples, seed, host)?;
+        let (set, source) = own::examples(task, &file, named, spec.examples, seed, pulse)?;
         return Ok((set, Some(source)));
     }
     let frequencies = match spec.phi {

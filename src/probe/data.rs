@@ -99,6 +99,14 @@ impl Labelled {
         Self::new(x.select_rows(&kept), y, classes)
     }
 
+    /// The same with every embedding multiplied by `by`.
+    #[must_use]
+    pub(crate) fn scaled(&self, by: f32) -> Self {
+        let mut scaled = self.clone();
+        scaled.x.data_mut().iter_mut().for_each(|v| *v *= by);
+        scaled
+    }
+
     /// The embeddings.
     #[must_use]
     pub fn x(&self) -> &Matrix {

@@ -290,7 +290,7 @@ impl<'a> Problem<'a> {
 }
 
 /// Turns logits into residuals (probability minus indicator) and returns the cross entropy. One logit means two classes.
-fn residuals_of(z: &mut [f64], label: usize) -> f64 {
+pub fn residuals_of(z: &mut [f64], label: usize) -> f64 {
     if let [z] = z {
         let margin = if label == 1 { *z } else { -*z };
         // Probability of the wrong class, without overflow on either side.

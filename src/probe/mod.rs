@@ -5,6 +5,8 @@ pub mod bytes;
 pub mod data;
 pub mod decorrelate;
 pub mod epochs;
+pub mod fantope;
+pub mod given;
 pub mod grid;
 pub mod jobs;
 mod lbfgs;

@@ -230,7 +230,7 @@ fn inlp_trained_anew(dir: &Path) {
         let data = set.intervention(&p);
         let rounds = set.directions("inlp.safetensors", &p).rounds().len();
         let options = Options::new(&Inlp, [("intercept", 1.0)]).unwrap();
-        let fit_data = FitData { data: &data, mlp: None, seed: 0 };
+        let fit_data = FitData::new(&data);
         let directions = Directions::fit(&fit_data, rounds, &options, &mut NoPulse).unwrap();
         for k in 1..=4 {
             let Some(want) = stored.find(&format!("{p}.P.{k}")) else { continue };

@@ -245,10 +245,10 @@ fn spec() -> BoxedStrategy<Spec> {
             let mut spec = Spec { seed, models, ..Spec::shipped() };
             spec.task.phi = phi;
             spec.site.layer = if layer == 0 { LayerRef::Last } else { LayerRef::At(layer) };
-            let method = |(name, values, option)| MethodSpec {
-                name,
+            let method = |(name, values, option): (String, _, _)| MethodSpec {
                 values,
                 options: [("steps".to_owned(), option)].into(),
+                ..MethodSpec::named(&name)
             };
             spec.methods = methods.into_iter().map(method).collect();
             spec

@@ -10,6 +10,7 @@ pub mod prompts;
 pub mod rationale;
 pub mod saliency;
 pub mod score;
+pub mod states;
 
 use std::io::Write;
 
@@ -38,6 +39,8 @@ pub enum Calculator {
     Rationale(rationale::RationaleArgs),
     /// Say what a model predicts for the mask of one sentence, and which words that rests on.
     Saliency(saliency::SaliencyArgs),
+    /// Write the hidden states of an interventions experiment, with labels and parts, as a safetensors file.
+    States(states::StatesArgs),
     /// Say what is left of a table of two properties when they are made uncorrelated (Canby et al.).
     Decorrelate(decorrelate::DecorrelateArgs),
 }
@@ -57,6 +60,7 @@ pub fn answer(calculator: &Calculator, out: &mut dyn Write) -> Result<(), CliErr
         Calculator::Compare(args) => compare::answer(args, out),
         Calculator::Rationale(args) => rationale::answer(args, out),
         Calculator::Saliency(args) => saliency::answer(args, out),
+        Calculator::States(args) => states::answer(args, out),
         Calculator::Decorrelate(args) => decorrelate::answer(args, out),
     }
 }

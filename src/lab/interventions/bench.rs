@@ -1,7 +1,7 @@
 //! The bench: test examples with their hidden states, ready to be changed, judged and passed on through the model.
 
 use super::continuation::Continuation;
-use super::method::{Fitted, Goal, InterventionError, Method, Prepared};
+use super::method::{Fitted, Goal, InterventionError, Known, Method, Prepared};
 use super::oracle::{Oracle, Sight};
 use super::score::{
     ExampleScores, confusion, counterfactual_completeness, nullifying_completeness,
@@ -47,6 +47,9 @@ pub struct Chunk {
     pub target: Vec<usize>,
     /// True value of the other property, where there is one.
     pub other: Vec<Option<usize>>,
+    /// Hidden states of the examples' true counterfactuals at the layer of the intervention (n x D), once some method has asked
+    /// for them.
+    pub twins: Option<Matrix>,
     /// The form that the grammar asks for, per example.
     pub correct: Vec<usize>,
     continuation: Continuation,
@@ -166,6 +169,7 @@ impl Chunk {
             correct: rows.iter().map(|r| labels.form[*r]).collect(),
             oracle_h: clean.later.unwrap_or_else(|| h.clone()),
             forms: clean.forms,
+            twins: None,
             continuation,
             h,
         })
@@ -205,10 +209,11 @@ impl Chunk {
             Goal::Counterfactual => classes - 1,
             Goal::Nullifying => 1,
         };
+        let known = Known { other: &self.other, rows: &self.rows, twins: self.twins.as_ref() };
         let mut shifts = Vec::with_capacity(count);
         for j in 1..=count {
             let wanted: Vec<usize> = self.target.iter().map(|y| (y + j) % classes).collect();
-            let prepared = fitted.on(&self.h, &wanted, pulse)?;
+            let prepared = fitted.on_known(&self.h, &wanted, &known, pulse)?;
             shifts.push((wanted, prepared));
         }
         Ok(Applied { chunk: self, goal: method.goal(), shifts })

@@ -2,7 +2,7 @@
 
 /// Methods in the order that gives colours and markers: a method looks the same in every figure, whichever others are
 /// drawn with it and wherever the registry lists it. New ones are added at the end.
-const LOOKS: [&str; 13] = [
+const LOOKS: [&str; 18] = [
     "alterrep",
     "fgsm",
     "pgd",
@@ -16,6 +16,11 @@ const LOOKS: [&str; 13] = [
     "apgd",
     "fab",
     "square",
+    "interchange",
+    "counterfactual",
+    "directions",
+    "states",
+    "erased_states",
 ];
 
 /// The number of a method's look. A method that is not in the table (from a newer program's session) gets one by its name, so

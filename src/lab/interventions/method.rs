@@ -4,6 +4,7 @@ use super::options::{Options, Setting};
 use super::parameter::Parameter;
 use crate::base::{Cancelled, Pulse};
 use crate::probe::bytes::BytesError;
+use crate::probe::given::Content;
 use crate::probe::subspace::SvdError;
 use crate::probe::{Intervention, Matrix, Probe, TrainingData};
 
@@ -26,6 +27,10 @@ pub struct Needs {
     /// Random numbers: fits from other seeds differ. A method that needs neither these nor the perceptron has one fit for all
     /// replicates.
     pub random: bool,
+    /// The state of each example's true counterfactual, see [`Known::twins`].
+    pub twins: bool,
+    /// A file of the user's, see [`FitData::given`].
+    pub file: bool,
 }
 
 /// What methods are fitted on. The types keep oracle and test data out.
@@ -35,8 +40,31 @@ pub struct FitData<'a> {
     pub data: &'a TrainingData<Intervention>,
     /// The interventional perceptron, for methods that need it.
     pub mlp: Option<&'a Probe<Intervention>>,
+    /// The value of the other property of each training example, where it has one; empty where nothing is known of it.
+    pub other: &'a [Option<usize>],
+    /// What the user's file holds, for methods that were made elsewhere.
+    pub given: Option<&'a Content>,
     /// Seed of whatever the method draws.
     pub seed: u64,
+}
+
+impl<'a> FitData<'a> {
+    /// Examples alone: no perceptron, nothing known of the other property, seed 0.
+    #[must_use]
+    pub fn new(data: &'a TrainingData<Intervention>) -> Self {
+        Self { data, mlp: None, other: &[], given: None, seed: 0 }
+    }
+}
+
+/// What is known of the examples whose embeddings are to be changed, for methods that put others in their place.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Known<'a> {
+    /// The value of the other property of each example, where it has one; empty where nothing is known of it.
+    pub other: &'a [Option<usize>],
+    /// The row of each example among all stimuli; empty where that is not known.
+    pub rows: &'a [usize],
+    /// The embedding of each example's true counterfactual, n x D.
+    pub twins: Option<&'a Matrix>,
 }
 
 /// What can go wrong.
@@ -95,6 +123,20 @@ pub enum InterventionError {
         /// Number of classes.
         classes: usize,
     },
+    /// No training example to take the place of another.
+    #[error(
+        "no training example has the wanted value {target} and the same value of the other property; set same_other to 0"
+    )]
+    NoDonor {
+        /// The wanted value.
+        target: usize,
+    },
+    /// Examples whose true counterfactual is not known.
+    #[error("the true counterfactual of these examples is not known")]
+    NoTwins,
+    /// A file of the user's that does not fit.
+    #[error("the file of own interventions cannot be used: {0}")]
+    Given(String),
     /// Directions that are not numbers.
     #[error(transparent)]
     Svd(#[from] SvdError),
@@ -144,6 +186,11 @@ pub trait Method: Send + Sync {
     fn family(&self) -> &'static str {
         self.id()
     }
+    /// For a fit that takes as long on few examples as on many: the options of a short one, and how many times as long one with
+    /// `options` is expected to take. Forecasts measure the short one.
+    fn short(&self, _options: &Options) -> Option<(Options, f64)> {
+        None
+    }
     /// The options that change the fit: part of its cache key. Others only change what is done with it.
     fn fit_options(&self) -> &'static [&'static str];
 }
@@ -161,6 +208,19 @@ pub trait Fitted: Send + Sync {
         targets: &[usize],
         pulse: &mut dyn Pulse,
     ) -> Result<Box<dyn Prepared + 'a>, InterventionError>;
+    /// The same with what is known of the examples; most methods do not look at it.
+    ///
+    /// # Errors
+    /// As [`Self::on`], and where something that the method needs is not known.
+    fn on_known<'a>(
+        &'a self,
+        h: &'a Matrix,
+        targets: &[usize],
+        _known: &Known<'a>,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
+        self.on(h, targets, pulse)
+    }
     /// For a cache.
     fn to_bytes(&self) -> Vec<u8>;
 }

@@ -30,13 +30,14 @@ pub(crate) mod sample;
 pub mod score;
 pub mod settings;
 pub mod spec;
+pub mod states;
 pub mod table;
 pub mod tally;
 pub mod verdict;
 
 pub use experiment::LAB;
 pub use finding::{KINDS, Kind};
-pub use method::{FitData, Fitted, Goal, InterventionError, Method, Needs, Prepared};
+pub use method::{FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared};
 pub use options::{OptionError, Options, Setting, SettingKind};
 pub use parameter::{Parameter, Scale};
 pub use question::Question;

@@ -11,7 +11,8 @@ pub enum Scale {
     Integer,
 }
 
-/// The parameter of a method. At 0 every method is the identity, except AlterRep, which is INLP there.
+/// The parameter of a method. At 0 every method is the identity, except AlterRep, which is INLP there, and methods that exchange
+/// the whole embedding, which have no strength.
 #[derive(Debug, PartialEq)]
 pub struct Parameter {
     /// The key in findings and specs: `epsilon`, `alpha`, `rank`.
@@ -128,6 +129,18 @@ pub const RANK: Parameter = Parameter {
     absolute: false,
 };
 
+/// Number of directions that RLACE takes out, for k classes k - 1 times as many: as many as INLP does at the same rank.
+pub const ERASED_RANK: Parameter = Parameter {
+    doc: "directions taken out: r for two classes, r (k - 1) for k, as many as INLP takes in r iterations",
+    ..RANK
+};
+
+/// Number of own directions that are taken out, in the order of their file.
+pub const OWN_RANK: Parameter = Parameter {
+    doc: "directions of the file that are taken out, from the first; more than it has are all of them",
+    ..RANK
+};
+
 /// How far the embedding moves, in units of the difference of means.
 pub const SHIFT: Parameter = Parameter {
     name: "shift",
@@ -154,6 +167,19 @@ pub const SHARE: Parameter = Parameter {
     absolute: false,
 };
 
+/// For methods without a strength, which make one change or none.
+pub const WHOLE: Parameter = Parameter {
+    name: "none",
+    symbol: "-",
+    doc: "no strength: the whole embedding is exchanged",
+    grid: &[1.0],
+    scale: Scale::Linear,
+    min: 1.0,
+    max: 1.0,
+    default: 1.0,
+    absolute: false,
+};
+
 /// For the control that does nothing.
 pub const NONE: Parameter = Parameter {
     name: "strength",
@@ -173,7 +199,7 @@ mod tests {
 
     #[test]
     fn grids_are_ascending_and_allowed() {
-        for p in [&EPSILON, &ALPHA, &RANK, &SHIFT, &SHARE, &NONE] {
+        for p in [&EPSILON, &ALPHA, &RANK, &ERASED_RANK, &SHIFT, &SHARE, &NONE] {
             assert!(p.grid.windows(2).all(|w| w[0] < w[1]), "{}", p.name);
             assert!(
                 p.grid.iter().all(|v| p.allows(*v)) && p.allows(p.default) && p.allows(0.0),
@@ -182,7 +208,7 @@ mod tests {
             );
             assert!(!p.allows(f64::NAN) && !p.allows(-1.0) && !p.allows(p.max + 1.0));
         }
-        assert!(!RANK.allows(1.5));
+        assert!(!RANK.allows(1.5) && WHOLE.allows(1.0) && !WHOLE.allows(0.0));
         assert_eq!((EPSILONS.len(), RANK.grid.len()), (29, 41));
         assert_eq!(EPSILON.grid[..29], EPSILONS);
     }

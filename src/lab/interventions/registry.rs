@@ -1,9 +1,22 @@
 //! All intervention methods: one line each.
 
-use super::method::Method;
+use super::method::{Goal, Method};
 use super::methods::{
-    alterrep::AlterRep, apgd::Apgd, autoattack::AutoAttack, fab::Fab, fgsm::Fgsm, identity::Identity,
-    inlp::Inlp, leace::Leace, mean_difference::MeanDifference, pgd::Pgd, random::RandomSubspace,
+    alterrep::AlterRep,
+    apgd::Apgd,
+    autoattack::AutoAttack,
+    counterfactual::Counterfactual,
+    fab::Fab,
+    fgsm::Fgsm,
+    identity::Identity,
+    inlp::Inlp,
+    interchange::Interchange,
+    leace::Leace,
+    mean_difference::MeanDifference,
+    own::{OwnDirections, OwnStates},
+    pgd::Pgd,
+    random::RandomSubspace,
+    rlace::Rlace,
     square::Square,
 };
 
@@ -12,15 +25,21 @@ use super::methods::{
 pub fn registry() -> &'static [&'static dyn Method] {
     &[
         &Inlp,
+        &Rlace,
         &Leace,
         &AlterRep,
         &MeanDifference,
+        &Interchange,
+        &Counterfactual,
         &Fgsm,
         &Pgd,
         &AutoAttack,
         &Apgd,
         &Fab,
         &Square,
+        &OwnDirections,
+        &OwnStates(Goal::Counterfactual),
+        &OwnStates(Goal::Nullifying),
         &RandomSubspace,
         &Identity,
     ]

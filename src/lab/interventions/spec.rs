@@ -114,9 +114,21 @@ pub struct MethodSpec {
     /// Further hyperparameters by name (`steps`, `rank`, …); missing ones take their defaults.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub options: BTreeMap<String, f64>,
+    /// The file of directions or states that a method needs which was made elsewhere; a relative path is relative to the spec's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// Folder of the spec's file; not part of what is asked.
+    #[serde(skip)]
+    pub base: PathBuf,
 }
 
 impl MethodSpec {
+    /// Where the method's file is, if it has one.
+    #[must_use]
+    pub fn file_path(&self) -> Option<PathBuf> {
+        self.file.as_ref().map(|file| self.base.join(file))
+    }
+
     /// Method and options, as results are kept under.
     #[must_use]
     pub fn key(&self) -> MethodKey {
@@ -126,7 +138,13 @@ impl MethodSpec {
     /// The method with the paper's grid and default hyperparameters.
     #[must_use]
     pub fn named(name: &str) -> Self {
-        Self { name: name.into(), values: Vec::new(), options: BTreeMap::new() }
+        Self {
+            name: name.into(),
+            values: Vec::new(),
+            options: BTreeMap::new(),
+            file: None,
+            base: PathBuf::new(),
+        }
     }
 }
 
@@ -169,6 +187,26 @@ impl Spec {
                 let known: Vec<&str> = registry().iter().map(|m| m.id()).collect();
                 return refuse.because("method.name", is_unknown(&m.name, &known));
             };
+            if method.needs().twins && self.task.target != "subject_number" {
+                let problem = format!(
+                    "{} cannot run: it swaps the number of the subject, and task.target is {}",
+                    m.name, self.task.target
+                );
+                return refuse.because("method.name", problem);
+            }
+            match (&m.file, method.needs().file) {
+                (None, true) => {
+                    let problem =
+                        format!("is missing: {} needs a file (see `probity states --help`)", m.name);
+                    return refuse.because("method.file", problem);
+                }
+                (Some(_), false) => {
+                    return refuse
+                        .because("method.file", format!("cannot be used: {} reads no file", m.name));
+                }
+                (Some(file), true) => refuse.no_file("method.file", file)?,
+                (None, false) => {}
+            }
             let known: Vec<&str> = method.settings().iter().map(|s| s.name).collect();
             if let Some(name) = m.options.keys().find(|name| !known.contains(&name.as_str())) {
                 return refuse.because(
@@ -206,6 +244,11 @@ impl LabSpec for Spec {
     fn reach(&self, origin: &str) -> Result<(), SpecError> {
         let refuse = Refuse::new(origin);
         refuse.models(&self.models)?;
+        for m in &self.methods {
+            if let Some(path) = m.file_path().filter(|p| !p.is_file()) {
+                return refuse.because("method.file", format!(": {}: there is no such file", path.display()));
+            }
+        }
         self.task.reach(&refuse)
     }
 
@@ -216,6 +259,7 @@ impl LabSpec for Spec {
     }
 
     fn lies_in(&mut self, folder: PathBuf) {
+        self.methods.iter_mut().for_each(|m| m.base.clone_from(&folder));
         self.task.base = folder;
     }
 

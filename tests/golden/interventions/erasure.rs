@@ -1,15 +1,72 @@
-//! LEACE against concept-erasure, and the mean difference against its definition.
+//! LEACE against concept-erasure, RLACE against the authors' code by what it leaves, and the mean difference against its definition.
 
-use super::{Set, head};
-use crate::common::Report;
+use super::{Set, head, matrix, number};
+use crate::common::{Report, Tensors, json};
 use probity::base::NoPulse;
 use probity::lab::interventions::methods::leace::{Eraser, Leace};
 use probity::lab::interventions::methods::mean_difference::{MeanDifference, differences};
+use probity::lab::interventions::methods::rlace::{Curve, Rlace};
 use probity::lab::interventions::{FitData, Method, Options};
+use probity::probe::logistic::Settings;
+use probity::probe::{Labelled, Logistic, Matrix};
 use std::path::Path;
 
 crate::harness::tests! {
     Needs::Larger("interventions") => [leace, mean_difference];
+    Needs::Larger("interventions/official") => [rlace];
+}
+
+/// The game has many ends of equal merit, so projections are not compared: what counts is what a fresh classifier finds in what
+/// they leave of the training data, ours beside the authors'.
+fn rlace(official: &Path) {
+    let set = Set::open(official.parent().unwrap());
+    let mut report = Report::new("interventions/official/rlace");
+    let runs = json(&official.join("rlace.json"))["runs"].clone();
+    let theirs = Tensors::load(&official.join("rlace.safetensors"));
+    let runs = runs.as_object().unwrap();
+    let ranks = |property: &str| -> Vec<usize> {
+        let own = runs.keys().filter_map(|k| k.strip_prefix(property)?.strip_prefix('.')?.parse().ok());
+        own.collect()
+    };
+    for (p, classes) in set.properties() {
+        let most = ranks(&p).into_iter().max();
+        let Some(most) = most else { continue };
+        let data = set.intervention(&p);
+        let train = data.train();
+        let options = Options::defaults(&Rlace);
+        let curve = Curve::fit(train, 0, most / (classes - 1), &options, &mut NoPulse).unwrap();
+        for dimensions in ranks(&p) {
+            let (key, info) = (format!("{p}.{dimensions}"), &runs[&format!("{p}.{dimensions}")]);
+            let erased = curve.at(dimensions / (classes - 1)).unwrap();
+            report.equal(&format!("{key} rank"), &erased.removed.rank(), &dimensions);
+            let fresh = |left: Matrix| {
+                let left = Labelled::new(left, train.y().to_vec(), classes).unwrap();
+                let fit = Logistic::fit_plain(&left, &Settings::default(), &mut || Ok(())).unwrap();
+                let squares: f64 = fit.model.weight.data().iter().map(|w| w * w).sum();
+                ((fit.objective - 0.5 * squares) / left.len() as f64, fit.model.accuracy(&left))
+            };
+            let entropy = number(&info["label_entropy_nats"]);
+            let (loss, accuracy) = fresh(erased.removed.remove_from(train.x()));
+            let stored = matrix::<f64>(&theirs, &format!("{p}.P.{dimensions}"));
+            let (their_loss, their_accuracy) = fresh(train.x().cast::<f64>().dot(&stored).cast());
+            let said = number(&info["lr_train_cross_entropy_nats_after"]);
+            report.close64(&format!("{key} loss of their projection"), &[their_loss], &[said], 2e-4);
+            let what = format!(
+                "{loss:.5} of {entropy:.5} nats after {} steps, theirs {their_loss:.5}",
+                erased.steps
+            );
+            report.holds(
+                &format!("{key} loss left"),
+                loss > entropy - 0.01 && loss > their_loss - 1e-3,
+                what,
+            );
+            let near = [number(&info["lr_train_accuracy_after"]), train.majority()];
+            let off = near.map(|a| (a - accuracy).abs()).into_iter().fold(1.0, f64::min);
+            let what = format!("{accuracy:.4}, theirs {their_accuracy:.4}, majority {:.4}", train.majority());
+            report.holds(&format!("{key} accuracy"), off <= 0.01, what);
+        }
+    }
+    report.finish();
 }
 
 fn leace(dir: &Path) {
@@ -31,8 +88,7 @@ fn leace(dir: &Path) {
             report.close64(&format!("{key}.bias"), eraser.bias(), &want.data, 1e-6);
             let want = stored.get(&format!("{key}.x_test"));
             let options = Options::new(&Leace, [("shrink", shrink)]).unwrap();
-            let fitted =
-                Leace.fit(&FitData { data: &data, mlp: None, seed: 0 }, &options, &mut NoPulse).unwrap();
+            let fitted = Leace.fit(&FitData::new(&data), &options, &mut NoPulse).unwrap();
             let (x, labels) = (set.x("test"), set.labels(property, "test"));
             let got = fitted.on(&x, &labels, &mut NoPulse).unwrap().at(1.0, &mut NoPulse).unwrap();
             report.close(&format!("{key}.x_test"), head(&got, want.shape[0]), &want.data, 1e-4);
@@ -49,8 +105,7 @@ fn mean_difference(dir: &Path) {
     let towards = differences(data.train());
     report.close64("vector", towards.row(1), &stored.get("vector").data, 1e-5);
     let options = Options::defaults(&MeanDifference);
-    let fitted =
-        MeanDifference.fit(&FitData { data: &data, mlp: None, seed: 0 }, &options, &mut NoPulse).unwrap();
+    let fitted = MeanDifference.fit(&FitData::new(&data), &options, &mut NoPulse).unwrap();
     let x = set.x("test");
     let goals: Vec<usize> = set.labels("zc", "test").iter().map(|y| 1 - y).collect();
     let mut rows = fitted.on(&x, &goals, &mut NoPulse).unwrap();

@@ -60,6 +60,14 @@ pub fn of(bench: &mut Bench, host: &mut dyn Host) -> Result<Forecast, Fault> {
     if bench.chunks.is_empty() {
         bench.read_first(host)?;
     }
+    if bench.spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs().twins)) {
+        bench.seat_twins(host)?;
+    }
+    for m in bench.spec.methods.clone() {
+        if let Some(method) = find(&m.name) {
+            bench.seat_given(method, host)?;
+        }
+    }
     let (rest, range) = seconds(bench, host)?;
     let spent = host.elapsed();
     let seconds = spent + rest;
@@ -166,12 +174,15 @@ fn counted(bench: &Bench, host: &dyn Host) -> (Work, Work) {
     let mut fitted = HashSet::new();
     for (i, m) in bench.spec.methods.iter().enumerate() {
         let Some((method, options)) = resolve(m) else { continue };
-        // Those that rest on a panel take no time to speak of: they draw at random, or keep the attacked probe.
-        let key = bench.fit_key(method, &options, Which::Replicate(1)).filter(|_| is_shared(method));
-        if let Some(key) = key.filter(|k| store.trained(k).is_none())
-            && fitted.insert(key)
-        {
-            work.add(&named(bench, FIT, i), rows);
+        // What rests on the attacked probe keeps it, which takes no time to speak of; what draws is fitted for each replicate.
+        let fits = if is_shared(method) { 1 } else { bench.spec.probe.count() };
+        for replicate in (1..=fits).filter(|_| !method.needs().mlp) {
+            let key = bench.fit_key(method, &options, Which::Replicate(replicate));
+            if let Some(key) = key.filter(|k| store.trained(k).is_none())
+                && fitted.insert(key)
+            {
+                work.add(&named(bench, FIT, i), rows);
+            }
         }
         let values = strengths(m) as f64;
         let (test, rivals) = (bench.test.len(), MOST_RIVALS * bench.test.len().min(RIVAL_EXAMPLES));
@@ -294,14 +305,21 @@ impl<'a> Slices<'a> {
         Ok(STEPS as f64)
     }
 
-    /// Fits the method at `index` of the spec.
+    /// Fits the method at `index` of the spec; the number of examples that it would have been done for in the time.
     fn fit(&self, index: usize) -> Result<f64, Fault> {
+        let mut units = self.data.train().len() as f64;
         if let Some((method, options)) = resolve(&self.bench.spec.methods[index]) {
-            let fit_data = FitData { data: &self.data, mlp: Some(&self.mlp), seed: self.bench.seed };
+            let (given, seed) = (self.bench.given_to(method), self.bench.seed);
+            let fit_data = FitData { mlp: Some(&self.mlp), given, seed, ..FitData::new(&self.data) };
+            let short = method.short(&options);
+            if let Some((_, times)) = &short {
+                units = self.bench.split.intervention().train().len() as f64 / times;
+            }
+            let options = short.map_or(options, |(short, _)| short);
             let fitted = method.fit(&fit_data, &options, &mut NoPulse)?;
             self.fits.borrow_mut().insert(index, fitted);
         }
-        Ok(self.data.train().len() as f64)
+        Ok(units)
     }
 
     /// Applies the method at `index` of the spec at some of its strengths.

@@ -5,6 +5,7 @@ mod audit;
 mod counted;
 mod fault;
 mod forecast;
+mod given;
 mod leaks;
 mod memory;
 mod panel;
@@ -16,6 +17,7 @@ mod stored;
 mod sweep;
 mod tables;
 mod training;
+mod twins;
 mod verdicts;
 
 use self::panel::{Seat, Which};

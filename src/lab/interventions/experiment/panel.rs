@@ -34,6 +34,11 @@ impl Which {
         }
     }
 
+    /// The panel whose fit of a method serves it: where the method reads no probe of the panel, fits differ by their stream alone.
+    pub fn fitted_as(self, reads_probe: bool) -> Which {
+        if reads_probe { self } else { Which::Replicate(self.stream()) }
+    }
+
     /// Its name in cache keys.
     pub fn name(self) -> String {
         match self {

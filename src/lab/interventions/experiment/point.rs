@@ -4,6 +4,7 @@ use super::points::{Behaved, Named, kinds};
 use super::prepare::Bench;
 use super::training::is_shared;
 use crate::base::Problem;
+use crate::base::matrix::Matrix;
 use crate::lab::asked;
 use crate::lab::fault::{Fault, problem};
 use crate::lab::finding::Finding;
@@ -110,6 +111,16 @@ fn judge(
     Ok((tallies, behaved))
 }
 
+/// The state of one test example's twin, for methods that need it.
+fn method_twins(
+    bench: &mut Bench,
+    named: &Named,
+    index: usize,
+    host: &mut dyn Host,
+) -> Result<Option<Matrix>, Fault> {
+    if named.method.needs().twins { bench.twin_states(index..index + 1, host).map(Some) } else { Ok(None) }
+}
+
 /// One test example before and after, as the first replicate sees it.
 fn example(
     bench: &mut Bench,
@@ -121,8 +132,10 @@ fn example(
     let fit = bench.fit(0, named.method, options, host)?;
     let index = request.example.min(bench.test.len() - 1);
     let row = bench.test[index];
+    let twins = method_twins(bench, named, index, host)?;
     let model = &bench.model;
-    let chunk = Chunk::new(model, &bench.stimuli, &bench.labels, &[row], bench.site, host)?;
+    let mut chunk = Chunk::new(model, &bench.stimuli, &bench.labels, &[row], bench.site, host)?;
+    chunk.twins = twins;
     let mut applied = chunk.apply(fit.method, fit.fitted.as_ref(), bench.labels.target_classes, host)?;
     let h = applied.at(request.value, host)?;
     let seen = chunk.later(model, &h, bench.site, host)?;

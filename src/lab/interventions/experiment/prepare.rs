@@ -23,6 +23,7 @@ use crate::lab::interventions::spec::Spec;
 use crate::lab::plan::{PropertyLabels, Roles, training_part};
 use crate::lab::stimuli::Stimuli;
 use crate::model::{Model, Offer};
+use crate::probe::given::Given;
 use crate::probe::{Grid, Intervention, Split, TrainingData};
 use crate::stats::bootstrap::Resamples;
 use crate::stats::halves::{HALVINGS, Halves};
@@ -84,6 +85,12 @@ pub struct Bench {
     pub(super) oracle_data: Option<Arc<OracleData>>,
     /// What the attacked probe and the methods are fitted on, once it has been put together.
     pub(super) material: Option<Arc<TrainingData<Intervention>>>,
+    /// Values of the other property of the training half of `material`, once it has been put together.
+    pub(super) beside: Vec<Option<usize>>,
+    /// The twins of all test examples, once a method has asked for them.
+    pub(super) twins: Option<Arc<Stimuli>>,
+    /// Files of own interventions, by method.
+    pub(super) given: Vec<(&'static str, Arc<Given>)>,
     /// Fits that serve all panels.
     pub(super) fits: Vec<(MethodKey, Arc<dyn Fitted>)>,
     resamples: HashMap<usize, Arc<Resamples>>,
@@ -166,6 +173,9 @@ impl Bench {
             key,
             oracle_data: None,
             material: None,
+            beside: Vec::new(),
+            twins: None,
+            given: Vec::new(),
             fits: Vec::new(),
             resamples: HashMap::new(),
             halves: HashMap::new(),

@@ -39,7 +39,8 @@ impl Bench {
 
     /// Key of a fit; methods of one family share it, and what rests on no panel serves all of them.
     pub fn fit_key(&self, method: &dyn Method, options: &Options, which: Which) -> Option<String> {
-        if which == Which::Provisional && !is_shared(method) {
+        // What a file says may change under its name.
+        if method.needs().file || which == Which::Provisional && !is_shared(method) {
             return None;
         }
         let fit_options: Vec<String> =

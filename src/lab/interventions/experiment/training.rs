@@ -90,6 +90,9 @@ impl Bench {
         let x = self.embed(&rows, self.site.layer, "interventional", host)?;
         let (labels, classes) = self.labels.of(Roles::Target);
         let data = Arc::new(TrainingData::new(part, &x, labels, classes)?);
+        // The data leave out rows without a value of the target.
+        let kept = part.train().iter().filter(|r| self.labels.target[**r].is_some());
+        self.beside = kept.map(|r| self.labels.other[*r]).collect();
         self.material = Some(data.clone());
         Ok(data)
     }
@@ -288,15 +291,22 @@ impl Bench {
     ) -> Result<Fit, Fault> {
         let given = options.iter().map(|(o, v)| (o.to_owned(), v)).collect();
         let key = MethodKey::new(method.id(), &given);
+        if method.needs().twins {
+            self.seat_twins(host)?;
+        }
+        self.seat_given(method, host)?;
         let shared = is_shared(method);
-        let known = if shared { &self.fits } else { &self.panels[at].fits };
-        if let Some((_, fitted)) = known.iter().find(|(k, _)| *k == key) {
+        let which = self.panels[at].which.fitted_as(method.needs().mlp);
+        let alike = self.panels.iter().filter(|p| p.which.fitted_as(method.needs().mlp) == which);
+        let mut known =
+            if shared { self.fits.iter().collect() } else { alike.flat_map(|p| &p.fits).collect::<Vec<_>>() }
+                .into_iter();
+        if let Some((_, fitted)) = known.find(|(k, _)| *k == key) {
             return Ok(Fit { method, key, fitted: fitted.clone() });
         }
         if method.needs().mlp {
             self.seat_attacked(host)?;
         }
-        let which = self.panels[at].which;
         let name = self.fit_key(method, options, which);
         let stored = name.as_ref().and_then(|n| host.store().trained(n));
         let stored = stored.and_then(|b| method.load(&b, options).ok());
@@ -309,7 +319,13 @@ impl Bench {
                     purpose(&self.labels, Roles::Target, method.family(), self.spec.probe.training_seed());
                 let streams = streams.replicate(which.stream()).of("interventional", "fit");
                 let mlp = self.panels[at].attacked.as_ref();
-                let fit_data = FitData { data: &data, mlp, seed: streams.seed("fit") };
+                let fit_data = FitData {
+                    data: &data,
+                    mlp,
+                    other: &self.beside,
+                    given: self.given_to(method),
+                    seed: streams.seed("fit"),
+                };
                 let fitted = method.fit(&fit_data, options, host)?;
                 if let Some(name) = name {
                     keep(&name, &fitted.to_bytes(), host)?;

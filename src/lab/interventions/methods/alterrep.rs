@@ -4,11 +4,15 @@
 //! `h_N + alpha * sum_w |w.h| w` for the positive side (class 1) and `h_N - alpha * sum_w |w.h| w` for the negative one.
 //! That is the AlterRep paper's formula with its sign rule written out; Canby et al. print h for the last w, a misprint. At
 //! alpha = 0 it is INLP, not the identity. Biases of the classifiers play no part.
+//!
+//! For k > 2 values, which the paper does not treat, each round has a row of weights per value, and the embedding is moved to
+//! `h_N + alpha * sum over rounds and values j of s_j |w_j.h| w_j` with s = 1 for the wanted value and -1 for the others: our
+//! extension, which for two values is the formula above.
 
 use super::inlp::{CLASSIFIER, Directions, FIT_OPTIONS};
 use crate::base::Pulse;
 use crate::lab::interventions::method::{
-    FitData, Fitted, Goal, InterventionError, Method, Needs, Prepared, check_binary, check_rows, check_value,
+    FitData, Fitted, Goal, InterventionError, Method, Needs, Prepared, check_rows, check_value,
 };
 use crate::lab::interventions::options::{Options, Setting, SettingKind};
 use crate::lab::interventions::parameter::{ALPHA, MOST_ITERATIONS, Parameter};
@@ -46,7 +50,7 @@ impl Method for AlterRep {
         Goal::Counterfactual
     }
     fn needs(&self) -> Needs {
-        Needs { binary: true, ..Needs::default() }
+        Needs::default()
     }
     fn parameter(&self) -> &'static Parameter {
         &ALPHA
@@ -66,12 +70,10 @@ impl Method for AlterRep {
         options: &Options,
         pulse: &mut dyn Pulse,
     ) -> Result<Box<dyn Fitted>, InterventionError> {
-        check_binary(self.id(), data.data.classes())?;
         Ok(Box::new(Sides::new(Directions::fit(data, MOST_ITERATIONS, options, pulse)?, options)?))
     }
     fn load(&self, bytes: &[u8], options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
         let directions = Directions::from_bytes(bytes)?;
-        check_binary(self.id(), directions.classes())?;
         Ok(Box::new(Sides::new(directions, options)?))
     }
 }
@@ -92,7 +94,8 @@ impl Sides {
     }
 }
 
-/// The first `count` directions of a binary property, each of length 1 (or 0, where none was found).
+/// The directions of the first `count` rounds, each of length 1 (or 0, where none was found): one a round for two values, k for
+/// k > 2 in the order of the values.
 #[must_use]
 pub fn unit_directions(directions: &Directions, count: usize) -> Matrix {
     let rounds = &directions.rounds()[..count.min(directions.rounds().len())];
@@ -116,11 +119,15 @@ impl Fitted for Sides {
         targets: &[usize],
         _pulse: &mut dyn Pulse,
     ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
-        check_rows(h, targets, self.directions.dimension(), self.directions.classes())?;
+        let classes = self.directions.classes();
+        check_rows(h, targets, self.directions.dimension(), classes)?;
         let mut sizes = h.dot_t(&self.units);
         for (i, target) in targets.iter().enumerate() {
-            let side = if *target == 1 { 1.0 } else { -1.0 };
-            sizes.row_mut(i).iter_mut().for_each(|s| *s = side * s.abs());
+            for (j, s) in sizes.row_mut(i).iter_mut().enumerate() {
+                // A single row of weights has value 1 on its positive side.
+                let value = if classes == 2 { 1 } else { j % classes };
+                *s = if value == *target { s.abs() } else { -s.abs() };
+            }
         }
         Ok(Box::new(Rows { base: self.removed.remove_from(h), push: sizes.dot(&self.units) }))
     }
@@ -169,10 +176,34 @@ mod tests {
         }
     }
 
+    /// Three values by the definition, in double precision; and what it is for: a classifier finds the wanted value.
     #[test]
-    fn three_values_are_refused() {
+    fn three_values_follow_the_definition() {
         let s = sample(3);
-        let refused = AlterRep.fit(&s.fit_data(), &Options::defaults(&AlterRep), &mut NoPulse);
-        assert!(matches!(refused, Err(InterventionError::NotBinary { classes: 3, .. })));
+        let options = Options::new(&AlterRep, [("classifiers", 2.0)]).unwrap();
+        let fitted = AlterRep.fit(&s.fit_data(), &options, &mut NoPulse).unwrap();
+        let directions = Directions::from_bytes(&fitted.to_bytes()).unwrap();
+        let targets = s.targets();
+        let got = fitted.on(&s.test, &targets, &mut NoPulse).unwrap().at(1.5, &mut NoPulse).unwrap();
+        let base = directions.subspace(2).unwrap().remove_from(&s.test.cast::<f64>());
+        for (i, target) in targets.iter().enumerate() {
+            let h: Vec<f64> = s.test.row(i).iter().map(|x| f64::from(*x)).collect();
+            let mut want = base.row(i).to_vec();
+            for round in &directions.rounds()[..2] {
+                assert_eq!(round.rows(), 3);
+                for (j, w) in round.iter_rows().enumerate() {
+                    let length = w.iter().map(|x| x * x).sum::<f64>().sqrt();
+                    let dot = h.iter().zip(w).map(|(a, b)| a * b).sum::<f64>() / length;
+                    let sign = if j == *target { 1.0 } else { -1.0 };
+                    want.iter_mut().zip(w).for_each(|(x, w)| *x += 1.5 * sign * dot.abs() * w / length);
+                }
+            }
+            assert!(got.row(i).iter().zip(&want).all(|(a, b)| (f64::from(*a) - b).abs() < 1e-5));
+        }
+        let plain =
+            crate::probe::Logistic::fit_plain(s.data.train(), &Default::default(), &mut || Ok(())).unwrap();
+        let moved = crate::probe::Labelled::new(got, targets.clone(), 3).unwrap();
+        let before = crate::probe::Labelled::new(s.test.clone(), targets, 3).unwrap();
+        assert!(plain.model.accuracy(&moved) > 2.0 * plain.model.accuracy(&before));
     }
 }

@@ -5,14 +5,18 @@ pub mod alterrep;
 pub mod apgd;
 pub mod attack;
 pub mod autoattack;
+pub mod counterfactual;
 pub mod fab;
 pub mod fgsm;
 pub mod identity;
 pub mod inlp;
+pub mod interchange;
 pub mod leace;
 pub mod mean_difference;
+pub mod own;
 pub mod pgd;
 pub mod random;
+pub mod rlace;
 pub mod square;
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub(crate) struct Sample {
 impl Sample {
     /// What methods are fitted on.
     pub(crate) fn fit_data(&self) -> FitData<'_> {
-        FitData { data: &self.data, mlp: Some(&self.probe), seed: 3 }
+        FitData { mlp: Some(&self.probe), seed: 3, ..FitData::new(&self.data) }
     }
 
     /// The next value for each test row.

@@ -1,0 +1,100 @@
+//! `probity states`: hidden states, labels and parts of an interventions experiment, for whoever intervenes elsewhere.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::base::NoPulse;
+use crate::base::files::Whole;
+use crate::base::text::printable_label;
+use crate::cli::error::CliError;
+use crate::cli::names;
+use crate::lab::Spec;
+use crate::lab::fault::Fault;
+use crate::lab::interventions::states::read;
+use crate::model::{Model, ModelError};
+
+/// Write the hidden states of an interventions experiment, with labels and parts, as a safetensors file.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  probity states agreement.toml -o states.safetensors
+  probity states agreement.toml --model gpt2-mini -o states.safetensors --force
+
+Tensors, one row an example: `h` (n x D, f32) at the layer of the spec, `target` and `other` (n, i64, -1 for none), `part` (n, u8: 0 and 1
+train and validate oracles, 2 and 3 interventions, 4 is tested), `counterfactual` (n x D, f32: the state of the same sentence with
+its subject in the other number) where there is one. Fit on part 2; what you make of it is judged by a spec with
+
+  [[method]]
+  name = \"directions\"            or \"states\", \"erased_states\"
+  file = \"own.safetensors\"
+
+in which `directions` (m x D) are taken out one after the other, or `states` (n x D, or k x n x D with one for each wanted value) stand in
+the place of `h`.")]
+pub struct StatesArgs {
+    /// The spec of the experiment.
+    #[arg(value_name = "SPEC.toml")]
+    spec: PathBuf,
+    /// The file to write.
+    #[arg(short, long, value_name = "FILE.safetensors")]
+    output: PathBuf,
+    /// One of the spec's models, the first where none is named.
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// Where to compute: auto, cpu, cuda:N, metal.
+    #[arg(long, default_value = "auto", value_name = "DEVICE")]
+    device: String,
+    /// Replace the file if it exists.
+    #[arg(long)]
+    force: bool,
+}
+
+/// Writes the file and says what is in it.
+///
+/// # Errors
+/// [`CliError::Usage`] for a spec or model that cannot be used, [`CliError::Failed`] where the file cannot be written.
+pub fn answer(args: &StatesArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    let Spec::Interventions(spec) = Spec::read(&args.spec)? else {
+        let what = format!("{}: it is no spec of the interventions lab", args.spec.display());
+        return Err(CliError::Usage(printable_label(&what)));
+    };
+    let name = match &args.model {
+        Some(name) if spec.models.contains(name) => name,
+        Some(name) => {
+            let known: Vec<&str> = spec.models.iter().map(String::as_str).collect();
+            return Err(CliError::Usage(crate::base::suggest::unknown("model", name, &known)));
+        }
+        None => spec.models.first().ok_or_else(|| CliError::Usage("the spec has no model".into()))?,
+    };
+    let mut file = Whole::new(&args.output, args.force).map_err(|e| CliError::Usage(e.to_string()))?;
+    let usage = |e: ModelError| CliError::Usage(e.to_string());
+    let model = Model::load(&name.parse().map_err(usage)?, names::device(&args.device)?).map_err(usage)?;
+    let states = read(&spec, &model, &mut NoPulse).map_err(|e| match e {
+        Fault::Failed(problem) => CliError::Usage(problem.to_string()),
+        Fault::Cancelled => CliError::Failed("cancelled".into()),
+    })?;
+    let bytes = states.to_bytes().map_err(|e| CliError::Failed(e.to_string()))?;
+    let failed = |e: std::io::Error| {
+        CliError::Failed(format!("{}: {e}", printable_label(&args.output.display().to_string())))
+    };
+    file.file().write_all(&bytes).map_err(failed)?;
+    file.place().map_err(|e| CliError::Failed(e.to_string()))?;
+    let parts: Vec<usize> = (0..5).map(|p| states.part.iter().filter(|part| **part == p).count()).collect();
+    writeln!(
+        out,
+        "{}: {} states of size {} at layer {} of {}; {} + {} for oracles, {} + {} for interventions, {} tested{}",
+        printable_label(&args.output.display().to_string()),
+        states.h.rows(),
+        states.h.cols(),
+        states.about.get("layer").map_or("?", String::as_str),
+        printable_label(name),
+        parts[0],
+        parts[1],
+        parts[2],
+        parts[3],
+        parts[4],
+        if states.twins.is_some() { "; with their true counterfactuals" } else { "" }
+    )
+    .map_err(failed)?;
+    Ok(())
+}

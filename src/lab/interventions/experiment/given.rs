@@ -1,0 +1,59 @@
+//! Files of the user's own interventions, read once for a run.
+
+use std::sync::Arc;
+
+use super::prepare::Bench;
+use crate::base::Problem;
+use crate::lab::fault::Fault;
+use crate::lab::host::{Host, NoticeLevel};
+use crate::lab::interventions::method::Method;
+use crate::probe::given::{Content, Given};
+
+impl Bench {
+    /// Reads the file of a method that needs one, and says what was read.
+    ///
+    /// # Errors
+    /// [`Fault::Failed`] where the spec names no file, or it cannot be used.
+    pub fn seat_given(&mut self, method: &dyn Method, host: &mut dyn Host) -> Result<(), Fault> {
+        if !method.needs().file || self.given.iter().any(|(id, _)| *id == method.id()) {
+            return Ok(());
+        }
+        let refuse = |what: String, hint: &str| -> Fault {
+            Problem { what, r#where: format!("method {}", method.id()), hint: hint.into() }.into()
+        };
+        let spec = self.spec.methods.iter().find(|m| m.name == method.id());
+        let path = spec.and_then(|m| Some((m.file_path()?, m.file.clone()?)));
+        let Some((path, named)) = path else {
+            let what = format!("{} needs a file, and the spec names none", method.title());
+            return Err(refuse(what, "set `file` under its [[method]] in a spec file"));
+        };
+        host.poll()?;
+        let given = Given::read(&path)
+            .map_err(|e| refuse(e.to_string(), "`probity states --help` says what it must hold"))?;
+        let held = match &given.content {
+            Content::Directions(d) => format!("{} directions of size {}", d.rows(), d.cols()),
+            Content::States(s) => format!("{} x {} states of size {}", s.len(), s[0].rows(), s[0].cols()),
+        };
+        let all = self.stimuli.list.len();
+        if let Content::States(states) = &given.content
+            && states[0].rows() != all
+        {
+            let what =
+                format!("{named} has {} rows of states, the experiment {all} examples", states[0].rows());
+            return Err(refuse(
+                what,
+                "write the table anew with `probity states` and this spec, and edit that",
+            ));
+        }
+        let what = format!("{named}: {held}, SHA-256 {}", given.sha256.get(..12).unwrap_or_default());
+        let place = format!("method {}", method.id());
+        host.notice(NoticeLevel::Info, Problem { what, r#where: place, hint: String::new() })?;
+        self.given.push((method.id(), Arc::new(given)));
+        Ok(())
+    }
+
+    /// What the file of a method holds, once it has been read.
+    pub fn given_to(&self, method: &dyn Method) -> Option<&Content> {
+        self.given.iter().find(|(id, _)| *id == method.id()).map(|(_, given)| &given.content)
+    }
+}

@@ -1,0 +1,89 @@
+//! The states of the test examples' true counterfactuals, read when a method asks for them.
+
+use std::collections::HashSet;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::prepare::Bench;
+use crate::base::Problem;
+use crate::base::matrix::Matrix;
+use crate::corpus::task::Example;
+use crate::lab::fault::Fault;
+use crate::lab::hidden;
+use crate::lab::host::{Host, NoticeLevel};
+use crate::lab::stimuli::Stimuli;
+
+impl Bench {
+    /// Gives every chunk that has been read the states of its examples' twins.
+    ///
+    /// # Errors
+    /// [`Fault::Failed`] with the reason where there are no twins.
+    pub fn seat_twins(&mut self, host: &mut dyn Host) -> Result<(), Fault> {
+        let mut begin = 0;
+        for i in 0..self.chunks.len() {
+            let end = begin + self.chunks[i].len();
+            if self.chunks[i].twins.is_none() {
+                let states = self.twin_states(begin..end, host)?;
+                Arc::make_mut(&mut self.chunks[i]).twins = Some(states);
+            }
+            begin = end;
+        }
+        Ok(())
+    }
+
+    /// States of the twins of some test examples at the layer of the intervention, n x D.
+    ///
+    /// # Errors
+    /// [`Fault::Failed`] with the reason where there are no twins.
+    pub fn twin_states(&mut self, which: Range<usize>, host: &mut dyn Host) -> Result<Matrix, Fault> {
+        let twins = match &self.twins {
+            Some(twins) => twins.clone(),
+            None => {
+                let twins = Arc::new(self.write_twins(host)?);
+                self.twins = Some(twins.clone());
+                twins
+            }
+        };
+        hidden::hidden(&self.model, &twins, self.site.layer, &which.collect::<Vec<_>>(), host)
+    }
+
+    /// The twins of all test examples, in their order.
+    fn write_twins(&self, host: &mut dyn Host) -> Result<Stimuli, Fault> {
+        let refuse = |what: String, hint: &str| -> Fault {
+            Problem { what, r#where: "method counterfactual".into(), hint: hint.into() }.into()
+        };
+        if !self.task.properties[self.labels.target_property].is_subject_number() {
+            let what = format!(
+                "the true counterfactual swaps the number of the subject; the target is {}",
+                self.spec.task.target
+            );
+            return Err(refuse(what, "set task.target to subject_number, or leave the method out"));
+        }
+        let example = |row: &usize| &self.examples.examples[self.stimuli.list[*row].example];
+        let written: Vec<Example> = self.test.iter().filter_map(|r| example(r).counterfactual()).collect();
+        let (lacking, all) = (self.test.len() - written.len(), self.test.len());
+        if lacking > 0 {
+            let what = format!("{lacking} of {all} test examples do not say what their twin is");
+            return Err(refuse(
+                what,
+                "give every row a `twin` (`probity data show` names the keys), or leave the method out",
+            ));
+        }
+        let mut twins = Stimuli::at_least(&self.model, &written, 0)?;
+        if twins.list.len() < all {
+            let what = format!("{} cannot read {} of {all} twins", self.model.name(), all - twins.list.len());
+            return Err(refuse(what, "they are too long, or lack a mask; leave the method out"));
+        }
+        twins.tokens_per_batch = self.stimuli.tokens_per_batch;
+        let part = self.split.oracle();
+        let trained = part.train().iter().chain(part.validation());
+        let seen: HashSet<&str> = trained.map(|r| example(r).prefix.as_str()).collect();
+        let known = written.iter().filter(|t| seen.contains(t.prefix.as_str())).count();
+        if known > 0 {
+            let what = format!("{known} of {all} twins are also examples that oracles were trained on");
+            let hint = "the true counterfactual is judged a little too well on those".into();
+            host.notice(NoticeLevel::Info, Problem { what, r#where: "method counterfactual".into(), hint })?;
+        }
+        Ok(twins)
+    }
+}

@@ -1,0 +1,250 @@
+//! Interchange: the hidden state of another input that has the wanted value (Geiger et al. 2021).
+//!
+//! The donor is drawn from the training examples of the intervention part, never from those that are tested, among all that
+//! have the wanted value; whatever else they are is not looked at, unless they shall have the same value of the other property.
+//! Where donors are many, each group is represented by a random part of it, which changes no donor's chance. The draw depends
+//! on the seed, the embedding and the wanted value alone, not on which others are changed beside it. There is no strength.
+
+use crate::base::Pulse;
+use crate::lab::interventions::method::{
+    FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
+};
+use crate::lab::interventions::options::{Options, Setting, SettingKind};
+use crate::lab::interventions::parameter::{Parameter, WHOLE};
+use crate::probe::Matrix;
+use crate::probe::bytes::{Reader, Writer, malformed};
+use crate::stats::rng::{below, sample_indices, stream};
+
+/// The method.
+#[derive(Debug)]
+pub struct Interchange;
+
+static SETTINGS: [Setting; 1] = [Setting {
+    name: "same_other",
+    label: "same other value",
+    doc: "1 draws donors that have the same value of the other property (none counts as one), 0 does not look at it",
+    kind: SettingKind::Flag,
+    default: 0.0,
+    min: 0.0,
+    max: 1.0,
+}];
+
+/// Most donors that are kept, over all groups.
+const MOST_DONORS: usize = 4096;
+/// Fewest that a group keeps, where it has them, however many groups there are.
+const FEWEST_DONORS: usize = 16;
+
+impl Method for Interchange {
+    fn id(&self) -> &'static str {
+        "interchange"
+    }
+    fn title(&self) -> &'static str {
+        "interchange"
+    }
+    fn doc(&self) -> &'static str {
+        "puts the state of another input with the wanted value in the embedding's place (Geiger et al. 2021)"
+    }
+    fn goal(&self) -> Goal {
+        Goal::Counterfactual
+    }
+    fn needs(&self) -> Needs {
+        Needs { random: true, ..Needs::default() }
+    }
+    fn parameter(&self) -> &'static Parameter {
+        &WHOLE
+    }
+    fn settings(&self) -> &'static [Setting] {
+        &SETTINGS
+    }
+    fn fit_options(&self) -> &'static [&'static str] {
+        &["same_other"]
+    }
+    fn fit(
+        &self,
+        data: &FitData<'_>,
+        options: &Options,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Box<dyn Fitted>, InterventionError> {
+        pulse.beat(0, 1)?;
+        Ok(Box::new(Donors::new(data, options.flag("same_other"))))
+    }
+    fn load(&self, bytes: &[u8], _options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
+        let mut reader = Reader::open(bytes, "interchange")?;
+        let header = reader.numbers()?;
+        let [classes, columns, dimension, high, low] = header[..] else {
+            return Err(malformed("no header").into());
+        };
+        let groups = classes.checked_mul(columns).filter(|g| *g > 0 && *g <= MOST_GROUPS);
+        let groups = groups.ok_or_else(|| malformed("impossible header"))?;
+        let groups = (0..groups).map(|_| reader.matrix()).collect::<Result<Vec<Matrix>, _>>()?;
+        reader.finish()?;
+        if groups.iter().any(|g| g.cols() != dimension || !g.is_finite()) {
+            return Err(malformed("donors of another size").into());
+        }
+        Ok(Box::new(Donors { classes, columns, dimension, seed: (high as u64) << 32 | low as u64, groups }))
+    }
+}
+
+/// Values of the one property times values of the other; a header that says more is damaged.
+const MOST_GROUPS: usize = 1 << 20;
+
+/// Embeddings to take, by wanted value and (if it matters) value of the other property, none being the last.
+struct Donors {
+    classes: usize,
+    /// Values of the other property that are told apart, 1 if none is.
+    columns: usize,
+    dimension: usize,
+    seed: u64,
+    groups: Vec<Matrix>,
+}
+
+impl Donors {
+    fn new(data: &FitData<'_>, same: bool) -> Self {
+        let train = data.data.train();
+        let (classes, dimension) = (train.classes(), train.x().cols());
+        let others = data.other.iter().flatten().max().map_or(0, |most| most + 1);
+        let columns = if same { others + 1 } else { 1 };
+        let mut members: Vec<Vec<usize>> = vec![Vec::new(); classes * columns];
+        for (row, value) in train.y().iter().enumerate() {
+            let other = data.other.get(row).copied().flatten().unwrap_or(others);
+            members[value * columns + if same { other } else { 0 }].push(row);
+        }
+        let most = (MOST_DONORS / members.len().max(1)).max(FEWEST_DONORS);
+        let groups = members.iter().enumerate().map(|(i, rows)| {
+            let mut rng = stream(data.seed, &format!("donors {i}"));
+            let kept = sample_indices(&mut rng, rows.len(), most).into_iter().map(|k| rows[k]);
+            train.x().select_rows(&kept.collect::<Vec<_>>())
+        });
+        Self { classes, columns, dimension, seed: data.seed, groups: groups.collect() }
+    }
+
+    fn exchange(
+        &self,
+        h: &Matrix,
+        targets: &[usize],
+        other: &[Option<usize>],
+    ) -> Result<Matrix, InterventionError> {
+        let mut moved = h.clone();
+        for (row, target) in targets.iter().enumerate() {
+            let none = self.columns - 1;
+            // A value that no donor has is a group that is not there.
+            let column = other.get(row).copied().flatten().unwrap_or(none);
+            let column = if self.columns == 1 { 0 } else { column };
+            let group = (column < self.columns).then(|| &self.groups[target * self.columns + column]);
+            let Some(group) = group.filter(|g| g.rows() > 0) else {
+                return Err(InterventionError::NoDonor { target: *target });
+            };
+            let mut rng = stream(self.seed, &format!("interchange {target} {:016x}", content(h.row(row))));
+            let donor = below(&mut rng, group.rows() as u32) as usize;
+            moved.row_mut(row).copy_from_slice(group.row(donor));
+        }
+        Ok(moved)
+    }
+}
+
+/// FNV-1a over the bits of an embedding.
+fn content(h: &[f32]) -> u64 {
+    let bytes = h.iter().flat_map(|x| x.to_bits().to_le_bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+}
+
+struct Rows {
+    moved: Matrix,
+}
+
+impl Fitted for Donors {
+    fn on<'a>(
+        &'a self,
+        h: &'a Matrix,
+        targets: &[usize],
+        pulse: &mut dyn Pulse,
+    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
+        self.on_known(h, targets, &Known::default(), pulse)
+    }
+    fn on_known<'a>(
+        &'a self,
+        h: &'a Matrix,
+        targets: &[usize],
+        known: &Known<'a>,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
+        check_rows(h, targets, self.dimension, self.classes)?;
+        pulse.beat(0, 1)?;
+        Ok(Box::new(Rows { moved: self.exchange(h, targets, known.other)? }))
+    }
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::new("interchange");
+        let seed = [(self.seed >> 32) as usize, self.seed as u32 as usize];
+        writer.numbers(&[self.classes, self.columns, self.dimension, seed[0], seed[1]]);
+        self.groups.iter().for_each(|g| writer.matrix(g));
+        writer.finish()
+    }
+}
+
+impl Prepared for Rows {
+    fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
+        check_value(&WHOLE, value)?;
+        pulse.beat(0, 1)?;
+        Ok(self.moved.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::NoPulse;
+    use crate::lab::interventions::methods::testing::{identical, sample};
+
+    fn moved(fitted: &dyn Fitted, h: &Matrix, targets: &[usize], other: &[Option<usize>]) -> Matrix {
+        let known = Known { other, ..Known::default() };
+        fitted.on_known(h, targets, &known, &mut NoPulse).unwrap().at(1.0, &mut NoPulse).unwrap()
+    }
+
+    /// Every state that is put in is that of a training example of the intervention part with the wanted value.
+    #[test]
+    fn donors_are_training_examples_with_the_wanted_value() {
+        for classes in [2, 3] {
+            let s = sample(classes);
+            let fitted =
+                Interchange.fit(&s.fit_data(), &Options::defaults(&Interchange), &mut NoPulse).unwrap();
+            let targets = s.targets();
+            let got = moved(&*fitted, &s.test, &targets, &[]);
+            let train = s.data.train();
+            let mut donors = std::collections::HashSet::new();
+            for (row, target) in got.iter_rows().zip(&targets) {
+                let from = train.x().iter_rows().position(|x| x == row).unwrap();
+                assert_eq!(train.y()[from], *target);
+                donors.insert(from);
+            }
+            assert!(donors.len() > targets.len() / 3, "{} donors", donors.len());
+            let again = Interchange.load(&fitted.to_bytes(), &Options::defaults(&Interchange)).unwrap();
+            assert!(identical(&moved(&*again, &s.test, &targets, &[]), &got));
+            assert!(Interchange.load(&fitted.to_bytes()[1..], &Options::defaults(&Interchange)).is_err());
+            // The draw of a row does not depend on its neighbors.
+            let last = s.test.select_rows(&[targets.len() - 1]);
+            let alone = moved(&*fitted, &last, &targets[targets.len() - 1..], &[]);
+            assert_eq!(alone.row(0), got.row(targets.len() - 1));
+        }
+    }
+
+    #[test]
+    fn donors_can_have_the_same_other_value() {
+        let s = sample(2);
+        let n = s.data.train().len();
+        let label = |i: usize| [Some(0), Some(1), None][i % 3];
+        let other: Vec<Option<usize>> = (0..n).map(label).collect();
+        let data = FitData { other: &other, ..s.fit_data() };
+        let options = Options::new(&Interchange, [("same_other", 1.0)]).unwrap();
+        let fitted = Interchange.fit(&data, &options, &mut NoPulse).unwrap();
+        let (targets, asked) = (s.targets(), (0..s.test.rows()).map(label).collect::<Vec<_>>());
+        let got = moved(&*fitted, &s.test, &targets, &asked);
+        for (i, row) in got.iter_rows().enumerate() {
+            let from = s.data.train().x().iter_rows().position(|x| x == row).unwrap();
+            assert_eq!((s.data.train().y()[from], other[from]), (targets[i], asked[i]));
+        }
+        let unheard = vec![Some(7); targets.len()];
+        let known = Known { other: &unheard, ..Known::default() };
+        let refused = fitted.on_known(&s.test, &targets, &known, &mut NoPulse);
+        assert!(matches!(refused.err(), Some(InterventionError::NoDonor { .. })));
+    }
+}

@@ -1,0 +1,375 @@
+//! RLACE: relaxed linear adversarial concept erasure (Ravfogel et al. 2022).
+//!
+//! A game between a linear classifier and the subspace that is taken out: `min over (W, b), max over P in F_k, of the mean cross
+//! entropy of (h - h P) Wᵀ + b`, with [`F_k`](crate::probe::fantope) in place of the projections of rank k, which are its
+//! corners. As in the authors' code both sides take turns at stochastic gradient steps with weight decay, P is projected back on
+//! the Fantope after each of its steps, and after every round of steps it is rounded to the projection on its k leading
+//! eigenvectors and judged by a classifier trained on what that leaves of the training data. The best projection is the one
+//! with the highest loss; the game ends when the classifier's accuracy is the majority's.
+//!
+//! What differs from their code: P is kept by its few eigenvectors, so that a step costs O(D m²) in place of a decomposition of
+//! a D x D matrix; it starts from a random projection, not from a random matrix; the judge minimises the same objective exactly,
+//! where theirs is the best of three stochastic runs; and the curve over ranks is one game, in which each rank begins where the
+//! last one ended, with a random direction more. Embeddings are divided by their root mean square coordinate first, which
+//! changes no subspace but lets the learning rate mean the same for every model; that can be switched off.
+
+mod game;
+
+use self::game::{Game, Judge};
+use crate::base::Pulse;
+use crate::lab::interventions::method::{
+    FitData, Fitted, Goal, InterventionError, Method, Needs, Prepared, check_rows, check_value,
+};
+use crate::lab::interventions::options::{Options, Setting, SettingKind};
+use crate::lab::interventions::parameter::{ERASED_RANK, MOST_ITERATIONS, Parameter};
+use crate::probe::bytes::{Reader, Writer, malformed};
+use crate::probe::{Dense, Labelled, Matrix, Subspace};
+
+/// The method.
+#[derive(Debug)]
+pub struct Rlace;
+
+const fn whole(
+    name: &'static str,
+    label: &'static str,
+    doc: &'static str,
+    default: f64,
+    max: f64,
+) -> Setting {
+    Setting { name, label, doc, kind: SettingKind::Integer, default, min: 1.0, max }
+}
+
+const fn real(name: &'static str, label: &'static str, doc: &'static str, default: f64, max: f64) -> Setting {
+    Setting { name, label, doc, kind: SettingKind::Real, default, min: 0.0, max }
+}
+
+static SETTINGS: [Setting; 8] = [
+    whole("steps", "steps", "most steps of the first rank (authors' code: 75,000)", 75_000.0, 1e7),
+    whole(
+        "round",
+        "steps per round",
+        "steps between two judgements of the first rank (authors' code)",
+        1_000.0,
+        1e6,
+    ),
+    whole(
+        "further",
+        "further steps",
+        "steps that each further rank adds to the game of the last one",
+        200.0,
+        1e6,
+    ),
+    whole("batch", "batch", "examples in a batch (authors' code)", 128.0, 65_536.0),
+    real("learning_rate", "learning rate", "of both players (Canby et al.)", 0.005, 10.0),
+    real(
+        "weight_decay",
+        "weight decay",
+        "of both players (Canby et al.; 1e-4 in the authors' code)",
+        1e-5,
+        1.0,
+    ),
+    real(
+        "tolerance",
+        "tolerance",
+        "ends when the accuracy is so near to the majority's (authors' code)",
+        0.0015,
+        1.0,
+    ),
+    Setting {
+        name: "scale",
+        label: "scale",
+        doc: "1 divides embeddings by their root mean square first, 0 takes them as they are (authors' code)",
+        kind: SettingKind::Flag,
+        default: 1.0,
+        min: 0.0,
+        max: 1.0,
+    },
+];
+
+/// Steps of the first rank that are usual, for forecasts.
+const EXPECTED: f64 = 5_000.0;
+/// Steps between two looks at the pulse.
+const BEAT: usize = 20;
+
+impl Method for Rlace {
+    fn id(&self) -> &'static str {
+        "rlace"
+    }
+    fn title(&self) -> &'static str {
+        "RLACE"
+    }
+    fn doc(&self) -> &'static str {
+        "takes out the subspace that a linear classifier misses most, by an adversarial game (Ravfogel et al. 2022)"
+    }
+    fn goal(&self) -> Goal {
+        Goal::Nullifying
+    }
+    fn needs(&self) -> Needs {
+        Needs { random: true, ..Needs::default() }
+    }
+    fn parameter(&self) -> &'static Parameter {
+        &ERASED_RANK
+    }
+    fn settings(&self) -> &'static [Setting] {
+        &SETTINGS
+    }
+    fn fit_options(&self) -> &'static [&'static str] {
+        &["steps", "round", "further", "batch", "learning_rate", "weight_decay", "tolerance", "scale"]
+    }
+    fn short(&self, options: &Options) -> Option<(Options, f64)> {
+        let full = EXPECTED.min(options.real("steps")) + MOST_ITERATIONS as f64 * options.real("further");
+        let steps = 200.0_f64.min(options.real("steps"));
+        let given = options.iter().filter(|(name, _)| !["steps", "round", "further"].contains(name));
+        let short =
+            Options::new(self, given.chain([("steps", steps), ("round", steps), ("further", 5.0)])).ok()?;
+        Some((short, full / (steps + 5.0 * MOST_ITERATIONS as f64)))
+    }
+    fn fit(
+        &self,
+        data: &FitData<'_>,
+        options: &Options,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Box<dyn Fitted>, InterventionError> {
+        Ok(Box::new(Curve::fit(data.data.train(), data.seed, MOST_ITERATIONS, options, pulse)?))
+    }
+    fn load(&self, bytes: &[u8], _options: &Options) -> Result<Box<dyn Fitted>, InterventionError> {
+        Ok(Box::new(Curve::from_bytes(bytes)?))
+    }
+}
+
+/// What is taken out at each rank, and how the game over it ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Curve {
+    classes: usize,
+    dimension: usize,
+    ranks: Vec<Erased>,
+}
+
+/// The result of one rank.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Erased {
+    /// What is taken out: `rank (k - 1)` dimensions for k values, or all there are.
+    pub removed: Subspace,
+    /// Mean cross entropy of the judge, in nats: the label entropy where nothing linear is left.
+    pub loss: f64,
+    /// Accuracy of the judge on the training examples.
+    pub accuracy: f64,
+    /// Steps of the game up to here, those of lower ranks included.
+    pub steps: usize,
+}
+
+impl Curve {
+    /// Plays the game for the ranks 1 to `ranks`.
+    ///
+    /// # Errors
+    /// [`InterventionError`] if cancelled, or if the game runs away (a learning rate that is far too high).
+    pub fn fit(
+        train: &Labelled,
+        seed: u64,
+        ranks: usize,
+        options: &Options,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Self, InterventionError> {
+        let (dimension, classes) = (train.x().cols(), train.classes());
+        let scaled = (options.flag("scale")).then(|| scaled(train));
+        let train = scaled.as_ref().unwrap_or(train);
+        let judge = Judge::new(train);
+        let mut game = Game::new(train, seed, options);
+        let mut curve = Self { classes, dimension, ranks: Vec::new() };
+        let (first, further) = (options.integer("steps"), options.integer("further"));
+        // In units of expected steps: nobody knows how many the first rank will take.
+        let total = first + ranks * further;
+        for rank in 1..=ranks {
+            if rank * (classes - 1) >= dimension {
+                let whole = Subspace::row_space(&Dense::identity(dimension))?;
+                let (loss, accuracy) = judge.of(&whole, &mut || pulse.beat(total, total))?;
+                curve.ranks.push(Erased { removed: whole, loss, accuracy, steps: game.steps });
+                continue;
+            }
+            game.widen(classes - 1)?;
+            let (most, round) =
+                if rank == 1 { (first, options.integer("round")) } else { (further, further) };
+            let end = game.steps + most;
+            let mut best: Option<Erased> = None;
+            while game.steps < end {
+                for _ in 0..round.min(end - game.steps) {
+                    if game.steps.is_multiple_of(BEAT) {
+                        pulse.beat(game.steps.min(total - 1), total)?;
+                    }
+                    game.step()?;
+                }
+                let removed = game.point.rounded()?;
+                let (loss, accuracy) =
+                    judge.of(&removed, &mut || pulse.beat(game.steps.min(total - 1), total))?;
+                if best.as_ref().is_none_or(|b| loss > b.loss) {
+                    best = Some(Erased { removed, loss, accuracy, steps: game.steps });
+                }
+                if (accuracy - train.majority()).abs() < options.real("tolerance") {
+                    break;
+                }
+            }
+            curve.ranks.extend(best.map(|b| Erased { steps: game.steps, ..b }));
+        }
+        Ok(curve)
+    }
+
+    /// What was found at a rank, from 1.
+    #[must_use]
+    pub fn at(&self, rank: usize) -> Option<&Erased> {
+        self.ranks.get(rank.checked_sub(1)?)
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self, InterventionError> {
+        let mut r = Reader::open(bytes, "rlace")?;
+        let header = r.numbers()?;
+        let [classes, dimension, count] = header[..] else { return Err(malformed("no header").into()) };
+        if count > MOST_ITERATIONS || classes < 2 {
+            return Err(malformed("impossible header").into());
+        }
+        let mut ranks = Vec::new();
+        for _ in 0..count {
+            let (loss, accuracy, steps) = (r.real()?, r.real()?, r.number()?);
+            let basis: Dense<f64> = r.matrix()?;
+            if basis.cols() != dimension || basis.rows() > dimension {
+                return Err(malformed("a basis has another size").into());
+            }
+            ranks.push(Erased { removed: Subspace::row_space(&basis)?, loss, accuracy, steps });
+        }
+        r.finish()?;
+        Ok(Self { classes, dimension, ranks })
+    }
+}
+
+/// The examples divided by their root mean square coordinate; as they are where that is 0.
+fn scaled(train: &Labelled) -> Labelled {
+    let x = train.x();
+    let sum: f64 = x.data().iter().map(|v| f64::from(*v) * f64::from(*v)).sum();
+    let size = (sum / x.data().len().max(1) as f64).sqrt();
+    let by = if size > 0.0 && size.is_finite() { (1.0 / size) as f32 } else { 1.0 };
+    train.scaled(by)
+}
+
+struct Rows<'a> {
+    curve: &'a Curve,
+    h: &'a Matrix,
+}
+
+impl Fitted for Curve {
+    fn on<'a>(
+        &'a self,
+        h: &'a Matrix,
+        targets: &[usize],
+        _pulse: &mut dyn Pulse,
+    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
+        check_rows(h, targets, self.dimension, self.classes)?;
+        Ok(Box::new(Rows { curve: self, h }))
+    }
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut w = Writer::new("rlace");
+        w.numbers(&[self.classes, self.dimension, self.ranks.len()]);
+        for erased in &self.ranks {
+            w.real(erased.loss);
+            w.real(erased.accuracy);
+            w.number(erased.steps);
+            w.matrix(erased.removed.basis());
+        }
+        w.finish()
+    }
+}
+
+impl Prepared for Rows<'_> {
+    fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
+        let rank = check_value(&ERASED_RANK, value)? as usize;
+        pulse.beat(0, 1)?;
+        Ok(self
+            .curve
+            .at(rank.min(self.curve.ranks.len()))
+            .map_or_else(|| self.h.clone(), |e| e.removed.remove_from(self.h)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::{Cancelled, NoPulse};
+    use crate::lab::interventions::methods::testing::{Sample, identical, sample};
+
+    fn curve(s: &Sample, ranks: usize, seed: u64) -> Curve {
+        let short = [
+            ("steps", 3_000.0),
+            ("round", 500.0),
+            ("further", 40.0),
+            ("batch", 64.0),
+            ("learning_rate", 0.05),
+        ];
+        let options = Options::new(&Rlace, short).unwrap();
+        Curve::fit(s.data.train(), seed, ranks, &options, &mut NoPulse).unwrap()
+    }
+
+    fn entropy(train: &Labelled) -> f64 {
+        let shares = train.counts().iter().map(|c| *c as f64 / train.len() as f64).collect::<Vec<_>>();
+        -shares.iter().map(|p| p * p.ln()).sum::<f64>()
+    }
+
+    /// Little is left for a classifier, far less than of what the same number of random directions leaves.
+    #[test]
+    fn the_game_takes_the_property_out() {
+        for classes in [2, 3] {
+            let s = sample(classes);
+            let train = s.data.train();
+            let found = curve(&s, 3, 1);
+            for rank in 1..=3 {
+                let erased = found.at(rank).unwrap();
+                assert_eq!(erased.removed.rank(), rank * (classes - 1));
+                let p = erased.removed.nullspace_projection();
+                let again = p.dot(&p);
+                assert!(again.data().iter().zip(p.data()).all(|(a, b)| (a - b).abs() < 1e-12));
+                assert!(
+                    erased.loss <= entropy(train) + 1e-9 && erased.loss > entropy(train) - 0.02,
+                    "{erased:?}"
+                );
+            }
+            assert!(found.at(4).is_none() && found.at(0).is_none());
+        }
+    }
+
+    #[test]
+    fn rank_zero_is_the_identity_and_bytes_round_trip() {
+        let s = sample(3);
+        let fitted = curve(&s, 2, 1);
+        let again = Rlace.load(&fitted.to_bytes(), &Options::defaults(&Rlace)).unwrap();
+        let at = |f: &dyn Fitted, rank: f64| {
+            f.on(&s.test, &s.targets(), &mut NoPulse).unwrap().at(rank, &mut NoPulse).unwrap()
+        };
+        assert!(identical(&at(&fitted, 0.0), &s.test));
+        let (one, two) = (at(&fitted, 2.0), at(&*again, 2.0));
+        assert!(
+            one.data().iter().zip(two.data()).all(|(a, b)| (a - b).abs() < 1e-6) && !identical(&one, &s.test)
+        );
+        assert!(Rlace.load(&fitted.to_bytes()[1..], &Options::defaults(&Rlace)).is_err());
+        assert_eq!(curve(&s, 1, 1), curve(&s, 1, 1));
+        assert_ne!(curve(&s, 1, 1).ranks, curve(&s, 1, 2).ranks);
+    }
+
+    /// Ranks at and above the size of the embeddings take everything out.
+    #[test]
+    fn ranks_above_the_dimension_leave_nothing() {
+        let s = sample(2);
+        let found = curve(&s, MOST_ITERATIONS, 1);
+        assert_eq!(found.at(11).unwrap().removed.rank(), 11);
+        assert_eq!(found.at(40).unwrap().removed.rank(), 12);
+        let gone = found.on(&s.test, &s.targets(), &mut NoPulse).unwrap().at(40.0, &mut NoPulse).unwrap();
+        assert!(gone.data().iter().all(|x| x.abs() < 1e-5));
+    }
+
+    #[test]
+    fn it_can_be_stopped_and_runs_away_with_an_error() {
+        let s = sample(2);
+        let mut beats = 0;
+        let stopped = Rlace.fit(&s.fit_data(), &Options::defaults(&Rlace), &mut |_, _| {
+            beats += 1;
+            if beats < 3 { Ok(()) } else { Err(Cancelled) }
+        });
+        assert!(matches!(stopped, Err(InterventionError::Cancelled(_))));
+    }
+}

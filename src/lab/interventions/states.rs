@@ -1,0 +1,154 @@
+//! Hidden states, labels and parts of an experiment as a table, for whoever intervenes on them elsewhere.
+//!
+//! The rows are all examples that the model can be asked, in their order. What comes back (`directions` or `states`, see
+//! [`crate::probe::given`]) is judged on the same rows.
+
+use std::collections::HashMap;
+
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensorError};
+
+use super::spec::Spec;
+use crate::base::matrix::Matrix;
+use crate::base::{Problem, Pulse};
+use crate::corpus::task::{Example, Task};
+use crate::lab::examples;
+use crate::lab::fault::Fault;
+use crate::lab::plan::PropertyLabels;
+use crate::model::Model;
+use crate::probe::Split;
+
+/// The table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct States {
+    /// Hidden states at the layer of the intervention, n x D.
+    pub h: Matrix,
+    /// Labels of both properties.
+    pub labels: PropertyLabels,
+    /// The part of each row: 0 and 1 train and validate oracles, 2 and 3 interventions, 4 is tested.
+    pub part: Vec<u8>,
+    /// States of the examples' true counterfactuals, where all have one and the target is what they swap, n x D.
+    pub twins: Option<Matrix>,
+    /// What the table is of, by name.
+    pub about: HashMap<String, String>,
+}
+
+/// Reads the states of a spec's examples through a model.
+///
+/// # Errors
+/// [`Fault`].
+pub fn read(spec: &Spec, model: &Model, pulse: &mut dyn Pulse) -> Result<States, Fault> {
+    let task = Task::named(&spec.task.name)?;
+    let target = task.property(&spec.task.target).unwrap_or(0);
+    let (set, source) = examples::of(task, &spec.task, spec.seed, pulse)?;
+    let stimuli = examples::stimuli(task, model, &set, source.is_some())?;
+    let labels = PropertyLabels::new(task, target, &set.examples, stimuli.list.iter().map(|s| s.example));
+    let split = Split::new(stimuli.list.len(), spec.seed)?;
+    let layer = spec.site.layer.resolve(model.depth()).map_err(|what| Problem {
+        what,
+        r#where: "site".into(),
+        hint: "set site.layer".into(),
+    })?;
+    let all: Vec<usize> = (0..stimuli.list.len()).collect();
+    let h = stimuli.hidden(model, layer, &all, pulse)?;
+    let mut part = vec![4; all.len()];
+    let (oracle, own) = (split.oracle(), split.intervention());
+    for (k, rows) in
+        [oracle.train(), oracle.validation(), own.train(), own.validation()].into_iter().enumerate()
+    {
+        rows.iter().for_each(|r| part[*r] = k as u8);
+    }
+    let swapped: Option<Vec<Example>> = task.properties[target]
+        .is_subject_number()
+        .then(|| stimuli.list.iter().map(|s| set.examples[s.example].counterfactual()).collect())
+        .flatten();
+    let twins = match swapped {
+        Some(swapped) => {
+            let twins = crate::lab::stimuli::Stimuli::at_least(model, &swapped, 0)?;
+            (twins.list.len() == all.len()).then(|| twins.hidden(model, layer, &all, pulse)).transpose()?
+        }
+        None => None,
+    };
+    let values = |p: usize| task.properties[p].values.join(",");
+    let about = [
+        ("model", model.name().to_owned()),
+        ("model_hash", model.hash().to_owned()),
+        ("layer", layer.to_string()),
+        ("task", task.id.to_owned()),
+        ("data_hash", set.hash.clone()),
+        ("seed", spec.seed.to_string()),
+        ("target", task.properties[target].id.to_owned()),
+        ("target_values", values(target)),
+        ("other", task.properties[1 - target].id.to_owned()),
+        ("other_values", values(1 - target)),
+        (
+            "parts",
+            "oracle train, oracle validation, intervention train, intervention validation, test".to_owned(),
+        ),
+        ("version", env!("CARGO_PKG_VERSION").to_owned()),
+    ];
+    let about = about.into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
+    Ok(States { h, labels, part, twins, about })
+}
+
+impl States {
+    /// As a safetensors file; the README lists its tensors.
+    ///
+    /// # Errors
+    /// [`SafeTensorError`], which consistent shapes do not cause.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, SafeTensorError> {
+        let floats = |m: &Matrix| -> Vec<u8> { m.data().iter().flat_map(|x| x.to_le_bytes()).collect() };
+        let labels = |list: &[Option<usize>]| -> Vec<u8> {
+            list.iter().flat_map(|l| l.map_or(-1, |l| l as i64).to_le_bytes()).collect()
+        };
+        let (n, d) = (self.h.rows(), self.h.cols());
+        let mut fields: Vec<(&str, Dtype, Vec<usize>, Vec<u8>)> = vec![
+            ("h", Dtype::F32, vec![n, d], floats(&self.h)),
+            ("target", Dtype::I64, vec![n], labels(&self.labels.target)),
+            ("other", Dtype::I64, vec![n], labels(&self.labels.other)),
+            ("part", Dtype::U8, vec![n], self.part.clone()),
+        ];
+        if let Some(twins) = &self.twins {
+            fields.push(("counterfactual", Dtype::F32, vec![n, d], floats(twins)));
+        }
+        let views = fields.iter().map(|(name, dtype, shape, bytes)| {
+            TensorView::new(*dtype, shape.clone(), bytes).map(|view| (*name, view))
+        });
+        safetensors::serialize(views.collect::<Result<Vec<_>, _>>()?, Some(self.about.clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::NoPulse;
+    use crate::model::{Device, ModelSource};
+    use safetensors::SafeTensors;
+
+    #[test]
+    fn the_table_has_what_the_experiment_has() {
+        let source: ModelSource = "bert-tiny".parse().unwrap();
+        let model = Model::load(&source, Device::Cpu).unwrap();
+        let mut spec = Spec::shipped();
+        spec.task.examples = 400;
+        let states = read(&spec, &model, &mut NoPulse).unwrap();
+        let bytes = states.to_bytes().unwrap();
+        let file = SafeTensors::deserialize(&bytes).unwrap();
+        let n = states.h.rows();
+        assert!(n >= 390);
+        assert_eq!(file.tensor("h").unwrap().shape(), [n, model.arch().hidden]);
+        assert_eq!(file.tensor("counterfactual").unwrap().shape(), [n, model.arch().hidden]);
+        let split = Split::new(n, spec.seed).unwrap();
+        let test: Vec<usize> = (0..n).filter(|i| file.tensor("part").unwrap().data()[*i] == 4).collect();
+        let mut want = split.test().rows().to_vec();
+        want.sort_unstable();
+        assert_eq!(test, want);
+        let other = file.tensor("other").unwrap();
+        let none = other.data().chunks(8).filter(|b| *b == (-1i64).to_le_bytes()).count();
+        assert_eq!(none, states.labels.other.iter().filter(|o| o.is_none()).count());
+        // Twins are other states, and of what the swap leaves alone there is no label for them.
+        assert!(states.twins.unwrap() != states.h);
+        spec.task.target = "attractor_number".into();
+        assert!(read(&spec, &model, &mut NoPulse).unwrap().twins.is_none());
+    }
+}

@@ -1,0 +1,171 @@
+//! What was made elsewhere (pyvene, TransformerLens, the authors' code): directions to take out, or states that were edited.
+//!
+//! A safetensors file with one of two tensors, in f32 or f64. `directions`, m x D: the first r are taken out at rank r, whatever
+//! their lengths and angles. `states`, n x D or k x n x D: an edited state for every row of the table that `probity states` has
+//! written, in its order; with k values the one of number z is for rows that are to have value z.
+
+use std::path::{Path, PathBuf};
+
+use safetensors::{Dtype, SafeTensors};
+use sha2::{Digest, Sha256};
+
+use super::{Dense, Matrix};
+use crate::base::files::hex;
+
+/// Largest file that is read: a mistaken path should not fill the memory.
+const MOST_BYTES: u64 = 8 << 30;
+
+/// A file that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum GivenError {
+    /// It cannot be read.
+    #[error("{}: {source}", file.display())]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// It holds something else.
+    #[error("{}: {what}", file.display())]
+    Unfit {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong, and what would be right.
+        what: String,
+    },
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Content {
+    /// One direction a row, m x D, finite and not all zero.
+    Directions(Dense<f64>),
+    /// Edited states, n x D each: one for all wanted values, or one for each value.
+    States(Vec<Matrix>),
+}
+
+/// A file and what it holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Given {
+    /// Its content.
+    pub content: Content,
+    /// SHA-256 of the file, in hexadecimal.
+    pub sha256: String,
+}
+
+impl Given {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// [`GivenError`] with what is wrong.
+    pub fn read(file: &Path) -> Result<Self, GivenError> {
+        let fail = |source| GivenError::Read { file: file.to_owned(), source };
+        let size = std::fs::metadata(file).map_err(fail)?.len();
+        if size > MOST_BYTES {
+            return Err(fail(std::io::Error::other(format!("{size} bytes are more than {MOST_BYTES}"))));
+        }
+        let bytes = std::fs::read(file).map_err(fail)?;
+        let content = parse(&bytes).map_err(|what| GivenError::Unfit { file: file.to_owned(), what })?;
+        Ok(Self { content, sha256: hex(&Sha256::digest(&bytes)) })
+    }
+}
+
+/// The content of a file's bytes, or what is wrong with them.
+fn parse(bytes: &[u8]) -> Result<Content, String> {
+    let file = SafeTensors::deserialize(bytes).map_err(|e| format!("no safetensors file ({e})"))?;
+    match (file.tensor("directions"), file.tensor("states")) {
+        (Ok(_), Ok(_)) => Err("it has both `directions` and `states`; one file has one of them".into()),
+        (Ok(view), Err(_)) => {
+            let [rows, columns] = view.shape()[..] else {
+                return Err(format!("`directions` has shape {:?}; it must be m x D", view.shape()));
+            };
+            let values = numbers("directions", view.dtype(), view.data())?;
+            if values.iter().all(|x| *x == 0.0) {
+                return Err("`directions` holds no direction: all of it is zero".into());
+            }
+            let directions = Dense::from_vec(rows, columns, values).map_err(|e| e.to_string())?;
+            Ok(Content::Directions(directions))
+        }
+        (Err(_), Ok(view)) => {
+            let (count, rows, columns) = match view.shape() {
+                [n, d] => (1, *n, *d),
+                [k, n, d] => (*k, *n, *d),
+                other => return Err(format!("`states` has shape {other:?}; it must be n x D or k x n x D")),
+            };
+            let values = numbers("states", view.dtype(), view.data())?;
+            if count * rows * columns == 0 {
+                return Err("`states` is empty".into());
+            }
+            let one = |part: &[f64]| {
+                Matrix::from_vec(rows, columns, part.iter().map(|x| *x as f32).collect())
+                    .map_err(|e| e.to_string())
+            };
+            Ok(Content::States(values.chunks_exact(rows * columns).map(one).collect::<Result<_, _>>()?))
+        }
+        (Err(_), Err(_)) => {
+            let mut names = file.names();
+            names.sort_unstable();
+            let found: Vec<&str> = names.into_iter().take(8).collect();
+            Err(format!("it has neither `directions` nor `states`, but {}", found.join(", ")))
+        }
+    }
+}
+
+/// The finite numbers of a tensor.
+fn numbers(name: &str, dtype: Dtype, data: &[u8]) -> Result<Vec<f64>, String> {
+    let values: Vec<f64> = match dtype {
+        Dtype::F32 => data.as_chunks::<4>().0.iter().map(|b| f64::from(f32::from_le_bytes(*b))).collect(),
+        Dtype::F64 => data.as_chunks::<8>().0.iter().map(|b| f64::from_le_bytes(*b)).collect(),
+        other => return Err(format!("`{name}` is {other:?}; save it as F32 or F64")),
+    };
+    // As states are kept in single precision, what overflows there is not finite either.
+    match values.iter().position(|x| !(*x as f32).is_finite()) {
+        Some(at) => Err(format!("`{name}` holds a value that is not finite (number {at})")),
+        None => Ok(values),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use safetensors::tensor::TensorView;
+
+    fn file(name: &str, shape: &[usize], values: &[f32]) -> Vec<u8> {
+        let bytes: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+        let view = TensorView::new(Dtype::F32, shape.to_vec(), &bytes).unwrap();
+        safetensors::serialize([(name, view)], None).unwrap()
+    }
+
+    #[test]
+    fn directions_and_states_are_read() {
+        let directions = parse(&file("directions", &[2, 3], &[1.0, 0.0, 0.0, 0.0, 2.0, 0.0])).unwrap();
+        assert!(matches!(directions, Content::Directions(d) if d.rows() == 2 && d.row(1) == [0.0, 2.0, 0.0]));
+        let states = parse(&file("states", &[2, 1, 2], &[1.0, 2.0, 3.0, 4.0])).unwrap();
+        assert!(matches!(states, Content::States(s) if s.len() == 2 && s[1].row(0) == [3.0, 4.0]));
+        let states = parse(&file("states", &[2, 2], &[1.0, 2.0, 3.0, 4.0])).unwrap();
+        assert!(matches!(states, Content::States(s) if s.len() == 1 && s[0].rows() == 2));
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_refused_with_the_reason() {
+        for (bytes, want) in [
+            (b"nothing".to_vec(), "no safetensors"),
+            (file("other", &[1, 2], &[1.0, 2.0]), "neither `directions` nor `states`, but other"),
+            (file("directions", &[2], &[1.0, 2.0]), "must be m x D"),
+            (file("directions", &[1, 2], &[0.0, 0.0]), "no direction"),
+            (file("directions", &[1, 2], &[f32::NAN, 0.0]), "not finite (number 0)"),
+            (file("states", &[2], &[1.0, 2.0]), "n x D or k x n x D"),
+            (file("states", &[0, 2], &[]), "empty"),
+            (file("states", &[1, 2], &[1.0, f32::INFINITY]), "not finite (number 1)"),
+        ] {
+            let said = parse(&bytes).unwrap_err();
+            assert!(said.contains(want), "{said}");
+        }
+        let ints = TensorView::new(Dtype::I64, vec![1, 1], &[0; 8]).unwrap();
+        let ints = safetensors::serialize([("states", ints)], None).unwrap();
+        assert!(parse(&ints).unwrap_err().contains("F32 or F64"));
+        let lost = Given::read(Path::new("nowhere/at-all.safetensors")).unwrap_err().to_string();
+        assert!(lost.contains("at-all.safetensors"), "{lost}");
+    }
+}
