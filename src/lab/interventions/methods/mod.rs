@@ -20,4 +20,6 @@ pub mod rlace;
 pub mod square;
 
 #[cfg(test)]
+mod adversity;
+#[cfg(test)]
 pub(crate) mod testing;
