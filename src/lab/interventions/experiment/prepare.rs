@@ -145,11 +145,7 @@ impl Bench {
             spec.task.target,
         );
         let prior = shares(&labels);
-        let grid = Grid::named(&spec.probe.grid).ok_or_else(|| Problem {
-            what: format!("there is no grid `{}`", spec.probe.grid),
-            r#where: "probe.grid".into(),
-            hint: "known are small, paper".into(),
-        })?;
+        let grid = grid(spec)?;
         let bench = Self {
             spec: spec.clone(),
             label: Label::new(&spec.clone().into(), model.name()),
@@ -306,6 +302,15 @@ impl Bench {
         let (count, seed) = (self.resample_count, self.seed);
         self.resamples.entry(n).or_insert_with(|| Arc::new(Resamples::new(n, count, seed))).clone()
     }
+}
+
+/// The recipes that a spec's probes are chosen from.
+fn grid(spec: &Spec) -> Result<Grid, Problem> {
+    Grid::named(&spec.probe.grid).ok_or_else(|| Problem {
+        what: format!("there is no grid `{}`", spec.probe.grid),
+        r#where: "probe.grid".into(),
+        hint: "known are small, paper".into(),
+    })
 }
 
 /// Which probes the panels of a spec have.
