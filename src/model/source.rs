@@ -91,9 +91,15 @@ impl FromStr for ModelSource {
 }
 
 impl ModelSource {
-    /// The address that all spellings of it have in common: of a folder or a file, the path without links and dots.
+    /// The address that all spellings of it have in common: of a folder or a file, the path without links and dots; of a hub
+    /// id whose snapshot is in the cache, the snapshot's folder.
     #[must_use]
     pub fn canonical(self) -> Self {
+        self.canonical_in(&Settings::of_process())
+    }
+
+    /// As [`canonical`](Self::canonical), with these settings of the hub's cache.
+    fn canonical_in(self, settings: &Settings) -> Self {
         let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
         match self {
             ModelSource::Dir(path) => ModelSource::Dir(real(path)),
@@ -101,9 +107,13 @@ impl ModelSource {
                 ModelSource::Vectors(Address { path: real(address.path.clone()), ..address })
             }
             ModelSource::Untrained { of, seed } => {
-                ModelSource::Untrained { of: Box::new(of.canonical()), seed }
+                ModelSource::Untrained { of: Box::new(of.canonical_in(settings)), seed }
             }
-            other => other,
+            ModelSource::Hub { id, revision } => match hub::cached_model(&id, &revision, settings) {
+                Ok(snapshot) => ModelSource::Dir(real(snapshot)),
+                Err(_) => ModelSource::Hub { id, revision },
+            },
+            builtin @ ModelSource::Builtin(_) => builtin,
         }
     }
 }
@@ -328,7 +338,31 @@ pub(super) fn plain_text(path: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::in_print;
+    use super::{ModelSource, Settings, in_print};
+
+    /// They were two models, computed twice and compared with each other.
+    #[test]
+    fn a_hub_id_and_its_snapshot_in_the_cache_are_one_model() {
+        let cache = tempfile::tempdir().unwrap();
+        let home = cache.path().to_str().unwrap();
+        let settings = Settings::from(|name| (name == "HF_HUB_CACHE").then(|| home.to_owned()));
+        let root = cache.path().join("models--org--m");
+        let snapshot = root.join("snapshots/abc123");
+        std::fs::create_dir_all(&snapshot).unwrap();
+        std::fs::create_dir_all(root.join("refs")).unwrap();
+        std::fs::write(root.join("refs/main"), "abc123\n").unwrap();
+        let same = |a: &str, b: &str| {
+            let [a, b] = [a, b].map(|m| m.parse::<ModelSource>().unwrap().canonical_in(&settings));
+            a == b
+        };
+        let folder = snapshot.to_str().unwrap();
+        assert!(!same("org/m", folder), "not complete, so it would be fetched");
+        std::fs::write(snapshot.join("config.json"), "{}").unwrap();
+        std::fs::write(snapshot.join("model.safetensors"), "").unwrap();
+        assert!(same("org/m", folder) && same("hub:org/m@abc123", "org/m"));
+        assert!(same("untrained:org/m", &format!("untrained:{folder}")));
+        assert!(!same("org/m", "org/n") && !same("org/m", "org/m@other"));
+    }
 
     #[test]
     fn folders_have_short_names_in_print() {
