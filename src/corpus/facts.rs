@@ -5,12 +5,13 @@
 //! [`said`] how a name stands in a sentence.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::shipped;
+use crate::base::packed::Packed;
 
 /// Stands for the subject in a prompt.
 pub const SUBJECT: &str = "[X]";
@@ -150,19 +151,15 @@ struct List {
 /// # Errors
 /// [`FactsError`] if the embedded files are wrong; a test reads them all.
 pub fn relations() -> Result<Vec<Relation>, FactsError> {
-    static READ: OnceLock<Result<Vec<Relation>, FactsError>> = OnceLock::new();
-    READ.get_or_init(embedded).clone()
+    static READ: LazyLock<Result<Vec<Relation>, FactsError>> = LazyLock::new(embedded);
+    READ.clone()
 }
 
 fn embedded() -> Result<Vec<Relation>, FactsError> {
-    let damaged = |e: std::io::Error| FactsError::Relations(e.to_string());
-    let list = shipped::list().text().map_err(damaged)?;
-    let files: Vec<(&str, String)> = shipped::files()
-        .iter()
-        .map(|(name, file)| Ok((*name, file.text().map_err(damaged)?)))
-        .collect::<Result<_, FactsError>>()?;
-    let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();
-    parse(&list, &files)
+    let text = |file: &Packed| file.text().map_err(|e| FactsError::Relations(e.to_string()));
+    let files = shipped::files();
+    let files: Vec<_> = files.iter().map(|f| Ok((f.0, text(&f.1)?))).collect::<Result<_, FactsError>>()?;
+    parse(&text(&shipped::list())?, &files.iter().map(|f| (f.0, f.1.as_str())).collect::<Vec<_>>())
 }
 
 /// Reads relations from the text of `relations.toml` and of the relations' files.

@@ -220,6 +220,17 @@ fn several_methods_are_laid_side_by_side(found: &Found) {
     assert!(pick(&[("sentence", "nowhere")]).unwrap_err().contains("nowhere"));
 }
 
+fn every_row_is_whole(found: &Found) {
+    for row in &found.rows {
+        let v = &row.value;
+        let sentence = &found.sentence(&v.sentence).unwrap().value;
+        assert_eq!((&v.tokens, v.scores.len()), (&sentence.words, sentence.words.len()));
+        assert_eq!(v.ranking.len() + v.excluded.len(), v.tokens.len());
+        assert!(v.k >= 1 && v.k <= v.ranking.len() && v.token_f1.is_some() && v.sufficiency.is_some());
+        assert_eq!(v.gap.is_some(), v.method == "integrated_gradients");
+    }
+}
+
 #[test]
 fn a_run_tells_every_sentence_prediction_and_row_once_and_then_the_means() {
     let mut spec = spec(&["bert-tiny", "gpt2-tiny"], &["attention", "integrated_gradients"], 40);
@@ -236,14 +247,7 @@ fn a_run_tells_every_sentence_prediction_and_row_once_and_then_the_means() {
     let left: usize = data.left_out.iter().map(|l| l.count).sum();
     assert_eq!(asked + left, 2 * found.sentences.len());
     assert!(data.left_out.iter().all(|l| l.model == "gpt2-tiny"), "{:?}", data.left_out);
-    for row in &found.rows {
-        let v = &row.value;
-        let sentence = &found.sentence(&v.sentence).unwrap().value;
-        assert_eq!((&v.tokens, v.scores.len()), (&sentence.words, sentence.words.len()));
-        assert_eq!(v.ranking.len() + v.excluded.len(), v.tokens.len());
-        assert!(v.k >= 1 && v.k <= v.ranking.len() && v.token_f1.is_some() && v.sufficiency.is_some());
-        assert_eq!(v.gap.is_some(), v.method == "integrated_gradients");
-    }
+    every_row_is_whole(&found);
     for (model, method) in [("bert-tiny", "attention"), ("gpt2-tiny", "random")] {
         let all = found.interpretability.iter().find(|i| {
             let v = &i.value;
