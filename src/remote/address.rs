@@ -131,7 +131,8 @@ impl Address {
             command = Command::new("sh");
             command.args(["-c", r#"trap '' INT; exec "$0" "$@""#]).arg(&self.ssh);
         }
-        command.arg("-T");
+        // Findings are text, which compresses well; a slow link is what they may have to go over.
+        command.args(["-T", "-C"]);
         if !can_ask {
             command.args(["-o", "BatchMode=yes"]);
         }
@@ -179,6 +180,7 @@ mod tests {
             all,
             [
                 "-T",
+                "-C",
                 "-o",
                 "BatchMode=yes",
                 "-p",
