@@ -55,6 +55,8 @@ pub(super) struct Hub {
     alone: Instant,
     running: bool,
     state: String,
+    /// How many have asked for its end and wait for it.
+    pub stopping: usize,
     /// The engine was told to end.
     pub closing: bool,
     /// The engine has ended.
@@ -87,6 +89,7 @@ impl Hub {
             alone: Instant::now(),
             running: false,
             state: "nothing has run".into(),
+            stopping: 0,
             closing: false,
             ended: false,
         }

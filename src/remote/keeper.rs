@@ -134,7 +134,7 @@ fn watch(shared: &Shared) {
     shared.changed.notify_all();
     // Whoever is attached is told so.
     let until = Instant::now() + Duration::from_secs(2);
-    while hub.links() > 0 && Instant::now() < until {
+    while (hub.links() > 0 || hub.stopping > 0) && Instant::now() < until {
         hub = shared.pause(hub, Duration::from_millis(50));
     }
 }
@@ -170,6 +170,7 @@ fn serve(shared: &Arc<Shared>, mut stream: UnixStream) {
             let _ = Message::List(vec![status]).write(&mut stream);
         }
         Want::Stop => {
+            shared.lock().stopping += 1;
             stop(shared);
             let mut hub = shared.lock();
             while !hub.ended {
@@ -177,6 +178,8 @@ fn serve(shared: &Arc<Shared>, mut stream: UnixStream) {
             }
             drop(hub);
             let _ = Message::Bye.write(&mut stream);
+            shared.lock().stopping -= 1;
+            shared.changed.notify_all();
         }
         Want::Open | Want::Attach => attach(shared, stream, &hello),
         // A bridge answers this itself.
