@@ -9,7 +9,7 @@ use flate2::read::ZlibDecoder;
 pub struct Packed(&'static [u8]);
 
 impl Packed {
-    /// What [`packed!`] embeds.
+    /// What `packed!` embeds.
     pub const fn new(packed: &'static [u8]) -> Self {
         Self(packed)
     }

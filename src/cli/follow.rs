@@ -39,7 +39,7 @@ pub struct FollowArgs {
     /// Print it as JSON, one line each time that something has changed.
     #[arg(long)]
     pub json: bool,
-    /// Follow it on another machine, through ssh: ssh://[user@]host[:port]. DIR is named as that machine sees it.
+    /// Follow it on another machine, through ssh: ssh://user@host:port. DIR is named as that machine sees it.
     #[cfg(unix)]
     #[arg(long, value_name = "ADDRESS")]
     pub remote: Option<crate::remote::Address>,

@@ -18,7 +18,7 @@ use crate::session::name;
 /// Where an engine far away is.
 #[derive(Debug, Clone, Default, Args)]
 pub struct RemoteArgs {
-    /// Compute on another machine, through the system's ssh: ssh://[user@]host[:port]. Models and data are named as that machine sees
+    /// Compute on another machine, through the system's ssh: ssh://user@host:port. Models and data are named as that machine sees
     /// them; --device and --memory-limit are its own.
     #[arg(long, value_name = "ADDRESS")]
     pub remote: Option<Address>,
@@ -134,7 +134,7 @@ pub fn say_farewell(address: &Address, name: &str, farewell: &Farewell) {
 pub enum RemoteCommand {
     /// Show the engines that run there, and the latest sessions.
     List {
-        /// The machine: ssh://[user@]host[:port].
+        /// The machine: ssh://user@host:port.
         #[arg(value_name = "ADDRESS")]
         address: Address,
         /// Write one JSON object a line.

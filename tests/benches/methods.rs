@@ -23,11 +23,14 @@ const HIDDEN: usize = 256;
 /// Rows that are attacked.
 const ATTACKED: usize = 5_000;
 
+/// Measures one method on the data in a folder.
+type Part = fn(&Path);
+
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
     let folder = tempfile::tempdir().expect("a temporary folder");
     theirs(folder.path(), "data");
-    let parts: [(&str, fn(&Path)); 4] =
+    let parts: [(&str, Part); 4] =
         [("inlp", inlp), ("rlace", rlace), ("pgd", pgd), ("autoattack", autoattack)];
     println!("figure | ours, s | what");
     for (name, part) in parts {
