@@ -198,28 +198,30 @@ pub trait Method: Send + Sync {
 /// A fitted method.
 pub trait Fitted: Send + Sync {
     /// Readies the method for the rows of `h` (n x D), with the wanted value of the property for each row (read by
-    /// counterfactual methods only, but always one per row). Work that the swept values share is done here.
+    /// counterfactual methods only, but always one per row) and what is known of the examples, at which most methods do not
+    /// look. Work that the swept values share is done here.
     ///
     /// # Errors
-    /// [`InterventionError`] for shapes and targets that do not fit, or if cancelled.
+    /// [`InterventionError`] for shapes and targets that do not fit, where something that the method needs is not known, or
+    /// if cancelled.
+    fn on_known<'a>(
+        &'a self,
+        h: &'a Matrix,
+        targets: &[usize],
+        known: &Known<'a>,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Box<dyn Prepared + 'a>, InterventionError>;
+    /// The same where nothing is known of the examples.
+    ///
+    /// # Errors
+    /// As [`Self::on_known`].
     fn on<'a>(
         &'a self,
         h: &'a Matrix,
         targets: &[usize],
         pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Prepared + 'a>, InterventionError>;
-    /// The same with what is known of the examples; most methods do not look at it.
-    ///
-    /// # Errors
-    /// As [`Self::on`], and where something that the method needs is not known.
-    fn on_known<'a>(
-        &'a self,
-        h: &'a Matrix,
-        targets: &[usize],
-        _known: &Known<'a>,
-        pulse: &mut dyn Pulse,
     ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
-        self.on(h, targets, pulse)
+        self.on_known(h, targets, &Known::default(), pulse)
     }
     /// For a cache.
     fn to_bytes(&self) -> Vec<u8>;

@@ -9,7 +9,7 @@ use super::attack::Aim;
 use crate::base::matrix::argmax;
 use crate::base::{Cancelled, Pulse};
 use crate::lab::interventions::method::{
-    FitData, Fitted, InterventionError, Prepared, check_rows, check_value,
+    FitData, Fitted, InterventionError, Known, Prepared, check_rows, check_value,
 };
 use crate::lab::interventions::parameter::EPSILON;
 use crate::probe::bytes::malformed;
@@ -102,10 +102,11 @@ impl Target {
 }
 
 impl Fitted for Target {
-    fn on<'a>(
+    fn on_known<'a>(
         &'a self,
         h: &'a Matrix,
         targets: &[usize],
+        _known: &Known<'a>,
         pulse: &mut dyn Pulse,
     ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
         let mlp = self.probe.mlp();

@@ -12,7 +12,7 @@
 use super::inlp::{CLASSIFIER, Directions, FIT_OPTIONS};
 use crate::base::Pulse;
 use crate::lab::interventions::method::{
-    FitData, Fitted, Goal, InterventionError, Method, Needs, Prepared, check_rows, check_value,
+    FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
 };
 use crate::lab::interventions::options::{Options, Setting, SettingKind};
 use crate::lab::interventions::parameter::{ALPHA, MOST_ITERATIONS, Parameter};
@@ -113,10 +113,11 @@ struct Rows {
 }
 
 impl Fitted for Sides {
-    fn on<'a>(
+    fn on_known<'a>(
         &'a self,
         h: &'a Matrix,
         targets: &[usize],
+        _known: &Known<'a>,
         _pulse: &mut dyn Pulse,
     ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
         let classes = self.directions.classes();

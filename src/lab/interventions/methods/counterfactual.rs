@@ -7,8 +7,8 @@
 use crate::base::Pulse;
 use crate::lab::interventions::method::{
     FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_binary, check_rows,
-    check_value,
 };
+use crate::lab::interventions::methods::put::Put;
 use crate::lab::interventions::options::{Options, Setting};
 use crate::lab::interventions::parameter::{Parameter, WHOLE};
 use crate::probe::Matrix;
@@ -65,19 +65,7 @@ struct Twins {
     dimension: usize,
 }
 
-struct Rows<'a> {
-    twins: &'a Matrix,
-}
-
 impl Fitted for Twins {
-    fn on<'a>(
-        &'a self,
-        h: &'a Matrix,
-        targets: &[usize],
-        pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
-        self.on_known(h, targets, &Known::default(), pulse)
-    }
     fn on_known<'a>(
         &'a self,
         h: &'a Matrix,
@@ -88,20 +76,12 @@ impl Fitted for Twins {
         check_rows(h, targets, self.dimension, 2)?;
         let twins = known.twins.ok_or(InterventionError::NoTwins)?;
         check_rows(twins, targets, self.dimension, 2)?;
-        Ok(Box::new(Rows { twins }))
+        Ok(Box::new(Put(twins.clone())))
     }
     fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new("counterfactual");
         writer.number(self.dimension);
         writer.finish()
-    }
-}
-
-impl Prepared for Rows<'_> {
-    fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
-        check_value(&WHOLE, value)?;
-        pulse.beat(0, 1)?;
-        Ok(self.twins.clone())
     }
 }
 

@@ -6,7 +6,7 @@
 use super::attack::{Aim, fgsm, signs};
 use crate::base::Pulse;
 use crate::lab::interventions::method::{
-    FitData, Fitted, Goal, InterventionError, Method, Needs, Prepared, check_rows, check_value,
+    FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
 };
 use crate::lab::interventions::options::{Options, Setting};
 use crate::lab::interventions::parameter::{EPSILON, Parameter};
@@ -68,10 +68,11 @@ struct Rows<'a> {
 }
 
 impl Fitted for Target {
-    fn on<'a>(
+    fn on_known<'a>(
         &'a self,
         h: &'a Matrix,
         targets: &[usize],
+        _known: &Known<'a>,
         pulse: &mut dyn Pulse,
     ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
         let mlp = self.probe.mlp();

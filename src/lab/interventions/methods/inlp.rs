@@ -8,7 +8,7 @@
 
 use crate::base::Pulse;
 use crate::lab::interventions::method::{
-    FitData, Fitted, Goal, InterventionError, Method, Needs, Prepared, check_rows, check_value,
+    FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
 };
 use crate::lab::interventions::options::{Options, Setting, SettingKind};
 use crate::lab::interventions::parameter::{MOST_ITERATIONS, Parameter, RANK};
@@ -220,10 +220,11 @@ struct Rows<'a> {
 }
 
 impl Fitted for Sweep {
-    fn on<'a>(
+    fn on_known<'a>(
         &'a self,
         h: &'a Matrix,
         targets: &[usize],
+        _known: &Known<'a>,
         _pulse: &mut dyn Pulse,
     ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
         check_rows(h, targets, self.directions.dimension, self.directions.classes)?;

@@ -7,8 +7,9 @@
 
 use crate::base::Pulse;
 use crate::lab::interventions::method::{
-    FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
+    FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows,
 };
+use crate::lab::interventions::methods::put::Put;
 use crate::lab::interventions::options::{Options, Setting, SettingKind};
 use crate::lab::interventions::parameter::{Parameter, WHOLE};
 use crate::probe::Matrix;
@@ -148,19 +149,7 @@ fn content(h: &[f32]) -> u64 {
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
 
-struct Rows {
-    moved: Matrix,
-}
-
 impl Fitted for Donors {
-    fn on<'a>(
-        &'a self,
-        h: &'a Matrix,
-        targets: &[usize],
-        pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
-        self.on_known(h, targets, &Known::default(), pulse)
-    }
     fn on_known<'a>(
         &'a self,
         h: &'a Matrix,
@@ -170,7 +159,7 @@ impl Fitted for Donors {
     ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
         check_rows(h, targets, self.dimension, self.classes)?;
         pulse.beat(0, 1)?;
-        Ok(Box::new(Rows { moved: self.exchange(h, targets, known.other)? }))
+        Ok(Box::new(Put(self.exchange(h, targets, known.other)?)))
     }
     fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new("interchange");
@@ -178,14 +167,6 @@ impl Fitted for Donors {
         writer.numbers(&[self.classes, self.columns, self.dimension, seed[0], seed[1]]);
         self.groups.iter().for_each(|g| writer.matrix(g));
         writer.finish()
-    }
-}
-
-impl Prepared for Rows {
-    fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
-        check_value(&WHOLE, value)?;
-        pulse.beat(0, 1)?;
-        Ok(self.moved.clone())
     }
 }
 

@@ -5,6 +5,7 @@ use crate::base::Pulse;
 use crate::lab::interventions::method::{
     FitData, Fitted, Goal, InterventionError, Known, Method, Needs, Prepared, check_rows, check_value,
 };
+use crate::lab::interventions::methods::put::Put;
 use crate::lab::interventions::options::{Options, Setting};
 use crate::lab::interventions::parameter::{MOST_ITERATIONS, OWN_RANK, Parameter, WHOLE};
 use crate::probe::bytes::{Reader, Writer, malformed};
@@ -84,10 +85,11 @@ struct Projected<'a> {
 }
 
 impl Fitted for Directions {
-    fn on<'a>(
+    fn on_known<'a>(
         &'a self,
         h: &'a Matrix,
         targets: &[usize],
+        _known: &Known<'a>,
         _pulse: &mut dyn Pulse,
     ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
         check_rows(h, targets, self.directions.cols(), self.classes)?;
@@ -184,19 +186,7 @@ struct Edited {
     states: Vec<Matrix>,
 }
 
-struct Put {
-    moved: Matrix,
-}
-
 impl Fitted for Edited {
-    fn on<'a>(
-        &'a self,
-        h: &'a Matrix,
-        targets: &[usize],
-        pulse: &mut dyn Pulse,
-    ) -> Result<Box<dyn Prepared + 'a>, InterventionError> {
-        self.on_known(h, targets, &Known::default(), pulse)
-    }
     fn on_known<'a>(
         &'a self,
         h: &'a Matrix,
@@ -218,7 +208,7 @@ impl Fitted for Edited {
                 self.states.get(*target).filter(|_| self.states.len() > 1).unwrap_or(&self.states[0]);
             moved.row_mut(i).copy_from_slice(states.row(*row));
         }
-        Ok(Box::new(Put { moved }))
+        Ok(Box::new(Put(moved)))
     }
     fn to_bytes(&self) -> Vec<u8> {
         let mut writer = Writer::new("own states");
@@ -226,14 +216,6 @@ impl Fitted for Edited {
         writer.number(self.states.len());
         self.states.iter().for_each(|s| writer.matrix(s));
         writer.finish()
-    }
-}
-
-impl Prepared for Put {
-    fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
-        check_value(&WHOLE, value)?;
-        pulse.beat(0, 1)?;
-        Ok(self.moved.clone())
     }
 }
 

@@ -1,0 +1,17 @@
+//! States that are put in whole, as methods without a strength hand them over.
+
+use crate::base::Pulse;
+use crate::lab::interventions::method::{InterventionError, Prepared, check_value};
+use crate::lab::interventions::parameter::WHOLE;
+use crate::probe::Matrix;
+
+/// The states (n x D), whatever the strength: there is but one.
+pub(super) struct Put(pub(super) Matrix);
+
+impl Prepared for Put {
+    fn at(&mut self, value: f64, pulse: &mut dyn Pulse) -> Result<Matrix, InterventionError> {
+        check_value(&WHOLE, value)?;
+        pulse.beat(0, 1)?;
+        Ok(self.0.clone())
+    }
+}
