@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::axis::Fitted;
 use super::layers::{Cells, Count, Graph, Tokens};
-use super::{Emphasis, Figure, Layer};
+use super::{Figure, Layer};
 use crate::base::text::printable_label;
 
 /// Columns in the order in which they are written. A file has those that one of its rows fills; curves always have the first six.
@@ -63,12 +63,7 @@ fn rows(figure: &Figure) -> Vec<Row> {
                     let mut row = point(&line.label, p.x, p.y, p.n);
                     pair(&mut row, ("lo", "hi"), p.band);
                     pair(&mut row, ("inner_lo", "inner_hi"), p.inner);
-                    let emphasis = match p.emphasis {
-                        Emphasis::Normal => None,
-                        Emphasis::Strong => Some("strong"),
-                        Emphasis::Faint => Some("faint"),
-                    };
-                    row.extend(emphasis.map(|e| ("emphasis", e.to_owned())));
+                    row.extend(p.emphasis.name().map(|e| ("emphasis", e.to_owned())));
                     out.push(row);
                 }
             }

@@ -20,6 +20,16 @@ pub struct Role {
 pub const BLACK: usize = 6;
 
 impl Emphasis {
+    /// Its name in tables; none for what stands out no more than the rest.
+    #[must_use]
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Normal => None,
+            Self::Strong => Some("strong"),
+            Self::Faint => Some("faint"),
+        }
+    }
+
     /// What stands out like `self` in something that stands out like `of`: normal takes over, anything else stays.
     #[must_use]
     pub fn within(self, of: Self) -> Self {

@@ -6,9 +6,11 @@ use probity::lab::interventions::finding::Kind;
 use probity::lab::interventions::front::{FrontFinding, FrontSetting, KneeFinding};
 use probity::lab::interventions::key::MethodKey;
 use probity::lab::interventions::leak::Left;
+use probity::lab::interventions::oracle::OracleKind;
 use probity::lab::interventions::verdict::{
     LeakFinding, NoOptimumFinding, RankingFinding, RivalFinding, VersusFinding,
 };
+use probity::stats::Estimate;
 use proptest::prelude::*;
 
 /// What compares.
@@ -56,36 +58,8 @@ pub fn verdict() -> BoxedStrategy<Kind> {
                     let (order, places) = (vec![key, other], vec![vec![value, 0.5]; 2]);
                     Kind::Ranking(RankingFinding { oracle, order, places, stability: value, replicates: 5 })
                 }
-                4 => Kind::Distance(DistanceFinding {
-                    method,
-                    options,
-                    layer,
-                    parameter,
-                    value,
-                    nearest: e,
-                    mahalanobis: e,
-                    norm_ratio: e,
-                    counterfactual: (value > 0.5).then_some(e),
-                    before: Unchanged { nearest: value, mahalanobis: value, counterfactual: None },
-                    real_states: 7,
-                }),
-                5 => {
-                    let (completeness, selectivity) = (e.into(), e.into());
-                    let on = FrontSetting { method, options, parameter, value, completeness, selectivity };
-                    Kind::Front(FrontFinding {
-                        oracle,
-                        layer,
-                        oracle_layer,
-                        settings: 9,
-                        margin: 0.01,
-                        dominated: 3,
-                        open: 4,
-                        unread: 1,
-                        front: vec![on.clone()],
-                        knee: (value > 0.5).then_some(KneeFinding { setting: on, distance: e, ties: 2 }),
-                        no_knee: (value <= 0.5).then_some(reason),
-                    })
-                }
+                4 => distance(key, value, e),
+                5 => front(key, value, e, reason),
                 _ => Kind::Leak(LeakFinding {
                     method,
                     options,
@@ -100,4 +74,44 @@ pub fn verdict() -> BoxedStrategy<Kind> {
             }
         })
         .boxed()
+}
+
+fn distance(key: MethodKey, value: f64, e: Estimate) -> Kind {
+    Kind::Distance(DistanceFinding {
+        method: key.name,
+        options: key.options,
+        layer: 3,
+        parameter: "epsilon".into(),
+        value,
+        nearest: e,
+        mahalanobis: e,
+        norm_ratio: e,
+        counterfactual: (value > 0.5).then_some(e),
+        before: Unchanged { nearest: value, mahalanobis: value, counterfactual: None },
+        real_states: 7,
+    })
+}
+
+fn front(key: MethodKey, value: f64, e: Estimate, reason: String) -> Kind {
+    let on = FrontSetting {
+        method: key.name,
+        options: key.options,
+        parameter: "epsilon".into(),
+        value,
+        completeness: e.into(),
+        selectivity: e.into(),
+    };
+    Kind::Front(FrontFinding {
+        oracle: OracleKind::Mlp,
+        layer: 3,
+        oracle_layer: 4,
+        settings: 9,
+        margin: 0.01,
+        dominated: 3,
+        open: 4,
+        unread: 1,
+        front: vec![on.clone()],
+        knee: (value > 0.5).then_some(KneeFinding { setting: on, distance: e, ties: 2 }),
+        no_knee: (value <= 0.5).then_some(reason),
+    })
 }

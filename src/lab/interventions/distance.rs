@@ -238,7 +238,8 @@ impl DistanceFinding {
         MethodKey { name: self.method.clone(), options: self.options.clone() }
     }
 
-    /// The distances in units of the unchanged states' own, with their names; where those are 0, as they are.
+    /// The distances in units of the unchanged states' own, with their names (the twin is the true counterfactual); where those
+    /// are 0, as they are.
     #[must_use]
     pub fn relative(&self) -> Vec<(&'static str, Estimate)> {
         let by = |e: Estimate, unit: f64| {
@@ -246,12 +247,12 @@ impl DistanceFinding {
             Estimate { mean: e.mean / unit, lo: e.lo / unit, hi: e.hi / unit }
         };
         let mut list = vec![
-            ("nearest real state", by(self.nearest, self.before.nearest)),
+            ("nearest", by(self.nearest, self.before.nearest)),
             ("Mahalanobis", by(self.mahalanobis, self.before.mahalanobis)),
             ("norm", self.norm_ratio),
         ];
         let twin = self.counterfactual.zip(self.before.counterfactual);
-        list.extend(twin.map(|(e, unit)| ("true counterfactual", by(e, unit))));
+        list.extend(twin.map(|(e, unit)| ("twin", by(e, unit))));
         list
     }
 }
@@ -328,7 +329,7 @@ mod tests {
             Held { resamples: &resamples, level: 0.95, before: Unchanged::of(&one(0.5)), real_states: 7 };
         let found = DistanceFinding::of(&MethodKey::named("pgd"), (4, "epsilon", 0.1), &sum, &held);
         let names: Vec<(&str, f64)> = found.relative().iter().map(|(name, e)| (*name, e.mean)).collect();
-        assert_eq!(names, [("nearest real state", 5.0), ("Mahalanobis", 5.0), ("norm", 1.0)]);
+        assert_eq!(names, [("nearest", 5.0), ("Mahalanobis", 5.0), ("norm", 1.0)]);
         let json = serde_json::to_value(&found).unwrap();
         assert_eq!((json["nearest"]["mean"].as_f64(), json["real_states"].as_u64()), (Some(2.5), Some(7)));
         assert!(json.get("counterfactual").is_none() && json["before"]["nearest"] == 0.5);

@@ -216,10 +216,10 @@ fn distance(state: &State, room: usize) -> Option<Line<'static>> {
     let factors = |with: bool| {
         let one = |(name, e): (&'static str, Estimate)| {
             let half = if with { format!(" {}", plus_minus(e.half_width())) } else { String::new() };
-            format!("{name} ×{}{half}", decimals(e.mean, 2))
+            format!("{name} {}x{half}", decimals(e.mean, 2))
         };
         let list: Vec<String> = d.value.relative().into_iter().map(one).collect();
-        format!(" distance at {}: {}  n {}", short(d.value.value), list.join(", "), d.n)
+        format!(" distance at {} (n {}): {}", short(d.value.value), d.n, list.join(", "))
     };
     let text = Some(factors(true)).filter(|full| width(full) <= room).unwrap_or_else(|| factors(false));
     Some(Line::styled(fit(&text, room).into_owned(), state.theme().style(Role::Dim)))
