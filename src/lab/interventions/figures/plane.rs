@@ -49,7 +49,6 @@ impl<'a> Rated<'a> {
     }
 
     /// The knee in words, or why there is none: `PGD, epsilon 0.136`.
-    #[must_use]
     pub fn knee(&self) -> Result<String, String> {
         let knee = self.front.knee.as_ref().map_err(ToString::to_string)?;
         let p = &self.points[knee.at].value;
