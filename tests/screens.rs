@@ -62,6 +62,12 @@ fn sessions() -> Vec<Recorded> {
     ]
 }
 
+/// After these keys.
+fn pressed(mut screen: Harness, keys: &str) -> Harness {
+    screen.keys(keys);
+    screen
+}
+
 screens! {
     empty: |c, r| Harness::new(c, r);
     starting: |c, r| Harness::started(c, r);
@@ -73,11 +79,7 @@ screens! {
         h.event(Event::Finished { job: 1, generation: 1, outcome, seconds: 0.4 });
         h
     };
-    help: |c, r| {
-        let mut h = Harness::finished(c, r);
-        h.keys("?");
-        h
-    };
+    help: |c, r| pressed(Harness::finished(c, r), "?");
     help_search: |c, r| {
         let mut h = Harness::finished(c, r);
         h.keys("?");
@@ -91,16 +93,8 @@ screens! {
         h.keys("down");
         h
     };
-    methods: |c, r| {
-        let mut h = Harness::finished(c, r);
-        h.keys("m j space");
-        h
-    };
-    provenance: |c, r| {
-        let mut h = Harness::finished(c, r);
-        h.keys("i");
-        h
-    };
+    methods: |c, r| pressed(Harness::finished(c, r), "m j space");
+    provenance: |c, r| pressed(Harness::finished(c, r), "i");
     notices: |c, r| {
         let mut h = Harness::running(c, r);
         let warning = Notice { level: NoticeLevel::Warning, problem: failure() };
@@ -109,11 +103,7 @@ screens! {
         h.keys("!");
         h
     };
-    quitting: |c, r| {
-        let mut h = Harness::running(c, r);
-        h.keys("q");
-        h
-    };
+    quitting: |c, r| pressed(Harness::running(c, r), "q");
     second_run: |c, r| {
         let mut h = Harness::running(c, r);
         h.row("site.layer");
@@ -158,11 +148,7 @@ screens! {
         h.keys("enter");
         h
     };
-    linear_oracle_inlp: |c, r| {
-        let mut h = Harness::finished(c, r);
-        h.keys("o ]");
-        h
-    };
+    linear_oracle_inlp: |c, r| pressed(Harness::finished(c, r), "o ]");
     facts_empty: |c, r| Harness::recall(c, r);
     facts_running: |c, r| Harness::recalling(c, r, false);
     facts_finished: |c, r| Harness::recalling(c, r, true);
@@ -212,11 +198,7 @@ screens! {
         h.keys("x");
         h
     };
-    models: |c, r| {
-        let mut h = Harness::finished(c, r);
-        h.keys("5 j space");
-        h
-    };
+    models: |c, r| pressed(Harness::finished(c, r), "5 j space");
     model_inspected: |c, r| {
         let mut h = Harness::finished(c, r);
         h.keys("5 i");
@@ -244,11 +226,7 @@ screens! {
         h.typed("organisation/name");
         h
     };
-    data: |c, r| {
-        let mut h = Harness::finished(c, r);
-        h.keys("6 j");
-        h
-    };
+    data: |c, r| pressed(Harness::finished(c, r), "6 j");
     data_inspected: |c, r| {
         let mut h = Harness::finished(c, r);
         h.keys("6 i");
@@ -322,11 +300,7 @@ screens! {
         h.keys("l");
         h
     };
-    zoom: |c, r| {
-        let mut h = Harness::finished(c, r);
-        h.keys("z");
-        h
-    };
+    zoom: |c, r| pressed(Harness::finished(c, r), "z");
     zoomed_probes: |c, r| {
         let mut h = Harness::finished(c, r);
         h.focus(PROBES);
@@ -345,11 +319,7 @@ screens! {
         h.focus(PARETO);
         h
     };
-    experiments: |c, r| {
-        let mut h = Harness::finished(c, r);
-        h.keys("t");
-        h
-    };
+    experiments: |c, r| pressed(Harness::finished(c, r), "t");
     setup: |c, r| {
         let mut h = Harness::finished(c, r);
         h.focus(setup::PANE);
@@ -361,11 +331,7 @@ screens! {
         h.state.view.glyphs = Glyphs::Ascii;
         h
     };
-    comparison_empty: |c, r| {
-        let mut h = Harness::new(c, r);
-        h.keys("3");
-        h
-    };
+    comparison_empty: |c, r| pressed(Harness::new(c, r), "3");
     comparison_finished: |c, r| has_compared(c, r);
     comparison_verdict: |c, r| {
         let mut h = has_compared(c, r);
