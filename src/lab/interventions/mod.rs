@@ -21,6 +21,7 @@ pub mod options;
 pub mod oracle;
 pub mod parameter;
 pub mod pick;
+pub mod presets;
 pub mod question;
 pub mod ranking;
 pub mod registry;
