@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::banded::Banded;
+use super::front::FrontFinding;
 use super::key::{CurveKey, MethodKey, Place};
 use super::optimum::End;
 use super::oracle::OracleKind;
@@ -39,10 +40,12 @@ pub enum Kind {
     Ranking(RankingFinding),
     /// What fresh probes still find after a nullifying method.
     Leak(LeakFinding),
+    /// The settings that trade completeness for selectivity, of all methods.
+    Front(FrontFinding),
 }
 
 /// Names of the kinds, by which a reader tells what a newer program wrote from what is damaged.
-pub const KINDS: [&str; 11] = [
+pub const KINDS: [&str; 12] = [
     "data",
     "probe",
     "reliability",
@@ -54,6 +57,7 @@ pub const KINDS: [&str; 11] = [
     "versus",
     "ranking",
     "leak",
+    "front",
 ];
 
 impl Kind {
@@ -66,7 +70,8 @@ impl Kind {
             | Kind::Optimum(_)
             | Kind::Behaviour(_)
             | Kind::NoOptimum(_)
-            | Kind::Leak(_) => true,
+            | Kind::Leak(_)
+            | Kind::Front(_) => true,
             Kind::Data(_) | Kind::Example(_) | Kind::Rival(_) | Kind::Versus(_) | Kind::Ranking(_) => false,
         }
     }

@@ -11,6 +11,7 @@ pub mod continuation;
 pub mod experiment;
 pub mod figures;
 pub mod finding;
+pub mod front;
 pub mod key;
 pub mod leak;
 pub mod looks;

@@ -86,7 +86,8 @@ impl Results {
                 key(a) == key(b)
             }),
             Kind::Behaviour(x) => self.add_behaviour(Tagged::new(finding, x)),
-            Kind::Example(_) => {}
+            // The front follows from the points of the curves.
+            Kind::Example(_) | Kind::Front(_) => {}
             Kind::NoOptimum(x) => replace(&mut self.without, Tagged::new(finding, x), |a, b| {
                 let key = |t: &Tagged<NoOptimumFinding>| {
                     (

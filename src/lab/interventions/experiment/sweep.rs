@@ -16,7 +16,7 @@ use crate::lab::host::Host;
 use crate::lab::interventions::assess::{Assessment, Strength, assess, bands};
 use crate::lab::interventions::banded::Banded;
 use crate::lab::interventions::bench::{Applied, Chunk, Court, Outcome};
-use crate::lab::interventions::finding::{How, Kind, OptimumFinding, PaperFinding};
+use crate::lab::interventions::finding::{How, Kind, OptimumFinding, PaperFinding, ReliabilityFinding};
 use crate::lab::interventions::method::Method;
 use crate::lab::interventions::optimum::{Draws, Optimum};
 use crate::lab::interventions::options::Options;
@@ -52,6 +52,8 @@ pub struct Concluded {
     pub rivals: Vec<Draws>,
     /// The optimum, if there is one.
     pub best: Option<f64>,
+    /// Every strength.
+    pub points: Vec<ReliabilityFinding>,
 }
 
 /// Readies a method of the spec.
@@ -228,7 +230,8 @@ impl Sweep {
             let sweep = self.judged(bench, &other, self.seen.len(), &judged);
             let Some(strengths) = bands(&sweep, &resamples, bench.label.level()) else { continue };
             let base = baseline(bench, self.named.method.goal(), o, n, self.seen.len());
-            for body in self.points(bench, o, &strengths, base) {
+            for point in self.points(bench, o, &strengths, base) {
+                let body = Kind::Reliability(point);
                 host.find(bench.label.finding(n, false, host.elapsed(), body))?;
             }
         }
@@ -311,7 +314,8 @@ impl Sweep {
             let Some(all) = self.assess(bench, o, &self.seen) else { continue };
             let base = baseline(bench, self.named.method.goal(), o, n, self.seen.len());
             let points = self.points(bench, o, &all.strengths, base);
-            for body in points {
+            for point in &points {
+                let body = Kind::Reliability(point.clone());
                 host.find(bench.label.finding(n, true, host.elapsed(), body))?;
             }
             let body = match &all.optimum {
@@ -330,7 +334,7 @@ impl Sweep {
             host.find(bench.label.finding(n, true, host.elapsed(), body))?;
             let best = all.optimum.as_ref().ok().map(|best| best.value);
             let rivals = rivals.iter().filter_map(|r| r.get(o).cloned()).collect();
-            out.push(Concluded { draws: all.draws, rivals, best });
+            out.push(Concluded { draws: all.draws, rivals, best, points });
         }
         for i in 0..self.values.len() {
             let (_, behaved) = self.so_far(i);
@@ -341,7 +345,13 @@ impl Sweep {
         Ok(out)
     }
 
-    fn points(&self, bench: &Bench, o: usize, strengths: &[Strength], base: Baseline) -> Vec<Kind> {
+    fn points(
+        &self,
+        bench: &Bench,
+        o: usize,
+        strengths: &[Strength],
+        base: Baseline,
+    ) -> Vec<ReliabilityFinding> {
         let each = strengths.iter().enumerate();
         each.map(|(i, s)| {
             let tallies: Vec<&Tally> = self.seen.iter().map(|seen| &seen.tallies[i][o]).collect();

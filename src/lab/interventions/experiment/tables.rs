@@ -4,8 +4,10 @@ use crate::base::numbers::short;
 use crate::base::text::{printable_label, section};
 use crate::lab::Tagged;
 use crate::lab::interventions::banded::Banded;
+use crate::lab::interventions::figures::Rated;
 use crate::lab::interventions::finding::{DataFinding, OptimumFinding, ProbeFinding, ProbeRole};
 use crate::lab::interventions::leak::Left;
+use crate::lab::interventions::oracle::OracleKind;
 use crate::lab::interventions::results::Results;
 use crate::lab::interventions::spec::Spec;
 use crate::lab::interventions::verdict::RankingFinding;
@@ -31,6 +33,7 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
         });
         section(&mut out, &head, &OPTIMUM_HEAD, optima(results, &data.model));
         section(&mut out, "Which is more reliable", &VERSUS_HEAD, verdicts(results, &data.model));
+        section(&mut out, "The front of all settings", &FRONT_HEAD, fronts(results, &data.model));
         let head = "What fresh probes still find (share of the accuracy above chance that is left)";
         section(&mut out, head, &LEAK_HEAD, leaks(results, &data.model));
     }
@@ -172,6 +175,21 @@ fn verdicts(results: &Results, model: &str) -> Vec<Vec<String>> {
         }
     }
     rows
+}
+
+const FRONT_HEAD: [&str; 3] = ["oracle", "knee", "settings"];
+
+/// The knee of the front under each oracle, or why there is none, and how many settings are dominated.
+fn fronts(results: &Results, model: &str) -> Vec<Vec<String>> {
+    let mut oracles: Vec<OracleKind> =
+        results.curves.iter().filter(|c| c.key.model == model).map(|c| c.key.oracle).collect();
+    oracles.sort_unstable();
+    oracles.dedup();
+    let row = |oracle: OracleKind| {
+        let rated = Rated::of(results, model, oracle);
+        vec![oracle.to_string(), rated.knee().unwrap_or_else(|why| format!("none: {why}")), rated.counts()]
+    };
+    oracles.into_iter().map(row).collect()
 }
 
 const LEAK_HEAD: [&str; 5] = ["method", "at", "chance", "linear probe", "perceptron"];
