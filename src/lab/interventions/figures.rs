@@ -2,8 +2,10 @@
 //!
 //! Both follow the paper (Canby et al.): reliability solid, completeness dashed, selectivity dotted, one colour a method.
 
+mod distance;
 mod plane;
 
+pub use self::distance::distance;
 pub use self::plane::{Rated, pareto};
 
 use super::banded::Banded;
@@ -101,6 +103,14 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     let mut planes: Vec<(&str, OracleKind)> = each.map(|k| (k.model.as_str(), k.oracle)).collect();
     planes.sort_unstable();
     planes.dedup();
+    let mut measured: Vec<(&str, MethodKey)> = Vec::new();
+    for d in &results.distances {
+        let key = (d.model.as_str(), d.value.method_key());
+        if !measured.contains(&key) {
+            measured.push(key);
+        }
+    }
+    out.extend(measured.iter().filter_map(|(model, method)| distance(results, engine, model, method)));
     out.extend(planes.into_iter().filter_map(|(model, oracle)| pareto(results, engine, model, oracle)));
     out
 }

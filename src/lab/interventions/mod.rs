@@ -8,6 +8,7 @@ pub mod assess;
 pub mod banded;
 pub mod bench;
 pub mod continuation;
+pub mod distance;
 pub mod experiment;
 pub mod figures;
 pub mod finding;

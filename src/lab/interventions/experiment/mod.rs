@@ -5,6 +5,7 @@ mod audit;
 mod counted;
 mod fault;
 mod forecast;
+mod gauge;
 mod given;
 mod leaks;
 mod memory;
