@@ -81,7 +81,7 @@
 //! - **Examples of a task from files**: [`corpus::own`] reads them and counts what it drops; what makes a row an example is in
 //!   [`corpus::agreement`]. A spec names the file; the `data` finding says where each number's examples are from.
 //! - **An axis of grids**: an entry in the lab's `AXES`, and in the table of the README.
-//! - **A preset** (a spec that `probity run --preset` and a lab's screen know by name): a file in `assets/specs/studies/` and a
+//! - **A preset** (a spec that `probity run --preset` and a lab's screen know by name): a file in `assets/specs/` and a
 //!   line in the lab's list, as in [`lab::power::studies`].
 //! - **A format of results** (what a model got right, item by item): a shape in [`corpus::results`].
 //! - **A construction of Micro-English**: a file in `corpus/micro/` and a variant of [`corpus::micro::Construction`].

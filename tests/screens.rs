@@ -345,6 +345,11 @@ screens! {
         h.focus(PARETO);
         h
     };
+    experiments: |c, r| {
+        let mut h = Harness::finished(c, r);
+        h.keys("t");
+        h
+    };
     setup: |c, r| {
         let mut h = Harness::finished(c, r);
         h.focus(setup::PANE);

@@ -376,7 +376,7 @@ mod tests {
     fn figure() -> Figure {
         use crate::figure::layers::{Datum, Line};
         use crate::figure::{Axis, Dash, Layer, Provenance, Role};
-        let point = |x| Datum { x, y: x, band: None, inner: None, n: 1.into() };
+        let point = |x| Datum { x, y: x, n: 1.into(), ..Datum::default() };
         let points = vec![point(0.0), point(1.0)];
         let line = Line { label: "s".into(), role: Role::line(0).dash(Dash::Solid), points };
         let (x, y) = (Axis::linear("x"), Axis::linear("x"));

@@ -5,14 +5,14 @@ use std::fmt::Write;
 
 use super::axis::Fitted;
 use super::layers::{Cells, Count, Graph, Tokens};
-use super::{Figure, Layer};
+use super::{Emphasis, Figure, Layer};
 use crate::base::text::printable_label;
 
 /// Columns in the order in which they are written. A file has those that one of its rows fills; curves always have the first six.
-const COLUMNS: [&str; 26] = [
+const COLUMNS: [&str; 27] = [
     "series", "x", "y", "lo", "hi", "n", "n_second", "inner_lo", "inner_hi", "x_lo", "x_hi", "x_end",
     "category", "label", "row", "column", "value", "doubtful", "strip", "place", "token", "score", "gold",
-    "top", "doubt", "lit",
+    "top", "doubt", "lit", "emphasis",
 ];
 /// The columns that every figure of points has, filled or not.
 const CURVE: [&str; 6] = ["series", "x", "y", "lo", "hi", "n"];
@@ -63,6 +63,12 @@ fn rows(figure: &Figure) -> Vec<Row> {
                     let mut row = point(&line.label, p.x, p.y, p.n);
                     pair(&mut row, ("lo", "hi"), p.band);
                     pair(&mut row, ("inner_lo", "inner_hi"), p.inner);
+                    let emphasis = match p.emphasis {
+                        Emphasis::Normal => None,
+                        Emphasis::Strong => Some("strong"),
+                        Emphasis::Faint => Some("faint"),
+                    };
+                    row.extend(emphasis.map(|e| ("emphasis", e.to_owned())));
                     out.push(row);
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::role::Role;
+use super::role::{Emphasis, Role};
 
 /// Something drawn.
 #[derive(Debug, Clone, PartialEq)]
@@ -95,6 +95,8 @@ pub struct Datum {
     pub inner: Option<(f64, f64)>,
     /// Examples behind the point.
     pub n: Count,
+    /// How much the point stands out from its line.
+    pub emphasis: Emphasis,
 }
 
 /// Single points.

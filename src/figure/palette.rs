@@ -4,6 +4,14 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rgb(pub u8, pub u8, pub u8);
 
+impl Rgb {
+    /// Half of it on white, for what is there for comparison.
+    pub fn pale(self) -> Self {
+        let half = |c: u8| c / 2 + 128;
+        Self(half(self.0), half(self.1), half(self.2))
+    }
+}
+
 /// Okabe and Ito's colours, which people with any kind of colour vision can tell apart; the pale yellow comes last.
 pub const SERIES: [Rgb; 8] = [
     Rgb(0x00, 0x72, 0xb2),

@@ -19,6 +19,14 @@ pub struct Role {
 /// The hue for what belongs to no series in particular: black on paper.
 pub const BLACK: usize = 6;
 
+impl Emphasis {
+    /// What stands out like `self` in something that stands out like `of`: normal takes over, anything else stays.
+    #[must_use]
+    pub fn within(self, of: Self) -> Self {
+        if self == Self::Normal { of } else { self }
+    }
+}
+
 impl Role {
     /// A solid line of this hue without markers.
     pub fn line(hue: usize) -> Self {

@@ -2,6 +2,7 @@
 
 pub mod audit;
 pub mod bytes;
+pub mod covariance;
 pub mod data;
 pub mod decorrelate;
 pub mod epochs;

@@ -349,6 +349,37 @@ mod tests {
         assert!(Split::new(5, 0).is_ok());
     }
 
+    /// Fault injection: a row of any part put into any other part as well. Whichever two share it, the split is refused.
+    #[test]
+    fn a_row_shared_by_any_two_parts_is_refused() {
+        let whole = Split::new(40, 1).unwrap();
+        let [o, v, i, w, t] = [0, 1, 2, 3, 4];
+        let parts = [
+            whole.oracle.train.clone(),
+            whole.oracle.validation.clone(),
+            whole.intervention.train.clone(),
+            whole.intervention.validation.clone(),
+            whole.test.rows.clone(),
+        ];
+        let made = |p: &[Vec<usize>; 5]| {
+            let of = |k: usize| p[k].clone();
+            Split::from_rows(40, (of(o), of(v)), (of(i), of(w)), of(t))
+        };
+        assert_eq!(made(&parts), Ok(whole));
+        for from in 0..5 {
+            for to in (0..5).filter(|to| *to != from) {
+                let mut faulty = parts.clone();
+                let row = faulty[from][0];
+                faulty[to].push(row);
+                let refused = made(&faulty);
+                assert!(
+                    matches!(refused, Err(SplitError::Overlap { row: r, .. }) if r == row),
+                    "{refused:?}"
+                );
+            }
+        }
+    }
+
     #[test]
     fn overlaps_and_strangers_are_refused() {
         let make = |test| Split::from_rows(6, (vec![0], vec![1]), (vec![2], vec![3]), test);
@@ -358,6 +389,8 @@ mod tests {
             Err(SplitError::Overlap { row: 1, first: "oracle validation", second: "test" })
         );
         assert_eq!(make(vec![6]), Err(SplitError::OutOfRange { row: 6, n: 6 }));
+        // Nor a row that comes twice in one part.
+        assert_eq!(make(vec![4, 4]), Err(SplitError::Overlap { row: 4, first: "test", second: "test" }));
         assert_eq!(make(vec![]), Err(SplitError::Empty { part: "test" }));
     }
 }

@@ -121,6 +121,72 @@ fn files_that_cannot_be_used_are_named_with_line_and_fix() {
     }
 }
 
+/// Runs the small experiment on generated sentences whose labels were changed.
+fn on_changed(probity: &Probity, change: impl Fn(usize, &mut Value)) -> (Option<i32>, Vec<Value>, String) {
+    let made = probity.run(&["data", "make", "agreement", "-n", "2000", "--seed", "8"]);
+    let changed = json_lines(&made.stdout).into_iter().enumerate().map(|(i, mut row)| {
+        change(i, &mut row);
+        format!("{row}\n")
+    });
+    probity.file("changed.jsonl", &changed.collect::<String>());
+    let spec = probity.file("spec.toml", &spec("changed.jsonl"));
+    let output = probity.run(&["run", &spec, "--json", "--no-session"]);
+    (output.status.code(), json_lines(&output.stdout), text(&output.stderr))
+}
+
+/// Without the other property, or with one value of it, selectivity is not defined: the run says so and computes nothing.
+#[test]
+fn sentences_without_the_other_property_or_with_one_value_of_it_are_refused() {
+    for keep in [None, Some("Sg")] {
+        let (code, findings, _) = on_changed(&Probity::new(), |_, row| {
+            let labels = row["labels"].as_object_mut().unwrap();
+            if let Some(old) = labels.remove("attractor_number")
+                && let Some(value) = keep
+                && !old.is_null()
+            {
+                labels.insert("attractor_number".into(), value.into());
+            }
+        });
+        assert_eq!(code, Some(1));
+        let error = of_kind(&findings, "error")[0];
+        let what = error["what"].as_str().unwrap();
+        let words = ["changed.jsonl: only 0 sentences", "attractor_number", "selectivity cannot be measured"];
+        assert!(words.iter().all(|w| what.contains(w)), "{what}");
+        assert_eq!(error["where"], "task.data");
+        assert!(of_kind(&findings, "reliability").is_empty());
+    }
+}
+
+/// Labels that say nothing of the sentence: the oracle reads nothing, which is said, and no strength is called the best, nor
+/// any setting better than another.
+#[test]
+fn an_oracle_at_chance_is_told_and_makes_no_optimum_and_no_front() {
+    let (code, findings, said) = on_changed(&Probity::new(), |i, row| {
+        // Both labels by the place of the row in a shuffled order.
+        let coin = |k: usize| ["Sg", "Pl"][((i * 7_919) >> k) % 2];
+        row.as_object_mut().unwrap().remove("twin");
+        row["labels"]["subject_number"] = coin(3).into();
+        if row["labels"].get("attractor_number").is_some() {
+            row["labels"]["attractor_number"] = coin(5).into();
+        }
+    });
+    assert_eq!(code, Some(0), "{said}");
+    for property in ["subject_number", "attractor_number"] {
+        let told = format!("the linear oracle of {property} is no better than the majority share");
+        assert!(said.contains(&told), "{said}");
+    }
+    assert!(of_kind(&findings, "optimum").is_empty());
+    let reasons = of_kind(&findings, "no_optimum");
+    assert!(
+        reasons.len() == 2
+            && reasons.iter().all(|r| r["reason"].as_str().unwrap().contains("better than chance"))
+    );
+    let fronts = of_kind(&findings, "front");
+    assert_eq!(fronts.len(), 1);
+    assert_eq!((&fronts[0]["unread"], &fronts[0]["settings"]), (&4.into(), &4.into()));
+    assert!(fronts[0]["front"].as_array().unwrap().is_empty() && fronts[0].get("knee").is_none());
+}
+
 /// Natural sentences with both numbers, where the real data are.
 #[test]
 fn natural_sentences_run_on_the_built_in_model() {

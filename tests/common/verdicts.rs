@@ -1,11 +1,13 @@
 //! What the fake experiment says of the methods beside each other.
 
 use super::fake::{estimate, truth};
+use probity::lab::interventions::distance::{DistanceFinding, Unchanged};
 use probity::lab::interventions::finding::Kind;
 use probity::lab::interventions::key::MethodKey;
 use probity::lab::interventions::leak::Left;
 use probity::lab::interventions::oracle::OracleKind;
 use probity::lab::interventions::verdict::{LeakFinding, RankingFinding, RivalFinding, VersusFinding};
+use probity::stats::Estimate;
 
 /// What a finished run says of the methods beside each other.
 pub fn compared(n: usize) -> Vec<Kind> {
@@ -42,6 +44,22 @@ pub fn compared(n: usize) -> Vec<Kind> {
             completeness: c * 0.9,
             selectivity: Some(s),
             reliability: Some(1.8 * c * s / (0.9 * c + s)),
+        }));
+    }
+    for (value, factor) in [(0.112, 1.2), (0.836, 4.0)] {
+        let around = |m: f64| Estimate { mean: m, lo: 0.98 * m, hi: 1.02 * m };
+        list.push(Kind::Distance(DistanceFinding {
+            method: "pgd".into(),
+            options: Default::default(),
+            layer: 4,
+            parameter: "epsilon".into(),
+            value,
+            nearest: around(3.0 * factor),
+            mahalanobis: around(12.0 * factor),
+            norm_ratio: around(0.5 + 0.5 * factor),
+            counterfactual: Some(around(5.0 * factor)),
+            before: Unchanged { nearest: 3.0, mahalanobis: 12.0, counterfactual: Some(6.0) },
+            real_states: 2048,
         }));
     }
     let left = |after: f64| Left {

@@ -1,7 +1,9 @@
 //! Arbitrary findings that compare.
 
 use super::arbitrary::{estimate, name, options, oracle, real, text};
+use probity::lab::interventions::distance::{DistanceFinding, Unchanged};
 use probity::lab::interventions::finding::Kind;
+use probity::lab::interventions::front::{FrontFinding, FrontSetting, KneeFinding};
 use probity::lab::interventions::key::MethodKey;
 use probity::lab::interventions::leak::Left;
 use probity::lab::interventions::verdict::{
@@ -11,12 +13,12 @@ use proptest::prelude::*;
 
 /// What compares.
 pub fn verdict() -> BoxedStrategy<Kind> {
-    (name(), options(), oracle(), real(), text(), estimate(), 0..5usize)
+    (name(), options(), oracle(), real(), text(), estimate(), 0..7usize)
         .prop_map(|(method, options, oracle, value, reason, e, which)| {
             let (layer, oracle_layer, parameter) = (3, 4, "epsilon".to_owned());
             let key = MethodKey { name: method.clone(), options: options.clone() };
             let other = MethodKey::named("inlp");
-            let left = Left { before: e, after: e, share: (which == 4).then_some(e) };
+            let left = Left { before: e, after: e, share: (which == 6).then_some(e) };
             match which {
                 0 => {
                     let paper = None;
@@ -53,6 +55,36 @@ pub fn verdict() -> BoxedStrategy<Kind> {
                 3 => {
                     let (order, places) = (vec![key, other], vec![vec![value, 0.5]; 2]);
                     Kind::Ranking(RankingFinding { oracle, order, places, stability: value, replicates: 5 })
+                }
+                4 => Kind::Distance(DistanceFinding {
+                    method,
+                    options,
+                    layer,
+                    parameter,
+                    value,
+                    nearest: e,
+                    mahalanobis: e,
+                    norm_ratio: e,
+                    counterfactual: (value > 0.5).then_some(e),
+                    before: Unchanged { nearest: value, mahalanobis: value, counterfactual: None },
+                    real_states: 7,
+                }),
+                5 => {
+                    let (completeness, selectivity) = (e.into(), e.into());
+                    let on = FrontSetting { method, options, parameter, value, completeness, selectivity };
+                    Kind::Front(FrontFinding {
+                        oracle,
+                        layer,
+                        oracle_layer,
+                        settings: 9,
+                        margin: 0.01,
+                        dominated: 3,
+                        open: 4,
+                        unread: 1,
+                        front: vec![on.clone()],
+                        knee: (value > 0.5).then_some(KneeFinding { setting: on, distance: e, ties: 2 }),
+                        no_knee: (value <= 0.5).then_some(reason),
+                    })
                 }
                 _ => Kind::Leak(LeakFinding {
                     method,

@@ -3,7 +3,7 @@
 use super::super::font;
 use super::super::layers::{Guide, Line, Points, Ranks, Rule};
 use super::super::palette;
-use super::super::role::Marker;
+use super::super::role::{Emphasis, Marker, Role};
 use super::super::scene::{At, Pen, Scene, Side, Type, WHITE};
 use super::frame::Frame;
 use super::{FINE, GREY, INK, PALE, SMALL, pen, type_of, weight};
@@ -57,19 +57,34 @@ pub fn bands(scene: &mut Scene, frame: &Frame, line: &Line) {
 
 /// The line and its markers.
 pub fn line(scene: &mut Scene, frame: &Frame, line: &Line) {
-    let at: Vec<(f64, At)> = line.points.iter().filter_map(|p| Some((p.x, frame.at(p.x, p.y)?))).collect();
+    let at: Vec<(f64, (At, Emphasis))> =
+        line.points.iter().filter_map(|p| Some((p.x, (frame.at(p.x, p.y)?, p.emphasis)))).collect();
     let colour = palette::series(line.role.hue);
+    let role = |emphasis: Emphasis| Role { emphasis, ..line.role };
     if line.role.dash.is_some() {
         for run in runs(frame, &at) {
             // A line of one point would be invisible.
             if run.len() == 1 && line.role.marker.is_none() {
-                scene.disc(run[0], 1.8, colour);
+                scene.disc(run[0].0, 1.8, colour);
             }
-            scene.line(&run, pen(line.role));
+            // A stretch with a faint end is faint; otherwise a line is as heavy as its role, whatever its points are.
+            let faint = |pair: &[(At, Emphasis)]| pair.iter().any(|(_, e)| *e == Emphasis::Faint);
+            let mut rest = run.as_slice();
+            while rest.len() > 1 {
+                let same = rest.windows(2).take_while(|pair| faint(pair) == faint(&rest[..2])).count();
+                let emphasis = if faint(&rest[..2]) { Emphasis::Faint } else { line.role.emphasis };
+                let stretch: Vec<At> = rest[..=same].iter().map(|(at, _)| *at).collect();
+                scene.line(&stretch, pen(role(emphasis)));
+                rest = &rest[same..];
+            }
         }
     }
     if let Some(marker) = line.role.marker {
-        at.iter().for_each(|&(_, p)| scene.marker(p, marker, weight(line.role).0 + 1.1, colour));
+        for (_, (p, emphasis)) in at {
+            let width = weight(role(emphasis.within(line.role.emphasis))).0;
+            let colour = if emphasis == Emphasis::Faint { colour.pale() } else { colour };
+            scene.marker(p, marker, width + 1.1, colour);
+        }
     }
 }
 

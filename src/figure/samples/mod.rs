@@ -69,7 +69,7 @@ pub fn power() -> Figure {
             let x = 100.0 * 2f64.powi(j);
             let y = 1.0 - (-x / reach).exp();
             let around = |w: f64| Some(((y - w * (1.0 - y)).max(0.0), (y + w * (1.0 - y)).min(1.0)));
-            Datum { x, y, band: around(0.5), inner: around(0.2), n: 500.into() }
+            Datum { x, y, band: around(0.5), inner: around(0.2), n: 500.into(), ..Datum::default() }
         });
         let role = Role { marker: None, ..Role::nth(k) };
         Layer::Line(Line { label: format!("noise {k}"), role, points: points.collect() })
@@ -303,8 +303,13 @@ pub fn hostile() -> Figure {
     let bad = BAD.to_owned();
     let values = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -1.0, f64::MAX, f64::MIN_POSITIVE, 0.5];
     let role = Role { hue: usize::MAX, ..Role::nth(2).marker(Marker::Star) };
-    let points =
-        values.iter().map(|&x| Datum { x, y: x, band: Some((x, -x)), inner: Some((-x, x)), n: 0.into() });
+    let points = values.iter().map(|&x| Datum {
+        x,
+        y: x,
+        band: Some((x, -x)),
+        inner: Some((-x, x)),
+        ..Datum::default()
+    });
     let spots = values.iter().map(|&x| Spot {
         x,
         y: x,

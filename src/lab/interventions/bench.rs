@@ -1,6 +1,7 @@
 //! The bench: test examples with their hidden states, ready to be changed, judged and passed on through the model.
 
 use super::continuation::Continuation;
+use super::distance::{Distances, Meter};
 use super::method::{Fitted, Goal, InterventionError, Known, Method, Prepared};
 use super::oracle::{Oracle, Sight};
 use super::score::{
@@ -99,13 +100,15 @@ pub struct Outcome {
     pub scores: Vec<Scores>,
     /// The model's conduct.
     pub conduct: Option<Conduct>,
+    /// How far the changed states are from real ones; empty where that was not asked for.
+    pub distances: Distances,
 }
 
 impl Outcome {
     /// No examples yet, for so many oracles.
     #[must_use]
     pub fn empty(oracles: usize) -> Self {
-        Self { scores: vec![Scores::default(); oracles], conduct: None }
+        Self { scores: vec![Scores::default(); oracles], conduct: None, distances: Distances::default() }
     }
 
     /// Number of examples.
@@ -261,6 +264,8 @@ pub struct Court<'a> {
     pub site: Site,
     /// Whether the model's own conduct is wanted too.
     pub conduct: bool,
+    /// What measures how far the changed states are from real ones, where that is wanted too.
+    pub meter: Option<&'a Meter>,
 }
 
 impl Applied<'_> {
@@ -283,10 +288,14 @@ impl Applied<'_> {
         pulse: &mut dyn Pulse,
     ) -> Result<Outcome, BenchError> {
         let mut scores = vec![Scores::default(); court.oracles.len()];
-        let mut conduct = None;
+        let (mut conduct, mut distances) = (None, Distances::default());
         let shifts = self.shifts.len();
         for (j, (wanted, prepared)) in self.shifts.iter_mut().enumerate() {
             let h = prepared.at(value, pulse)?;
+            if let Some(meter) = court.meter {
+                let part = meter.measure(&h, &self.chunk.h, self.chunk.twins.as_ref());
+                distances.add(&part, 1.0 / shifts as f64);
+            }
             let later = (court.site.oracle_layer != court.site.layer).then_some(court.site.oracle_layer);
             let continued = if later.is_some() || (court.conduct && j == 0) {
                 Some(self.chunk.continuation.run(court.model, &h, later, pulse)?)
@@ -310,7 +319,7 @@ impl Applied<'_> {
                 scores[k].add(part, shifts);
             }
         }
-        Ok(Outcome { scores, conduct })
+        Ok(Outcome { scores, conduct, distances })
     }
 }
 

@@ -1,6 +1,12 @@
-//! Figures of the interventions lab: curves against strength, and completeness against selectivity of all methods.
+//! Figures of the interventions lab: curves against strength, and completeness against selectivity of all methods ([`plane`]).
 //!
 //! Both follow the paper (Canby et al.): reliability solid, completeness dashed, selectivity dotted, one colour a method.
+
+mod distance;
+mod plane;
+
+pub use self::distance::distance;
+pub use self::plane::{Rated, pareto};
 
 use super::banded::Banded;
 use super::finding::ReliabilityFinding;
@@ -8,14 +14,11 @@ use super::key::{CurveKey, MethodKey};
 use super::oracle::OracleKind;
 use super::results::{Curve, Results};
 use super::{find, looks};
-use crate::figure::layers::{Count, Datum, Guide, Line, Points, Rule, Spot, grouped};
+use crate::figure::layers::{Count, Datum, Line, Points, Rule, Spot, grouped};
 use crate::figure::role::{BLACK, MARKERS};
 use crate::figure::{Axis, Dash, Figure, Layer, Marker, Provenance, Role, Scale};
 use crate::lab::{EngineInfo, Origin, Tagged};
 use crate::model::source::in_print;
-
-/// Reliabilities whose lines of equal value are drawn into the plane.
-const LEVELS: [f64; 4] = [0.2, 0.4, 0.6, 0.8];
 
 /// Name of a method in print; its identifier where the registry does not have it (a newer program's session).
 pub fn title(method: &str) -> String {
@@ -91,61 +94,6 @@ pub fn curves(
     })
 }
 
-/// Completeness against selectivity of all methods of one model and oracle, the strength of the highest reliability starred,
-/// with lines of equal reliability. None where there is no point.
-pub fn pareto(
-    results: &Results,
-    engine: Option<&EngineInfo>,
-    model: &str,
-    oracle: OracleKind,
-) -> Option<Figure> {
-    let mine = |c: &&Curve| c.key.model == model && c.key.oracle == oracle && !c.points.is_empty();
-    let drawn: Vec<&Curve> = results.curves.iter().filter(mine).collect();
-    let first = *drawn.first()?;
-    let mut layers: Vec<Layer> = LEVELS.iter().map(|&r| equal_reliability(r)).collect();
-    for curve in &drawn {
-        let point = |p: &Tagged<ReliabilityFinding>| {
-            let f = &p.value;
-            datum(f.completeness.mean, f.selectivity, (f.n_c, f.n_s).into())
-        };
-        layers.push(Layer::Line(Line {
-            label: curve.key.method.title(),
-            role: look(&curve.key.method.name).dash(Dash::Solid),
-            points: curve.points.iter().map(point).collect(),
-        }));
-    }
-    let optima = results.optima.iter().filter(|o| o.model == model && o.value.oracle == oracle);
-    let best = optima.map(|o| {
-        let s = o.value.selectivity;
-        // An optimum stands on a point of its curve, whose counts it has.
-        let curve = drawn.iter().find(|c| c.key.method == o.value.method_key());
-        let point = curve.and_then(|c| c.points.iter().find(|p| p.value.value == o.value.value));
-        let n = point.map_or(Count::from(o.n), |p| (p.value.n_c, p.value.n_s).into());
-        let (x, y) = (o.value.completeness.mean, s.mean);
-        Spot { x, y, y_band: Some((s.lo, s.hi)), n, ..Spot::default() }
-    });
-    let mut best: Vec<Spot> = best.collect();
-    best.sort_by(|a, b| a.x.total_cmp(&b.x));
-    if !best.is_empty() {
-        let role = Role::points(BLACK, Marker::Star);
-        layers.push(Layer::Points(Points { label: "highest reliability".into(), role, points: best }));
-    }
-    let short = in_print(model);
-    let axis = |label: &str| Axis::linear(label).from_to(0.0, 1.0);
-    Some(Figure {
-        name: format!("pareto-{short}-{oracle}"),
-        title: format!(
-            "Completeness against selectivity: {short}, layer {}, {}",
-            first.points[0].value.layer,
-            judge(oracle)
-        ),
-        x: axis("completeness C"),
-        y: axis("selectivity S"),
-        layers,
-        provenance: provenance(results, engine, model, drawn.iter().flat_map(|c| &c.points)),
-    })
-}
-
 /// Every figure that a board has data for: curves of each model, method and oracle, and the plane of each model and oracle.
 pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     let each = results.curves.iter().map(|c| &c.key);
@@ -155,6 +103,14 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     let mut planes: Vec<(&str, OracleKind)> = each.map(|k| (k.model.as_str(), k.oracle)).collect();
     planes.sort_unstable();
     planes.dedup();
+    let mut measured: Vec<(&str, MethodKey)> = Vec::new();
+    for d in &results.distances {
+        let key = (d.model.as_str(), d.value.method_key());
+        if !measured.contains(&key) {
+            measured.push(key);
+        }
+    }
+    out.extend(measured.iter().filter_map(|(model, method)| distance(results, engine, model, method)));
     out.extend(planes.into_iter().filter_map(|(model, oracle)| pareto(results, engine, model, oracle)));
     out
 }
@@ -165,7 +121,7 @@ type Quantity = fn(&ReliabilityFinding) -> Datum;
 fn datum(x: f64, b: Banded, n: Count) -> Datum {
     // With one replicate both bands are one.
     let inner = b.form.and(b.sampling).map(|[lo, hi]| (lo, hi));
-    Datum { x, y: b.mean, band: Some((b.lo, b.hi)), inner, n }
+    Datum { x, y: b.mean, band: Some((b.lo, b.hi)), inner, n, ..Datum::default() }
 }
 
 /// Base lines of a single curve: completeness before any intervention, and the selectivity of an oracle that always gives
@@ -229,18 +185,6 @@ fn scale(method: &str) -> Scale {
         Some(super::Scale::Log) => Scale::Log,
         Some(super::Scale::Linear | super::Scale::Integer) | None => Scale::Linear,
     }
-}
-
-/// The line on which the harmonic mean of C and S is `r`: 1/C + 1/S = 2/r.
-fn equal_reliability(r: f64) -> Layer {
-    const STEPS: u32 = 80;
-    let largest = 2.0 / r - 1.0;
-    let points = (0..=STEPS).map(|k| {
-        // From C small, S = 1 to C = 1, S small; equal steps of 1/C look the same from both axes.
-        let inverse = largest + (1.0 - largest) * f64::from(k) / f64::from(STEPS);
-        (1.0 / inverse, 1.0 / (2.0 / r - inverse))
-    });
-    Layer::Guide(Guide { points: points.collect(), label: format!("R = {r}"), ticks: Vec::new() })
 }
 
 fn provenance<'a>(
@@ -357,18 +301,6 @@ mod tests {
     fn the_random_control_has_the_look_meant_for_it() {
         assert_ne!(look("random"), look("rlace"));
         assert_eq!(look("random"), Role::points(9, MARKERS[4]));
-    }
-
-    #[test]
-    fn the_plane_has_every_method_its_optima_and_equal_reliability() {
-        let figure = pareto(&sample::results(), None, "bert-mini", OracleKind::Mlp).unwrap();
-        let guides = figure.layers.iter().filter(|l| matches!(l, Layer::Guide(_))).count();
-        assert_eq!((guides, figure.layers.len()), (4, 4 + 4 + 1));
-        let Layer::Guide(Guide { points, .. }) = equal_reliability(0.4) else { unreachable!() };
-        assert!(points.iter().all(|(c, s)| (2.0 * c * s / (c + s) - 0.4).abs() < 1e-12));
-        assert!(
-            points.iter().all(|(c, s)| (0.0..=1.0 + 1e-12).contains(c) && (0.0..=1.0 + 1e-12).contains(s))
-        );
     }
 
     #[test]

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::banded::Banded;
+use super::distance::DistanceFinding;
+use super::front::FrontFinding;
 use super::key::{CurveKey, MethodKey, Place};
 use super::optimum::End;
 use super::oracle::OracleKind;
@@ -39,10 +41,14 @@ pub enum Kind {
     Ranking(RankingFinding),
     /// What fresh probes still find after a nullifying method.
     Leak(LeakFinding),
+    /// How far the states of one method at one strength are from real ones.
+    Distance(DistanceFinding),
+    /// The settings that trade completeness for selectivity, of all methods.
+    Front(FrontFinding),
 }
 
 /// Names of the kinds, by which a reader tells what a newer program wrote from what is damaged.
-pub const KINDS: [&str; 11] = [
+pub const KINDS: [&str; 13] = [
     "data",
     "probe",
     "reliability",
@@ -54,6 +60,8 @@ pub const KINDS: [&str; 11] = [
     "versus",
     "ranking",
     "leak",
+    "distance",
+    "front",
 ];
 
 impl Kind {
@@ -66,7 +74,9 @@ impl Kind {
             | Kind::Optimum(_)
             | Kind::Behaviour(_)
             | Kind::NoOptimum(_)
-            | Kind::Leak(_) => true,
+            | Kind::Leak(_)
+            | Kind::Distance(_)
+            | Kind::Front(_) => true,
             Kind::Data(_) | Kind::Example(_) | Kind::Rival(_) | Kind::Versus(_) | Kind::Ranking(_) => false,
         }
     }

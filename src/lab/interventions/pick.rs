@@ -1,6 +1,6 @@
 //! The figure that a command line asks for, by name, model, methods and oracle.
 
-use super::figures::{curves, pareto};
+use super::figures::{curves, distance, pareto};
 use super::key::MethodKey;
 use super::results::{Curve, Results};
 use crate::base::suggest::unknown;
@@ -8,7 +8,7 @@ use crate::figure::Figure;
 use crate::lab::{Details, EngineInfo};
 
 /// The figures that have names.
-const FIGURES: [&str; 2] = ["reliability", "pareto"];
+const FIGURES: [&str; 3] = ["reliability", "pareto", "distance"];
 
 /// Picks and draws a figure; what is not said is the first there is.
 ///
@@ -44,6 +44,11 @@ pub fn pick(
         }
         methods.extend(found.iter().map(|c| c.key.method.clone()));
         parameters.extend(found.iter().map(|c| c.parameter.as_str()));
+    }
+    if name == "distance" {
+        let none = || format!("no distances of model {model} were measured");
+        let drawn = methods.iter().find_map(|m| distance(results, engine, &model, m));
+        return drawn.ok_or_else(none);
     }
     if let Some(other) = parameters.iter().position(|p| *p != parameters[0]) {
         return Err(format!(

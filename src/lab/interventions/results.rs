@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::distance::DistanceFinding;
 use super::finding::{
     BehaviourFinding, DataFinding, ExampleFinding, Kind, OptimumFinding, ProbeFinding, ReliabilityFinding,
 };
@@ -35,6 +36,8 @@ pub struct Results {
     pub rankings: Vec<Tagged<RankingFinding>>,
     /// What fresh probes still find after nullifying methods.
     pub leaks: Vec<Tagged<LeakFinding>>,
+    /// How far changed states are from real ones, in the order in which they were measured.
+    pub distances: Vec<Tagged<DistanceFinding>>,
     /// The latest answer to a slider.
     pub point: Option<Point>,
 }
@@ -59,6 +62,8 @@ pub struct Point {
     pub reliability: Vec<Tagged<ReliabilityFinding>>,
     /// What the model does.
     pub behaviour: Option<Tagged<BehaviourFinding>>,
+    /// How far the changed states are from real ones.
+    pub distance: Option<Tagged<DistanceFinding>>,
     /// One example.
     pub example: Option<Tagged<ExampleFinding>>,
 }
@@ -86,7 +91,8 @@ impl Results {
                 key(a) == key(b)
             }),
             Kind::Behaviour(x) => self.add_behaviour(Tagged::new(finding, x)),
-            Kind::Example(_) => {}
+            // The front follows from the points of the curves.
+            Kind::Example(_) | Kind::Front(_) => {}
             Kind::NoOptimum(x) => replace(&mut self.without, Tagged::new(finding, x), |a, b| {
                 let key = |t: &Tagged<NoOptimumFinding>| {
                     (
@@ -113,6 +119,11 @@ impl Results {
             Kind::Ranking(x) => replace(&mut self.rankings, Tagged::new(finding, x), |a, b| {
                 (&a.model, a.value.oracle) == (&b.model, b.value.oracle)
             }),
+            Kind::Distance(x) => replace(&mut self.distances, Tagged::new(finding, x), |a, b| {
+                a.model == b.model
+                    && a.value.method_key() == b.value.method_key()
+                    && (a.value.layer, a.value.value) == (b.value.layer, b.value.value)
+            }),
             Kind::Leak(x) => replace(&mut self.leaks, Tagged::new(finding, x), |a, b| {
                 a.model == b.model
                     && a.value.method_key() == b.value.method_key()
@@ -132,6 +143,7 @@ impl Results {
             match kind {
                 Kind::Reliability(x) => point.reliability.push(Tagged::new(finding, x)),
                 Kind::Behaviour(x) => point.behaviour = Some(Tagged::new(finding, x)),
+                Kind::Distance(x) => point.distance = Some(Tagged::new(finding, x)),
                 Kind::Example(x) => point.example = Some(Tagged::new(finding, x)),
                 _ => {}
             }

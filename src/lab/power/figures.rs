@@ -153,7 +153,14 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
             let v = &m.value;
             let around = |w: f64| Some(((v.accuracy - w).max(0.0), (v.accuracy + w).min(1.0)));
             let inner = v.sd.and_then(around);
-            Datum { x: v.at_n as f64, y: v.accuracy, band: around(v.epsilon), inner, n: m.n.into() }
+            Datum {
+                x: v.at_n as f64,
+                y: v.accuracy,
+                band: around(v.epsilon),
+                inner,
+                n: m.n.into(),
+                ..Datum::default()
+            }
         };
         let mine = results.margins.iter().filter(|m| m.value.name == **name);
         let role = Role::nth(k).accent(k.min(1));

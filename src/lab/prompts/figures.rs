@@ -268,7 +268,7 @@ pub fn disparity(results: &Results, engine: Option<&EngineInfo>) -> Option<Figur
         let point = |d: &Tagged<super::finding::DisparityFinding>| {
             let x = d.value.gamma?;
             let (y, band) = (d.value.p_at_1.mean, band(d.value.p_at_1));
-            Some(Datum { x, y, band, inner: None, n: d.n.into() })
+            Some(Datum { x, y, band, n: d.n.into(), ..Datum::default() })
         };
         let mut points: Vec<Datum> = mine().filter_map(point).collect();
         points.sort_by(|a, b| a.x.total_cmp(&b.x));

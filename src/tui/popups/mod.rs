@@ -2,6 +2,7 @@
 
 mod pages;
 mod pickers;
+mod presets;
 
 use std::fmt;
 
@@ -13,6 +14,7 @@ use ratatui::widgets::{Clear, Paragraph};
 pub use pages::{Family, Notices, Provenance};
 pub(in crate::tui) use pickers::entries;
 pub use pickers::{Held, Kept, Overwrite, Quit, SecondRun, Unsaved, WaitingRuns};
+pub use presets::Presets;
 
 use super::action::Effect;
 use super::commands::Entry;

@@ -1,7 +1,9 @@
 //! The work of a run, counted from its spec alone: what shares of a grid are balanced by.
 
 use super::forecast::{parameters, strengths};
+use super::prepare::FIRST_CHUNK;
 use crate::lab::demand::{Size, WORDS};
+use crate::lab::interventions::distance::REAL_STATES;
 use crate::lab::interventions::registry::find;
 use crate::lab::interventions::spec::Spec;
 use crate::probe::Grid;
@@ -45,7 +47,10 @@ pub fn of(spec: &Spec, sizes: &[Size]) -> u128 {
                 * replicates
                 * (apply + rest + spec.probe.oracles.len() as u128 * probe)
         });
-        read + training + swept.sum::<u128>()
+        // Each strength's first estimate is held against real states, in their metric.
+        let measured = spec.methods.iter().map(|m| strengths(m) as u128).sum::<u128>();
+        let held = (REAL_STATES + size.width) as u128 * size.width as u128 * FIRST_CHUNK as u128;
+        read + training + swept.sum::<u128>() + measured * held
     };
     sizes.iter().map(each).sum()
 }

@@ -14,8 +14,10 @@ use crate::lab::demand::{Forecast, MemoryPart, Work, peak, resident};
 use crate::lab::fault::Fault;
 use crate::lab::hidden;
 use crate::lab::host::Host;
+use crate::lab::interventions::InterventionError;
 use crate::lab::interventions::assess::assess;
 use crate::lab::interventions::bench::Court;
+use crate::lab::interventions::distance::{Meter, REAL_STATES};
 use crate::lab::interventions::method::{FitData, Fitted, Goal, Method};
 use crate::lab::interventions::options::Options;
 use crate::lab::interventions::oracle::{Oracle, OracleKind};
@@ -130,6 +132,8 @@ const FIT: &str = "fit";
 const SWEEP: &str = "sweep";
 const BARE: &str = "bare";
 const ASSESS: &str = "assess";
+const GAUGE: &str = "gauge";
+const MEASURE: &str = "measure";
 
 /// Seconds of the rest of the run: as expected, and between which bounds where training decides.
 fn seconds(bench: &Bench, host: &mut dyn Host) -> Result<(f64, Option<[f64; 2]>), Fault> {
@@ -151,7 +155,11 @@ fn seconds(bench: &Bench, host: &mut dyn Host) -> Result<(f64, Option<[f64; 2]>)
 fn counted(bench: &Bench, host: &dyn Host) -> (Work, Work) {
     let store = host.store();
     let (mut work, mut training) = (Work::default(), Work::default());
-    work.add(&format!("{READ} {} {}", bench.model.hash(), bench.site.layer), unread(bench, store.as_ref()));
+    // The meter reads the twins of the first examples, which are as long as these.
+    let twins = bench.test[..bench.chunks[0].len()].iter().map(|r| bench.stimuli.list[*r].ids.len());
+    let twins = if bench.has_twins() { twins.sum::<usize>() as f64 } else { 0.0 };
+    let read = unread(bench, store.as_ref()) + twins;
+    work.add(&format!("{READ} {} {}", bench.model.hash(), bench.site.layer), read);
     let threads = rayon::current_num_threads() as f64;
     let mut train = |grid: &Grid| {
         // Networks of a grid train side by side.
@@ -170,6 +178,8 @@ fn counted(bench: &Bench, host: &dyn Host) -> (Work, Work) {
     for recipe in missing.iter().filter_map(small) {
         training.add(&shape(bench, &recipe), (replicates + MOST_RIVALS as f64) / threads);
     }
+    let shape_of_gauge = format!("{} x {}", real_states(bench), bench.model.arch().hidden);
+    work.add(&format!("{GAUGE} {shape_of_gauge}"), 1.0);
     let rows = bench.split.intervention().train().len() as f64;
     let mut fitted = HashSet::new();
     for (i, m) in bench.spec.methods.iter().enumerate() {
@@ -192,6 +202,8 @@ fn counted(bench: &Bench, host: &dyn Host) -> (Work, Work) {
         let bare = test as f64 * replicates + rivals as f64 - full;
         work.add(&named(bench, SWEEP, i), values * full);
         work.add(&named(bench, BARE, i), values * bare);
+        // Distances from real states are measured for the first estimate of each strength.
+        work.add(&format!("{MEASURE} {shape_of_gauge}"), values);
         let judged = values * bench.spec.probe.oracles.len() as f64;
         work.add(&format!("{ASSESS} {test} {}", bench.resample_count), ASSESSMENTS * judged);
         if leaves(method) {
@@ -200,6 +212,11 @@ fn counted(bench: &Bench, host: &dyn Host) -> (Work, Work) {
         }
     }
     (work, training)
+}
+
+/// Real states that changed ones are held against.
+fn real_states(bench: &Bench) -> usize {
+    bench.split.intervention().train().len().min(REAL_STATES)
 }
 
 /// The name of the work of one method of the spec: rates of one model say nothing of another.
@@ -281,12 +298,31 @@ impl<'a> Slices<'a> {
             Some(READ) => self.read(),
             Some(STEP) => self.steps(name),
             Some(ASSESS) => Ok(self.assess()),
+            Some(GAUGE) => self.gauge().map(|_| 1.0),
+            Some(MEASURE) => self.measure(),
             Some(kind) => {
                 let method = name.split(' ').nth(1).and_then(|i| i.parse::<usize>().ok());
                 method.map_or(Ok(1.0), |i| if kind == FIT { self.fit(i) } else { self.intervene(kind, i) })
             }
             None => Ok(1.0),
         }
+    }
+
+    /// A meter of as many states as the run's has: the first test examples, again and again.
+    fn gauge(&self) -> Result<Meter, Fault> {
+        let h = &self.bench.chunks[0].h;
+        let rows: Vec<usize> = (0..real_states(self.bench)).map(|i| i % h.rows()).collect();
+        Ok(Meter::new(&h.select_rows(&rows)).map_err(InterventionError::from)?)
+    }
+
+    fn measure(&self) -> Result<f64, Fault> {
+        let (begun, meter) = (Instant::now(), self.gauge()?);
+        let ready = begun.elapsed().as_secs_f64();
+        let h = &self.bench.chunks[0].h;
+        std::hint::black_box(meter.measure(h, h, None));
+        // The run makes its meter once: this slice did as many units as would have taken so long at the run's own rate.
+        let all = begun.elapsed().as_secs_f64();
+        Ok(all / (all - ready).max(f64::MIN_POSITIVE))
     }
 
     fn read(&self) -> Result<f64, Fault> {
@@ -345,6 +381,7 @@ impl<'a> Slices<'a> {
                 && bench.model.has_head()
                 && bench.labels.target_classes == 2
                 && bench.model.ends_at(bench.site.layer),
+            meter: None,
         };
         let begun = Instant::now();
         let mut applied = chunk.apply(method, fitted.as_ref(), bench.labels.target_classes, &mut NoPulse)?;

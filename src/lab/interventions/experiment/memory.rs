@@ -1,8 +1,10 @@
 //! What memory a run will need: pure arithmetic over counts.
 
+use super::prepare::FIRST_CHUNK;
 use crate::base::Problem;
 use crate::base::size::show;
 use crate::lab::demand::{MARGIN, MemoryPart};
+use crate::lab::interventions::distance::REAL_STATES;
 use crate::model::chunk::TOKENS_PER_BATCH;
 
 /// Counts that memory depends on.
@@ -70,8 +72,13 @@ impl Counts {
         let table = self.test * self.resamples;
         let table = if table <= RESAMPLE_TABLE { table } else { self.threads * self.test };
         let test = 2 * self.test * row + self.continued * row;
-        let judging =
-            2 * some + test + table + 3 * self.test.min(4096) * row + 96 * self.test + self.scores();
+        let judging = 2 * some
+            + test
+            + table
+            + 3 * self.test.min(4096) * row
+            + 96 * self.test
+            + self.scores()
+            + self.gauge();
         // Changed and unchanged states of a part, as chunks, gathered, and as training data.
         let leaking = if self.leaks { 8 * some + 2 * test + self.draws() } else { 0 };
         let phase = (reading.max(placing).max(training).max(judging).max(leaking) as f64 * HELD) as usize;
@@ -94,6 +101,12 @@ impl Counts {
         let columns = 4 * self.test * (3 + 4 * curves + 2 * most);
         let drawn = 8 * self.resamples * STATISTICS * curves;
         tallies + columns + drawn + self.draws()
+    }
+
+    /// Real states that changed ones are held against, their metric, and the products of a first chunk with them.
+    fn gauge(&self) -> usize {
+        let states = self.part.min(REAL_STATES);
+        4 * states * (self.width + FIRST_CHUNK) + 4 * self.width * self.width
     }
 
     /// What is kept of every method until all are compared: its optimum in every resample.

@@ -5,6 +5,7 @@ mod audit;
 mod counted;
 mod fault;
 mod forecast;
+mod gauge;
 mod given;
 mod leaks;
 mod memory;
@@ -24,6 +25,7 @@ use self::panel::{Seat, Which};
 use self::prepare::{Bench, RIVAL_EXAMPLES};
 use self::sweep::Sweep;
 use super::method::Method;
+use super::presets::PRESETS;
 use super::question;
 use super::registry::find;
 use super::spec::{AGREEMENT_TOML, Spec};
@@ -34,7 +36,7 @@ use crate::lab::fault::Fault;
 use crate::lab::finding::Finding;
 use crate::lab::grid::{self, Axis, Takes};
 use crate::lab::host::{Host, Share};
-use crate::lab::{Details, EngineInfo, Experiment, Instrument, Question};
+use crate::lab::{Details, EngineInfo, Experiment, Instrument, Preset, Question};
 
 /// Weights of the stages of one model, in seconds of the default experiment on two cores.
 const PREPARE_WEIGHT: f64 = 0.5 + 2.0 * 3.0 + 5.0;
@@ -57,6 +59,7 @@ impl Instrument for Interventions {
     const QUESTION: &'static str =
         "How completely, and how selectively, does an intervention change what a model encodes?";
     const DEFAULT: &'static str = AGREEMENT_TOML;
+    const PRESETS: &'static [Preset] = &PRESETS;
 
     const AXES: &'static [Axis] = &[
         grid::MODEL,

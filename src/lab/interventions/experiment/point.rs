@@ -10,6 +10,7 @@ use crate::lab::fault::{Fault, problem};
 use crate::lab::finding::Finding;
 use crate::lab::host::{Host, Share};
 use crate::lab::interventions::bench::{Chunk, Court};
+use crate::lab::interventions::distance::Distances;
 use crate::lab::interventions::find;
 use crate::lab::interventions::finding::{ExampleFinding, Kind, Shift};
 use crate::lab::interventions::key::MethodKey;
@@ -58,10 +59,11 @@ pub fn answer(
     }
     let named = Named { method, key: MethodKey::new(&request.method, &request.options) };
     let chunks = if share == Share::Quick { 1 } else { bench.chunks.len() };
-    let (tallies, behaved) = judge(bench, &named, &options, request.value, chunks, host)?;
+    let (tallies, behaved, distances) = judge(bench, &named, &options, request.value, chunks, host)?;
     let tallied: Vec<&[Tally]> = tallies.iter().map(Vec::as_slice).collect();
     let answered: Vec<&Behaved> = behaved.iter().collect();
     let mut list = kinds(bench, &named, request.value, &tallied, &answered);
+    list.extend(bench.distance(&named, request.value, &distances));
     list.push((example(bench, &named, &options, request, host)?, 1));
     let t = host.elapsed();
     let full = tallies.first().and_then(|t| t.first()).is_some_and(|t| t.len() == bench.test.len());
@@ -69,8 +71,8 @@ pub fn answer(
     Ok(list.into_iter().map(|(kind, n)| label.finding(n, full, t, kind)).collect())
 }
 
-/// Tallies by replicate and oracle, and what the model did by replicate.
-type Answered = (Vec<Vec<Tally>>, Vec<Behaved>);
+/// Tallies by replicate and oracle, what the model did by replicate, and how far the states of the first are from real ones.
+type Answered = (Vec<Vec<Tally>>, Vec<Behaved>, Distances);
 
 fn judge(
     bench: &mut Bench,
@@ -81,13 +83,14 @@ fn judge(
     host: &mut dyn Host,
 ) -> Result<Answered, Fault> {
     let (model, classes) = (bench.model.clone(), bench.labels.target_classes);
-    let (mut tallies, mut behaved) = (Vec::new(), Vec::new());
+    let (mut tallies, mut behaved, mut distances) = (Vec::new(), Vec::new(), Distances::default());
+    let gauge = bench.gauge.clone();
     for at in 0..bench.replicates() {
         let fit = bench.fit(at, named.method, options, host)?;
         let panel = &bench.panels[at];
         let mut mine = vec![Tally::default(); panel.oracles.len()];
         let mut done = Behaved::default();
-        for (chunk, before) in bench.chunks.iter().zip(&panel.sights).take(chunks) {
+        for (c, (chunk, before)) in bench.chunks.iter().zip(&panel.sights).take(chunks).enumerate() {
             let court = Court {
                 model: &model,
                 oracles: &panel.oracles,
@@ -95,6 +98,7 @@ fn judge(
                 prior: &bench.prior,
                 site: bench.site,
                 conduct: model.has_head() && classes == 2 && (at == 0 || !is_shared(named.method)),
+                meter: gauge.as_deref().filter(|_| at == 0 && c == 0).map(|g| &g.meter),
             };
             let mut applied = chunk.apply(named.method, fit.fitted.as_ref(), classes, host)?;
             let outcome = applied.judge(value, court, host)?;
@@ -102,13 +106,16 @@ fn judge(
             if let Some(conduct) = &outcome.conduct {
                 done.extend(conduct);
             }
+            if !outcome.distances.is_empty() {
+                distances = outcome.distances;
+            }
         }
         tallies.push(mine);
         if done.len() > 0 {
             behaved.push(done);
         }
     }
-    Ok((tallies, behaved))
+    Ok((tallies, behaved, distances))
 }
 
 /// The state of one test example's twin, for methods that need it.

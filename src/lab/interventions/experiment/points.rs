@@ -117,7 +117,7 @@ pub fn kinds(
             Judged { values: &[value], replicates: mine.len(), judged: &judged, other: &other, classes };
         let Some(all) = bands(&sweep, &resamples, bench.label.level()) else { continue };
         let base = baseline(bench, named.method.goal(), o, n, mine.len());
-        list.push((reliability(bench, named, o, &all[0], &mine, base), n));
+        list.push((Kind::Reliability(reliability(bench, named, o, &all[0], &mine, base)), n));
     }
     list.extend(behaviour(bench, named, value, behaved));
     list
@@ -131,12 +131,12 @@ pub fn reliability(
     strength: &Strength,
     tallies: &[&Tally],
     base: Baseline,
-) -> Kind {
+) -> ReliabilityFinding {
     let mean = |of: &dyn Fn(&Tally) -> f64| tallies.iter().map(|t| of(t)).sum::<f64>() / tallies.len() as f64;
     let banded = |b: Option<Bands>| b.map_or(Banded::UNKNOWN, Banded::from);
     let readable = strength.readable.as_ref();
     let nullifying = named.method.goal() == Goal::Nullifying;
-    Kind::Reliability(ReliabilityFinding {
+    ReliabilityFinding {
         method: named.key.name.clone(),
         options: named.key.options.clone(),
         layer: bench.site.layer,
@@ -163,7 +163,7 @@ pub fn reliability(
             ze_confusion: confusion(tallies),
             eligible: readable.map(|r| r.eligible),
         },
-    })
+    }
 }
 
 fn confusion(tallies: &[&Tally]) -> Vec<Vec<f64>> {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::gauge::Gauge;
 use super::panel::{Panel, Seat, Seated, Which};
 use super::scale::scale;
 use super::training::OracleData;
@@ -89,6 +90,8 @@ pub struct Bench {
     pub(super) beside: Vec<Option<usize>>,
     /// The twins of all test examples, once a method has asked for them.
     pub(super) twins: Option<Arc<Stimuli>>,
+    /// What measures how far changed states are from real ones, once a method is at work.
+    pub(super) gauge: Option<Arc<Gauge>>,
     /// Files of own interventions, by method.
     pub(super) given: Vec<(&'static str, Arc<Given>)>,
     /// Fits that serve all panels.
@@ -171,6 +174,7 @@ impl Bench {
             material: None,
             beside: Vec::new(),
             twins: None,
+            gauge: None,
             given: Vec::new(),
             fits: Vec::new(),
             resamples: HashMap::new(),

@@ -16,7 +16,8 @@ use crate::lab::host::Host;
 use crate::lab::interventions::assess::{Assessment, Strength, assess, bands};
 use crate::lab::interventions::banded::Banded;
 use crate::lab::interventions::bench::{Applied, Chunk, Court, Outcome};
-use crate::lab::interventions::finding::{How, Kind, OptimumFinding, PaperFinding};
+use crate::lab::interventions::distance::Distances;
+use crate::lab::interventions::finding::{How, Kind, OptimumFinding, PaperFinding, ReliabilityFinding};
 use crate::lab::interventions::method::Method;
 use crate::lab::interventions::optimum::{Draws, Optimum};
 use crate::lab::interventions::options::Options;
@@ -26,11 +27,12 @@ use crate::lab::interventions::table::{Judged as Scored, Sweep as Judged};
 use crate::lab::interventions::tally::Tally;
 use crate::lab::interventions::verdict::{NoOptimumFinding, RivalFinding};
 
-/// Scores by one panel: by strength and oracle, and what the model did, by strength.
+/// Scores by one panel: by strength and oracle; what the model did and how far the states are from real ones, by strength.
 #[derive(Debug, Clone, Default)]
 struct Seen {
     tallies: Vec<Vec<Tally>>,
     behaved: Vec<Behaved>,
+    distances: Vec<Distances>,
 }
 
 /// One method of the spec with its values.
@@ -52,6 +54,8 @@ pub struct Concluded {
     pub rivals: Vec<Draws>,
     /// The optimum, if there is one.
     pub best: Option<f64>,
+    /// Every strength.
+    pub points: Vec<ReliabilityFinding>,
 }
 
 /// Readies a method of the spec.
@@ -101,6 +105,7 @@ impl Sweep {
         self.seen.clear();
         let title = self.named.method.title();
         let fit = bench.fit(0, self.named.method, &self.options, host)?;
+        bench.gauge(host)?;
         host.stage(format!("{}: {title} first estimate", bench.model.name()), "point", 0.5);
         let then = host.elapsed();
         self.seen.push(Seen::default());
@@ -179,6 +184,8 @@ impl Sweep {
         let which = self.seen.len() - 1;
         self.seen[which].tallies.resize(total, vec![Tally::default(); oracles.len()]);
         self.seen[which].behaved.resize(total, Behaved::default());
+        self.seen[which].distances.resize(total, Distances::default());
+        let gauge = bench.gauge.clone();
         // Blocks in between take memory for every chunk that is on its way; without them chunks go side by side, as many as
         // keep all threads busy and sliders quick.
         let abreast = if everywhere { 8 * rayon::current_num_threads() } else { 1 };
@@ -194,6 +201,7 @@ impl Sweep {
                         prior: &prior,
                         site,
                         conduct: model.has_head() && classes == 2 && !same && (*c == 0 || everywhere),
+                        meter: gauge.as_deref().filter(|_| at == 0 && *c == 0).map(|g| &g.meter),
                     };
                     applied.judge(value, court, &mut |_, _| shared.beat())
                 };
@@ -204,12 +212,17 @@ impl Sweep {
                     if let Some(conduct) = &outcome.conduct {
                         seen.behaved[i].extend(conduct);
                     }
+                    if !outcome.distances.is_empty() {
+                        seen.distances[i] = outcome.distances.clone();
+                    }
                 }
                 point::serve(bench, host)?;
             }
             if told {
                 let (tallies, behaved) = self.so_far(i);
-                for (body, n) in kinds(bench, &self.named, self.values[i], &tallies, &behaved) {
+                let mut list = kinds(bench, &self.named, self.values[i], &tallies, &behaved);
+                list.extend(bench.distance(&self.named, self.values[i], &self.seen[which].distances[i]));
+                for (body, n) in list {
                     host.find(bench.label.finding(n, false, host.elapsed(), body))?;
                 }
             }
@@ -228,7 +241,8 @@ impl Sweep {
             let sweep = self.judged(bench, &other, self.seen.len(), &judged);
             let Some(strengths) = bands(&sweep, &resamples, bench.label.level()) else { continue };
             let base = baseline(bench, self.named.method.goal(), o, n, self.seen.len());
-            for body in self.points(bench, o, &strengths, base) {
+            for point in self.points(bench, o, &strengths, base) {
+                let body = Kind::Reliability(point);
                 host.find(bench.label.finding(n, false, host.elapsed(), body))?;
             }
         }
@@ -311,7 +325,8 @@ impl Sweep {
             let Some(all) = self.assess(bench, o, &self.seen) else { continue };
             let base = baseline(bench, self.named.method.goal(), o, n, self.seen.len());
             let points = self.points(bench, o, &all.strengths, base);
-            for body in points {
+            for point in &points {
+                let body = Kind::Reliability(point.clone());
                 host.find(bench.label.finding(n, true, host.elapsed(), body))?;
             }
             let body = match &all.optimum {
@@ -330,18 +345,27 @@ impl Sweep {
             host.find(bench.label.finding(n, true, host.elapsed(), body))?;
             let best = all.optimum.as_ref().ok().map(|best| best.value);
             let rivals = rivals.iter().filter_map(|r| r.get(o).cloned()).collect();
-            out.push(Concluded { draws: all.draws, rivals, best });
+            out.push(Concluded { draws: all.draws, rivals, best, points });
         }
         for i in 0..self.values.len() {
             let (_, behaved) = self.so_far(i);
-            if let Some((body, n)) = behaviour(bench, &self.named, self.values[i], &behaved) {
+            let value = self.values[i];
+            let conduct = behaviour(bench, &self.named, value, &behaved);
+            let distance = bench.distance(&self.named, value, &self.seen[0].distances[i]);
+            for (body, n) in conduct.into_iter().chain(distance) {
                 host.find(bench.label.finding(n, true, host.elapsed(), body))?;
             }
         }
         Ok(out)
     }
 
-    fn points(&self, bench: &Bench, o: usize, strengths: &[Strength], base: Baseline) -> Vec<Kind> {
+    fn points(
+        &self,
+        bench: &Bench,
+        o: usize,
+        strengths: &[Strength],
+        base: Baseline,
+    ) -> Vec<ReliabilityFinding> {
         let each = strengths.iter().enumerate();
         each.map(|(i, s)| {
             let tallies: Vec<&Tally> = self.seen.iter().map(|seen| &seen.tallies[i][o]).collect();

@@ -4,8 +4,11 @@ use crate::base::numbers::short;
 use crate::base::text::{printable_label, section};
 use crate::lab::Tagged;
 use crate::lab::interventions::banded::Banded;
+use crate::lab::interventions::figures::Rated;
 use crate::lab::interventions::finding::{DataFinding, OptimumFinding, ProbeFinding, ProbeRole};
+use crate::lab::interventions::key::MethodKey;
 use crate::lab::interventions::leak::Left;
+use crate::lab::interventions::oracle::OracleKind;
 use crate::lab::interventions::results::Results;
 use crate::lab::interventions::spec::Spec;
 use crate::lab::interventions::verdict::RankingFinding;
@@ -31,6 +34,8 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
         });
         section(&mut out, &head, &OPTIMUM_HEAD, optima(results, &data.model));
         section(&mut out, "Which is more reliable", &VERSUS_HEAD, verdicts(results, &data.model));
+        section(&mut out, "The front of all settings", &FRONT_HEAD, fronts(results, &data.model));
+        section(&mut out, DISTANCE_TITLE, &DISTANCE_HEAD, distances(results, &data.model));
         let head = "What fresh probes still find (share of the accuracy above chance that is left)";
         section(&mut out, head, &LEAK_HEAD, leaks(results, &data.model));
     }
@@ -170,6 +175,57 @@ fn verdicts(results: &Results, model: &str) -> Vec<Vec<String>> {
                 v.turns_with.join(", "),
             ]);
         }
+    }
+    rows
+}
+
+const FRONT_HEAD: [&str; 3] = ["oracle", "knee", "settings"];
+
+/// The knee of the front under each oracle, or why there is none, and how many settings are dominated.
+fn fronts(results: &Results, model: &str) -> Vec<Vec<String>> {
+    let mut oracles: Vec<OracleKind> =
+        results.curves.iter().filter(|c| c.key.model == model).map(|c| c.key.oracle).collect();
+    oracles.sort_unstable();
+    oracles.dedup();
+    let row = |oracle: OracleKind| {
+        let rated = Rated::of(results, model, oracle);
+        vec![oracle.to_string(), rated.knee().unwrap_or_else(|why| format!("none: {why}")), rated.counts()]
+    };
+    oracles.into_iter().map(row).collect()
+}
+
+const DISTANCE_TITLE: &str =
+    "Distance from real states where reliability is highest (in brackets that of unchanged ones)";
+const DISTANCE_HEAD: [&str; 6] =
+    ["method", "at", "nearest real state", "Mahalanobis", "norm ratio", "true counterfactual"];
+
+/// The distances of every method at its best strength under the first oracle that has one, or at its largest.
+fn distances(results: &Results, model: &str) -> Vec<Vec<String>> {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut seen: Vec<MethodKey> = Vec::new();
+    for d in results.distances.iter().filter(|d| d.model == model) {
+        let key = d.value.method_key();
+        if seen.contains(&key) {
+            continue;
+        }
+        let best = results.optima.iter().find(|o| o.model == model && o.value.method_key() == key);
+        let mine = results.distances.iter().filter(|d| d.model == model && d.value.method_key() == key);
+        let at = match best {
+            Some(best) => mine.clone().find(|d| d.value.value == best.value.value),
+            None => mine.clone().max_by(|a, b| a.value.value.total_cmp(&b.value.value)),
+        };
+        seen.push(key);
+        let Some(v) = at.map(|d| &d.value) else { continue };
+        let beside = |e: &Estimate, unchanged: f64| format!("{} ({})", interval(e), score(unchanged));
+        let twin = v.counterfactual.as_ref().zip(v.before.counterfactual);
+        rows.push(vec![
+            v.method_key().title(),
+            format!("{} {}", v.parameter, short(v.value)),
+            beside(&v.nearest, v.before.nearest),
+            beside(&v.mahalanobis, v.before.mahalanobis),
+            interval(&v.norm_ratio),
+            twin.map_or_else(|| "-".into(), |(e, unchanged)| beside(e, unchanged)),
+        ]);
     }
     rows
 }

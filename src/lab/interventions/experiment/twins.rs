@@ -11,6 +11,7 @@ use crate::corpus::task::Example;
 use crate::lab::fault::Fault;
 use crate::lab::hidden;
 use crate::lab::host::{Host, NoticeLevel};
+use crate::lab::interventions::find;
 use crate::lab::stimuli::Stimuli;
 
 impl Bench {
@@ -47,6 +48,16 @@ impl Bench {
         hidden::hidden(&self.model, &twins, self.site.layer, &which.collect::<Vec<_>>(), host)
     }
 
+    /// Whether every test example says what its twin is, and the model can read all of these.
+    pub fn has_twins(&self) -> bool {
+        let example = |row: &usize| &self.examples.examples[self.stimuli.list[*row].example];
+        let all = self.test.len();
+        let written: Vec<Example> = self.test.iter().filter_map(|r| example(r).counterfactual()).collect();
+        self.task.properties[self.labels.target_property].is_subject_number()
+            && written.len() == all
+            && Stimuli::at_least(&self.model, &written, 0).is_ok_and(|twins| twins.list.len() == all)
+    }
+
     /// The twins of all test examples, in their order.
     fn write_twins(&self, host: &mut dyn Host) -> Result<Stimuli, Fault> {
         let refuse = |what: String, hint: &str| -> Fault {
@@ -79,7 +90,8 @@ impl Bench {
         let trained = part.train().iter().chain(part.validation());
         let seen: HashSet<&str> = trained.map(|r| example(r).prefix.as_str()).collect();
         let known = written.iter().filter(|t| seen.contains(t.prefix.as_str())).count();
-        if known > 0 {
+        let judged = self.spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs().twins));
+        if known > 0 && judged {
             let what = format!("{known} of {all} twins are also examples that oracles were trained on");
             let hint = "the true counterfactual is judged a little too well on those".into();
             host.notice(NoticeLevel::Info, Problem { what, r#where: "method counterfactual".into(), hint })?;

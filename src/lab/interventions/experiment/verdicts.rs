@@ -1,16 +1,17 @@
-//! Which method is the more reliable, how sure that is, and what turns it.
+//! Which method is the more reliable, how sure that is, what turns it, and the front of all settings.
 
 use super::prepare::Bench;
 use super::sweep::{Concluded, Sweep};
 use crate::lab::fault::Fault;
 use crate::lab::host::Host;
-use crate::lab::interventions::finding::Kind;
+use crate::lab::interventions::finding::{Kind, ReliabilityFinding};
+use crate::lab::interventions::front::FrontFinding;
 use crate::lab::interventions::optimum::Draws;
 use crate::lab::interventions::oracle::OracleKind;
 use crate::lab::interventions::ranking::Ranking;
 use crate::lab::interventions::verdict::{RankingFinding, VersusFinding};
 
-/// Compares all methods under every oracle. `concluded` is by method, then by oracle.
+/// Compares all methods under every oracle, and then all their settings. `concluded` is by method, then by oracle.
 ///
 /// # Errors
 /// [`Fault`].
@@ -38,6 +39,12 @@ pub fn compare(
             turned.push((format!("recipe {}", r + 1), rankings[o].turns(&Ranking::new(&draws, seed))));
         }
         report(bench, sweeps, *kind, &rankings[o], &turned, host)?;
+        let points: Vec<&ReliabilityFinding> =
+            concluded.iter().filter_map(|c| c.get(o)).flat_map(|c| &c.points).collect();
+        if let Some(front) = FrontFinding::of(&points) {
+            let n = bench.test.len();
+            host.find(bench.label.finding(n, true, host.elapsed(), Kind::Front(front)))?;
+        }
     }
     Ok(())
 }

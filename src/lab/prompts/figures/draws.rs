@@ -99,8 +99,8 @@ pub fn curve(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
         x: c.value.prompts as f64,
         y: c.value.consistency.mean,
         band: band(c.value.consistency),
-        inner: None,
         n: (c.value.draws as usize).into(),
+        ..Datum::default()
     };
     let mut layers = Vec::new();
     if !results.curve.is_empty() {

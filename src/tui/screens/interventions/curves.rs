@@ -5,8 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::measured::{
-    awaiting_point, behaviour as measured_behaviour, closest_rival, marker, method, readout as measured,
-    results, without,
+    awaiting_point, behaviour as measured_behaviour, closest_rival, distances, marker, method,
+    readout as measured, results, without,
 };
 use super::{CURVES, ran, run, view};
 use crate::base::numbers::{decimals, percent, plus_minus, score, short};
@@ -16,6 +16,7 @@ use crate::figure::layers::Count;
 use crate::lab::interventions::banded::Banded;
 use crate::lab::interventions::figures;
 use crate::lab::interventions::finding::ReliabilityFinding;
+use crate::stats::Estimate;
 use crate::tui::layout::inside;
 use crate::tui::panes::{message, pane_block, problem};
 use crate::tui::state::State;
@@ -34,7 +35,8 @@ fn numbers(rows: u16) -> u16 {
         6..12 => 1,
         12..15 => 2,
         15..18 => 3,
-        _ => 4,
+        18 | 19 => 4,
+        _ => 5,
     }
 }
 
@@ -58,7 +60,13 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     frame.render_widget(chart, chart_area(inner));
     let below = Rect { y: chart_area(inner).bottom(), height: numbers(inner.height), ..inner };
     let room = below.width.into();
-    let lines = [readout(state, room), rests_on(state, room), verdict(state), behaviour(state)];
+    let lines = [
+        readout(state, room),
+        rests_on(state, room),
+        verdict(state),
+        behaviour(state),
+        distance(state, room),
+    ];
     for (row, line) in below.rows().zip(lines.into_iter().flatten()) {
         frame.render_widget(line, row);
     }
@@ -199,6 +207,22 @@ fn behaviour(state: &State) -> Option<Line<'static>> {
         b.n
     );
     Some(Line::styled(text, state.theme().style(Role::Dim)))
+}
+
+/// How far the changed states at the marker are from real ones, in units of what unchanged ones are: with intervals where
+/// there is room for them.
+fn distance(state: &State, room: usize) -> Option<Line<'static>> {
+    let d = distances(state)?;
+    let factors = |with: bool| {
+        let one = |(name, e): (&'static str, Estimate)| {
+            let half = if with { format!(" {}", plus_minus(e.half_width())) } else { String::new() };
+            format!("{name} ×{}{half}", decimals(e.mean, 2))
+        };
+        let list: Vec<String> = d.value.relative().into_iter().map(one).collect();
+        format!(" distance at {}: {}  n {}", short(d.value.value), list.join(", "), d.n)
+    };
+    let text = Some(factors(true)).filter(|full| width(full) <= room).unwrap_or_else(|| factors(false));
+    Some(Line::styled(fit(&text, room).into_owned(), state.theme().style(Role::Dim)))
 }
 
 /// The mean with half the wide band, and if wanted after a stroke half the narrow one where the two are told apart.

@@ -3,6 +3,7 @@
 use super::catalog::MethodEntry;
 use super::{ran, view};
 use crate::figure::{Figure, Scale};
+use crate::lab::interventions::distance::DistanceFinding;
 use crate::lab::interventions::figures;
 use crate::lab::interventions::finding::{BehaviourFinding, ExampleFinding, ReliabilityFinding};
 use crate::lab::interventions::key::MethodKey;
@@ -77,6 +78,17 @@ pub fn behaviour(state: &State) -> Option<&Tagged<BehaviourFinding>> {
         }
         (s, a) => s.or(a),
     }
+}
+
+/// How far the changed states at the marker are from real ones, or nearest to it.
+pub fn distances(state: &State) -> Option<&Tagged<DistanceFinding>> {
+    let (marker, key) = (marker(state), method_key(state));
+    let mine = |d: &&Tagged<DistanceFinding>| d.model == view(state).model && d.value.method_key() == key;
+    let answered = results(state).point.as_ref().and_then(|p| p.distance.as_ref()).filter(mine);
+    let swept = results(state).distances.iter().filter(mine).min_by(|a, b| {
+        distance(state, a.value.value, marker).total_cmp(&distance(state, b.value.value, marker))
+    });
+    answered.filter(|a| same(a.value.value, marker)).or(swept)
 }
 
 /// The strength at which the drawn method is most reliable, once the run has found it.

@@ -125,6 +125,8 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
         ["b"], None, |s| optimum(s).is_some() => best;
     "methods", "pick methods", "Opens the method picker: which one is drawn, and which ones run.",
         ["m"], Some(("methods", 11)), always => picker::open;
+    "experiments", "experiments of the paper", "Sets the lab up as the whole experiment of Canby et al. (2024).",
+        ["t"], None, |s| s.replay.is_none() => |s| popups::pick(s, &picker::EXPERIMENTS, 0);
     "next-method", "next method", "Draws the next method.",
         ["]"], None, always => |s| frame_setup::turn(s, setup::METHOD, 1);
     "previous-method", "previous method", "Draws the previous method.",

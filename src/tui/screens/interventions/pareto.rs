@@ -8,11 +8,13 @@ use super::measured::results;
 use super::{PARETO, view};
 use crate::base::numbers::{plus_minus, score, short};
 use crate::base::text::{fit, printable};
+use crate::figure::Marker;
+use crate::lab::interventions::figures::Rated;
 use crate::tui::layout::inside;
 use crate::tui::panes::{message, pane_block};
 use crate::tui::state::State;
 use crate::tui::theme::Role;
-use crate::tui::widgets::chart::{Chart, Form};
+use crate::tui::widgets::chart::{Chart, Form, marker_char};
 
 /// Draws the pane.
 pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
@@ -26,25 +28,45 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let Some(figure) = &view.pareto else {
         return message(frame, inner, "no points yet", state.theme().style(Role::Dim));
     };
-    let best = results(state)
-        .optima
-        .iter()
-        .filter(|o| o.model == view.model && o.value.oracle == view.oracle)
-        .max_by(|a, b| a.value.reliability.mean.total_cmp(&b.value.reliability.mean));
-    let lines = u16::from(inner.height >= 7);
-    let chart = Rect { height: inner.height - lines, ..inner };
+    let lines = [best_line(state), front_line(state)];
+    let room = inner.height.saturating_sub(6).min(2);
+    let below: Vec<Line<'static>> = lines.into_iter().flatten().take(room.into()).collect();
+    let chart = Rect { height: inner.height - below.len() as u16, ..inner };
     let widget = Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Markers };
     frame.render_widget(widget, chart);
-    if let Some(best) = best.filter(|_| lines == 1) {
-        let v = &best.value;
-        let entry = view.catalog.method(&v.method);
-        let title = entry.map_or(v.method.as_str(), |m| m.title.as_str());
-        let symbol = entry.map_or(v.parameter.as_str(), |m| m.parameter.symbol.as_str());
-        let (r, half) = (score(v.reliability.mean), plus_minus(v.reliability.half_width()));
-        let end = v.how.at_end.map_or("", |_| ", end of the grid");
-        let text = format!(" * best R {r} {half}: {title}, {symbol} = {}{end}", short(v.value));
-        let text = fit(&printable(&text), inner.width.into()).into_owned();
-        let row = Rect { y: chart.bottom(), height: 1, ..inner };
-        frame.render_widget(Line::styled(text, state.theme().style(Role::Dim)), row);
+    for (y, line) in (chart.bottom()..).zip(below) {
+        frame.render_widget(line, Rect { y, height: 1, ..inner });
     }
+}
+
+fn dim(state: &State, text: &str) -> Line<'static> {
+    Line::styled(printable(text).into_owned(), state.theme().style(Role::Dim))
+}
+
+/// The most reliable strength of all methods.
+fn best_line(state: &State) -> Option<Line<'static>> {
+    let view = view(state);
+    let mine = results(state).optima.iter();
+    let best = mine
+        .filter(|o| o.model == view.model && o.value.oracle == view.oracle)
+        .max_by(|a, b| a.value.reliability.mean.total_cmp(&b.value.reliability.mean))?;
+    let v = &best.value;
+    let entry = view.catalog.method(&v.method);
+    let title = entry.map_or(v.method.as_str(), |m| m.title.as_str());
+    let symbol = entry.map_or(v.parameter.as_str(), |m| m.parameter.symbol.as_str());
+    let (r, half) = (score(v.reliability.mean), plus_minus(v.reliability.half_width()));
+    let end = v.how.at_end.map_or("", |_| ", end of the grid");
+    Some(dim(state, &format!(" * best R {r} {half}: {title}, {symbol} = {}{end}", short(v.value))))
+}
+
+/// The knee of the front, or why there is none, and how many settings are dominated.
+fn front_line(state: &State) -> Option<Line<'static>> {
+    let rated = Rated::of(results(state), &view(state).model, view(state).oracle);
+    let sign = marker_char(Marker::Square, state.view.glyphs);
+    let knee = match (rated.knee(), &rated.front.knee) {
+        (Ok(name), Ok(k)) if k.ties > 0 => format!("{sign} knee {name} ({} more not told from it)", k.ties),
+        (Ok(name), _) => format!("{sign} knee {name}"),
+        (Err(why), _) => format!("no knee: {why}"),
+    };
+    (!rated.points.is_empty()).then(|| dim(state, &format!(" {knee}; {}", rated.counts())))
 }

@@ -2,16 +2,30 @@
 
 use ratatui::text::{Line, Span};
 
-use super::{ask_point, open_picker, ran, settle, view, view_mut};
+use super::{ask_point, open_picker, own, ran, settle, view, view_mut};
 use crate::base::text::{pad, printable};
 use crate::lab::interventions::spec::MethodSpec;
+use crate::lab::{LabId, Spec};
 use crate::tui::action::Effect;
-use crate::tui::popups::{Picker, mark};
+use crate::tui::popups::{Picker, Presets, mark};
 use crate::tui::state::State;
 use crate::tui::theme::Role;
 
 /// The picker, for the popups.
 pub static METHODS: Methods = Methods;
+
+/// The picker of the paper's experiments.
+pub static EXPERIMENTS: Presets =
+    Presets { lab: LabId::Interventions, name: "experiments", what: "Experiments of Canby et al.", adopt };
+
+/// Sets the lab up as one of the experiments.
+fn adopt(state: &mut State, spec: Spec) {
+    if let Some(spec) = own(&spec) {
+        let view = view_mut(state);
+        view.spec = spec.clone();
+        settle(view);
+    }
+}
 
 /// The picker of methods.
 pub struct Methods;

@@ -275,3 +275,19 @@ fn each_empty_pane_says_why_it_is_empty() {
         crate::base::Problem { what: "no weights".into(), r#where: "m".into(), hint: "fetch".into() };
     assert!(ended(&state, Outcome::Failed(problem)).contains("✗ no weights"));
 }
+
+#[test]
+fn the_papers_experiment_sets_the_lab_up_and_draws_a_method_that_it_runs() {
+    use crate::tui::popups::Picker;
+    let mut state = state();
+    assert_eq!(picker::EXPERIMENTS.lines(&state, 0).len(), 1);
+    assert!(picker::EXPERIMENTS.take(&mut state, 0).is_empty());
+    let spec = &view(&state).spec;
+    assert_eq!(spec.probe.grid, "paper");
+    assert!(["autoattack", "rlace"].iter().all(|id| spec.methods.iter().any(|m| m.name == *id)));
+    assert!(
+        method_spec(&state).is_some()
+            && state.view.toast.as_ref().is_some_and(|t| t.contains("`reliability`"))
+    );
+    assert!(picker::EXPERIMENTS.take(&mut state, 7).is_empty(), "an entry that is not there");
+}

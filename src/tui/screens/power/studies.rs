@@ -2,53 +2,26 @@
 
 use ratatui::text::Line;
 
-use super::{results, view_mut};
+use super::{own, results, view_mut};
 use crate::base::text::{pad, printable, wrapped};
-use crate::lab::LabId;
 use crate::lab::power::summary::span;
 use crate::lab::power::survey::{HEADS, verdicts};
-use crate::tui::action::Effect;
-use crate::tui::popups::{Page, Picker, mark};
+use crate::lab::{LabId, Spec};
+use crate::tui::popups::{Page, Presets};
 use crate::tui::state::State;
 use crate::tui::theme::Role;
 
-/// The picker of studies.
-pub static STUDIES: Studies = Studies;
+/// The picker of the paper's studies.
+pub static STUDIES: Presets =
+    Presets { lab: LabId::Power, name: "studies", what: "Studies of Zhu et al.", adopt };
 /// The page of known data sets.
 pub static SURVEY: Survey = Survey;
 
-/// The studies of the paper; choosing one sets the lab up.
-pub struct Studies;
-
-impl Picker for Studies {
-    fn name(&self) -> &'static str {
-        "studies"
-    }
-
-    fn title(&self, state: &State) -> String {
-        format!("Studies of Zhu et al.: {} sets up", state.keymap.short_label("popup-accept"))
-    }
-
-    fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
-        let presets = LabId::Power.lab().presets().iter();
-        let line = |(i, preset): (usize, &crate::lab::Preset)| {
-            let role = if i == selected { Role::Selection } else { Role::Text };
-            let text = format!("{}{} {}", mark(state, i == selected), pad(preset.name, 12), preset.title);
-            Line::styled(text, state.theme().style(role))
-        };
-        presets.enumerate().map(line).collect()
-    }
-
-    fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
-        let Some(preset) = LabId::Power.lab().presets().get(entry) else { return Vec::new() };
-        let Ok(spec) = preset.spec() else { return Vec::new() };
-        if let Some(spec) = super::own(&spec) {
-            let view = view_mut(state);
-            (view.spec, view.pilot) = (spec.clone(), None);
-        }
-        let run = state.keymap.label("run");
-        state.view.toast = Some(format!("set up as the study `{}`; {run} runs it", preset.name));
-        Vec::new()
+/// Sets the lab up as one of the studies.
+fn adopt(state: &mut State, spec: Spec) {
+    if let Some(spec) = own(&spec) {
+        let view = view_mut(state);
+        (view.spec, view.pilot) = (spec.clone(), None);
     }
 }
 

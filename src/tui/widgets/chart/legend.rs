@@ -21,6 +21,7 @@ pub(super) fn rows(figure: &Figure, area: Rect, form: Form) -> u16 {
     for layer in &figure.layers {
         // The sample, a blank, the name, and two blanks.
         let columns = match layer {
+            Layer::Line(l) if form == Form::Markers && l.role.marker.is_none() => continue,
             Layer::Line(l) if form == Form::Markers => 1 + width(&printable(&l.label)),
             Layer::Line(l) => 3 + width(&printable(&l.label)),
             Layer::Points(p) => 1 + width(&printable(&p.label)),
@@ -68,6 +69,8 @@ impl Chart<'_> {
         };
         for layer in &self.figure.layers {
             match layer {
+                // A line without markers is not drawn in that form.
+                Layer::Line(line) if self.form == Form::Markers && line.role.marker.is_none() => {}
                 Layer::Line(line) => add(self.sample(line.role), line.role, &line.label),
                 Layer::Points(points) => {
                     let marker = marker_char(points.role.marker.unwrap_or(Marker::Circle), self.glyphs);

@@ -7,7 +7,7 @@ use super::canvas::Canvas;
 use super::{Chart, Form, Stage, marker_char};
 use crate::base::text::{fit, printable, width};
 use crate::figure::layers::{Line, Points, RankLine};
-use crate::figure::{Dash, Layer, Marker};
+use crate::figure::{self, Dash, Layer, Marker};
 use crate::tui::theme::Role;
 
 impl Chart<'_> {
@@ -137,7 +137,10 @@ impl Chart<'_> {
             match layer {
                 Layer::Line(line) if self.form == Form::Markers => {
                     let Some(marker) = line.role.marker else { continue };
-                    line.points.iter().for_each(|p| mark(p.x, p.y, marker, self.style(line.role)));
+                    for p in &line.points {
+                        let emphasis = p.emphasis.within(line.role.emphasis);
+                        mark(p.x, p.y, marker, self.style(figure::Role { emphasis, ..line.role }));
+                    }
                 }
                 Layer::Points(points) => {
                     let marker = points.role.marker.unwrap_or(Marker::Circle);

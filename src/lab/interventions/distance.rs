@@ -1,0 +1,336 @@
+//! How far changed hidden states are from real ones: the off-manifold meter.
+//!
+//! A state that no sentence produces tells little about the model, however completely it reads as the wanted value. Four
+//! distances are measured for the same examples, each beside its value before the change:
+//!
+//! - to the nearest real state (Euclidean),
+//! - the Mahalanobis distance from the real states' mean, `sqrt((h - m)' S⁻¹ (h - m))`, with the covariance S shrunk as LEACE
+//!   shrinks it; that of a real state is about the root of the dimension,
+//! - the ratio of the norms after and before,
+//! - to the state of the example's true counterfactual, where there is one.
+//!
+//! Real states are those that interventions are fitted on, never those that are changed.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use super::key::MethodKey;
+use crate::probe::covariance::{column_means, roots, shrink_covariance};
+use crate::probe::subspace::SvdError;
+use crate::probe::{Dense, Matrix};
+use crate::stats::Estimate;
+use crate::stats::bootstrap::Resamples;
+use crate::stats::estimate::number_or_null;
+
+/// Real states that changed ones are held against, at most: evenly spaced among those that there are.
+pub const REAL_STATES: usize = 2_048;
+
+/// Real states, ready to be held against.
+#[derive(Debug, Clone)]
+pub struct Meter {
+    /// R x D.
+    real: Matrix,
+    /// Half of each one's squared norm.
+    halves: Vec<f32>,
+    mean: Vec<f64>,
+    /// `S^(-1/2)`, D x D.
+    whiten: Matrix,
+}
+
+/// Distances of some changed states, one of each kind per example.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Distances {
+    /// To the nearest real state.
+    pub nearest: Vec<f64>,
+    /// From the mean of the real states, in their metric.
+    pub mahalanobis: Vec<f64>,
+    /// Norm after by norm before. Not a number where the norm before is 0.
+    pub norm_ratio: Vec<f64>,
+    /// To the state of the true counterfactual; empty where there is none.
+    pub counterfactual: Vec<f64>,
+}
+
+impl Meter {
+    /// Readies at most [`REAL_STATES`] of some real states (n x D).
+    ///
+    /// # Errors
+    /// [`SvdError`] if the covariance cannot be decomposed, which finite states do not cause.
+    pub fn new(states: &Matrix) -> Result<Self, SvdError> {
+        let (n, d) = (states.rows(), states.cols());
+        let count = n.min(REAL_STATES);
+        let rows: Vec<usize> = (0..count).map(|i| i * n / count).collect();
+        let real = states.select_rows(&rows);
+        let mut centred: Dense<f64> = real.cast();
+        let mean = column_means(&centred);
+        for i in 0..count {
+            centred.row_mut(i).iter_mut().zip(&mean).for_each(|(x, m)| *x -= m);
+        }
+        let mut covariance = centred.t_dot(&centred);
+        let per = 1.0 / (count.max(2) - 1) as f64;
+        covariance.data_mut().iter_mut().for_each(|x| *x *= per);
+        shrink_covariance(&mut covariance, count);
+        let whiten = roots(&covariance)?.0;
+        let halves = real.iter_rows().map(|r| 0.5 * r.iter().map(|x| x * x).sum::<f32>()).collect();
+        debug_assert_eq!(whiten.rows(), d);
+        Ok(Self { real, halves, mean, whiten: whiten.cast() })
+    }
+
+    /// Real states that are held against.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.real.rows()
+    }
+
+    /// Measures the rows of `h` (n x D), which were `before` (n x D) and whose true counterfactuals are `twins` (n x D).
+    ///
+    /// # Panics
+    /// If the shapes differ.
+    #[must_use]
+    pub fn measure(&self, h: &Matrix, before: &Matrix, twins: Option<&Matrix>) -> Distances {
+        let centred =
+            Matrix::from_fn(h.rows(), h.cols(), |i, j| (f64::from(h.row(i)[j]) - self.mean[j]) as f32);
+        let whitened = centred.dot(&self.whiten);
+        let products = h.dot_t(&self.real);
+        let nearest = |i: usize| {
+            // The nearest is found in single precision; its distance is then computed without cancellation.
+            let gaps = products.row(i).iter().zip(&self.halves).map(|(product, half)| half - product);
+            let found = gaps.enumerate().min_by(|a, b| a.1.total_cmp(&b.1));
+            found.map_or(f64::NAN, |(k, _)| apart(h.row(i), self.real.row(k)))
+        };
+        let rows = || 0..h.rows();
+        Distances {
+            nearest: rows().map(nearest).collect(),
+            mahalanobis: rows().map(|i| norm(whitened.row(i))).collect(),
+            norm_ratio: rows().map(|i| norm(h.row(i)) / norm(before.row(i))).collect(),
+            counterfactual: twins.map_or(Vec::new(), |t| rows().map(|i| apart(h.row(i), t.row(i))).collect()),
+        }
+    }
+}
+
+fn norm(row: &[f32]) -> f64 {
+    row.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>().sqrt()
+}
+
+fn apart(a: &[f32], b: &[f32]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum::<f64>().sqrt()
+}
+
+impl Distances {
+    /// Examples that were measured.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.nearest.len()
+    }
+
+    /// Whether nothing was measured.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.nearest.is_empty()
+    }
+
+    /// Adds those of the same examples changed toward another value, with weight `w`.
+    pub fn add(&mut self, part: &Self, w: f64) {
+        let each = |sum: &mut Vec<f64>, part: &[f64]| {
+            sum.resize(part.len(), 0.0);
+            sum.iter_mut().zip(part).for_each(|(a, b)| *a += w * b);
+        };
+        each(&mut self.nearest, &part.nearest);
+        each(&mut self.mahalanobis, &part.mahalanobis);
+        each(&mut self.norm_ratio, &part.norm_ratio);
+        each(&mut self.counterfactual, &part.counterfactual);
+    }
+}
+
+/// How far the states of one method at one strength are from real ones. `n` of the finding is the examples that were
+/// measured; intervals are by bootstrap over them. One training of the method.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct DistanceFinding {
+    /// Method in the registry.
+    pub method: String,
+    /// Hyperparameters that differ from the method's defaults.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, f64>,
+    /// Layer of the intervention.
+    pub layer: usize,
+    /// Name of the swept hyperparameter.
+    pub parameter: String,
+    /// Its value.
+    pub value: f64,
+    /// Mean Euclidean distance to the nearest real state.
+    pub nearest: Estimate,
+    /// Mean Mahalanobis distance from the mean of the real states.
+    pub mahalanobis: Estimate,
+    /// Mean ratio of the norms after and before.
+    pub norm_ratio: Estimate,
+    /// Mean Euclidean distance to the state of the true counterfactual, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counterfactual: Option<Estimate>,
+    /// The same of the same examples, unchanged.
+    pub before: Unchanged,
+    /// Real states that they are held against.
+    pub real_states: usize,
+}
+
+/// Mean distances of unchanged states.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Unchanged {
+    /// To the nearest real state.
+    #[serde(deserialize_with = "number_or_null")]
+    pub nearest: f64,
+    /// From the mean of the real states, in their metric.
+    #[serde(deserialize_with = "number_or_null")]
+    pub mahalanobis: f64,
+    /// To the state of the true counterfactual, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counterfactual: Option<f64>,
+}
+
+impl Unchanged {
+    /// The means of some distances.
+    #[must_use]
+    pub fn of(d: &Distances) -> Self {
+        let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
+        let counterfactual = (!d.counterfactual.is_empty()).then(|| mean(&d.counterfactual));
+        Self { nearest: mean(&d.nearest), mahalanobis: mean(&d.mahalanobis), counterfactual }
+    }
+}
+
+/// What is held against what: the means with their intervals, the unchanged means, the number of real states.
+#[derive(Debug, Clone, Copy)]
+pub struct Held<'a> {
+    /// Resamples of the measured examples.
+    pub resamples: &'a Resamples,
+    /// Level of the intervals.
+    pub level: f64,
+    /// The same examples, unchanged.
+    pub before: Unchanged,
+    /// Real states.
+    pub real_states: usize,
+}
+
+impl DistanceFinding {
+    /// The finding of one strength.
+    ///
+    /// # Panics
+    /// If the resamples are of other examples.
+    #[must_use]
+    pub fn of(key: &MethodKey, place: (usize, &str, f64), d: &Distances, held: &Held<'_>) -> Self {
+        let mean = |v: &[f64]| held.resamples.mean(v, held.level);
+        let (layer, parameter, value) = place;
+        Self {
+            method: key.name.clone(),
+            options: key.options.clone(),
+            layer,
+            parameter: parameter.to_owned(),
+            value,
+            nearest: mean(&d.nearest),
+            mahalanobis: mean(&d.mahalanobis),
+            norm_ratio: mean(&d.norm_ratio),
+            counterfactual: (!d.counterfactual.is_empty()).then(|| mean(&d.counterfactual)),
+            before: held.before,
+            real_states: held.real_states,
+        }
+    }
+
+    /// The method with its options.
+    #[must_use]
+    pub fn method_key(&self) -> MethodKey {
+        MethodKey { name: self.method.clone(), options: self.options.clone() }
+    }
+
+    /// The distances in units of the unchanged states' own, with their names; where those are 0, as they are.
+    #[must_use]
+    pub fn relative(&self) -> Vec<(&'static str, Estimate)> {
+        let by = |e: Estimate, unit: f64| {
+            let unit = if unit > 0.0 { unit } else { 1.0 };
+            Estimate { mean: e.mean / unit, lo: e.lo / unit, hi: e.hi / unit }
+        };
+        let mut list = vec![
+            ("nearest real state", by(self.nearest, self.before.nearest)),
+            ("Mahalanobis", by(self.mahalanobis, self.before.mahalanobis)),
+            ("norm", self.norm_ratio),
+        ];
+        let twin = self.counterfactual.zip(self.before.counterfactual);
+        list.extend(twin.map(|(e, unit)| ("true counterfactual", by(e, unit))));
+        list
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matrix(rows: &[&[f32]]) -> Matrix {
+        Matrix::from_fn(rows.len(), rows[0].len(), |i, j| rows[i][j])
+    }
+
+    fn near(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-5
+    }
+
+    /// By hand: the covariance of (±3, 0), (0, ±3) is 6 I, which no shrinkage changes, and the mean 0. (3, 4) is sqrt(10) from
+    /// the nearest of them, (0, 3), and sqrt(25/6) from the mean in their metric, 5 times as long as (1, 0), and 5 from the
+    /// twin (0, 0).
+    #[test]
+    fn distances_by_hand() {
+        let meter = Meter::new(&matrix(&[&[3.0, 0.0], &[-3.0, 0.0], &[0.0, 3.0], &[0.0, -3.0]])).unwrap();
+        assert_eq!(meter.count(), 4);
+        let twins = matrix(&[&[0.0, 0.0], &[0.0, 5.0]]);
+        let h = matrix(&[&[3.0, 4.0], &[0.0, 2.0]]);
+        let got = meter.measure(&h, &matrix(&[&[1.0, 0.0], &[0.0, -4.0]]), Some(&twins));
+        assert!(near(got.nearest[0], 10f64.sqrt()) && near(got.nearest[1], 1.0), "{got:?}");
+        assert!(near(got.mahalanobis[0], (25.0f64 / 6.0).sqrt()), "{got:?}");
+        assert!(near(got.mahalanobis[1], (4.0f64 / 6.0).sqrt()), "{got:?}");
+        assert!(near(got.norm_ratio[0], 5.0) && near(got.norm_ratio[1], 0.5), "{got:?}");
+        assert!(near(got.counterfactual[0], 5.0) && near(got.counterfactual[1], 3.0), "{got:?}");
+        assert!(meter.measure(&h, &h, None).counterfactual.is_empty());
+    }
+
+    /// With a covariance that is shrunk (a = .756): computed apart from this program, in exact fractions, by inverting it.
+    #[test]
+    fn mahalanobis_under_a_shrunk_covariance() {
+        let x = |i: usize, j: usize| -> f32 {
+            let t = i as f32;
+            [0.25 * ((7 * i) % 5) as f32, 0.5 * ((3 * i) % 7) as f32 - 1.0, 0.125 * t][j]
+        };
+        let meter = Meter::new(&Matrix::from_fn(12, 3, x)).unwrap();
+        let h = matrix(&[&[0.5, 0.25, 1.0], &[4.0, -3.0, 2.0]]);
+        let got = meter.measure(&h, &h, None);
+        for (got, want) in got.mahalanobis.iter().zip([0.748_784_554_662_614_7, 10.470_431_812_793_683]) {
+            assert!(near(*got, want), "{got} {want}");
+        }
+    }
+
+    /// States far away in single precision: the distance is that of the rows, not of rounded products.
+    #[test]
+    fn a_long_state_loses_no_digits_to_cancellation() {
+        let real = matrix(&[&[1000.0, 0.0], &[1000.0, 0.5], &[-1000.0, 0.0]]);
+        let got =
+            Meter::new(&real).unwrap().measure(&matrix(&[&[1000.0, 0.125]]), &real.select_rows(&[0]), None);
+        assert!(near(got.nearest[0], 0.125) || near(got.nearest[0], 0.375), "{got:?}");
+    }
+
+    #[test]
+    fn distances_toward_several_values_are_averaged_and_stand_beside_the_unchanged_ones() {
+        let one = |v: f64| Distances {
+            nearest: vec![v],
+            mahalanobis: vec![v],
+            norm_ratio: vec![1.0],
+            counterfactual: vec![],
+        };
+        let mut sum = Distances::default();
+        assert!(sum.is_empty());
+        sum.add(&one(1.0), 0.5);
+        sum.add(&one(4.0), 0.5);
+        assert_eq!((sum.nearest.clone(), sum.len()), (vec![2.5], 1));
+        let resamples = Resamples::new(1, 10, 1);
+        let held =
+            Held { resamples: &resamples, level: 0.95, before: Unchanged::of(&one(0.5)), real_states: 7 };
+        let found = DistanceFinding::of(&MethodKey::named("pgd"), (4, "epsilon", 0.1), &sum, &held);
+        let names: Vec<(&str, f64)> = found.relative().iter().map(|(name, e)| (*name, e.mean)).collect();
+        assert_eq!(names, [("nearest real state", 5.0), ("Mahalanobis", 5.0), ("norm", 1.0)]);
+        let json = serde_json::to_value(&found).unwrap();
+        assert_eq!((json["nearest"]["mean"].as_f64(), json["real_states"].as_u64()), (Some(2.5), Some(7)));
+        assert!(json.get("counterfactual").is_none() && json["before"]["nearest"] == 0.5);
+    }
+}

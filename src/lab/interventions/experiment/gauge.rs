@@ -1,0 +1,56 @@
+//! The off-manifold meter of a bench: real states of the intervention part, held against the first test examples.
+
+use std::sync::Arc;
+
+use super::points::Named;
+use super::prepare::Bench;
+use crate::lab::fault::Fault;
+use crate::lab::host::Host;
+use crate::lab::interventions::InterventionError;
+use crate::lab::interventions::distance::{DistanceFinding, Distances, Held, Meter, Unchanged};
+use crate::lab::interventions::finding::Kind;
+
+/// A meter, and what it says of the first chunk of test examples as they are.
+pub struct Gauge {
+    /// The meter.
+    pub meter: Meter,
+    /// The unchanged examples.
+    unchanged: Unchanged,
+}
+
+impl Bench {
+    /// The meter, made when it is first asked for.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn gauge(&mut self, host: &mut dyn Host) -> Result<Arc<Gauge>, Fault> {
+        if let Some(gauge) = &self.gauge {
+            return Ok(gauge.clone());
+        }
+        if self.chunks[0].twins.is_none() && self.has_twins() {
+            let twins = self.twin_states(0..self.chunks[0].len(), host)?;
+            Arc::make_mut(&mut self.chunks[0]).twins = Some(twins);
+        }
+        let data = self.material(host)?;
+        let meter = Meter::new(data.train().x()).map_err(InterventionError::from)?;
+        let chunk = &self.chunks[0];
+        let unchanged = Unchanged::of(&meter.measure(&chunk.h, &chunk.h, chunk.twins.as_ref()));
+        let gauge = Arc::new(Gauge { meter, unchanged });
+        self.gauge = Some(gauge.clone());
+        Ok(gauge)
+    }
+
+    /// What was measured of one strength, with its n; none where nothing was.
+    pub fn distance(&mut self, named: &Named, value: f64, d: &Distances) -> Option<(Kind, usize)> {
+        let gauge = self.gauge.clone().filter(|_| !d.is_empty())?;
+        let resamples = self.resamples(d.len());
+        let held = Held {
+            resamples: &resamples,
+            level: self.label.level(),
+            before: gauge.unchanged,
+            real_states: gauge.meter.count(),
+        };
+        let place = (self.site.layer, named.method.parameter().name, value);
+        Some((Kind::Distance(DistanceFinding::of(&named.key, place, d, &held)), d.len()))
+    }
+}

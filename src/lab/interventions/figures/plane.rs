@@ -1,0 +1,218 @@
+//! Completeness against selectivity of all methods: their settings, the front of these and its knee, the best strengths.
+
+use super::{datum, judge, look, provenance};
+use crate::base::numbers::short;
+use crate::figure::layers::{Count, Datum, Guide, Line, Points, Spot};
+use crate::figure::role::BLACK;
+use crate::figure::{Axis, Dash, Emphasis, Figure, Layer, Marker, Role};
+use crate::lab::interventions::finding::ReliabilityFinding;
+use crate::lab::interventions::front::{Front, RULE, Standing};
+use crate::lab::interventions::oracle::OracleKind;
+use crate::lab::interventions::results::{Curve, Results};
+use crate::lab::{EngineInfo, Tagged};
+use crate::model::source::in_print;
+
+/// Reliabilities whose lines of equal value are drawn into the plane.
+const LEVELS: [f64; 4] = [0.2, 0.4, 0.6, 0.8];
+
+/// The settings of one model under one oracle, with their front.
+pub struct Rated<'a> {
+    /// All points, curve by curve.
+    pub points: Vec<&'a Tagged<ReliabilityFinding>>,
+    /// Their front.
+    pub front: Front,
+}
+
+impl<'a> Rated<'a> {
+    /// The settings that a board has.
+    #[must_use]
+    pub fn of(results: &'a Results, model: &str, oracle: OracleKind) -> Self {
+        let mine = results.curves.iter().filter(|c| c.key.model == model && c.key.oracle == oracle);
+        let points: Vec<&Tagged<ReliabilityFinding>> = mine.flat_map(|c| &c.points).collect();
+        let front = Front::of(&points.iter().map(|p| &p.value).collect::<Vec<_>>());
+        Self { points, front }
+    }
+
+    /// What became of the settings, in words: `34 of 112 settings dominated, 51 not told from the front, 8 not rated`.
+    #[must_use]
+    pub fn counts(&self) -> String {
+        let of = |standing| self.front.count(standing);
+        let mut text = format!("{} of {} settings dominated", of(Standing::Dominated), self.points.len());
+        for (count, what) in
+            [(of(Standing::Open), "not told from the front"), (of(Standing::Unread), "not rated")]
+        {
+            if count > 0 {
+                text.push_str(&format!(", {count} {what}"));
+            }
+        }
+        text
+    }
+
+    /// The knee in words, or why there is none: `PGD, epsilon 0.136`.
+    #[must_use]
+    pub fn knee(&self) -> Result<String, String> {
+        let knee = self.front.knee.as_ref().map_err(ToString::to_string)?;
+        let p = &self.points[knee.at].value;
+        Ok(format!("{}, {} {}", p.key("").method.title(), p.parameter, short(p.value)))
+    }
+}
+
+/// Completeness against selectivity of all methods of one model and oracle, the strength of the highest reliability starred,
+/// with lines of equal reliability, the front of all settings and its knee; what is dominated, or not rated, is faint. None
+/// where there is no point.
+pub fn pareto(
+    results: &Results,
+    engine: Option<&EngineInfo>,
+    model: &str,
+    oracle: OracleKind,
+) -> Option<Figure> {
+    let mine = |c: &&Curve| c.key.model == model && c.key.oracle == oracle && !c.points.is_empty();
+    let drawn: Vec<&Curve> = results.curves.iter().filter(mine).collect();
+    let first = *drawn.first()?;
+    let rated = Rated::of(results, model, oracle);
+    let mut layers: Vec<Layer> = LEVELS.iter().map(|&r| equal_reliability(r)).collect();
+    let mut standings = rated.front.standings.iter();
+    for curve in &drawn {
+        let mut point = |p: &Tagged<ReliabilityFinding>| {
+            let emphasis = match standings.next() {
+                Some(Standing::Front) => Emphasis::Strong,
+                Some(Standing::Dominated | Standing::Unread) => Emphasis::Faint,
+                Some(Standing::Open) | None => Emphasis::Normal,
+            };
+            Datum { emphasis, ..place(&p.value) }
+        };
+        layers.push(Layer::Line(Line {
+            label: curve.key.method.title(),
+            role: look(&curve.key.method.name).dash(Dash::Solid),
+            points: curve.points.iter().map(&mut point).collect(),
+        }));
+    }
+    layers.extend(front(&rated));
+    layers.extend(best(results, &drawn, model, oracle));
+    let short = in_print(model);
+    let axis = |label: &str| Axis::linear(label).from_to(0.0, 1.0);
+    let mut provenance = provenance(results, engine, model, drawn.iter().flat_map(|c| &c.points));
+    provenance.entries.push(("front".into(), format!("{} (faint: dominated or not rated)", rated.counts())));
+    provenance.entries.push(("rule".into(), RULE.into()));
+    Some(Figure {
+        name: format!("pareto-{short}-{oracle}"),
+        title: format!(
+            "Completeness against selectivity: {short}, layer {}, {}",
+            first.points[0].value.layer,
+            judge(oracle)
+        ),
+        x: axis("completeness C"),
+        y: axis("selectivity S"),
+        layers,
+        provenance,
+    })
+}
+
+/// A setting in the plane.
+fn place(f: &ReliabilityFinding) -> Datum {
+    datum(f.completeness.mean, f.selectivity, (f.n_c, f.n_s).into())
+}
+
+/// The front as a dotted line, where it has two settings, and its knee.
+fn front(rated: &Rated<'_>) -> Vec<Layer> {
+    let on = |i: &usize| Datum { band: None, inner: None, ..place(&rated.points[*i].value) };
+    let points: Vec<Datum> = rated.front.order.iter().map(on).collect();
+    let mut layers = Vec::new();
+    if points.len() > 1 {
+        let role = Role::line(BLACK).dash(Dash::Dotted);
+        layers.push(Layer::Line(Line { label: "front (faint: dominated)".into(), role, points }));
+    }
+    if let Ok(knee) = &rated.front.knee {
+        let f = &rated.points[knee.at].value;
+        let (c, s) = (f.completeness, f.selectivity);
+        let spot = Spot {
+            x: c.mean,
+            y: s.mean,
+            x_band: Some((c.lo, c.hi)),
+            y_band: Some((s.lo, s.hi)),
+            n: (f.n_c, f.n_s).into(),
+            ..Spot::default()
+        };
+        let role = Role::points(BLACK, Marker::Square);
+        layers.push(Layer::Points(Points { label: "knee".into(), role, points: vec![spot] }));
+    }
+    layers
+}
+
+/// The strengths of the highest reliability.
+fn best(results: &Results, drawn: &[&Curve], model: &str, oracle: OracleKind) -> Option<Layer> {
+    let optima = results.optima.iter().filter(|o| o.model == model && o.value.oracle == oracle);
+    let best = optima.map(|o| {
+        let s = o.value.selectivity;
+        // An optimum stands on a point of its curve, whose counts it has.
+        let curve = drawn.iter().find(|c| c.key.method == o.value.method_key());
+        let point = curve.and_then(|c| c.points.iter().find(|p| p.value.value == o.value.value));
+        let n = point.map_or(Count::from(o.n), |p| (p.value.n_c, p.value.n_s).into());
+        let (x, y) = (o.value.completeness.mean, s.mean);
+        Spot { x, y, y_band: Some((s.lo, s.hi)), n, ..Spot::default() }
+    });
+    let mut best: Vec<Spot> = best.collect();
+    best.sort_by(|a, b| a.x.total_cmp(&b.x));
+    let role = Role::points(BLACK, Marker::Star);
+    let label = "highest reliability".to_owned();
+    (!best.is_empty()).then_some(Layer::Points(Points { label, role, points: best }))
+}
+
+/// The line on which the harmonic mean of C and S is `r`: 1/C + 1/S = 2/r.
+fn equal_reliability(r: f64) -> Layer {
+    const STEPS: u32 = 80;
+    let largest = 2.0 / r - 1.0;
+    let points = (0..=STEPS).map(|k| {
+        // From C small, S = 1 to C = 1, S small; equal steps of 1/C look the same from both axes.
+        let inverse = largest + (1.0 - largest) * f64::from(k) / f64::from(STEPS);
+        (1.0 / inverse, 1.0 / (2.0 / r - inverse))
+    });
+    Layer::Guide(Guide { points: points.collect(), label: format!("R = {r}"), ticks: Vec::new() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figure::render;
+    use crate::lab::interventions::sample;
+
+    #[test]
+    fn the_plane_has_every_method_its_optima_and_equal_reliability() {
+        let figure = pareto(&sample::results(), None, "bert-mini", OracleKind::Mlp).unwrap();
+        let guides = figure.layers.iter().filter(|l| matches!(l, Layer::Guide(_))).count();
+        // Four methods, the front and its knee, the stars.
+        assert_eq!((guides, figure.layers.len()), (4, 4 + 4 + 2 + 1));
+        let Layer::Guide(Guide { points, .. }) = equal_reliability(0.4) else { unreachable!() };
+        assert!(points.iter().all(|(c, s)| (2.0 * c * s / (c + s) - 0.4).abs() < 1e-12));
+        assert!(
+            points.iter().all(|(c, s)| (0.0..=1.0 + 1e-12).contains(c) && (0.0..=1.0 + 1e-12).contains(s))
+        );
+    }
+
+    #[test]
+    fn what_is_dominated_is_faint_what_is_on_the_front_strong_and_the_table_says_so() {
+        let results = sample::results();
+        let figure = pareto(&results, None, "bert-mini", OracleKind::Mlp).unwrap();
+        let rated = Rated::of(&results, "bert-mini", OracleKind::Mlp);
+        let looks = figure.layers.iter().filter_map(|l| match l {
+            Layer::Line(l) if l.role.marker.is_some() => Some(l.points.iter().map(|p| p.emphasis)),
+            _ => None,
+        });
+        for (emphasis, standing) in looks.flatten().zip(&rated.front.standings) {
+            let wanted = match standing {
+                Standing::Front => Emphasis::Strong,
+                Standing::Open => Emphasis::Normal,
+                Standing::Dominated | Standing::Unread => Emphasis::Faint,
+            };
+            assert_eq!(emphasis, wanted);
+        }
+        let dominated = rated.front.count(Standing::Dominated);
+        assert!(dominated > 0 && rated.front.count(Standing::Open) > 0, "{}", rated.counts());
+        let csv = String::from_utf8(render(&figure, "csv").unwrap().unwrap()).unwrap();
+        assert_eq!(csv.lines().filter(|l| l.ends_with(",faint")).count(), dominated);
+        assert!(
+            csv.contains(&format!("# front: {dominated} of 108 settings dominated"))
+                && csv.contains("# rule: ")
+        );
+    }
+}

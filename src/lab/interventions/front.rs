@@ -1,0 +1,382 @@
+//! The Pareto front: which settings of all methods trade completeness for selectivity, and which only lose.
+//!
+//! Scores are estimates, and the outermost of many noisy points make a front that is not there. So one setting dominates another
+//! only where the intervals say so: it is certainly better by more than [`MARGIN`] on one axis (its lower end against the
+//! other's upper end) and certainly not worse by more than [`MARGIN`] on the other. What differs within its intervals dominates
+//! nothing. The intervals are each setting's own, so a difference has to be larger than a paired test would ask for; that is
+//! also what stands against the many pairs that are looked at.
+//!
+//! Of the settings that are not dominated, those whose two means no other beats are the front; the others cannot be told from it.
+//! Two settings cannot dominate each other, nor several in a circle: around it, each axis would have to lose more than it wins.
+//! A strength at which the oracle no longer reads the other property has the selectivity of a constant answer: it is neither on
+//! the front nor dominates.
+//!
+//! The knee is the setting of the front that stands furthest above the straight line between the front's ends (Das 1999).
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use super::banded::Banded;
+use super::finding::ReliabilityFinding;
+use super::key::MethodKey;
+use super::oracle::OracleKind;
+use crate::stats::Estimate;
+
+/// Differences of completeness or selectivity up to this are no reason to prefer a setting.
+pub const MARGIN: f64 = 0.01;
+
+/// The rule in a line, for figures and tables.
+pub const RULE: &str = "dominated: another setting is certainly better by more than .01 on one axis, and certainly not worse by more than .01 \
+                        on the other (ends of the intervals)";
+
+/// Where a setting stands among all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// On the front.
+    Front,
+    /// Another setting has better means, but none that the intervals can tell apart.
+    Open,
+    /// Certainly worse than some other setting.
+    Dominated,
+    /// Not rated: the oracle reads nothing of the other property there, or no example has it.
+    Unread,
+}
+
+/// The front of some settings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Front {
+    /// How each setting stands, in their order.
+    pub standings: Vec<Standing>,
+    /// Places of the settings on the front, by rising completeness.
+    pub order: Vec<usize>,
+    /// The knee, or why there is none.
+    pub knee: Result<Knee, NoKnee>,
+}
+
+/// The setting from which going on in either direction costs most.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Knee {
+    /// Its place among the settings.
+    pub at: usize,
+    /// How far it stands above the line between the front's ends, in units of the scores. The ends of the interval are those of
+    /// completeness and selectivity taken together; the line is taken as it is.
+    pub distance: Estimate,
+    /// Further settings of the front whose distance cannot be told from it: the intervals overlap.
+    pub ties: usize,
+}
+
+/// Why a front has no knee.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoKnee {
+    /// Two ends and nothing between.
+    #[error("the front has fewer than three different settings")]
+    Few,
+    /// A straight front, as far as can be told.
+    #[error("no setting stands above the line between the front's ends by more than its interval")]
+    Straight,
+}
+
+/// Completeness and selectivity of a setting that can be rated.
+type Scores = (Estimate, Estimate);
+
+fn rated(p: &ReliabilityFinding) -> Option<Scores> {
+    let (c, s) = (p.completeness.estimate(), p.selectivity.estimate());
+    let known = [c.lo, c.mean, c.hi, s.lo, s.mean, s.hi].iter().all(|v| v.is_finite());
+    (known && p.beside.eligible != Some(false)).then_some((c, s))
+}
+
+/// Whether `a` certainly beats `b` by the rule above.
+fn dominates(a: &Scores, b: &Scores) -> bool {
+    let better = |a: &Estimate, b: &Estimate| a.lo > b.hi + MARGIN;
+    let not_worse = |a: &Estimate, b: &Estimate| a.lo >= b.hi - MARGIN;
+    (better(&a.0, &b.0) && not_worse(&a.1, &b.1)) || (better(&a.1, &b.1) && not_worse(&a.0, &b.0))
+}
+
+/// Whether both means of `a` are at least those of `b`, and one is higher.
+fn above(a: &Scores, b: &Scores) -> bool {
+    let (dc, ds) = (a.0.mean - b.0.mean, a.1.mean - b.1.mean);
+    dc >= 0.0 && ds >= 0.0 && dc + ds > 0.0
+}
+
+impl Front {
+    /// The front of settings that were judged by one oracle in one model.
+    #[must_use]
+    pub fn of(settings: &[&ReliabilityFinding]) -> Self {
+        let scores: Vec<Option<Scores>> = settings.iter().map(|p| rated(p)).collect();
+        let beaten = |i: usize, by: &dyn Fn(&Scores, &Scores) -> bool, among: &dyn Fn(usize) -> bool| {
+            let mine = scores[i].as_ref();
+            mine.is_some_and(|b| {
+                scores
+                    .iter()
+                    .enumerate()
+                    .any(|(k, a)| k != i && among(k) && a.as_ref().is_some_and(|a| by(a, b)))
+            })
+        };
+        let dominated: Vec<bool> = (0..scores.len()).map(|i| beaten(i, &dominates, &|_| true)).collect();
+        let standing = |i: usize| match scores[i] {
+            None => Standing::Unread,
+            Some(_) if dominated[i] => Standing::Dominated,
+            Some(_) if beaten(i, &above, &|k| !dominated[k]) => Standing::Open,
+            Some(_) => Standing::Front,
+        };
+        let standings: Vec<Standing> = (0..scores.len()).map(standing).collect();
+        let mut order: Vec<usize> =
+            (0..standings.len()).filter(|i| standings[*i] == Standing::Front).collect();
+        let place = |i: &usize| scores[*i].map_or((0.0, 0.0), |(c, s)| (c.mean, -s.mean));
+        order.sort_by(|a, b| {
+            let (a, b) = (place(a), place(b));
+            a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
+        });
+        let knee = knee(&order.iter().filter_map(|i| Some((*i, scores[*i]?))).collect::<Vec<_>>());
+        Self { standings, order, knee }
+    }
+
+    /// How many settings stand so.
+    #[must_use]
+    pub fn count(&self, standing: Standing) -> usize {
+        self.standings.iter().filter(|s| **s == standing).count()
+    }
+}
+
+/// The knee of the settings of a front by rising completeness.
+fn knee(front: &[(usize, Scores)]) -> Result<Knee, NoKnee> {
+    let (Some((_, first)), Some((_, last))) = (front.first(), front.last()) else { return Err(NoKnee::Few) };
+    let (wide, deep) = (last.0.mean - first.0.mean, first.1.mean - last.1.mean);
+    let long = wide.hypot(deep);
+    // Settings that are the same (strength 0 of several methods) are one place.
+    let between = front
+        .iter()
+        .filter(|(_, p)| [first, last].iter().all(|end| (p.0.mean, p.1.mean) != (end.0.mean, end.1.mean)));
+    if long == 0.0 || between.clone().next().is_none() {
+        return Err(NoKnee::Few);
+    }
+    let over = |c: f64, s: f64| (deep * (c - first.0.mean) + wide * (s - first.1.mean)) / long;
+    let distances: Vec<(usize, Estimate)> = between
+        .map(|(i, (c, s))| {
+            let distance =
+                Estimate { mean: over(c.mean, s.mean), lo: over(c.lo, s.lo), hi: over(c.hi, s.hi) };
+            (*i, distance)
+        })
+        .collect();
+    let furthest = distances.iter().max_by(|a, b| a.1.mean.total_cmp(&b.1.mean)).ok_or(NoKnee::Few)?;
+    let (at, distance) = *furthest;
+    if distance.lo <= 0.0 {
+        return Err(NoKnee::Straight);
+    }
+    let ties = distances.iter().filter(|(i, d)| *i != at && d.hi >= distance.lo).count();
+    Ok(Knee { at, distance, ties })
+}
+
+/// The front of all settings of a run in one model under one oracle. `n` of the finding is the test examples.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FrontFinding {
+    /// Which oracle judges.
+    pub oracle: OracleKind,
+    /// Layer of the intervention.
+    pub layer: usize,
+    /// Layer of the oracle.
+    pub oracle_layer: usize,
+    /// Settings (method, options and strength) that were looked at.
+    pub settings: usize,
+    /// See [`MARGIN`].
+    pub margin: f64,
+    /// Settings that another one dominates.
+    pub dominated: usize,
+    /// Settings that cannot be told from the front.
+    pub open: usize,
+    /// Settings that are not rated, see [`Standing::Unread`].
+    pub unread: usize,
+    /// The front by rising completeness.
+    pub front: Vec<FrontSetting>,
+    /// Its knee; none where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub knee: Option<KneeFinding>,
+    /// Why there is no knee.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_knee: Option<String>,
+}
+
+/// A setting on the front.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FrontSetting {
+    /// Method in the registry.
+    pub method: String,
+    /// Hyperparameters that differ from the method's defaults.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, f64>,
+    /// Name of the swept hyperparameter.
+    pub parameter: String,
+    /// Its value.
+    pub value: f64,
+    /// Mean over all test examples.
+    pub completeness: Banded,
+    /// Mean over the test examples that have the other property.
+    pub selectivity: Banded,
+}
+
+/// The knee of a front.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct KneeFinding {
+    /// The setting.
+    #[serde(flatten)]
+    pub setting: FrontSetting,
+    /// See [`Knee::distance`].
+    pub distance: Estimate,
+    /// See [`Knee::ties`].
+    pub ties: usize,
+}
+
+impl FrontSetting {
+    fn of(p: &ReliabilityFinding) -> Self {
+        Self {
+            method: p.method.clone(),
+            options: p.options.clone(),
+            parameter: p.parameter.clone(),
+            value: p.value,
+            completeness: p.completeness,
+            selectivity: p.selectivity,
+        }
+    }
+
+    /// The method with its options.
+    #[must_use]
+    pub fn method_key(&self) -> MethodKey {
+        MethodKey { name: self.method.clone(), options: self.options.clone() }
+    }
+}
+
+impl FrontFinding {
+    /// The finding of these settings; none without settings.
+    #[must_use]
+    pub fn of(settings: &[&ReliabilityFinding]) -> Option<Self> {
+        let first = settings.first()?;
+        let front = Front::of(settings);
+        let (knee, no_knee) = match &front.knee {
+            Ok(k) => {
+                let setting = FrontSetting::of(settings[k.at]);
+                (Some(KneeFinding { setting, distance: k.distance, ties: k.ties }), None)
+            }
+            Err(e) => (None, Some(e.to_string())),
+        };
+        Some(Self {
+            oracle: first.oracle,
+            layer: first.layer,
+            oracle_layer: first.oracle_layer,
+            settings: settings.len(),
+            margin: MARGIN,
+            dominated: front.count(Standing::Dominated),
+            open: front.count(Standing::Open),
+            unread: front.count(Standing::Unread),
+            front: front.order.iter().map(|i| FrontSetting::of(settings[*i])).collect(),
+            knee,
+            no_knee,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::interventions::sample;
+
+    /// A setting with these scores, each with the same half-width.
+    fn setting(value: f64, c: f64, s: f64, half: f64) -> ReliabilityFinding {
+        let around = |m: f64| Estimate { mean: m, lo: m - half, hi: m + half }.into();
+        let some = sample::results().curves[0].points[0].value.clone();
+        ReliabilityFinding { value, completeness: around(c), selectivity: around(s), ..some }
+    }
+
+    fn standings(list: &[ReliabilityFinding]) -> Vec<Standing> {
+        Front::of(&list.iter().collect::<Vec<_>>()).standings
+    }
+
+    use Standing::{Dominated, Front as On, Open, Unread};
+
+    /// By hand: the ends (.1, .9) and (.9, .1) make the line c + s = 1; (.8, .8) is .6/sqrt(2) above it, (.5, .6) .1/sqrt(2),
+    /// and (.8, .8) beats the latter on both axes.
+    #[test]
+    fn a_known_front_its_knee_and_what_is_dominated() {
+        let list = [
+            setting(1.0, 0.1, 0.9, 0.01),
+            setting(2.0, 0.5, 0.6, 0.01),
+            setting(3.0, 0.8, 0.8, 0.01),
+            setting(4.0, 0.9, 0.1, 0.01),
+        ];
+        let front = Front::of(&list.iter().collect::<Vec<_>>());
+        assert_eq!(front.standings, [On, Dominated, On, On]);
+        assert_eq!(front.order, [0, 2, 3]);
+        let knee = front.knee.unwrap();
+        assert_eq!((knee.at, knee.ties), (2, 0));
+        let root = 2.0_f64.sqrt();
+        let near = |a: f64, b: f64| (a - b).abs() < 1e-12;
+        assert!(near(knee.distance.mean, 0.6 / root), "{knee:?}");
+        assert!(near(knee.distance.lo, 0.58 / root) && near(knee.distance.hi, 0.62 / root), "{knee:?}");
+        let found = FrontFinding::of(&list.iter().collect::<Vec<_>>()).unwrap();
+        assert_eq!((found.settings, found.dominated, found.open, found.unread), (4, 1, 0, 0));
+        assert_eq!(found.front.iter().map(|p| p.value).collect::<Vec<_>>(), [1.0, 3.0, 4.0]);
+        assert_eq!(found.knee.unwrap().setting.value, 3.0);
+    }
+
+    /// The same means with wider intervals: what they cover is no reason to call a setting dominated, nor another the knee.
+    #[test]
+    fn what_differs_within_its_interval_is_not_dominated_and_makes_no_knee() {
+        let list = |half: f64| {
+            [
+                setting(1.0, 0.1, 0.9, half),
+                setting(2.0, 0.5, 0.51, half),
+                setting(3.0, 0.52, 0.54, half),
+                setting(4.0, 0.9, 0.1, half),
+            ]
+        };
+        assert_eq!(standings(&list(0.001)), [On, Dominated, On, On]);
+        assert_eq!(standings(&list(0.02)), [On, Open, On, On]);
+        let front = |half: f64| Front::of(&list(half).iter().collect::<Vec<_>>());
+        assert_eq!(front(0.02).knee.unwrap().at, 2);
+        assert_eq!(front(0.04).knee, Err(NoKnee::Straight));
+    }
+
+    /// Completeness saturates: of two settings at 1 the one that keeps far less is dominated, though the means of completeness
+    /// differ by a thousandth in its favour; and a thousandth alone is no reason to prefer either.
+    #[test]
+    fn a_thousandth_of_completeness_does_not_outweigh_selectivity() {
+        let list = [setting(1.0, 0.998, 0.8, 0.001), setting(2.0, 0.999, 0.4, 0.001)];
+        assert_eq!(standings(&list), [On, Dominated]);
+        let near = [setting(1.0, 0.998, 0.8, 0.0001), setting(2.0, 0.999, 0.799, 0.0001)];
+        assert_eq!(standings(&near), [On, On]);
+    }
+
+    #[test]
+    fn a_constant_answers_selectivity_is_not_rated_and_dominates_nothing() {
+        let mut list = [setting(1.0, 0.3, 0.5, 0.01), setting(2.0, 0.9, 0.9, 0.01)];
+        list[1].beside.eligible = Some(false);
+        assert_eq!(standings(&list), [On, Unread]);
+        list[1].beside.eligible = None;
+        assert_eq!(standings(&list), [Dominated, On]);
+        list[1].selectivity = Banded::UNKNOWN;
+        assert_eq!(standings(&list), [On, Unread]);
+    }
+
+    #[test]
+    fn two_places_make_no_knee_however_often_they_occur() {
+        let list = [setting(0.0, 0.0, 1.0, 0.0), setting(0.0, 0.0, 1.0, 0.0), setting(1.0, 0.9, 0.4, 0.01)];
+        let front = Front::of(&list.iter().collect::<Vec<_>>());
+        assert_eq!((front.standings, front.knee), (vec![On, On, On], Err(NoKnee::Few)));
+        assert_eq!(Front::of(&[]).knee, Err(NoKnee::Few));
+        assert_eq!(FrontFinding::of(&[]), None);
+    }
+
+    proptest::proptest! {
+        /// Whatever the settings are: those on the front are not empty where one is rated, and none of them is beaten by another.
+        #[test]
+        fn the_front_is_never_empty(rows in proptest::collection::vec((0.0f64..1.0, 0.0f64..1.0, 0.0f64..0.1), 1..30)) {
+            let list: Vec<ReliabilityFinding> = rows.iter().map(|(c, s, h)| setting(1.0, *c, *s, *h)).collect();
+            let front = Front::of(&list.iter().collect::<Vec<_>>());
+            proptest::prop_assert!(!front.order.is_empty());
+            let falling = front.order.windows(2).all(|p| {
+                list[p[0]].selectivity.mean >= list[p[1]].selectivity.mean
+            });
+            proptest::prop_assert!(falling);
+        }
+    }
+}

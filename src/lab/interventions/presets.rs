@@ -1,0 +1,42 @@
+//! Experiments of Canby et al. (2024) that can be picked by name, with a built-in model in the place of the paper's.
+
+use crate::lab::Preset;
+
+/// The experiments.
+pub static PRESETS: [Preset; 1] = [Preset {
+    name: "reliability",
+    title: "All interventions, both oracles (Figures 1 to 6, Table 3)",
+    toml: include_str!("../../../assets/specs/paper.toml"),
+}];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::Spec;
+    use crate::lab::interventions::oracle::OracleKind;
+    use crate::lab::interventions::parameter::{EPSILONS, RANKS};
+    use crate::lab::interventions::registry::find;
+
+    #[test]
+    fn the_whole_experiment_parses_checks_and_has_the_papers_methods_grids_and_oracles() {
+        for preset in &PRESETS {
+            assert_eq!(Preset::named(preset.name), Ok(preset));
+            let spec = preset.spec().unwrap_or_else(|e| panic!("{}: {e}", preset.name));
+            spec.check(preset.name).unwrap_or_else(|e| panic!("{}: {e}", preset.name));
+        }
+        let Ok(Spec::Interventions(spec)) = PRESETS[0].spec() else { panic!("a spec of another lab") };
+        let names: Vec<&str> = spec.methods.iter().map(|m| m.name.as_str()).collect();
+        assert_eq!(names, ["alterrep", "fgsm", "pgd", "autoattack", "inlp", "rlace", "identity"]);
+        for m in &spec.methods {
+            let method = find(&m.name).unwrap();
+            match method.parameter().name {
+                "epsilon" => assert_eq!(m.values, EPSILONS, "{}: the 29 radii of the paper", m.name),
+                "rank" => assert_eq!(method.parameter().grid, RANKS, "{}: up to rank 40", m.name),
+                _ => assert!(m.values.is_empty(), "{}: the paper gives no grid", m.name),
+            }
+            assert!(m.options.is_empty(), "{}: as the defaults are, which are the paper's", m.name);
+        }
+        assert_eq!(spec.probe.oracles, [OracleKind::Mlp, OracleKind::Linear]);
+        assert_eq!(spec.probe.grid, "paper");
+    }
+}

@@ -1,0 +1,50 @@
+//! The picker of the experiments that a lab ships under a name.
+
+use ratatui::text::Line;
+
+use super::{Picker, mark};
+use crate::base::text::pad;
+use crate::lab::{LabId, Preset, Spec};
+use crate::tui::action::Effect;
+use crate::tui::state::State;
+use crate::tui::theme::Role;
+
+/// The presets of a lab; choosing one sets the lab up.
+pub struct Presets {
+    /// The lab.
+    pub lab: LabId,
+    /// The picker's name, see [`Picker::name`].
+    pub name: &'static str,
+    /// What the list is of.
+    pub what: &'static str,
+    /// Puts the spec of a preset into the lab's setup.
+    pub adopt: fn(&mut State, Spec),
+}
+
+impl Picker for Presets {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn title(&self, state: &State) -> String {
+        format!("{}: {} sets up", self.what, state.keymap.short_label("popup-accept"))
+    }
+
+    fn lines(&self, state: &State, selected: usize) -> Vec<Line<'static>> {
+        let line = |(i, preset): (usize, &Preset)| {
+            let role = if i == selected { Role::Selection } else { Role::Text };
+            let text = format!("{}{} {}", mark(state, i == selected), pad(preset.name, 12), preset.title);
+            Line::styled(text, state.theme().style(role))
+        };
+        self.lab.lab().presets().iter().enumerate().map(line).collect()
+    }
+
+    fn take(&self, state: &mut State, entry: usize) -> Vec<Effect> {
+        let Some(preset) = self.lab.lab().presets().get(entry) else { return Vec::new() };
+        let Ok(spec) = preset.spec() else { return Vec::new() };
+        (self.adopt)(state, spec);
+        let run = state.keymap.label("run");
+        state.view.toast = Some(format!("set up as `{}`; {run} runs it", preset.name));
+        Vec::new()
+    }
+}
