@@ -21,7 +21,7 @@ const MAP: usize = 8;
 const BARS: (usize, usize) = (30, 8);
 
 /// Columns of the time that a shard has left.
-const LEFT: usize = 14;
+const LEFT: usize = 9;
 
 /// The sign of a cell, or of several: what most needs a look counts.
 fn drawn(sign: char, glyphs: Glyphs) -> (&'static str, Role) {

@@ -137,11 +137,8 @@ impl Screen for Shards {
 
     fn layout(&self, state: &State, body: Rect) -> Vec<(Pane, Rect)> {
         let wanted = draw::rows(state, body.width).saturating_add(2).min(body.height / 2);
-        // Rows name cells, which takes the whole width.
-        let begun = u16::try_from(listing(state, SHARDS).len).unwrap_or(u16::MAX).saturating_add(3).max(5);
-        let begun = begun.min(body.height.saturating_sub(wanted) / 2);
-        let rows = [Constraint::Length(wanted), Constraint::Length(begun), Constraint::Fill(1)];
-        let [cells, shards, failed] = Split::vertical(rows).areas(body);
+        let [cells, below] = Split::vertical([Constraint::Length(wanted), Constraint::Fill(1)]).areas(body);
+        let [shards, failed] = Split::horizontal([Constraint::Fill(3), Constraint::Fill(2)]).areas(below);
         vec![(CELLS, cells), (SHARDS, shards), (FAILED, failed)]
     }
 
