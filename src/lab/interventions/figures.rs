@@ -1,4 +1,4 @@
-//! Figures of the interventions lab: curves against strength, and completeness against selectivity of all methods ([`plane`]).
+//! Figures of the interventions lab: curves against strength, and completeness against selectivity of all methods (`plane`).
 //!
 //! Both follow the paper (Canby et al.): reliability solid, completeness dashed, selectivity dotted, one colour a method.
 
