@@ -123,8 +123,10 @@ pub enum Marker {
     Square,
     /// A star.
     Star,
+    /// A diamond.
+    Diamond,
 }
 
-/// Markers in the order in which series get them; the star is kept for the best of something.
+/// Markers in the order in which series get them; the star is kept for the best of something, the diamond for a knee.
 pub const MARKERS: [Marker; 5] =
     [Marker::Circle, Marker::Triangle, Marker::Square, Marker::Cross, Marker::Plus];

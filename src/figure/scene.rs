@@ -211,6 +211,10 @@ impl Scene {
             Marker::Square => {
                 self.rectangle(corner(-0.9, -0.9), corner(0.9, 0.9), colour, 1.0);
             }
+            Marker::Diamond => {
+                let tips = [corner(0.0, -1.9), corner(1.3, 0.0), corner(0.0, 1.9), corner(-1.3, 0.0)];
+                self.fill(&tips, colour, 1.0);
+            }
             Marker::Star => {
                 let point = |k: i32| {
                     let angle = f64::from(k) * std::f64::consts::PI / 5.0;

@@ -56,7 +56,7 @@ impl Meter {
     /// # Errors
     /// [`SvdError`] if the covariance cannot be decomposed, which finite states do not cause.
     pub fn new(states: &Matrix) -> Result<Self, SvdError> {
-        let (n, d) = (states.rows(), states.cols());
+        let n = states.rows();
         let count = n.min(REAL_STATES);
         let rows: Vec<usize> = (0..count).map(|i| i * n / count).collect();
         let real = states.select_rows(&rows);
@@ -71,7 +71,6 @@ impl Meter {
         shrink_covariance(&mut covariance, count);
         let whiten = roots(&covariance)?.0;
         let halves = real.iter_rows().map(|r| 0.5 * r.iter().map(|x| x * x).sum::<f32>()).collect();
-        debug_assert_eq!(whiten.rows(), d);
         Ok(Self { real, halves, mean, whiten: whiten.cast() })
     }
 

@@ -1,8 +1,8 @@
 //! The Pareto front: which settings of all methods trade completeness for selectivity, and which only lose.
 //!
 //! Scores are estimates, and the outermost of many noisy points make a front that is not there. So one setting dominates another
-//! only where the intervals say so: it is certainly better by more than [`MARGIN`] on one axis (its lower end against the
-//! other's upper end) and certainly not worse by more than [`MARGIN`] on the other. What differs within its intervals dominates
+//! only where the intervals say so: it is better by more than [`MARGIN`] on one axis (its lower end against the other's upper
+//! end) and not worse by more than [`MARGIN`] on the other, likewise. What differs within its intervals dominates
 //! nothing. The intervals are each setting's own, so a difference has to be larger than a paired test would ask for; that is
 //! also what stands against the many pairs that are looked at.
 //!
@@ -26,8 +26,8 @@ use crate::stats::Estimate;
 pub const MARGIN: f64 = 0.01;
 
 /// The rule in a line, for figures and tables.
-pub const RULE: &str = "dominated: another setting is certainly better by more than .01 on one axis, and certainly not worse by more than .01 \
-                        on the other (ends of the intervals)";
+pub const RULE: &str = "dominated: by the ends of both intervals, another setting is better by more than .01 on one axis and not worse by more \
+                        than .01 on the other";
 
 /// Where a setting stands among all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub enum Standing {
     Front,
     /// Another setting has better means, but none that the intervals can tell apart.
     Open,
-    /// Certainly worse than some other setting.
+    /// Worse than some other setting by the rule above.
     Dominated,
     /// Not rated: the oracle reads nothing of the other property there, or no example has it.
     Unread,
@@ -86,7 +86,7 @@ fn rated(p: &ReliabilityFinding) -> Option<Scores> {
     (known && p.beside.eligible != Some(false)).then_some((c, s))
 }
 
-/// Whether `a` certainly beats `b` by the rule above.
+/// Whether `a` beats `b` by the rule above.
 fn dominates(a: &Scores, b: &Scores) -> bool {
     let better = |a: &Estimate, b: &Estimate| a.lo > b.hi + MARGIN;
     let not_worse = |a: &Estimate, b: &Estimate| a.lo >= b.hi - MARGIN;

@@ -194,8 +194,7 @@ fn fronts(results: &Results, model: &str) -> Vec<Vec<String>> {
     oracles.into_iter().map(row).collect()
 }
 
-const DISTANCE_TITLE: &str =
-    "Distance from real states where reliability is highest (in brackets that of unchanged ones)";
+const DISTANCE_TITLE: &str = "Distance from real states where reliability is highest, else at the largest strength (in brackets: unchanged states)";
 const DISTANCE_HEAD: [&str; 6] =
     ["method", "at", "nearest real state", "Mahalanobis", "norm ratio", "true counterfactual"];
 

@@ -132,7 +132,7 @@ fn front(rated: &Rated<'_>) -> Vec<Layer> {
             n: (f.n_c, f.n_s).into(),
             ..Spot::default()
         };
-        let role = Role::points(BLACK, Marker::Square);
+        let role = Role::points(BLACK, Marker::Diamond);
         layers.push(Layer::Points(Points { label: "knee".into(), role, points: vec![spot] }));
     }
     layers

@@ -207,6 +207,17 @@ pub fn curves_figure(state: &State) -> Option<Figure> {
     Some(figure)
 }
 
+/// The knee of the front, or why there is none, and how many settings are dominated; whether there is a knee.
+pub fn front(state: &State) -> Option<(bool, String)> {
+    let rated = figures::Rated::of(results(state), &view(state).model, view(state).oracle);
+    let knee = match (rated.knee(), &rated.front.knee) {
+        (Ok(name), Ok(k)) if k.ties > 0 => format!("knee {name} ({} more not told from it)", k.ties),
+        (Ok(name), _) => format!("knee {name}"),
+        (Err(why), _) => format!("no knee: {why}"),
+    };
+    (!rated.points.is_empty()).then(|| (rated.front.knee.is_ok(), format!("{knee}; {}", rated.counts())))
+}
+
 /// C against S for all methods; none before the first point.
 pub fn pareto_figure(state: &State) -> Option<Figure> {
     figures::pareto(results(state), state.board.engine.as_ref(), &view(state).model, view(state).oracle)

@@ -78,6 +78,8 @@ pub struct View {
     pub curves: Option<Figure>,
     /// The figure of the plane; none before the first point.
     pub pareto: Option<Figure>,
+    /// The front in words, and whether it has a knee; none before the first point.
+    pub front: Option<(bool, String)>,
 }
 
 impl View {
@@ -103,6 +105,7 @@ impl View {
             scale: None,
             curves: None,
             pareto: None,
+            front: None,
             spec,
         }
     }
@@ -341,8 +344,9 @@ impl Screen for Interventions {
 
     fn refresh(&self, state: &mut State) {
         let (curves, pareto) = (measured::curves_figure(state), measured::pareto_figure(state));
+        let front = measured::front(state);
         let view = view_mut(state);
-        (view.curves, view.pareto) = (curves, pareto);
+        (view.curves, view.pareto, view.front) = (curves, pareto, front);
     }
 
     fn follow(&self, state: &mut State, command: &Command) {

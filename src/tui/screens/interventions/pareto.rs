@@ -9,7 +9,6 @@ use super::{PARETO, view};
 use crate::base::numbers::{plus_minus, score, short};
 use crate::base::text::{fit, printable};
 use crate::figure::Marker;
-use crate::lab::interventions::figures::Rated;
 use crate::tui::layout::inside;
 use crate::tui::panes::{message, pane_block};
 use crate::tui::state::State;
@@ -59,14 +58,9 @@ fn best_line(state: &State) -> Option<Line<'static>> {
     Some(dim(state, &format!(" * best R {r} {half}: {title}, {symbol} = {}{end}", short(v.value))))
 }
 
-/// The knee of the front, or why there is none, and how many settings are dominated.
+/// The front in words, behind the sign of its knee.
 fn front_line(state: &State) -> Option<Line<'static>> {
-    let rated = Rated::of(results(state), &view(state).model, view(state).oracle);
-    let sign = marker_char(Marker::Square, state.view.glyphs);
-    let knee = match (rated.knee(), &rated.front.knee) {
-        (Ok(name), Ok(k)) if k.ties > 0 => format!("{sign} knee {name} ({} more not told from it)", k.ties),
-        (Ok(name), _) => format!("{sign} knee {name}"),
-        (Err(why), _) => format!("no knee: {why}"),
-    };
-    (!rated.points.is_empty()).then(|| dim(state, &format!(" {knee}; {}", rated.counts())))
+    let (has_knee, words) = view(state).front.as_ref()?;
+    let sign = marker_char(Marker::Diamond, state.view.glyphs);
+    Some(dim(state, &if *has_knee { format!(" {sign} {words}") } else { format!(" {words}") }))
 }

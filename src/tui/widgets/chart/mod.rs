@@ -158,9 +158,11 @@ pub fn marker_char(marker: Marker, glyphs: Glyphs) -> char {
         Marker::Plus => '+',
         Marker::Triangle if glyphs == Glyphs::Ascii => '^',
         Marker::Square if glyphs == Glyphs::Ascii => '#',
+        Marker::Diamond if glyphs == Glyphs::Ascii => '@',
         Marker::Triangle => '△',
         Marker::Square => '□',
         Marker::Star => '*',
+        Marker::Diamond => '◇',
     }
 }
 
