@@ -3,6 +3,7 @@
 
 pub mod binomial;
 pub mod bootstrap;
+pub mod chances;
 pub mod choice;
 pub mod corrections;
 pub mod correlation;

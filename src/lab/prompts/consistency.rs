@@ -16,6 +16,7 @@ use super::adjust::{Weights, adjusted, by_prompt};
 use super::answers::Answers;
 use super::exact::Exact;
 use super::places::{Ties, places};
+use crate::stats::chances::Chances;
 use crate::stats::rng::{below, sample_indices, stream};
 
 /// How prompts and mentions of a draw come about.
@@ -107,7 +108,7 @@ struct Varied {
     /// Instances that are right under every mention.
     sure: usize,
     /// Of the others: under how many mentions each is right, of how many; those that never are have no entry.
-    mixed: Vec<(u32, u32)>,
+    mixed: Chances,
 }
 
 impl Varied {
@@ -117,7 +118,7 @@ impl Varied {
             match (answers.correct_mentions(prompt, i), answers.shape.mentions(i)) {
                 (0, _) => {}
                 (right, all) if right == all => varied.sure += 1,
-                (right, all) => varied.mixed.push((right as u32, all as u32)),
+                (right, all) => varied.mixed.push(right as u32, all as u32),
             }
         }
         varied
@@ -125,7 +126,7 @@ impl Varied {
 
     /// Correct answers where each instance has a mention of its own.
     fn draw(&self, rng: &mut impl RngCore) -> usize {
-        self.sure + self.mixed.iter().filter(|(right, all)| below(rng, *all) < *right).count()
+        self.sure + self.mixed.drawn(rng)
     }
 }
 

@@ -1,0 +1,134 @@
+//! Many draws of small chances at once, counted: the same counts as from one draw after the other, out of the same words of the
+//! stream.
+
+use rand_chacha::rand_core::RngCore;
+
+/// Draws that are made together.
+const TOGETHER: usize = 64;
+
+/// Chances of so many in so many.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Chances {
+    /// Of how many each is.
+    all: Vec<u32>,
+    /// The least raw word that is no hit. `below(rng, all) < hits` is (word × all) / 2³² < hits, which is word < hits × 2³² / all.
+    limits: Vec<u32>,
+}
+
+impl Chances {
+    /// Adds a chance of `hits` in `all`.
+    ///
+    /// # Panics
+    /// If it is none, or certain: nothing is drawn for that.
+    pub fn push(&mut self, hits: u32, all: u32) {
+        assert!(0 < hits && hits < all, "{hits} in {all} is no chance");
+        self.all.push(all);
+        self.limits.push((u64::from(hits) << 32).div_ceil(u64::from(all)) as u32);
+    }
+
+    /// How many of the chances come true: as many as have [`below`](super::rng::below)`(rng, all) < hits`, drawn in their order.
+    /// Like it, the result for a seed is **stable**.
+    pub fn drawn(&self, rng: &mut impl RngCore) -> usize {
+        let (mut bytes, mut words, mut count) = ([0u8; 4 * TOGETHER], [0u32; TOGETHER], 0);
+        for (all, limits) in self.all.chunks(TOGETHER).zip(self.limits.chunks(TOGETHER)) {
+            let (bytes, words) = (&mut bytes[..4 * all.len()], &mut words[..all.len()]);
+            rng.fill_bytes(bytes);
+            for (word, four) in words.iter_mut().zip(bytes.as_chunks::<4>().0) {
+                *word = u32::from_le_bytes(*four);
+            }
+            let (mut hits, mut doubts) = (0, 0);
+            for ((word, all), limit) in words.iter().zip(all).zip(limits) {
+                hits += u32::from(word < limit);
+                doubts |= u32::from(word.wrapping_mul(*all) < *all);
+            }
+            // About once in 2³² / all draws a word may have to be passed over, lest some numbers be more frequent than others.
+            count += if doubts == 0 { hits as usize } else { one_by_one(all, limits, words, rng) };
+        }
+        count
+    }
+}
+
+/// The same where a word may have to be passed over; `words` have been drawn already.
+fn one_by_one(all: &[u32], limits: &[u32], words: &[u32], rng: &mut impl RngCore) -> usize {
+    let mut drawn = words.iter().copied();
+    let mut hit = |all: u32, limit: u32| loop {
+        let word = drawn.next().unwrap_or_else(|| rng.next_u32());
+        if word.wrapping_mul(all) >= all.wrapping_neg() % all {
+            return word < limit;
+        }
+    };
+    all.iter().zip(limits).filter(|(all, limit)| hit(**all, **limit)).count()
+}
+
+#[cfg(test)]
+mod tests {
+    // Its prelude has a trait of the same name as the stream's.
+    use proptest::prelude::{Just, Strategy, prop, prop_assert_eq, proptest};
+
+    use super::super::rng::{below, stream};
+    use super::*;
+
+    /// Says given words, then those of a stream.
+    struct Said<R>(std::vec::IntoIter<u32>, R);
+
+    impl<R: RngCore> RngCore for Said<R> {
+        fn next_u32(&mut self) -> u32 {
+            self.0.next().unwrap_or_else(|| self.1.next_u32())
+        }
+
+        fn next_u64(&mut self) -> u64 {
+            self.1.next_u64()
+        }
+
+        fn fill_bytes(&mut self, to: &mut [u8]) {
+            to.chunks_mut(4).for_each(|four| four.copy_from_slice(&self.next_u32().to_le_bytes()));
+        }
+    }
+
+    /// What is counted, beside one draw after the other; and what the stream says next.
+    fn both(list: &[(u32, u32)], mut rng: impl RngCore, mut again: impl RngCore) -> [(usize, u32); 2] {
+        let mut chances = Chances::default();
+        list.iter().for_each(|(hits, all)| chances.push(*hits, *all));
+        let one = list.iter().filter(|(hits, all)| below(&mut rng, *all) < *hits).count();
+        [(one, rng.next_u32()), (chances.drawn(&mut again), again.next_u32())]
+    }
+
+    proptest! {
+        #[test]
+        fn counts_are_those_of_one_draw_after_the_other(
+            list in prop::collection::vec((2u32..9).prop_flat_map(|all| (1..all, Just(all))), 0..300), seed: u64, skipped in 0usize..70,
+        ) {
+            let at = || {
+                let mut rng = stream(seed, "chances");
+                (0..skipped).for_each(|_| {
+                    rng.next_u32();
+                });
+                rng
+            };
+            let [one, many] = both(&list, at(), at());
+            prop_assert_eq!(one, many);
+        }
+
+        /// Words that are passed over are rarer than any test sees, so that they are put there.
+        #[test]
+        fn words_that_are_passed_over_are_passed_over_here_too(
+            list in prop::collection::vec((2u32..9).prop_flat_map(|all| (1..all, Just(all))), 1..200),
+            places in prop::collection::vec(0usize..200, 1..9), seed: u64,
+        ) {
+            let mut rng = stream(seed, "words");
+            let mut words: Vec<u32> = (0..200).map(|_| rng.next_u32()).collect();
+            places.iter().for_each(|at| words[*at] = 0);
+            let said = || Said(words.clone().into_iter(), stream(seed, "chances"));
+            let [one, many] = both(&list, said(), said());
+            prop_assert_eq!(one, many);
+        }
+    }
+
+    #[test]
+    fn chances_come_true_as_often_as_they_say() {
+        let mut chances = Chances::default();
+        (0..6_000).for_each(|_| chances.push(2, 3));
+        assert!(chances.drawn(&mut stream(5, "chances")).abs_diff(4_000) < 220, "six standard deviations");
+        assert_eq!(Chances::default().drawn(&mut stream(5, "chances")), 0);
+    }
+}
