@@ -10,12 +10,15 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::base::files::hex;
+use crate::base::text::shortened;
 use crate::base::{Problem, Pulse};
 use crate::corpus::facts::{self, Kind};
 use crate::corpus::readers::{RelationKind, Row, Set, Watch};
 
 /// Facts and prompts that are read of files at most, so that memory stays bounded.
 const MOST_ROWS: usize = 2_000_000;
+/// Characters that are shown of what is wrong with a row.
+const SHOWN: usize = 120;
 
 /// A fact of a relation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -149,6 +152,9 @@ impl Library {
         if library.relations.is_empty() {
             let reasons: Vec<String> =
                 library.left_out.iter().take(3).map(|(id, why)| format!("{id}: {why}")).collect();
+            // What is missing may be in a row that could not be read.
+            let dropped = library.sources.iter().flat_map(|s| &s.dropped).take(3);
+            let reasons: Vec<String> = reasons.into_iter().chain(dropped.cloned()).collect();
             let what = match reasons.is_empty() {
                 true => "no relation with facts and prompts".to_owned(),
                 false => format!("no relation with facts and prompts ({})", reasons.join("; ")),
@@ -220,13 +226,9 @@ impl Gathered {
         let mut dropped = Vec::new();
         for (file, report) in set.files.iter().zip(&reports) {
             for (kind, drops) in report.dropped.iter() {
-                dropped.push(format!(
-                    "{}: {} × {}, first in line {}",
-                    set.name(&file.path),
-                    drops.count,
-                    kind.title(),
-                    drops.first_line
-                ));
+                let (name, title, line) = (set.name(&file.path), kind.title(), drops.first_line);
+                let why = shortened(&drops.example, SHOWN);
+                dropped.push(format!("{name}: {} × {title}, first in line {line}: {why}", drops.count));
             }
         }
         dropped.extend(unused.iter().map(|(what, n, line)| format!("{n} × {what}, first in line {line}")));
@@ -370,6 +372,20 @@ mod tests {
         let told = read(&[("facts.jsonl", "{\"relation\":\"P1\",\"subject\":\"a\",\"object\":\"b\"}\n")])
             .unwrap_err();
         assert!(told.what.contains("P1: facts without prompts") && told.r#where == "mine", "{told}");
+        // Of a prompt without a gap it said neither the row nor what is missing there.
+        let fact = ("facts.jsonl", "{\"relation\":\"P1\",\"subject\":\"a\",\"object\":\"b\"}\n");
+        for (prompt, gap) in [("of [Y] .", "[X]"), ("[X] has .", "[Y]")] {
+            let row = format!("{{\"relation\":\"P1\",\"prompt\":\"{prompt}\"}}\n");
+            let told = read(&[fact, ("prompts.jsonl", &row)]).unwrap_err();
+            let names_the_row = told.what.contains("prompts.jsonl: 1 ×") && told.what.contains("line 1");
+            assert!(names_the_row && told.what.contains(gap), "{told}");
+            let both = row + "{\"relation\":\"P1\",\"prompt\":\"[X] has [Y] .\"}\n";
+            let dropped = &read(&[fact, ("prompts.jsonl", &both)]).unwrap().sources[0].dropped;
+            assert!(
+                dropped.len() == 1 && dropped[0].contains("line 1") && dropped[0].contains(gap),
+                "{dropped:?}"
+            );
+        }
         let told = Library::read(&[(Path::new("/nowhere/x"), "x")], &mut NoPulse).unwrap_err();
         assert!(told.what.contains("cannot open"), "{told}");
     }

@@ -65,6 +65,12 @@ fn add(tallies: &mut [Tally; 3], places: &[[Vec<u32>; 3]]) {
 
 /// Ranks, spreads and ledgers over all relations.
 pub fn conclude(bench: &Bench, gathered: &Gathered, host: &mut dyn Host) -> Result<(), Fault> {
+    if gathered.panel.relations() == 1 {
+        let what = "intervals over relations are n/a: a single relation could be asked, and what is drawn from it is always the same";
+        let hint = "ask more relations; those over the instances of the relation hold".into();
+        let problem = Problem { what: what.into(), r#where: "data.relations".into(), hint };
+        host.notice(NoticeLevel::Warning, problem)?;
+    }
     summaries(bench, gathered, host)?;
     ranks(bench, gathered, host)?;
     ledgers(bench, gathered, host)

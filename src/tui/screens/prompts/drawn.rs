@@ -6,9 +6,12 @@ use ratatui::text::Line;
 
 use super::{FIGURE, ran, relation, results, rule, run, view};
 use crate::base::text::{fit, printable, wrapped};
+use crate::engine::message::Outcome;
 use crate::figure::Figure;
+use crate::lab::Tagged;
 use crate::lab::prompts::causal::Bias;
 use crate::lab::prompts::consistency::Regime;
+use crate::lab::prompts::finding::RelationFinding;
 use crate::lab::prompts::{figures, paper};
 use crate::tui::layout::inside;
 use crate::tui::panes::{message, pane_block};
@@ -117,6 +120,23 @@ fn averaged(state: &State) -> Option<usize> {
     view(state).averaged.or_else(|| results(state).curve.last().filter(|_| comes).map(|c| c.value.prompts))
 }
 
+/// Why what is said over all relations is not there; ranks need as many relations as a draw takes.
+pub fn missing(state: &State, ranks: bool) -> String {
+    let (Some(spec), true) = (ran(state), run(state).is_some_and(|job| job.outcome == Some(Outcome::Done)))
+    else {
+        return "comes when all relations have been asked".to_owned();
+    };
+    let can = |r: &&Tagged<RelationFinding>| r.value.kept > 0 && !r.value.prompts.is_empty();
+    let (asked, wanted) = (results(state).relations.iter().filter(can).count(), spec.ranks.subset);
+    match asked {
+        0 => "n/a: of no relation anything can be asked of all models; the list says why".to_owned(),
+        n if ranks && n < wanted => format!(
+            "n/a: a draw takes {wanted} relations, and {n} can be asked\nlower \"of them\" in the setup, or ask more relations"
+        ),
+        _ => "n/a".to_owned(),
+    }
+}
+
 /// Draws the pane.
 pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let room = usize::from(area.width.saturating_sub(6));
@@ -132,9 +152,8 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
                     state.keymap.label("published")
                 )
             }
-            Drawn::Curve | Drawn::Consistency | Drawn::Places | Drawn::Ledger | Drawn::Preference => {
-                "comes when all relations have been asked".to_owned()
-            }
+            Drawn::Curve | Drawn::Consistency | Drawn::Places => missing(state, true),
+            Drawn::Ledger | Drawn::Preference => missing(state, false),
             _ => "nothing has been asked yet".to_owned(),
         };
         let text = format!("{what}\n{back} and {next} draw other figures");

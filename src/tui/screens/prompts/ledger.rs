@@ -4,6 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
+use super::drawn::missing;
 use super::{LEDGER, results, rule, view};
 use crate::base::text::{fit, printable, wrapped};
 use crate::lab::Tagged;
@@ -24,8 +25,8 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let Some(found) = shown(state) else {
         frame.render_widget(pane_block(state, LEDGER, "Ledger"), area);
         let few = results(state).data.as_ref().is_some_and(|d| d.value.models.len() < 2);
-        let text = if few { "a ledger needs two models" } else { "comes when all relations have been asked" };
-        return message(frame, inside(area), text, state.theme().style(Role::Dim));
+        let text = if few { "n/a: a ledger needs two models".to_owned() } else { missing(state, false) };
+        return message(frame, inside(area), &text, state.theme().style(Role::Dim));
     };
     let v = &found.value;
     let room = usize::from(area.width.saturating_sub(6));

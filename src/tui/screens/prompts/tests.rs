@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::engine::message::{Event, Question};
+use crate::lab::Finding;
 use crate::lab::prompts::finding::{ALL, Kind, LeftOut};
 use crate::lab::prompts::testing::{finding, findings};
 use crate::tui::action::Action;
@@ -151,4 +152,25 @@ fn findings_about_all_models_are_no_model() {
     assert_eq!(results(&state).models(), ["a", "b", "c"]);
     assert_eq!(asked::initials("bert-mini"), "be-mi");
     assert_eq!(asked::initials("/x/own/"), "own");
+}
+
+/// A run that was over went on promising its ranks.
+#[test]
+fn what_a_run_cannot_say_is_na_with_its_reason() {
+    let mut state = State::new(Start { spec: Spec::shipped().into(), ..Start::new() });
+    job::run(&mut state);
+    let take = |state: &mut State, finding: Finding| {
+        let event = Event::Finding { generation: 1, finding: Box::new(finding) };
+        reduce(state, Action::Event(Box::new(event)));
+    };
+    findings().into_iter().take(2).for_each(|f| take(&mut state, f));
+    assert!(drawn::missing(&state, true).contains("comes when"), "it is still running");
+    let end = Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 1.0 };
+    reduce(&mut state, Action::Event(Box::new(end)));
+    let told = drawn::missing(&state, true);
+    assert!(told.starts_with("n/a") && told.contains("takes 20 relations, and 1 can be asked"), "{told}");
+    let mut none = results(&state).relations[0].value.clone();
+    none.kept = 0;
+    take(&mut state, finding(ALL, Kind::Relation(none)));
+    assert!(drawn::missing(&state, false).contains("of no relation"), "{}", drawn::missing(&state, false));
 }
