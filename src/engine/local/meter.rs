@@ -6,6 +6,8 @@ use crate::engine::message::Progress;
 
 /// Progress is reported at most this often.
 const EVERY: f64 = 0.1;
+/// Seconds after which a run has a pace.
+const LONG: f64 = 10.0;
 
 /// Measures a run that consists of weighted stages.
 pub struct Meter {
@@ -79,10 +81,15 @@ impl Meter {
             rate: if spent > 0.0 { done as f64 / spent } else { 0.0 },
             overall,
             elapsed: now,
-            // Until a fiftieth is done, the estimate would jump about.
-            left: (overall > 0.02).then(|| now * (1.0 - overall) / overall),
+            left: is_told(overall, now).then(|| now * (1.0 - overall) / overall),
         })
     }
+}
+
+/// Whether the time that is left can be told: until a fiftieth is done, the estimate would jump about. Of a run of hours less will
+/// do once a pace has been kept for a while, for a fiftieth of it is minutes.
+fn is_told(overall: f64, seconds: f64) -> bool {
+    overall > 0.02 || overall > 0.002 && seconds > LONG
 }
 
 #[cfg(test)]
@@ -129,6 +136,13 @@ mod tests {
         assert_eq!(meter.report(1, 1).map(|p| p.left), Some(None), "a hundredth says too little");
         meter.stage("b", "ex", 99.0);
         assert!(meter.report(50, 50).is_some_and(|p| p.left == Some(0.0)));
+    }
+
+    /// The first minute of half an hour had no time left.
+    #[test]
+    fn a_long_run_says_what_is_left_before_a_fiftieth_is_done() {
+        assert!(!is_told(0.01, 9.0) && is_told(0.01, 11.0) && is_told(0.03, 0.1));
+        assert!(!is_told(0.001, 60.0), "what has hardly begun has no pace");
     }
 
     #[test]
