@@ -120,11 +120,25 @@ impl Rows {
 pub fn replies<E: From<ModelError>>(
     asker: &Asker<'_>,
     queries: &[(&Encoded, &str)],
+    answers: (&[Word], &Strings),
+    tokens_per_batch: usize,
+    between: impl FnMut(usize) -> Result<(), E>,
+) -> Result<Vec<Option<Reply>>, E> {
+    raced(asker, queries, answers, tokens_per_batch, between).map(|(replies, _)| replies)
+}
+
+/// The same, and how many forward passes it took.
+///
+/// # Errors
+/// As [`replies`].
+pub fn raced<E: From<ModelError>>(
+    asker: &Asker<'_>,
+    queries: &[(&Encoded, &str)],
     (words, strings): (&[Word], &Strings),
     tokens_per_batch: usize,
     mut between: impl FnMut(usize) -> Result<(), E>,
-) -> Result<Vec<Option<Reply>>, E> {
-    let mut replies = vec![None; queries.len()];
+) -> Result<(Vec<Option<Reply>>, usize), E> {
+    let (mut replies, mut passes) = (vec![None; queries.len()], 0);
     let fits = fitting(asker, words);
     let together = (ROWS / words.len().max(1)).max(1);
     for begin in (0..queries.len()).step_by(together) {
@@ -145,6 +159,7 @@ pub fn replies<E: From<ModelError>>(
             if rows.list.is_empty() {
                 break;
             }
+            passes += rows.list.len();
             rows.run(asker, &mut scores, tokens_per_batch, || between(begin))?;
         }
         for (k, (race, scores)) in races.iter().zip(&scores).enumerate().filter(|(k, _)| fits(part[*k].0)) {
@@ -152,7 +167,7 @@ pub fn replies<E: From<ModelError>>(
         }
         between(begin + part.len())?;
     }
-    Ok(replies)
+    Ok((replies, passes))
 }
 
 /// How far the words of a query have been read.

@@ -4,24 +4,23 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::stored::{self, Known};
+use super::asking::unsayable;
 use crate::base::{Problem, Pulse};
 use crate::corpus::facts::OBJECT;
 use crate::lab::fault::{Fault, problem};
 use crate::lab::finding::Label;
 use crate::lab::host::{Host, NoticeLevel};
 use crate::lab::prompts::answers::{Answers, Shape};
-use crate::lab::prompts::candidates::{Candidates, Reply, folded, from_list, from_vocabulary};
+use crate::lab::prompts::candidates::{Candidates, Reply, folded};
 use crate::lab::prompts::finding::LeftOut;
 use crate::lab::prompts::function_words::FunctionWords;
 use crate::lab::prompts::library::{Fact, Library, Relation};
-use crate::lab::prompts::query::{Asker, Encoded};
-use crate::lab::prompts::rule::{Rule, Word, replies as pll};
+use crate::lab::prompts::query::Asker;
+use crate::lab::prompts::rule::Rule;
 use crate::lab::prompts::spec::{NO_WORDS, OWN_WORDS, Spec, is_prompt};
 use crate::lab::prompts::vocabulary::{Common, Words, common};
 use crate::lab::{self};
-use crate::model::chunk::TOKENS_PER_BATCH;
-use crate::model::{Model, ModelError, Tokenizer};
+use crate::model::Model;
 
 /// Words that are listed of what is left out, per reason.
 pub const LISTED: usize = 200;
@@ -179,129 +178,6 @@ impl Bench {
         relation.facts.iter().take(most).map(cut).collect()
     }
 
-    /// What can be an answer of a relation for a model; no token or word at all where there is none that every model can say.
-    ///
-    /// # Errors
-    /// Those of the tokenizer.
-    pub fn rule(&self, relation: &Relation, member: usize) -> Result<Rule, Fault> {
-        match self.spec.query.candidates {
-            Candidates::Vocabulary => Ok(Rule::Vocabulary),
-            Candidates::Intersection => Ok(Rule::Tokens(self.common.ids[member].clone())),
-            Candidates::Relation => {
-                let each =
-                    self.sayable(relation, |m, tokenizer, answer| m.words.object(tokenizer, answer))?;
-                Ok(Rule::Tokens(each.into_iter().map(|(_, ids)| ids[member]).collect()))
-            }
-            Candidates::RelationPll => {
-                let each =
-                    self.sayable(relation, |m, tokenizer, answer| m.words.tokens(tokenizer, answer))?;
-                let word =
-                    |(text, mut ids): (String, Vec<Vec<u32>>)| Word { text, ids: ids.swap_remove(member) };
-                Ok(Rule::Words(each.into_iter().map(word).collect()))
-            }
-        }
-    }
-
-    /// The answers of a relation that every model can say, with how each says it.
-    fn sayable<T>(
-        &self,
-        relation: &Relation,
-        say: impl Fn(&Member, &Tokenizer, &str) -> Result<Option<T>, ModelError>,
-    ) -> Result<Vec<(String, Vec<T>)>, Fault> {
-        let mut all = Vec::new();
-        for answer in relation.answers() {
-            let each: Option<Vec<T>> = self
-                .members
-                .iter()
-                .map(|m| say(m, m.model.tokenizer()?, &answer))
-                .collect::<Result<_, _>>()?;
-            all.extend(each.map(|each| (answer, each)));
-        }
-        Ok(all)
-    }
-
-    /// Asks one model every prompt under every mention of every fact; what has been asked before comes from the store.
-    ///
-    /// # Errors
-    /// [`Fault`].
-    pub fn ask(
-        &self,
-        member: usize,
-        relation: &Relation,
-        prompts: &[String],
-        facts: &[Fact],
-        host: &mut dyn Host,
-    ) -> Result<Vec<Replies>, Fault> {
-        let rule = self.rule(relation, member)?;
-        let m = &self.members[member];
-        let key = stored::key(m, &self.spec.query, &self.function_words, &rule, (facts, relation.fitted));
-        let store = host.store();
-        let mut known = Known::read(store.trained(&key), facts);
-        let missing: Vec<&String> = prompts.iter().filter(|p| known.get(p).is_none()).collect();
-        if !missing.is_empty() {
-            let asked = self.fresh(member, &rule, &missing, (facts, relation.fitted), host)?;
-            for (prompt, replies) in missing.into_iter().zip(asked) {
-                known.put(prompt, replies);
-            }
-            // What cannot be kept is asked again next time.
-            let _ = store.keep_trained(&key, &known.bytes());
-        }
-        Ok(prompts.iter().map(|p| known.get(p).cloned().unwrap_or_default()).collect())
-    }
-
-    /// The same without looking into the store. `fitted` is that of the relation.
-    ///
-    /// # Errors
-    /// [`Fault`].
-    pub fn fresh(
-        &self,
-        member: usize,
-        rule: &Rule,
-        prompts: &[&String],
-        (facts, fitted): (&[Fact], bool),
-        host: &mut dyn Host,
-    ) -> Result<Vec<Replies>, Fault> {
-        let m = &self.members[member];
-        let asker = Asker::new(&m.model)?.fitting(fitted);
-        let mut queries: Vec<(usize, &str, Encoded)> = Vec::new();
-        let width: usize = facts.iter().map(|f| f.names.len()).sum();
-        let mut replies: Vec<Replies> = vec![vec![None; width]; prompts.len()];
-        for (p, prompt) in prompts.iter().enumerate() {
-            let mut at = p * width;
-            for fact in facts {
-                let sayable = unsayable(m, rule, &fact.object)?.is_none();
-                for name in &fact.names {
-                    // A query whose answer the model cannot give says nothing of it.
-                    if let Some(encoded) = if sayable { asker.encode(prompt, name)? } else { None } {
-                        queries.push((at, &fact.object, encoded));
-                    }
-                    at += 1;
-                }
-            }
-        }
-        let total = queries.len();
-        let between = |done: usize| -> Result<(), Fault> { Ok(host.beat(done, total)?) };
-        if let Rule::Words(words) = rule {
-            let asked: Vec<(&Encoded, &str)> = queries.iter().map(|(_, object, q)| (q, *object)).collect();
-            let all = pll(&asker, &asked, (words, &m.words.strings), TOKENS_PER_BATCH, between)?;
-            for ((at, ..), reply) in queries.iter().zip(all) {
-                replies[at / width][at % width] = reply;
-            }
-            return Ok(replies);
-        }
-        let encoded: Vec<&Encoded> = queries.iter().map(|q| &q.2).collect();
-        let tokens = if let Rule::Tokens(ids) = rule { Some(ids.as_slice()) } else { None };
-        let read = |k: usize, logits: &[f32]| match tokens {
-            None => Some(from_vocabulary(&m.words.strings, logits, queries[k].1)),
-            Some(ids) => from_list(&m.words.strings, ids, logits, queries[k].1),
-        };
-        let all = asker.read::<Option<Reply>, Fault>(&encoded, tokens, TOKENS_PER_BATCH, read, between)?;
-        for ((at, ..), reply) in queries.iter().zip(all) {
-            replies[at / width][at % width] = reply;
-        }
-        Ok(replies)
-    }
-
     /// Why a fact cannot be asked of a model, if so.
     fn unfit(
         &self,
@@ -380,23 +256,6 @@ impl Bench {
         self.entries.push(Entry { relation, prompts, prompts_left_out, facts: kept, left_out, scored, said });
         Ok(self.entries.len() - 1)
     }
-}
-
-/// Why a model cannot say an object under a rule, if so.
-pub fn unsayable(m: &Member, rule: &Rule, object: &str) -> Result<Option<String>, Fault> {
-    if let Rule::Words(words) = rule {
-        let is_word = words.iter().any(|w| m.words.strings.same(&w.text, object));
-        return Ok((!is_word).then(|| "its object is no answer that every model can write".into()));
-    }
-    let id = m.words.object(m.model.tokenizer()?, object)?;
-    Ok(match rule {
-        _ if id.is_none() => Some(format!("its object is not one token of {}", m.name)),
-        // A closed set of answers need not hold the objects.
-        Rule::Tokens(ids) if ids.is_empty() => {
-            Some("no answer of its relation is one token of every model".into())
-        }
-        _ => None,
-    })
 }
 
 impl Entry {

@@ -2,7 +2,8 @@
 //! query, and each model's scores as soon as that model has answered. Which facts stay is known from the tokenizers alone, but
 //! for queries that turn out to be too long; all of it is told again when every model has answered.
 
-use super::bench::{Bench, Entry, Replies, Said, unsayable};
+use super::asking::unsayable;
+use super::bench::{Bench, Entry, Replies, Said};
 use super::relation::{report_relation, score};
 use crate::lab::fault::Fault;
 use crate::lab::host::Host;

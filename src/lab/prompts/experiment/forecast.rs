@@ -1,20 +1,24 @@
-//! What a run will need, before its long work begins: memory by arithmetic over counts, time by counted tokens.
+//! What a run will need, before its long work begins: memory by arithmetic over counts, time by counted queries and a slice of
+//! them that is timed.
 
 use std::time::Instant;
 
-use super::bench::{Bench, Member};
+use super::asking::sayable;
+use super::bench::Bench;
 use super::disparity;
+use super::slices::{self, Races};
 use super::stored::{self, Known};
-use crate::lab::demand::{Forecast, MemoryPart, Work, peak, resident, within_limit};
+use crate::lab::demand::{Forecast, MemoryPart, peak, resident, within_limit};
 use crate::lab::fault::Fault;
 use crate::lab::host::Host;
-use crate::lab::prompts::query::{Asker, Encoded};
+use crate::lab::prompts::candidates::Candidates;
+use crate::lab::prompts::spec::Weighting;
 use crate::model::chunk::TOKENS_PER_BATCH;
 
-/// Queries of a slice of work.
-const SLICE: usize = 96;
 /// Seconds of draws, ledgers and findings, measured on the built-in grid.
 pub const REST: f64 = 1.0;
+/// Seconds of intervals for each prompt, fact and model, measured on LAMA; with stored answers nearly all of a run is this.
+const INTERVALS: f64 = 5e-6;
 /// Bytes of answers, ranks and replies for each query.
 const PER_QUERY: usize = 32;
 
@@ -22,18 +26,63 @@ const PER_QUERY: usize = 32;
 pub struct Ahead {
     /// One forecast a model. Each has the whole run's memory: the models of a comparison are in memory together.
     pub forecasts: Vec<Forecast>,
-    /// By model, then by relation: the queries that the store does not answer.
-    pub asks: Vec<Vec<f64>>,
+    /// By relation.
+    pub relations: Vec<Seconds>,
     /// By model: one mixture of further pretraining; 0 where none is asked for.
     pub mixtures: Vec<f64>,
+}
+
+/// What the stages of a relation take, in seconds by model.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Seconds {
+    /// The queries that the store does not answer.
+    pub asks: Vec<f64>,
+    /// The perplexity of its prompts, where they are weighted by it.
+    pub weights: Vec<f64>,
+    /// The intervals of its scores.
+    pub intervals: Vec<f64>,
+}
+
+impl Seconds {
+    fn sum(&self) -> f64 {
+        [&self.asks, &self.weights, &self.intervals].into_iter().flatten().sum()
+    }
 }
 
 impl Ahead {
     /// All stages together.
     pub fn seconds(&self, mixtures: usize) -> f64 {
-        let asks: f64 = self.asks.iter().flatten().sum();
-        asks + REST + self.mixtures.iter().sum::<f64>() * mixtures as f64
+        self.relations.iter().map(Seconds::sum).sum::<f64>()
+            + REST
+            + self.mixtures.iter().sum::<f64>() * mixtures as f64
     }
+}
+
+/// What is to be done about a relation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Undone {
+    /// Queries that the store does not answer.
+    pub queries: usize,
+    /// Forward passes of one of them, at least and at most.
+    pub passes: [usize; 2],
+}
+
+impl Undone {
+    /// Forward passes where words stay in the race so long: 0 as short as can be, 1 to the end.
+    fn passes(self, share: f64) -> f64 {
+        let [least, most] = self.passes.map(|n| n as f64);
+        self.queries as f64 * (least + share * (most - least))
+    }
+}
+
+/// What is counted before anything is asked, by relation.
+#[derive(Default)]
+struct Counted {
+    /// All queries of the model.
+    queries: usize,
+    undone: Vec<Undone>,
+    /// By fact: whether the model can say its object.
+    says: Vec<Vec<bool>>,
 }
 
 /// What a run will need.
@@ -41,35 +90,47 @@ impl Ahead {
 /// # Errors
 /// [`Fault`], also where the memory limit cannot be kept.
 pub fn of(bench: &Bench, host: &mut dyn Host) -> Result<Ahead, Fault> {
-    let limit = host.memory_limit();
-    let mut queries = 0;
-    let (mut seconds, mut asks, mut mixtures) = (Vec::new(), Vec::new(), Vec::new());
     let begun = Instant::now();
+    let (mut queries, mut undone, mut says) = (0, Vec::new(), Vec::new());
     for k in 0..bench.members.len() {
-        let (count, missing) = counted(bench, k, host)?;
-        queries += count;
-        let member = &bench.members[k];
-        let kind = format!("prompt query {}", member.model.hash());
-        let mut of = |units: f64| {
-            let mut work = Work::default();
-            work.add(&kind, units);
-            work.seconds(host, &mut |_| slice(bench, member))
-        };
-        let mut each = Vec::with_capacity(missing.len());
-        let mut whole = [0.0; 2];
-        for passes in missing {
-            let [least, most] = [of(passes[0] as f64)?, of(passes[1] as f64)?];
-            whole = [whole[0] + least, whole[1] + most];
-            each.push((least * most).sqrt());
+        let counted = counted(bench, k, host)?;
+        queries += counted.queries;
+        undone.push(counted.undone);
+        says.push(counted.says);
+        host.poll()?;
+    }
+    let shared = shared(bench, &says);
+    let mut relations = vec![Seconds::default(); shared.len()];
+    let (mut seconds, mut mixtures) = (Vec::new(), Vec::new());
+    for (k, undone) in undone.iter().enumerate() {
+        let (each, range) = asks(bench, k, undone, host)?;
+        let weights = weights(bench, k, &shared, host)?;
+        let intervals: Vec<f64> = shared.iter().map(|n| INTERVALS * *n as f64).collect();
+        let sum = |list: &[f64]| list.iter().sum::<f64>();
+        let units = disparity::queries(&bench.spec, &bench.members[k].name)?;
+        let mixture = if units > 0.0 { units * query(bench, k, undone, host)? } else { 0.0 };
+        let more = sum(&weights) + sum(&intervals) + mixture * bench.spec.disparity.gammas.len() as f64;
+        seconds.push((sum(&each) + more, range.map(|r| r.map(|s| s + more))));
+        for (r, relation) in relations.iter_mut().enumerate() {
+            relation.asks.push(each[r]);
+            relation.weights.push(weights[r]);
+            relation.intervals.push(intervals[r]);
         }
-        let mixture = of(disparity::queries(&bench.spec, &member.name)?)?;
-        let trained = mixture * bench.spec.disparity.gammas.len() as f64;
-        let range = (whole[0] < whole[1]).then(|| whole.map(|s| s + trained));
-        seconds.push((each.iter().sum::<f64>() + trained, range));
-        asks.push(each);
         mixtures.push(mixture);
         host.poll()?;
     }
+    let forecasts = forecasts(bench, seconds, queries, (begun.elapsed().as_secs_f64(), host.memory_limit()));
+    within_limit(&forecasts)?;
+    Ok(Ahead { forecasts, relations, mixtures })
+}
+
+/// One a model; `spent` are the seconds that the forecast itself took.
+fn forecasts(
+    bench: &Bench,
+    seconds: Vec<(f64, Option<[f64; 2]>)>,
+    queries: usize,
+    (spent, limit): (f64, Option<u64>),
+) -> Vec<Forecast> {
     let rows = TOKENS_PER_BATCH / 8;
     let vocabulary = bench.members.iter().map(|m| m.model.arch().vocab).max().unwrap_or(0);
     let pass = bench.members.iter().map(|m| m.model.pass_bytes(TOKENS_PER_BATCH, 64)).max().unwrap_or(0);
@@ -83,70 +144,98 @@ pub fn of(bench: &Bench, host: &mut dyn Host) -> Result<Ahead, Fault> {
     ];
     let bytes = parts.iter().map(|p| p.bytes).sum::<u64>().max(peak().unwrap_or(0));
     parts.sort_by_key(|p| std::cmp::Reverse(p.bytes));
-    let spent = begun.elapsed().as_secs_f64();
     let share = (REST + spent) / bench.members.len().max(1) as f64;
     let each = bench.members.iter().zip(seconds);
-    let forecasts: Vec<Forecast> = each
-        .map(|(member, (s, range))| Forecast {
-            model: member.name.clone(),
-            bytes,
-            parts: parts.clone(),
-            seconds: s + share,
-            range: range.map(|r| r.map(|s| s + share)),
-            refined: false,
-            tokens_per_batch: TOKENS_PER_BATCH,
-            limit,
-        })
-        .collect();
-    within_limit(&forecasts)?;
-    Ok(Ahead { forecasts, asks, mixtures })
+    each.map(|(member, (s, range))| Forecast {
+        model: member.name.clone(),
+        bytes,
+        parts: parts.clone(),
+        seconds: s + share,
+        range: range.map(|r| r.map(|s| s + share)),
+        refined: false,
+        tokens_per_batch: TOKENS_PER_BATCH,
+        limit,
+    })
+    .collect()
 }
 
-/// All queries of a model, and by relation the forward passes of those that the store does not answer, at least and at most.
-fn counted(bench: &Bench, k: usize, host: &mut dyn Host) -> Result<(usize, Vec<[usize; 2]>), Fault> {
-    let (store, is_causal) = (host.store(), bench.members[k].model.arch().is_causal());
-    let (mut all, mut missing) = (0, Vec::new());
+/// All queries of a model, and those that are to be asked: of facts whose object it can say, under prompts that the store has no
+/// replies to.
+fn counted(bench: &Bench, k: usize, host: &mut dyn Host) -> Result<Counted, Fault> {
+    let (store, member) = (host.store(), &bench.members[k]);
+    let mut counted = Counted::default();
     for relation in &bench.library.relations {
         let ((prompts, _), facts) = (bench.prompts(relation), bench.facts(relation));
-        let width: usize = facts.iter().map(|f| f.names.len()).sum();
         let rule = bench.rule(relation, k)?;
-        let key = stored::key(
-            &bench.members[k],
-            &bench.spec.query,
-            &bench.function_words,
-            &rule,
-            (&facts, relation.fitted),
-        );
+        let about = (&facts[..], relation.fitted);
+        let key = stored::key(member, &bench.spec.query, &bench.function_words, &rule, about);
         let known = Known::read(store.trained(&key), &facts);
-        all += width * prompts.len();
-        let unknown = width * prompts.iter().filter(|p| known.get(p).is_none()).count();
-        missing.push(rule.passes(is_causal).map(|passes| passes * unknown));
+        let says = sayable(member, &rule, &facts)?;
+        let names = |asked: &dyn Fn(usize) -> bool| -> usize {
+            let some = facts.iter().enumerate().filter(|(f, _)| asked(*f));
+            some.map(|(_, fact)| fact.names.len()).sum()
+        };
+        counted.queries += names(&|_| true) * prompts.len();
+        let queries = names(&|f| says[f]) * prompts.iter().filter(|p| known.get(p).is_none()).count();
+        counted.undone.push(Undone { queries, passes: rule.passes(member.model.arch().is_causal()) });
+        counted.says.push(says);
     }
-    Ok((all, missing))
+    Ok(counted)
 }
 
-/// Asks some queries of the first relation; gives their number.
-fn slice(bench: &Bench, member: &Member) -> Result<f64, Fault> {
-    let mut asker = Asker::new(&member.model)?;
-    let mut queries: Vec<Encoded> = Vec::new();
-    // Of several relations, because prompts differ in length.
-    for relation in bench.library.relations.iter().step_by((bench.library.relations.len() / 6).max(1)) {
-        let (prompts, _) = bench.prompts(relation);
-        asker = asker.fitting(relation.fitted);
-        for (prompt, fact) in prompts.iter().cycle().zip(bench.facts(relation)).take(SLICE / 6) {
-            queries.extend(asker.encode(prompt, &fact.names[0])?);
-        }
-    }
-    let all: Vec<&Encoded> = queries.iter().collect();
-    let take = |_: usize, logits: &[f32]| {
-        let object = bench.library.relations.first().and_then(|r| r.facts.first());
-        let object = object.map_or("", |f| f.object.as_str());
-        std::hint::black_box(crate::lab::prompts::candidates::from_vocabulary(
-            &member.words.strings,
-            logits,
-            object,
-        ));
+/// By relation: its prompts under the subjects of the facts that every model can be asked.
+fn shared(bench: &Bench, says: &[Vec<Vec<bool>>]) -> Vec<usize> {
+    let kept = |r: usize| {
+        let facts = says.first().map_or(0, |first| first[r].len());
+        (0..facts).filter(|f| says.iter().all(|of| of[r][*f])).count()
     };
-    asker.logits::<Fault>(&all, None, TOKENS_PER_BATCH, take, |_| Ok(()))?;
-    Ok(all.len().max(1) as f64)
+    let relations = bench.library.relations.iter().enumerate();
+    relations.map(|(r, relation)| kept(r) * bench.prompts(relation).0.len()).collect()
+}
+
+/// Seconds of a plain query of a model.
+fn query(bench: &Bench, k: usize, undone: &[Undone], host: &mut dyn Host) -> Result<f64, Fault> {
+    let kind = format!("prompt query {}", bench.members[k].model.hash());
+    host.rate(&kind, &mut || slices::queries(bench, k, undone))
+}
+
+/// By relation: seconds of a model's queries; and the least and most of all of them together, where that is not known.
+fn asks(
+    bench: &Bench,
+    k: usize,
+    undone: &[Undone],
+    host: &mut dyn Host,
+) -> Result<(Vec<f64>, Option<[f64; 2]>), Fault> {
+    if undone.iter().all(|u| u.queries == 0) {
+        return Ok((vec![0.0; undone.len()], None));
+    }
+    if bench.spec.query.candidates != Candidates::RelationPll {
+        let rate = query(bench, k, undone, host)?;
+        return Ok((undone.iter().map(|u| rate * u.queries as f64).collect(), None));
+    }
+    let mut seen: Option<Races> = None;
+    let kind = format!("prompt pass {}", bench.members[k].model.hash());
+    let rate = host.rate(&kind, &mut || {
+        let races = seen.insert(slices::races(bench, k, undone)?);
+        Ok(races.passes as f64)
+    })?;
+    // The rate may be known from an earlier run, but how long words stay in the race is this one's.
+    let races = match seen {
+        Some(races) => races,
+        None => slices::races(bench, k, undone)?,
+    };
+    let [least, share, most] = races.shares();
+    let all = |share: f64| undone.iter().map(|u| rate * u.passes(share)).sum::<f64>();
+    let each = undone.iter().map(|u| rate * u.passes(share)).collect();
+    Ok((each, (least < most).then(|| [all(least), all(most)]).filter(|[least, most]| least < most)))
+}
+
+/// By relation: seconds of the perplexity of its prompts, where they are weighted by it.
+fn weights(bench: &Bench, k: usize, shared: &[usize], host: &mut dyn Host) -> Result<Vec<f64>, Fault> {
+    if bench.spec.adjust.weights != Weighting::Perplexity || shared.iter().all(|n| *n == 0) {
+        return Ok(vec![0.0; shared.len()]);
+    }
+    let kind = format!("prompt perplexity {}", bench.members[k].model.hash());
+    let rate = host.rate(&kind, &mut || slices::perplexities(bench, k, shared))?;
+    Ok(shared.iter().map(|n| rate * *n as f64).collect())
 }

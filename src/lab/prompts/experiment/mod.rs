@@ -1,6 +1,7 @@
 //! The procedure: relation by relation every model is asked every prompt under every mention, and what that says of the
 //! relation is told at once; then ranks are drawn and gaps are split over all relations.
 
+mod asking;
 mod bench;
 mod counted;
 mod disparity;
@@ -10,6 +11,7 @@ mod live;
 mod overall;
 mod perplexity;
 mod relation;
+mod slices;
 mod stored;
 #[cfg(test)]
 mod tests;
@@ -156,9 +158,9 @@ impl Experiment for Run {
                 }
                 first => first,
             };
-            let seconds: Vec<f64> = ahead.asks.iter().map(|of| of[k]).collect();
+            let seconds = &ahead.relations[k];
             let asked =
-                relation::investigate(bench, relation, (&seconds, early.as_ref()), &mut gathered, host);
+                relation::investigate(bench, relation, (seconds, early.as_ref()), &mut gathered, host);
             self.examined = bench.entries.iter().map(|e| e.facts.len()).sum();
             asked?;
             overall::meanwhile(bench, &gathered, (k + 1, all.len()), host)?;

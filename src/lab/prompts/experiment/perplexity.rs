@@ -12,19 +12,29 @@ use crate::lab::prompts::query::{Asker, Encoded};
 use crate::lab::prompts::rule::log_sum;
 use crate::model::chunk::TOKENS_PER_BATCH;
 
-/// The weight of each prompt, adding up to 1.
+/// The weight of each prompt, adding up to 1. `seconds` are what each model takes about.
 ///
 /// # Errors
 /// [`Fault`].
-pub fn weights(bench: &Bench, entry: &Entry, host: &mut dyn Host) -> Result<Vec<f64>, Fault> {
+pub fn weights(
+    bench: &Bench,
+    entry: &Entry,
+    seconds: &[f64],
+    host: &mut dyn Host,
+) -> Result<Vec<f64>, Fault> {
     let prompts = entry.prompts.len();
+    let subjects: Vec<&str> = entry.facts.iter().map(|f| f.names[0].as_str()).collect();
     let mut sums = vec![0.0; prompts];
-    for member in &bench.members {
-        host.stage(format!("{}: perplexity of prompts, {}", entry.relation.id, member.name), "queries", 0.0);
+    for (member, seconds) in bench.members.iter().zip(seconds) {
+        let title = format!("{}: perplexity of prompts, {}", entry.relation.id, member.name);
+        host.stage(title, "queries", *seconds);
         let mut own = vec![0.0; prompts];
         for (p, prompt) in entry.prompts.iter().enumerate() {
-            let subjects: Vec<&str> = entry.facts.iter().map(|f| f.names[0].as_str()).collect();
-            let each = perplexities(member, prompt, (&subjects, entry.relation.fitted), host)?;
+            let (before, all) = (p * subjects.len(), prompts * subjects.len());
+            let between = |share: f64| -> Result<(), Fault> {
+                Ok(host.beat(before + (share * subjects.len() as f64) as usize, all)?)
+            };
+            let each = perplexities(member, prompt, (&subjects, entry.relation.fitted), between)?;
             own[p] = each.iter().map(|ppl| 1.0 / ppl).sum::<f64>() / each.len().max(1) as f64;
         }
         let all: f64 = own.iter().sum();
@@ -34,12 +44,15 @@ pub fn weights(bench: &Bench, entry: &Entry, host: &mut dyn Host) -> Result<Vec<
     Ok(sums)
 }
 
-/// Perplexity per token of a prompt under each subject; `fitted` is that of the relation.
+/// Perplexity per token of a prompt under each subject; `fitted` is that of the relation. `between` is told what share is done.
+///
+/// # Errors
+/// Those of the model, and of `between`.
 pub fn perplexities(
     member: &Member,
     prompt: &str,
     (subjects, fitted): (&[&str], bool),
-    host: &mut dyn Host,
+    mut between: impl FnMut(f64) -> Result<(), Fault>,
 ) -> Result<Vec<f64>, Fault> {
     let model = &member.model;
     let asker = Asker::new(model)?.fitting(fitted);
@@ -71,7 +84,7 @@ pub fn perplexities(
     let queries: Vec<&Encoded> = probes.iter().map(|p| &p.2).collect();
     let total = queries.len();
     let surprise = |k: usize, logits: &[f32]| log_sum(logits) - f64::from(logits[probes[k].1 as usize]);
-    let between = |done: usize| -> Result<(), Fault> { Ok(host.beat(done, total)?) };
+    let between = |done: usize| between(done as f64 / total as f64);
     let all = asker.read::<f64, Fault>(&queries, None, TOKENS_PER_BATCH, surprise, between)?;
     for ((s, ..), x) in probes.iter().zip(all) {
         sums[*s] += x;

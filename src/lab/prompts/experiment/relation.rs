@@ -2,6 +2,7 @@
 
 use super::bench::{Bench, Entry, LISTED, Scored};
 use super::early::Early;
+use super::forecast::Seconds;
 use super::{Gathered, Spread, pairs, perplexity};
 use crate::base::Problem;
 use crate::lab::fault::{Fault, problem};
@@ -59,58 +60,57 @@ pub fn report_data(bench: &Bench, host: &mut dyn Host) -> Result<(), Fault> {
     Ok(host.find(bench.label.finding(facts, true, t, Kind::Data(data)))?)
 }
 
-/// Asks every model about a relation, tells what comes of it and gathers it. `seconds` are what each model takes about; with
-/// `early`, its scores are told as soon as it has answered.
+/// Asks every model about a relation, tells what comes of it and gathers it. `seconds` are what its stages take about; with
+/// `early`, the scores of a model are told as soon as it has answered.
 ///
 /// # Errors
 /// [`Fault`].
 pub fn investigate(
     bench: &mut Bench,
     relation: &Relation,
-    (seconds, early): (&[f64], Option<&Early>),
+    (seconds, early): (&Seconds, Option<&Early>),
     gathered: &mut Gathered,
     host: &mut dyn Host,
 ) -> Result<(), Fault> {
     let prompts = bench.prompts(relation);
     let facts = bench.facts(relation);
     let mut replies = Vec::with_capacity(bench.members.len());
-    for (k, seconds) in seconds.iter().enumerate() {
+    for (k, seconds) in seconds.asks.iter().enumerate() {
         host.stage(format!("{}: {}", relation.id, bench.members[k].name), "queries", *seconds);
         let asked = bench.ask(k, relation, &prompts.0, &facts, host)?;
         early.map_or(Ok(()), |early| early.tell(bench, k, &asked, host))?;
         replies.push(asked);
     }
     let at = bench.enter(relation.clone(), prompts, facts, &replies)?;
-    let weights = weights(bench, at, host)?;
+    let weights = weights(bench, at, &seconds.weights, host)?;
     let entry = &bench.entries[at];
     report_relation(bench, entry, Some(&weights), host)?;
     if entry.facts.is_empty() || entry.prompts.is_empty() {
-        let what = format!(
-            "{}: {} of it can be asked of all models",
-            relation.id,
-            match entry.prompts.is_empty() {
-                true => "no prompt",
-                false => "no instance",
-            }
-        );
-        let hint = "its line in the list of relations says why; other models or prompts may help, and \
-                    query.candidates = \"relation_pll\" asks objects of several tokens too"
-            .into();
+        let (what, help) = match entry.prompts.is_empty() {
+            true => ("prompt", "other prompts or models may help"),
+            false => (
+                "instance",
+                "other models or facts may help, and query.candidates = \"relation_pll\" asks objects of several tokens too",
+            ),
+        };
+        let what = format!("{}: no {what} of it can be asked of all models", relation.id);
+        let hint = format!("its line in the list of relations says why; {help}");
         host.notice(NoticeLevel::Warning, Problem { what, r#where: "relation".into(), hint })?;
         return Ok(());
     }
     let resamples = Resamples::new(entry.facts.len(), bench.spec.interval.resamples, bench.spec.seed);
     let mut averages = Vec::new();
-    for k in 0..bench.members.len() {
+    for (k, seconds) in seconds.intervals.iter().enumerate() {
+        host.stage(format!("{}: intervals, {}", relation.id, bench.members[k].name), "models", *seconds);
         averages.push(report_model(bench, (entry, k), &weights, &resamples, gathered, host)?);
-        host.poll()?;
+        host.beat(1, 1)?;
     }
     gather(bench, entry, &weights, &averages, gathered);
     Ok(())
 }
 
 /// The weights of a relation's prompts.
-fn weights(bench: &Bench, at: usize, host: &mut dyn Host) -> Result<Weights, Fault> {
+fn weights(bench: &Bench, at: usize, seconds: &[f64], host: &mut dyn Host) -> Result<Weights, Fault> {
     let entry = &bench.entries[at];
     let uniform = Weights::uniform(entry.prompts.len());
     let adjust = &bench.spec.adjust;
@@ -133,7 +133,7 @@ fn weights(bench: &Bench, at: usize, host: &mut dyn Host) -> Result<Weights, Fau
             Ok(weights)
         }
         Weighting::Perplexity => {
-            let list = perplexity::weights(bench, entry, host)?;
+            let list = perplexity::weights(bench, entry, seconds, host)?;
             Ok(Weights::of_prompts(&list)
                 .map_err(|e| problem(&e, &entry.relation.id, "use uniform weights"))?)
         }

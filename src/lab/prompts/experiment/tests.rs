@@ -18,6 +18,7 @@ use crate::lab::store::{Fetched, Key, NoStore, Space, Store};
 use crate::lab::{self, Kinds, Lab};
 use crate::model::{Device, Model};
 
+mod checks;
 mod early;
 mod own;
 

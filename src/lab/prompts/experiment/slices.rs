@@ -1,0 +1,151 @@
+//! Slices of a run's work, which are timed before it begins: queries spread over all relations, prompts and facts as the work is.
+
+use super::bench::Bench;
+use super::forecast::Undone;
+use super::perplexity;
+use crate::lab::fault::Fault;
+use crate::lab::prompts::candidates::from_vocabulary;
+use crate::lab::prompts::query::{Asker, Encoded};
+use crate::lab::prompts::rule::{Rule, raced};
+use crate::model::chunk::TOKENS_PER_BATCH;
+
+/// Queries of a slice: one of so many of the work, within bounds.
+const ONE_OF: usize = 500;
+const FEWEST: usize = 96;
+const MOST: usize = 512;
+/// Forward passes of a slice of pseudo-log-likelihood about, and the fewest queries that they are of.
+const PASSES: [usize; 2] = [200, 2000];
+const RACES: usize = 6;
+/// Queries of a slice of perplexity, each of which takes a pass a token.
+const PERPLEXITIES: usize = 12;
+
+/// One query of a slice.
+struct Picked<'a> {
+    relation: usize,
+    prompt: String,
+    name: &'a str,
+    object: &'a str,
+}
+
+/// About `size` queries: as many of each relation as its share of `work`, in it prompts and facts in equal steps.
+fn picked<'a>(bench: &'a Bench, work: &[f64], size: usize) -> Vec<Picked<'a>> {
+    let all: f64 = work.iter().sum();
+    let mut picked = Vec::with_capacity(size);
+    let (mut wanted, mut begun) = (0.0, 0);
+    for (r, relation) in bench.library.relations.iter().enumerate() {
+        wanted += size as f64 * work[r] / all.max(f64::MIN_POSITIVE);
+        let count = (wanted.round() as usize).saturating_sub(begun);
+        begun += count;
+        if count == 0 {
+            continue;
+        }
+        let prompts = bench.prompts(relation).0;
+        let facts =
+            &relation.facts[..relation.facts.len().min(bench.spec.data.instances.unwrap_or(usize::MAX))];
+        if prompts.is_empty() || facts.is_empty() {
+            continue;
+        }
+        picked.extend((0..count).map(|k| {
+            let fact = &facts[k * facts.len() / count];
+            let names = fact.names.len().min(bench.spec.data.mentions).max(1);
+            // Of fewer queries than prompts some in equal steps, of more all in turn.
+            let prompt = if count < prompts.len() { k * prompts.len() / count } else { k % prompts.len() };
+            let (name, object) = (fact.names[k % names].as_str(), fact.object.as_str());
+            Picked { relation: r, prompt: prompts[prompt].clone(), name, object }
+        }));
+    }
+    picked
+}
+
+/// Asks some queries of the run; gives their number.
+///
+/// # Errors
+/// Those of the model.
+pub fn queries(bench: &Bench, k: usize, undone: &[Undone]) -> Result<f64, Fault> {
+    let all: usize = undone.iter().map(|u| u.queries).sum();
+    // Where nothing is to be asked, training still has to be forecast.
+    let work: Vec<f64> = undone.iter().map(|u| if all == 0 { 1.0 } else { u.queries as f64 }).collect();
+    let member = &bench.members[k];
+    let (mut encoded, mut objects): (Vec<Encoded>, Vec<&str>) = (Vec::new(), Vec::new());
+    for one in picked(bench, &work, (all / ONE_OF).clamp(FEWEST, MOST)) {
+        let asker = Asker::new(&member.model)?.fitting(bench.library.relations[one.relation].fitted);
+        if let Some(query) = asker.encode(&one.prompt, one.name)? {
+            encoded.push(query);
+            objects.push(one.object);
+        }
+    }
+    let queries: Vec<&Encoded> = encoded.iter().collect();
+    let read = |k: usize, logits: &[f32]| from_vocabulary(&member.words.strings, logits, objects[k]);
+    let asker = Asker::new(&member.model)?;
+    std::hint::black_box(asker.read::<_, Fault>(&queries, None, TOKENS_PER_BATCH, read, |_| Ok(()))?);
+    Ok(queries.len().max(1) as f64)
+}
+
+/// What a slice of pseudo-log-likelihood says.
+pub struct Races {
+    /// Forward passes that it took.
+    pub passes: usize,
+    /// By query: how far words stayed in the race, 0 as short as can be, 1 to the end.
+    each: Vec<f64>,
+}
+
+impl Races {
+    /// The mean of how far words stay in the race, between its ends of two standard errors.
+    pub fn shares(&self) -> [f64; 3] {
+        let n = self.each.len() as f64;
+        if n < 2.0 {
+            return [0.0, self.each.first().copied().unwrap_or(0.5), 1.0];
+        }
+        let mean = self.each.iter().sum::<f64>() / n;
+        let variance = self.each.iter().map(|s| (s - mean) * (s - mean)).sum::<f64>() / (n - 1.0);
+        let error = 2.0 * (variance / n).sqrt();
+        [(mean - error).max(0.0), mean, (mean + error).min(1.0)]
+    }
+}
+
+/// Asks some queries by pseudo-log-likelihood: how many words fall behind the object, and how early, depends on the model.
+///
+/// # Errors
+/// Those of the model.
+pub fn races(bench: &Bench, k: usize, undone: &[Undone]) -> Result<Races, Fault> {
+    let member = &bench.members[k];
+    let most = |u: &Undone| (u.queries * u.passes[1]) as f64;
+    let work: Vec<f64> = undone.iter().map(most).collect();
+    let (all, queries) = (work.iter().sum::<f64>(), undone.iter().map(|u| u.queries).sum::<usize>());
+    let budget = (all as usize / ONE_OF).clamp(PASSES[0], PASSES[1]);
+    let each = all / queries.max(1) as f64;
+    let mut races = Races { passes: 0, each: Vec::new() };
+    for one in picked(bench, &work, ((budget as f64 / each.max(1.0)) as usize).clamp(RACES, FEWEST)) {
+        let relation = &bench.library.relations[one.relation];
+        let asker = Asker::new(&member.model)?.fitting(relation.fitted);
+        let (Rule::Words(words), Some(query)) =
+            (bench.rule(relation, k)?, asker.encode(&one.prompt, one.name)?)
+        else {
+            continue;
+        };
+        let asked = [(&query, one.object)];
+        let (_, passes) =
+            raced::<Fault>(&asker, &asked, (&words, &member.words.strings), TOKENS_PER_BATCH, |_| Ok(()))?;
+        races.passes += passes;
+        let [least, most] = undone[one.relation].passes.map(|n| n as f64);
+        if least < most {
+            races.each.push(((passes as f64 - least) / (most - least)).clamp(0.0, 1.0));
+        }
+    }
+    races.passes = races.passes.max(1);
+    Ok(races)
+}
+
+/// Takes the perplexity of some prompts, `work` of each relation being as many as there are under all subjects; gives their number.
+///
+/// # Errors
+/// Those of the model.
+pub fn perplexities(bench: &Bench, k: usize, work: &[usize]) -> Result<f64, Fault> {
+    let work: Vec<f64> = work.iter().map(|n| *n as f64).collect();
+    let picked = picked(bench, &work, PERPLEXITIES);
+    for one in &picked {
+        let fitted = bench.library.relations[one.relation].fitted;
+        perplexity::perplexities(&bench.members[k], &one.prompt, (&[one.name], fitted), |_| Ok(()))?;
+    }
+    Ok(picked.len().max(1) as f64)
+}

@@ -1,0 +1,202 @@
+//! What a model that joins may change and what not, and how much is asked: beside what the forecast counts.
+
+use std::collections::BTreeSet;
+
+use super::super::forecast;
+use super::*;
+use crate::lab::prompts::consistency::Regime;
+use crate::lab::prompts::finding::{InstanceFinding, InstancesFinding};
+use crate::lab::prompts::spec::Weighting;
+
+const PROMPT: &str = "The capital of [X] is [Y] .";
+
+/// One relation of these facts and two prompts, of which two models are asked.
+fn spec_of(dir: &std::path::Path, facts: &[(&str, &str)]) -> Spec {
+    let rows: String = facts
+        .iter()
+        .map(|(x, y)| format!("{{\"relation\":\"r\",\"subject\":\"{x}\",\"object\":\"{y}\"}}\n"))
+        .collect();
+    std::fs::write(dir.join("facts.jsonl"), rows).unwrap();
+    let prompts = [PROMPT, "As its capital , [X] has [Y] ."];
+    let rows = prompts.map(|p| format!("{{\"relation\":\"r\",\"prompt\":\"{p}\"}}\n"));
+    std::fs::write(dir.join("prompts.jsonl"), rows.concat()).unwrap();
+    let mut spec = spec();
+    spec.data.relations.clear();
+    spec.data.files = vec![dir.display().to_string()];
+    spec.models = vec!["bert-tiny".into(), "gpt2-tiny".into()];
+    spec.ranks.subset = 1;
+    spec
+}
+
+/// What all models answer under the prompt, and each of them in full about the first instance.
+fn looked(experiment: &mut dyn Experiment, desk: &mut Desk) -> (InstancesFinding, Vec<InstanceFinding>) {
+    let asked = LookQuestion { relation: "r".into(), prompt: PROMPT.into(), instance: 0, mention: 0 };
+    let findings = experiment.answer(&Asked::Look(asked).into(), Share::All, desk).unwrap();
+    let (mut all, mut each) = (None, Vec::new());
+    for finding in &findings {
+        let Body::Lab(Kinds::Prompts(kind)) = &finding.body else { panic!("{finding:?}") };
+        match kind {
+            Kind::Instances(found) => all = Some(found.clone()),
+            Kind::Instance(found) => each.push(found.clone()),
+            other => panic!("{other:?}"),
+        }
+    }
+    (all.unwrap(), each)
+}
+
+/// A word that one model says as a token and another does not, so that a check below is one.
+fn word(desk: &mut Desk, says: &str, lacks: &str) -> String {
+    let mut is_one = |model: &str, word: &str| {
+        let model = desk.model(model).unwrap();
+        model.tokenizer().unwrap().encode_bare(&format!(" {word}")).unwrap().ids.len() == 1
+    };
+    let words = ["Albania", "Angola", "Bulgaria", "Morocco", "Nepal", "Romania", "Serbia", "Moon"];
+    let found = words.into_iter().find(|w| is_one(says, w) && !is_one(lacks, w));
+    found.expect("a word that the models split differently").to_owned()
+}
+
+/// Logits are each model's own: what was asked of the others is taken from the store, and nothing else of them is kept.
+#[test]
+fn a_model_that_joins_changes_no_logit_and_no_prediction_of_the_others() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut desk = Desk::new();
+    let taken = word(&mut desk, "bert-tiny", "gpt2-tiny");
+    let mut two = spec_of(dir.path(), &[("France", "Paris"), ("Norway", "Oslo"), ("Utopia", &taken)]);
+    two.models.truncate(1);
+    let (mut experiment, result) = run(&two, &mut desk);
+    result.unwrap();
+    let before = looked(experiment.as_mut(), &mut desk);
+    let stored = desk.store.0.lock().unwrap().clone();
+    two.models.push("gpt2-tiny".into());
+    let (mut experiment, result) = run(&two, &mut desk);
+    result.unwrap();
+    let after = looked(experiment.as_mut(), &mut desk);
+    assert_eq!((before.0.rows.len(), after.0.rows.len()), (3, 2));
+    for row in &after.0.rows {
+        let old = before.0.rows.iter().find(|r| r.mentions == row.mentions).unwrap();
+        assert_eq!(row.said[0], old.said[0]);
+    }
+    assert_eq!(before.1[0], after.1[0], "five probabilities, to the last bit");
+    let now = desk.store.0.lock().unwrap().clone();
+    let hash = desk.model("bert-tiny").unwrap().hash().to_owned();
+    let own = |all: &HashMap<String, Vec<u8>>| -> BTreeSet<(String, Vec<u8>)> {
+        all.iter().filter(|(k, _)| k.contains(&hash)).map(|(k, v)| (k.clone(), v.clone())).collect()
+    };
+    assert!(!own(&stored).is_empty() && own(&stored) == own(&now));
+    // What left is listed, with the word.
+    assert_eq!(after.0.left_out.len(), 1);
+    assert!(after.0.left_out[0].0.contains(&taken) && after.0.left_out[0].1.contains("gpt2-tiny"));
+}
+
+/// Under the rules that compare words of all models, a model that joins takes words and instances away, each of which is told.
+#[test]
+fn what_a_model_that_joins_takes_away_is_listed() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut desk = Desk::new();
+    let taken = word(&mut desk, "bert-tiny", "gpt2-tiny");
+    for rule in [Candidates::Intersection, Candidates::Relation] {
+        let mut spec = spec_of(dir.path(), &[("France", "Paris"), ("Norway", "Oslo"), ("Utopia", &taken)]);
+        spec.query.candidates = rule;
+        let mut desk = Desk::new();
+        run(&spec, &mut desk).1.unwrap();
+        let results = desk.results();
+        let relation = &results.relation("r").unwrap().value;
+        assert_eq!((relation.facts, relation.kept), (3, 2), "{rule:?}");
+        let [left] = &relation.left_out[..] else { panic!("{relation:?}") };
+        assert!(
+            left.count == 1 && left.what == [taken.clone()] && left.reason.contains("gpt2-tiny"),
+            "{left:?}"
+        );
+        let data = results.data.unwrap().value;
+        let note = data.models.iter().find(|m| m.name == "gpt2-tiny").unwrap();
+        assert!(note.words_taken >= note.taken.len() && note.words_taken > 0, "{note:?}");
+        // Means are over what stayed.
+        assert!(results.scores.iter().all(|s| s.n == 2) && results.adjusted.iter().all(|a| a.n == 2));
+    }
+}
+
+/// It took the words that no model can say for queries: a run on LAMA was to take twice its time.
+#[test]
+fn a_forecast_counts_the_queries_that_are_asked() {
+    let dir = tempfile::tempdir().unwrap();
+    let facts = [("France", "Paris"), ("Norway", "Oslo Town"), ("Italy", "Rome Town")];
+    let mut spec = spec_of(dir.path(), &facts);
+    spec.models.truncate(1);
+    let of = |spec: &Spec, desk: &mut Desk| {
+        let bench = Bench::open(spec, desk).unwrap();
+        forecast::of(&bench, desk).unwrap()
+    };
+    let mut desk = Desk::new();
+    // The desk says that whatever is timed takes a ten-thousandth of a second: two prompts of one fact.
+    let ahead = of(&spec, &mut desk);
+    assert!((ahead.relations[0].asks[0] - 2e-4).abs() < 1e-12, "{:?}", ahead.relations);
+    assert_eq!(ahead.relations[0].weights, [0.0]);
+    spec.adjust.weights = Weighting::Perplexity;
+    assert!(
+        (of(&spec, &mut desk).relations[0].weights[0] - 2e-4).abs() < 1e-12,
+        "perplexity takes its time too"
+    );
+    spec.adjust.weights = Weighting::Uniform;
+    // What the store answers takes no time but that of its intervals.
+    run(&spec, &mut desk).1.unwrap();
+    let again = of(&spec, &mut desk);
+    assert_eq!(again.relations[0].asks, [0.0]);
+    assert!(again.relations[0].intervals[0] > 0.0);
+    // By pseudo-log-likelihood a query takes between its least and its most passes.
+    spec.query.candidates = Candidates::RelationPll;
+    let bench = Bench::open(&spec, &mut desk).unwrap();
+    let [least, most] = bench.rule(&bench.library.relations[0], 0).unwrap().passes(false);
+    let ahead = forecast::of(&bench, &mut desk).unwrap();
+    let passes = ahead.relations[0].asks[0] / 1e-4 / 6.0;
+    assert!(
+        least < most && (least as f64 - 1e-6..=most as f64 + 1e-6).contains(&passes),
+        "{least} {passes} {most}"
+    );
+}
+
+/// Every relation may lose all that it has.
+#[test]
+fn a_run_of_which_nothing_is_left_ends_with_reasons_and_no_number() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = spec_of(dir.path(), &[("Nowhere", "Xyzzyville Town")]);
+    let mut desk = Desk::new();
+    run(&spec, &mut desk).1.unwrap();
+    let results = desk.results();
+    assert!(results.scores.is_empty() && results.summaries.is_empty() && results.ledgers.is_empty());
+    assert!(results.rank(Regime::Adjusted, None).is_none());
+    for told in ["r: no instance", "rank consistency is n/a"] {
+        assert!(desk.notices.iter().any(|n| n.what.contains(told)), "{told}: {:?}", desk.notices);
+    }
+}
+
+/// Its intervals had no width, as if nothing could be otherwise.
+#[test]
+fn of_a_single_relation_intervals_over_relations_are_said_to_be_none() {
+    let mut one = spec();
+    one.data.relations.truncate(1);
+    one.ranks.subset = 1;
+    let mut desk = Desk::new();
+    run(&one, &mut desk).1.unwrap();
+    let told =
+        |desk: &Desk| desk.notices.iter().filter(|n| n.what.contains("over relations are n/a")).count();
+    assert_eq!(told(&desk), 1, "{:?}", desk.notices);
+    let mut desk = Desk::new();
+    run(&spec(), &mut desk).1.unwrap();
+    assert_eq!(told(&desk), 0);
+}
+
+/// A prompt that does not end in its object leaves a causal model nothing, and the advice is not about words.
+#[test]
+fn a_relation_whose_prompts_all_end_elsewhere_says_so() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut spec = spec_of(dir.path(), &[("France", "Paris")]);
+    let early = "{\"relation\":\"r\",\"prompt\":\"[Y] is the capital of [X] .\"}\n";
+    std::fs::write(dir.path().join("prompts.jsonl"), early).unwrap();
+    spec.models = vec!["gpt2-tiny".into()];
+    let mut desk = Desk::new();
+    run(&spec, &mut desk).1.unwrap();
+    let told = desk.notices.iter().find(|n| n.what.contains("r: no prompt")).unwrap();
+    assert!(!told.hint.contains("relation_pll") && told.hint.contains("prompts"), "{told}");
+    let left = desk.results().relation("r").unwrap().value.prompts_left_out.clone();
+    assert!(left[0].reason.contains("[Y] is not last"), "{left:?}");
+}
