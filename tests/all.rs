@@ -22,4 +22,5 @@ mod replay;
 mod screens;
 mod screens_far;
 mod screens_saliency;
+mod screens_shards;
 mod sources;

@@ -81,8 +81,10 @@ pub fn run(
 ) -> Result<(), CliError> {
     let Some(dir) = &args.out else { return Err(CliError::Usage("--out DIR is missing".into())) };
     let cells: Vec<Cell> = tasks.iter().map(|t| t.cell.clone()).collect();
-    let (folder, work) = join(dir, &cells)?;
+    let folder = join(dir, &cells)?;
+    let work: Vec<u128> = folder.cells.iter().map(|c| u128::from(c.work)).collect();
     let shard = args.shard.unwrap_or(Shard::WHOLE);
+    // From the list, as whoever submits shares again reads them.
     let mut own = of_share((0..cells.len()).collect(), &work, shard);
     let jobs = usize::try_from(args.jobs.unwrap_or(1)).unwrap_or(1).min(own.len());
     if args.lane.is_none() {
@@ -132,14 +134,13 @@ fn room(cells: &[Cell], own: &[usize], folder: &Folder, options: &LocalOptions) 
 /// As [`run`].
 pub fn prepare(specs: &[PathBuf], dir: &Path) -> Result<Folder, CliError> {
     let cells: Vec<Cell> = tasks(specs, &[], None, true)?.into_iter().map(|t| t.cell).collect();
-    Ok(join(dir, &cells)?.0)
+    join(dir, &cells)
 }
 
-/// The folder of these cells, and the counted work of each.
-fn join(dir: &Path, cells: &[Cell]) -> Result<(Folder, Vec<u128>), CliError> {
+/// The folder of these cells.
+fn join(dir: &Path, cells: &[Cell]) -> Result<Folder, CliError> {
     distinct(cells)?;
-    let work = counted(cells)?;
-    Ok((Folder::join(dir, cells, &work)?, work))
+    Ok(Folder::join(dir, cells, &counted(cells)?)?)
 }
 
 /// Refuses cells that are the same: their parts would have the same name.

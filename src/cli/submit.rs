@@ -1,5 +1,9 @@
 //! `probity submit`: a grid as an array of jobs of the cluster's own scheduler.
 
+pub(super) mod again;
+#[cfg(unix)]
+pub(super) mod far;
+
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,6 +17,7 @@ use super::{names, output};
 use crate::base::files::write_whole;
 use crate::base::size;
 use crate::base::text::printable_label;
+use crate::session::parts::folder::Folder;
 
 /// Write a script that computes a grid as an array of jobs, and submit it.
 #[derive(Debug, Args)]
@@ -20,16 +25,21 @@ use crate::base::text::printable_label;
   probity submit --slurm grid.toml --out grid --array 8
   probity submit --slurm grid.toml --out grid --array 8 -- --partition gpu --time 4:00:00
   probity submit --slurm grid.toml --out grid --dry-run
+  probity submit --slurm grid.toml --out /scratch/ada/grid --remote ssh://login -- --partition gpu
+  probity submit --again --out grid
 
-Submitting again computes what is missing: cells that are there are skipped. `probity follow DIR` shows how far it has got,
-`probity merge DIR -o FILE` joins what was found.")]
+Submitting again computes what is missing: cells that are there are skipped; --again submits only the jobs whose cells failed or were
+left. `probity follow DIR` shows how far it has got, `probity merge DIR -o FILE` joins what was found.")]
 pub struct SubmitArgs {
     /// Specs and grids to compute.
-    #[arg(required = true, value_name = "SPEC.toml")]
+    #[arg(required_unless_present_any = ["again", "received"], value_name = "SPEC.toml")]
     pub specs: Vec<PathBuf>,
     /// Submit to Slurm with sbatch, on the machine that has it.
-    #[arg(long, required = true)]
+    #[arg(long, required_unless_present = "again")]
     pub slurm: bool,
+    /// Submit what was submitted before again, as far as its cells failed or were left by jobs that have ended.
+    #[arg(long, conflicts_with_all = ["specs", "array", "device", "dtype", "memory_limit", "dry_run", "options", "received"])]
+    pub again: bool,
     /// The folder of the grid; every job must see it.
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
@@ -48,7 +58,19 @@ pub struct SubmitArgs {
     /// Write the script and do not submit it.
     #[arg(long)]
     pub dry_run: bool,
-    /// Options for sbatch, after `--`; they come before what the script says.
+    /// Submit on another machine, the login node, through ssh: ssh://user@host:port. The specs are sent; DIR, models and data are named as
+    /// that machine sees them.
+    #[cfg(unix)]
+    #[arg(long, value_name = "ADDRESS")]
+    pub remote: Option<crate::remote::Address>,
+    /// Send this file along, named as the spec names it, relative to the spec's folder. May be given several times.
+    #[cfg(unix)]
+    #[arg(long, value_name = "FILE", requires = "remote", conflicts_with = "again")]
+    pub send: Vec<String>,
+    /// The specs come from standard input, as another machine sends them.
+    #[arg(long, hide = true, conflicts_with = "specs")]
+    pub received: bool,
+    /// Options for sbatch, after `--`; they stand in the script and come before what else it says.
     #[arg(last = true, value_name = "SBATCH OPTIONS")]
     pub options: Vec<String>,
 }
@@ -65,9 +87,32 @@ const LOGS: &str = "logs";
 /// # Errors
 /// [`CliError::Usage`] for specs, folders and names that cannot be used; [`CliError::Failed`] where sbatch is absent or refuses.
 pub fn submit(args: &SubmitArgs, out: &mut dyn Write) -> Result<(), CliError> {
+    #[cfg(unix)]
+    if let Some(address) = &args.remote {
+        return far::submit(args, address, out);
+    }
+    if args.again {
+        return output::line(out, &again::submit(&args.out)?);
+    }
+    #[cfg(unix)]
+    if args.received {
+        let parcel = far::receive(&args.out)?;
+        let folder = prepare(&parcel.specs(), &args.out)?;
+        return write_and_submit(args, &parcel.place()?, &folder, out);
+    }
+    let folder = prepare(&args.specs, &args.out)?;
+    write_and_submit(args, &args.specs, &folder, out)
+}
+
+/// Writes the script for a folder whose cells these specs describe, and submits it.
+fn write_and_submit(
+    args: &SubmitArgs,
+    specs: &[PathBuf],
+    folder: &Folder,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
     names::device(&args.device)?;
     names::dtype(&args.dtype)?;
-    let folder = prepare(&args.specs, &args.out)?;
     let cells = folder.cells.len();
     let wanted = args.array.map_or(JOBS, |n| usize::try_from(n).unwrap_or(usize::MAX));
     let jobs = wanted.min(cells).max(1);
@@ -81,25 +126,31 @@ pub fn submit(args: &SubmitArgs, out: &mut dyn Write) -> Result<(), CliError> {
         |path: &Path, e: std::io::Error| CliError::Failed(format!("cannot write {}: {e}", path.display()));
     std::fs::create_dir_all(&logs).map_err(|e| cannot(&logs, e))?;
     let path = dir.join(SCRIPT);
-    let text = script(args, &dir, &folder.head.hash, (cells, jobs))?;
+    let text = script(args, specs, &dir, &folder.head.hash, (cells, jobs))?;
     write_whole(&path, text.as_bytes()).map_err(|e| cannot(&path, e))?;
     output::line(out, &format!("{cells} cells in {jobs} jobs: {}", output::full(&path)))?;
     if args.dry_run {
         return Ok(());
     }
-    let mut sbatch = Command::new("sbatch");
-    match sbatch.arg("--parsable").args(&args.options).arg(&path).output() {
+    output::line(out, &format!("job {}", sbatch(&path, &args.options)?))?;
+    output::line(out, &format!("probity follow {}", quoted(&dir.display().to_string())?))
+}
+
+/// Submits a script with these options and says the number of its job.
+///
+/// # Errors
+/// [`CliError::Failed`] where sbatch is absent or refuses.
+fn sbatch(script: &Path, options: &[String]) -> Result<String, CliError> {
+    match Command::new("sbatch").arg("--parsable").args(options).arg(script).output() {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(CliError::Failed(format!(
             "there is no sbatch on this machine. Submit the script where Slurm is: sbatch {}",
-            quoted(&path.display().to_string())?
+            quoted(&script.display().to_string())?
         ))),
         Err(e) => Err(CliError::Failed(format!("sbatch cannot be started: {e}"))),
         Ok(done) if done.status.success() => {
             // `--parsable` prints the number, and the cluster's name after a semicolon.
             let said = String::from_utf8_lossy(&done.stdout);
-            let number = said.trim().split(';').next().unwrap_or_default();
-            output::line(out, &printable_label(&format!("job {number}")))?;
-            output::line(out, &format!("probity follow {}", quoted(&dir.display().to_string())?))
+            Ok(printable_label(said.trim().split(';').next().unwrap_or_default()))
         }
         Ok(done) => {
             let said = String::from_utf8_lossy(&done.stderr);
@@ -111,6 +162,7 @@ pub fn submit(args: &SubmitArgs, out: &mut dyn Write) -> Result<(), CliError> {
 /// The script.
 fn script(
     args: &SubmitArgs,
+    specs: &[PathBuf],
     dir: &Path,
     hash: &str,
     (cells, jobs): (usize, usize),
@@ -121,19 +173,22 @@ fn script(
         let full = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         quoted(&full.display().to_string())
     };
-    let specs: Result<Vec<String>, CliError> = args.specs.iter().map(|p| path(p)).collect();
+    let specs: Result<Vec<String>, CliError> = specs.iter().map(|p| path(p)).collect();
     let mut command = format!("exec {} run {}", path(&program)?, specs?.join(" "));
-    let _ = write!(command, " \\\n  --out {} --shard \"$SLURM_ARRAY_TASK_ID/{jobs}\"", path(dir)?);
+    let _ = write!(command, " \\\n  --out {} --shard \"{}{jobs}\"", path(dir)?, again::TASK);
     let _ = write!(command, " \\\n  --device {} --dtype {}", quoted(&args.device)?, quoted(&args.dtype)?);
     if let Some(limit) = args.memory_limit {
         let _ = write!(command, " --memory-limit {limit}");
     }
-    // sbatch itself reads these lines, which know only double quotes.
-    let logs = dir.join(LOGS).display().to_string();
-    if logs.contains('"') {
-        return Err(CliError::Usage(format!(
-            "{logs}: sbatch cannot write logs to a folder with a quotation mark in its name"
-        )));
+    let logs = sbatch_word(&format!("{}/%A-%a.log", dir.join(LOGS).display()))?;
+    let mut options = String::new();
+    if !args.options.is_empty() {
+        let words: Result<Vec<String>, CliError> = args.options.iter().map(|o| sbatch_word(o)).collect();
+        let _ = writeln!(
+            options,
+            "# As given to probity submit; of two lines that say the same, the later one counts."
+        );
+        let _ = writeln!(options, "#SBATCH {}", words?.join(" "));
     }
     Ok(format!(
         "#!/bin/sh\n\
@@ -142,13 +197,28 @@ fn script(
          # Another scheduler gives its own number from 1 in place of SLURM_ARRAY_TASK_ID.\n\
          #SBATCH --job-name=probity-{hash}\n\
          #SBATCH --array=1-{jobs}\n\
-         #SBATCH --output=\"{logs}/%A-%a.log\"\n\
+         #SBATCH --output={logs}\n\
          # A minute before the time is up the job is told, and records where it was.\n\
          #SBATCH --signal=B:TERM@60\n\
-         #SBATCH --requeue\n\n\
+         #SBATCH --requeue\n\
+         {options}\n\
          {command}\n",
         version = env!("CARGO_PKG_VERSION"),
     ))
+}
+
+/// A word as sbatch takes it from a line of the script, where it knows double quotes and nothing else for certain.
+///
+/// # Errors
+/// [`CliError::Usage`] for words that it could not read back.
+fn sbatch_word(text: &str) -> Result<String, CliError> {
+    if text.contains(['"', '\\']) || text.chars().any(char::is_control) {
+        return Err(CliError::Usage(format!(
+            "{}: sbatch cannot read a quotation mark, a backslash or a control character from a script",
+            printable_label(text)
+        )));
+    }
+    Ok(if text.contains([' ', '\'', '#']) || text.is_empty() { format!("\"{text}\"") } else { text.into() })
 }
 
 /// A word as a shell takes it.
@@ -180,5 +250,8 @@ mod tests {
         assert_eq!(quoted("a b'c $(x)").unwrap(), "'a b'\\''c $(x)'");
         assert_eq!(quoted("").unwrap(), "''");
         assert!(quoted("a\nb").is_err() && quoted("a\u{1b}[31m").is_err());
+        assert_eq!(sbatch_word("--partition=gpu").unwrap(), "--partition=gpu");
+        assert_eq!(sbatch_word("--comment=it's a #1").unwrap(), "\"--comment=it's a #1\"");
+        assert!(sbatch_word("a\"b").is_err() && sbatch_word("a\\b").is_err() && sbatch_word("a\nb").is_err());
     }
 }

@@ -50,7 +50,8 @@ pub struct LookArgs {
 #[command(after_help = "Examples:
   probity
   probity --model gpt2-mini
-  probity --model ./my-model --spec assets/specs/agreement.toml --session first-look")]
+  probity --model ./my-model --spec assets/specs/agreement.toml --session first-look
+  probity --follow grid")]
 pub struct TuiArgs {
     /// Model to open with: a built-in name, a folder, or a hub id; several may be given.
     #[arg(long = "model", value_name = "MODEL")]
@@ -73,13 +74,16 @@ pub struct TuiArgs {
     /// Keep the memory of the process below this size, for example 2G: batches shrink, and a run that cannot fit is refused.
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub memory_limit: Option<u64>,
+    /// Follow a grid that others compute, in the folder that `probity run --out DIR` writes; with --remote, as that machine sees it.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["models", "spec", "session", "no_session", "device", "dtype", "memory_limit"])]
+    pub follow: Option<PathBuf>,
     /// Where to compute, if not here.
     #[cfg(unix)]
     #[command(flatten)]
     pub far: super::remote::RemoteArgs,
     /// Come back to the engine of this name there; if somebody else steers it, see what it does.
     #[cfg(unix)]
-    #[arg(long, value_name = "NAME", requires = "remote", conflicts_with_all = ["models", "spec", "device", "dtype", "memory_limit", "wait", "send"])]
+    #[arg(long, value_name = "NAME", requires = "remote", conflicts_with_all = ["models", "spec", "device", "dtype", "memory_limit", "wait", "send", "follow"])]
     pub attach: Option<String>,
     /// How it looks.
     #[command(flatten)]
@@ -96,6 +100,7 @@ impl Default for TuiArgs {
             device: "auto".into(),
             dtype: "f32".into(),
             memory_limit: None,
+            follow: None,
             #[cfg(unix)]
             far: super::remote::RemoteArgs::default(),
             #[cfg(unix)]
@@ -110,6 +115,9 @@ impl Default for TuiArgs {
 /// # Errors
 /// [`CliError::Usage`] for names and specs that cannot be used, [`CliError::Failed`] if the terminal fails.
 pub fn live(args: &TuiArgs) -> Result<(), CliError> {
+    if let Some(dir) = &args.follow {
+        return super::follow::screen::live(args, dir);
+    }
     #[cfg(unix)]
     if let Some(address) = &args.far.remote {
         return super::seat::live(args, address);
@@ -174,16 +182,35 @@ pub fn replay(session: Session, title: &str, speed: f64, args: &LookArgs) -> Res
     open(Source::Replay(recorded), start, notices, !args.no_mouse)
 }
 
+/// What the screen has done outside its thread.
+pub(super) fn outside() -> Outside {
+    Outside {
+        export: Arc::new(|figure, existing| export(figure, Path::new("."), existing)),
+        sessions: Arc::new(sessions),
+        save: Arc::new(|document, existing| save(document, Path::new("."), existing)),
+        load: Arc::new(load),
+        read: Arc::new(|path| Session::read(path).map_err(|e| problem(&e, "replay another session"))),
+        submit: Arc::new(|| {
+            let (what, hint) = ("no grid is followed".into(), "probity --follow DIR follows one".into());
+            Err(Problem { what, r#where: "submit".into(), hint })
+        }),
+    }
+}
+
 pub(super) fn open(source: Source, start: Start, notices: Vec<Notice>, mouse: bool) -> Result<(), CliError> {
+    open_with(source, start, notices, mouse, outside())
+}
+
+pub(super) fn open_with(
+    source: Source,
+    start: Start,
+    notices: Vec<Notice>,
+    mouse: bool,
+    outside: Outside,
+) -> Result<(), CliError> {
     let options = Options {
         start,
-        outside: Outside {
-            export: Arc::new(|figure, existing| export(figure, Path::new("."), existing)),
-            sessions: Arc::new(sessions),
-            save: Arc::new(|document, existing| save(document, Path::new("."), existing)),
-            load: Arc::new(load),
-            read: Arc::new(|path| Session::read(path).map_err(|e| problem(&e, "replay another session"))),
-        },
+        outside,
         copy: Box::new(terminal::copy),
         frame: Box::new(terminal::synchronize),
         notices,

@@ -45,6 +45,7 @@ mod place;
 
 pub use address::Address;
 pub use client::{Far, Past};
+pub use near::failed;
 
 use thiserror::Error;
 

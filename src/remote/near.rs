@@ -164,6 +164,27 @@ fn explain(address: &Address, error: &Unreadable, status: Option<ExitStatus>, sa
     RemoteError::Link { host, what, hint }
 }
 
+/// How ssh ends when it is the link that failed.
+pub(super) const LINK: i32 = 255;
+
+/// What to make of a command of the program there that ended like this, from what ssh, the far shell and the program said. Where the
+/// program itself refuses, its own words stand.
+pub fn failed(address: &Address, code: Option<i32>, said: &str) -> RemoteError {
+    let host = address.host().to_owned();
+    let printable: Vec<String> = said.lines().map(printable_message).collect();
+    let has = |words: &[&str]| words.iter().any(|w| said.contains(w));
+    let older = ["unrecognized subcommand", "unexpected argument"];
+    if matches!(code, Some(LINK | 126 | 127)) || has(&older) {
+        let first = printable.iter().find(|line| older.iter().any(|w| line.contains(w)));
+        let told = first.or(printable.last()).cloned();
+        let what = told.unwrap_or_else(|| "it ended without a word".into());
+        return RemoteError::Link { host, what, hint: advice(&address.target(), code, &has) };
+    }
+    let own = printable.iter().map(|line| line.strip_prefix("error: ").unwrap_or(line));
+    let what = own.collect::<Vec<_>>().join("\n");
+    RemoteError::Refused { host, what: if what.is_empty() { "it ended without a word".into() } else { what } }
+}
+
 fn advice(target: &str, code: Option<i32>, has: &dyn Fn(&[&str]) -> bool) -> String {
     if has(&["Could not resolve", "not known"]) {
         return format!("no such host; `ssh {target}` must work by itself");
@@ -220,6 +241,22 @@ mod tests {
             );
         }
         assert!(told("").contains("connection was closed"), "{}", told(""));
+    }
+
+    #[test]
+    fn a_command_that_fails_there_says_whether_it_is_the_link_or_the_program() {
+        let address: Address = "ssh://ada@gpu1".parse().unwrap();
+        for (code, said, words) in [
+            (255, "ssh: Could not resolve hostname gpu1: Name or service not known", "no such host"),
+            (255, "ada@gpu1: Permission denied (publickey).", "ssh-copy-id ada@gpu1"),
+            (127, "sh: 1: exec: probity: not found", "scp"),
+            (2, "error: unexpected argument '--received' found\n\nUsage: probity", "older"),
+            (1, "error: sbatch refused (exit status: 1): invalid\u{7} partition", "gpu1: sbatch refused"),
+            (1, "", "without a word"),
+        ] {
+            let text = failed(&address, Some(code), said).to_string();
+            assert!(text.starts_with("gpu1: ") && text.contains(words) && !text.contains('\u{7}'), "{text}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::base::Problem;
 use crate::engine::message::{Command, Event, Notice};
 use crate::figure::Figure;
 use crate::lab::Spec;
+use crate::session::parts::watch::View;
 use crate::session::replay::Step;
 use crate::session::shelf::Recorded;
 
@@ -46,6 +47,10 @@ pub enum Action {
     Resumed(Result<Box<Spec>, Problem>),
     /// The session was named, or could not be.
     Named(Result<String, Problem>),
+    /// The grid that is followed has got so far, or cannot be looked at.
+    Followed(Result<Box<View>, Problem>),
+    /// Cells of that grid were submitted again, or could not be.
+    Submitted(Result<String, Problem>),
     /// The session is no longer being recorded.
     RecordingFailed(Problem),
     /// Something worth reporting that the engine does not know about.
@@ -112,6 +117,8 @@ pub enum Effect {
     Copy(String),
     /// Control the recording.
     Replay(ReplayControl),
+    /// Submit the failed cells of the grid that is followed again.
+    Submit,
     /// End the program.
     Quit,
     /// End the program; an engine far away goes on.

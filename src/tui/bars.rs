@@ -36,8 +36,8 @@ fn tab_of(state: &State, screen: &dyn Screen) -> String {
 
 /// The tabs: with their names if these fit, otherwise with their keys alone.
 fn screen_tabs(state: &State) -> Vec<(ScreenId, String)> {
-    let all =
-        |of: &dyn Fn(&dyn Screen) -> String| SCREENS.iter().map(|s| (s.id(), of(*s))).collect::<Vec<_>>();
+    let there = || SCREENS.iter().filter(|s| !s.watches() || state.followed.is_some());
+    let all = |of: &dyn Fn(&dyn Screen) -> String| there().map(|s| (s.id(), of(*s))).collect::<Vec<_>>();
     let long = all(&|s| tab_of(state, s));
     let room = usize::from(state.view.size.0).saturating_sub(width(NAME));
     if long.iter().map(|(_, t)| width(t)).sum::<usize>() <= room {
@@ -214,6 +214,9 @@ fn waiting_line(state: &State, room: usize) -> Option<Line<'static>> {
 fn job_line(state: &State, room: usize) -> Line<'static> {
     let theme = state.theme();
     let plain = |text: String, role| Line::styled(fit(&text, room).into_owned(), theme.style(role));
+    if let Some(followed) = &state.followed {
+        return plain(followed.view.summary(), Role::Dim);
+    }
     let Some(job) = state.board.job() else {
         let text = if state.board.engine.is_some() { "ready" } else { "the engine is starting" };
         return plain(text.into(), Role::Dim);

@@ -22,8 +22,12 @@ pub struct Outside {
     pub save: Saver,
     /// Reads the text of a file.
     pub load: Loader,
+    /// Submits the failed cells of the grid that is followed again and says which.
+    pub submit: Submitter,
 }
 
+/// See [`Outside::submit`].
+pub type Submitter = Arc<dyn Fn() -> Result<String, Problem> + Send + Sync>;
 /// See [`Outside::save`].
 pub type Saver = Arc<dyn Fn(&Document, Existing) -> Result<Saved, Problem> + Send + Sync>;
 /// See [`Outside::load`].

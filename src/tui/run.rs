@@ -1,5 +1,6 @@
 //! The one loop: input, engine and clock in, frames and effects out.
 
+mod end;
 mod input;
 mod link;
 mod opened;
@@ -15,9 +16,9 @@ use crossterm::event::Event as Input;
 use futures::{FutureExt, Stream, StreamExt};
 use ratatui::Terminal;
 use ratatui::backend::Backend;
-use thiserror::Error;
 use tokio::sync::mpsc::{Receiver, UnboundedSender, unbounded_channel};
 
+pub use end::{ExitReason, ExitReport, TuiError};
 pub use input::translate;
 
 use self::input::add;
@@ -34,7 +35,6 @@ use super::state::{ReplayState, Start, State};
 use crate::base::Problem;
 use crate::base::text::printable;
 use crate::engine::Engine;
-use crate::engine::board::Board;
 use crate::engine::message::{Notice, NoticeLevel};
 use crate::session::format::Session;
 use crate::session::replay::{Recorded, Step};
@@ -56,6 +56,8 @@ pub enum Source {
     Replay(Recorded),
     /// An engine that another screen steers: its commands and events as they happen.
     Seen(Box<dyn Engine>, Receiver<Step>),
+    /// A grid that others compute: how far it is, and what its cells found.
+    Followed(Receiver<Action>),
 }
 
 /// Resolves when something outside asks the program to stop.
@@ -75,37 +77,6 @@ pub struct Options {
     pub notices: Vec<Notice>,
     /// Ends the program when it resolves, for example on a signal.
     pub stop: Stop,
-}
-
-/// How the program ended.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ExitReport {
-    /// What was measured.
-    pub board: Board,
-    /// Why it ended.
-    pub reason: ExitReason,
-}
-
-/// Why the program ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ExitReason {
-    /// The user quit.
-    User,
-    /// The terminal went away.
-    InputClosed,
-    /// A signal asked for it.
-    Signal,
-}
-
-/// Why the terminal program cannot go on.
-#[derive(Debug, Error)]
-pub enum TuiError {
-    /// The terminal could not be read or written.
-    #[error("the terminal cannot be used: {0}. Without a terminal, run `probity run SPEC.toml`.")]
-    Terminal(#[from] io::Error),
-    /// The output is not a terminal.
-    #[error("{0}. Without a terminal, run `probity run SPEC.toml`.")]
-    NoTerminal(&'static str),
 }
 
 /// Runs the terminal program until the user quits. The first frame is drawn before the engine has said anything.
@@ -373,6 +344,10 @@ impl App {
                 };
                 return vec![Action::Named(result)];
             }
+            Effect::Submit => {
+                let submit = self.outside.submit.clone();
+                self.spawn(move || Done::of(Action::Submitted(submit())));
+            }
             Effect::Copy(text) => (self.copy)(&text),
             Effect::Replay(control) => self.steer(control),
             Effect::Quit if over => self.over = None,
@@ -468,6 +443,7 @@ impl App {
                     self.dispatch(Action::Event(Box::new(event)));
                 }
                 Item::Step(step) => self.dispatch(Action::Played(step)),
+                Item::Action(action) => self.dispatch(action),
                 Item::End => {
                     *feed = Feed::Closed;
                     match &self.state.replay {

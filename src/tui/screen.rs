@@ -57,6 +57,11 @@ pub trait Screen: Sync {
     /// The command that opens it, in the context of the frame; its first key is shown on the tab.
     fn tab(&self) -> &'static Entry;
 
+    /// Whether it shows a grid that is followed; it is there only then.
+    fn watches(&self) -> bool {
+        false
+    }
+
     /// The question it answers, in one line for the opening screen, which omits screens that have none.
     fn question(&self) -> Option<&'static str>;
 

@@ -31,6 +31,15 @@ impl Probity {
         command
     }
 
+    /// The program where files may not grow beyond a few kilobytes: a full disk without one.
+    #[cfg(unix)]
+    pub fn cramped(&self, args: &[&str]) -> Output {
+        let mut command = Command::new("sh");
+        command.args(["-c", "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_probity")]);
+        command.args(args).env("PROBITY_STATE_DIR", self.state.path());
+        command.env("PROBITY_CACHE_DIR", self.state.path().join("cache")).output().unwrap()
+    }
+
     pub fn file(&self, name: &str, text: &str) -> String {
         let path = self.state.path().join(name);
         std::fs::write(&path, text).unwrap();

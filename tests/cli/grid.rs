@@ -158,3 +158,17 @@ fn a_grid_is_submitted_where_there_is_sbatch_and_else_says_so() {
     assert_eq!(refused.status.code(), Some(1));
     assert!(text(&refused.stderr).contains("--parsable --partition gpu"), "{}", text(&refused.stderr));
 }
+
+#[cfg(unix)]
+#[test]
+fn a_cell_that_finds_no_room_is_told_of_with_its_file_and_computed_again() {
+    let probity = Probity::new();
+    let spec =
+        probity.file("grid.toml", &grid().replace("seed = [0, 1]", "seed = [0]").replace("\"all\"", "[1]"));
+    let dir = probity.state.path().join("out");
+    let output = probity.cramped(&["run", &spec, "--out", &dir.display().to_string(), "--quiet"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    let said = text(&output.stderr);
+    assert!(said.contains("parts/") && said.contains("make room"), "{said}");
+    assert!(run_in(&probity, &spec, &dir, &[]).contains("2 of 2 cells done"));
+}

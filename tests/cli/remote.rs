@@ -4,6 +4,7 @@
 mod far;
 mod sshd;
 
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -82,7 +83,7 @@ fn a_run_far_away_finds_what_one_here_finds_and_leaves_a_session_at_both_ends() 
 fn a_link_that_is_cut_again_and_again_changes_no_number() {
     let place = Place::new();
     let spec = Spec::parse(TINY, "tiny").unwrap();
-    let whole = far::here(&spec);
+    let whole = far::here();
     let (mut far, past) = place.connect(hello("cut"));
     assert!(past.is_empty() && far.steers());
     let mut events = far.take_events().unwrap();
@@ -90,11 +91,11 @@ fn a_link_that_is_cut_again_and_again_changes_no_number() {
     let cutter = place.cut_often(3, Duration::from_millis(150));
     let board = far::board_of(&spec, &mut events);
     cutter.join().unwrap();
-    assert_eq!(findings_of(&board), whole);
+    assert_eq!(&findings_of(&board), whole);
     far.send(Command::Shutdown).unwrap();
     drop(far);
     let session = until(|| Some(place.session("cut")).filter(|_| place.engines().is_empty()));
-    assert_eq!(findings_of(&session.board()), whole, "its own session is whole as well");
+    assert_eq!(&findings_of(&session.board()), whole, "its own session is whole as well");
     let runs = session.entries.iter().filter(|e| matches!(e.item, Item::Command(Command::Run { .. })));
     assert_eq!(runs.count(), 1, "no command was carried out twice");
 }
@@ -123,7 +124,7 @@ fn who_leaves_comes_back_to_all_of_it_and_a_second_one_sees_and_does_not_steer()
     });
     let mut board = probity::engine::board::Board::default();
     past.iter().for_each(|entry| entry.fold(&mut board));
-    assert_eq!(findings_of(&board), far::here(&spec), "everything from the beginning");
+    assert_eq!(&findings_of(&board), far::here(), "everything from the beginning");
     drop(again);
     assert_eq!(place.engines(), ["two"], "it waits still");
     let near = Probity::new();
@@ -216,6 +217,125 @@ fn the_far_end_refuses_what_it_cannot_do_and_never_hangs_on_noise() {
         let output = times_out(child);
         assert!(output.status.success() && output.stdout.len() > 12, "{noise:?}: it says what is wrong");
     }
+}
+
+/// Three experiments of a fraction of a second, on data of this side.
+fn grid() -> String {
+    let base =
+        TINY.replace("seed = 5\n", "").replace("examples = 2000", "examples = 600\ndata = \"rows.jsonl\"");
+    let base = base.split("[[method]]\nname = \"inlp\"").next().unwrap().to_owned();
+    base + "[grid]\nseed = [1, 2, 3]\n"
+}
+
+fn submitted_there_and_followed_here(place: &Place) {
+    let near = Probity::new();
+    place.sbatch();
+    let rows = near.run(&["data", "make", "agreement", "-n", "600", "--seed", "8"]).stdout;
+    near.file("rows.jsonl", &text(&rows));
+    let spec = near.file("grid.toml", &grid());
+    let dir = place.path().join("a grid").display().to_string();
+    let errand = |args: &[&str]| {
+        let args = [args, &["--remote", "ssh://far"]].concat();
+        near.command(&args).env("PROBITY_SSH", place.ssh()).output().unwrap()
+    };
+    // What stands after `--` belongs to sbatch, so that the address goes before it.
+    let submit = |more: &[&str]| {
+        let args = ["submit", "--remote", "ssh://far", "--slurm", &spec, "--out", &dir, "--array", "2"];
+        near.command(&[&args[..], more].concat()).env("PROBITY_SSH", place.ssh()).output().unwrap()
+    };
+    let done = submit(&["--send", "rows.jsonl", "--", "--partition", "gpu"]);
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let said = text(&done.stdout);
+    for words in ["3 cells in 2 jobs", "job 4711", &format!("probity follow --remote ssh://far '{dir}'")] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    assert!(place.asked().starts_with("--parsable --partition gpu "), "{}", place.asked());
+    let script = std::fs::read_to_string(Path::new(&dir).join("submit.sh")).unwrap();
+    assert!(script.contains("#SBATCH --partition gpu\n") && script.contains("specs/grid.toml"), "{script}");
+    assert!(!script.contains(&near.state.path().display().to_string()), "no path of this side went there");
+    let follow = || errand(&["follow", &dir, "--once"]);
+    assert!(text(&follow().stdout).contains("3 of 3 cells done"), "{}", text(&follow().stdout));
+
+    // A cell whose part is cut has failed; the job that has it is submitted again, and no other.
+    let parts = std::fs::read_dir(Path::new(&dir).join("parts")).unwrap();
+    let part =
+        parts.map(|e| e.unwrap().path()).find(|p| p.extension().is_some_and(|e| e == "jsonl")).unwrap();
+    let whole = std::fs::read_to_string(&part).unwrap();
+    std::fs::write(&part, &whole[..whole.len() / 2]).unwrap();
+    let seen = text(&follow().stdout);
+    assert!(seen.contains("2 of 3 cells done, 1 failed") && seen.contains("cut in the middle"), "{seen}");
+    let again = errand(&["submit", "--again", "--out", &dir]);
+    assert!(text(&again.stdout).starts_with("job 4711: 1 cell again, in task "), "{}", text(&again.stderr));
+    assert!(["--array=1 ", "--array=2 "].iter().any(|a| place.asked().contains(a)), "{}", place.asked());
+    assert!(text(&follow().stdout).contains("3 of 3 cells done"));
+    refused(&errand(&["submit", "--again", "--out", &dir]), 1, &["far: ", "no cell has failed or was left"]);
+
+    // What does not belong there.
+    near.file("rows.jsonl", "{}\n");
+    refused(&submit(&["--send", "rows.jsonl"]), 1, &["far: ", "rows.jsonl", "other contents", "--out"]);
+    near.file("grid.toml", &grid().replace("[1, 2, 3]", "[4]"));
+    refused(&submit(&[]), 1, &["far: ", "another experiment", "grid.jsonl"]);
+    near.file("grid.toml", &grid().replace("seed = [1", "seeds = [1"));
+    refused(&submit(&[]), 2, &["grid.toml, line", "did you mean `seed`?"]);
+}
+
+#[test]
+fn the_login_node_submits_and_this_side_follows() {
+    submitted_there_and_followed_here(&Place::new());
+}
+
+/// Every command that goes over the link says it the same way.
+#[test]
+fn a_host_that_is_unknown_or_refuses_the_key_is_named_with_the_way_out() {
+    let near = Probity::new();
+    let spec = near.file("tiny.toml", TINY);
+    let unknown = "echo 'ssh: Could not resolve hostname gpu1: Name or service not known' >&2; exit 255";
+    let key = "echo 'ada@gpu1: Permission denied (publickey).' >&2; exit 255";
+    let none = "echo 'sh: 1: exec: probity: not found' >&2; exit 127";
+    for (script, words) in [
+        (unknown, ["Could not resolve", "no such host"]),
+        (key, ["Permission denied", "ssh-copy-id"]),
+        (none, ["not found", "scp"]),
+    ] {
+        let place = Place::with(script);
+        for args in [
+            &["remote", "list", "ssh://gpu1"][..],
+            &["run", &spec, "--remote", "ssh://gpu1"],
+            &["follow", "/grid", "--once", "--remote", "ssh://gpu1"],
+            &["--follow", "/grid", "--remote", "ssh://gpu1"],
+            &["submit", "--slurm", &spec, "--out", "/grid", "--remote", "ssh://gpu1"],
+            &["submit", "--again", "--out", "/grid", "--remote", "ssh://gpu1"],
+        ] {
+            let output = near.command(args).env("PROBITY_SSH", place.ssh()).output().unwrap();
+            refused(&output, 1, &["gpu1: ", words[0], words[1]]);
+        }
+    }
+}
+
+/// Files there may not grow beyond a few kilobytes: a full disk without one.
+#[test]
+fn a_disk_that_is_full_there_loses_no_number_and_is_told_of() {
+    let (near, spec) = (Probity::new(), Spec::parse(TINY, "tiny").unwrap());
+    let there = "for there; do :; done\nexec sh -c \"$there\"";
+    let full = Place::with(&format!("trap '' XFSZ; ulimit -f 4\n{there}"));
+    let (mut far, _) = full.connect(hello("full"));
+    let mut events = far.take_events().unwrap();
+    far.send(run_of(&spec)).unwrap();
+    let board = far::board_of(&spec, &mut events);
+    assert_eq!(&findings_of(&board), far::here());
+    let notices: Vec<String> = board.notices.iter().map(|n| n.problem.to_string()).collect();
+    let told = notices.iter().any(|n| n.contains("full.probity.jsonl") && n.contains("unrecorded"));
+    assert!(told, "{notices:?}");
+    far.send(Command::Shutdown).unwrap();
+    drop(far);
+    until(|| full.engines().is_empty().then_some(()));
+
+    let file = near.file("tiny.toml", TINY);
+    let none = Place::with(&format!("trap '' XFSZ; ulimit -f 0\n{there}"));
+    let dir = none.path().join("grid").display().to_string();
+    let args = ["submit", "--slurm", &file, "--out", &dir, "--remote", "ssh://far"];
+    let output = near.command(&args).env("PROBITY_SSH", none.ssh()).output().unwrap();
+    refused(&output, 1, &["far: ", "cannot write", &dir]);
 }
 
 #[test]

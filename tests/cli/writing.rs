@@ -1,7 +1,7 @@
 //! What is written where: nothing is replaced unasked, nothing is left half, and messages name the file.
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use super::common::{Probity, TINY, refused, text};
 
@@ -11,14 +11,6 @@ fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
     names.sort();
     names
-}
-
-/// The program where files may not grow beyond a few kilobytes: a full disk without one.
-fn cramped(probity: &Probity, args: &[&str]) -> Output {
-    let mut command = Command::new("sh");
-    command.args(["-c", "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_probity")]);
-    command.args(args).env("PROBITY_STATE_DIR", probity.state.path());
-    command.env("PROBITY_CACHE_DIR", probity.state.path().join("cache")).output().unwrap()
 }
 
 #[test]
@@ -71,11 +63,11 @@ fn a_full_disk_leaves_no_half_file_and_the_message_names_it() {
     let file = out.join("rows.jsonl").display().to_string();
     for args in [&["data", "convert", "agreement", "-o", &file][..], &["data", "make", "facts", "-o", &file]]
     {
-        refused(&cramped(&probity, args), 1, &["cannot write", "rows.jsonl"]);
+        refused(&probity.cramped(args), 1, &["cannot write", "rows.jsonl"]);
         assert!(names(&out).is_empty(), "{:?}", names(&out));
     }
     let spec = probity.file("tiny.toml", TINY);
-    let run = cramped(&probity, &["run", &spec, "--out", &out.display().to_string()]);
+    let run = probity.cramped(&["run", &spec, "--out", &out.display().to_string()]);
     let stderr = text(&run.stderr);
     assert_eq!(run.status.code(), Some(1), "{stderr}");
     let last = stderr.lines().last().unwrap();

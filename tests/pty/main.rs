@@ -1,5 +1,6 @@
 //! The program on a real pseudo-terminal: it starts, answers keys, survives every size, and gives the terminal back.
 
+mod follow;
 mod jobs;
 mod torture;
 

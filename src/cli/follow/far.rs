@@ -1,31 +1,56 @@
 //! `probity follow --remote`: a grid that another machine sees, looked at by the program there and shown by this one.
 
 use std::io::{BufRead, BufReader, Read, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use super::{FollowArgs, Shown, View};
-use crate::base::text::printable_message;
+use super::{FollowArgs, Shown};
 use crate::cli::error::CliError;
 use crate::cli::output;
-use crate::remote::Address;
+use crate::remote::{Address, RemoteError, failed};
+use crate::session::parts::watch::View;
 
 /// Longest line that is read, in bytes.
 const MAX_LINE: u64 = 16 << 20;
 /// Pause before a broken link is tried again.
 const PAUSE: Duration = Duration::from_secs(5);
-/// How ssh ends when it is the link that failed.
-const LINK: i32 = 255;
 
 /// Follows it, and goes on when the link breaks.
 ///
 /// # Errors
 /// [`CliError::Failed`] with the host and what the program there says; [`CliError::Told`] where cells have failed.
 pub(super) fn follow(args: &FollowArgs, address: &Address, out: &mut dyn Write) -> Result<(), CliError> {
-    let mut arguments = vec!["follow".to_owned(), "--json".into()];
-    arguments.extend(args.once.then(|| "--once".to_owned()));
-    arguments.extend(["--".to_owned(), args.dir.display().to_string()]);
     let mut shown = Shown::new(args);
+    let kind = if args.once { Some("--once") } else { args.keep.then_some("--keep") };
+    let take = |view: View| match shown.take(args, &view, out) {
+        Ok(false) => ControlFlow::Continue(()),
+        Ok(true) => ControlFlow::Break(Ok(())),
+        Err(error) => ControlFlow::Break(Err(error)),
+    };
+    let broke = |error: &RemoteError| {
+        output::say(&format!("{error}; trying again"));
+        !args.once
+    };
+    watch(address, &args.dir, kind, take, broke)?
+}
+
+/// Passes on what the program there sees, until `take` has seen enough. A link that breaks after something came is told of and, if
+/// `broke` says so, tried again.
+///
+/// # Errors
+/// [`CliError::Failed`] with the host and what the program there says.
+pub(super) fn watch<T>(
+    address: &Address,
+    dir: &Path,
+    kind: Option<&str>,
+    mut take: impl FnMut(View) -> ControlFlow<T>,
+    mut broke: impl FnMut(&RemoteError) -> bool,
+) -> Result<T, CliError> {
+    let mut arguments = vec!["follow".to_owned(), "--json".into()];
+    arguments.extend(kind.map(str::to_owned));
+    arguments.extend(["--".to_owned(), dir.display().to_string()]);
     let mut heard = false;
     loop {
         let fail = |what: &str| CliError::Failed(format!("{}: {what}", address.host()));
@@ -45,11 +70,17 @@ pub(super) fn follow(args: &FollowArgs, address: &Address, out: &mut dyn Write) 
             let mut stdout = BufReader::new(stdout);
             let mut line = String::new();
             while over.is_none() && stdout.by_ref().take(MAX_LINE).read_line(&mut line).is_ok_and(|n| n > 0) {
-                let view: View =
-                    serde_json::from_str(&line).map_err(|_| fail("what came is not of `probity follow`"))?;
+                match serde_json::from_str(&line) {
+                    Ok(view) => over = take(view).break_value(),
+                    // One line that was cut is the link's end; anything else is no follower.
+                    Err(_) if heard && !line.ends_with('\n') => break,
+                    Err(_) => {
+                        let _ = child.kill();
+                        let _ = child.wait();
+                        return Err(fail("what came is not of `probity follow`"));
+                    }
+                }
                 heard = true;
-                over =
-                    shown.take(args, &view, out).map_or_else(|e| Some(Err(e)), |over| over.then_some(Ok(())));
                 line.clear();
             }
         }
@@ -57,15 +88,14 @@ pub(super) fn follow(args: &FollowArgs, address: &Address, out: &mut dyn Write) 
             // It ends by itself, or with its output.
             let _ = child.kill();
             let _ = child.wait();
-            return over;
+            return Ok(over);
         }
         let code = child.wait().ok().and_then(|status| status.code());
-        let said = said.join().unwrap_or_default();
-        let last = printable_message(said.lines().next_back().unwrap_or("it ended without a word"));
-        if code != Some(LINK) || !heard || args.once {
-            return Err(fail(&last));
+        let error = failed(address, code, &said.join().unwrap_or_default());
+        let broken = matches!(error, RemoteError::Link { .. });
+        if !broken || !heard || !broke(&error) {
+            return Err(error.into());
         }
-        output::say(&format!("{}: the link broke: {last}; trying again", address.host()));
         std::thread::sleep(PAUSE);
     }
 }

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use super::part::{self, End, Outcome};
 use super::{AGAIN, PartError, VERSION};
 use crate::base::files::write_whole;
+use crate::lab::grid::share::shares;
 use crate::lab::grid::{self, Cell};
 
 /// The file that says which cells there are.
@@ -158,6 +159,12 @@ impl Folder {
     #[must_use]
     pub fn part(&self, index: usize) -> PathBuf {
         self.dir.join(PARTS).join(format!("{}.jsonl", self.cells[index].spec))
+    }
+
+    /// For each cell the share of `count`, from 0, that computes it; see [`shares`]. The list alone says so, for whoever has no spec.
+    #[must_use]
+    pub fn shares(&self, count: usize) -> Vec<usize> {
+        shares(&self.cells.iter().map(|c| u128::from(c.work)).collect::<Vec<_>>(), count)
     }
 
     /// Every file among the parts, in the order of their names.

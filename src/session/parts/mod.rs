@@ -16,6 +16,7 @@ pub mod part;
 pub mod status;
 #[cfg(test)]
 mod tests;
+pub mod watch;
 
 use std::path::PathBuf;
 

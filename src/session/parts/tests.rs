@@ -197,6 +197,36 @@ fn what_is_missing_failed_or_there_twice_is_told() {
 }
 
 #[test]
+fn the_part_of_another_version_is_refused_with_its_file_and_the_way_out() {
+    let bench = bench();
+    (0..3).for_each(|index| bench.compute(index, 7, 1.0));
+    let path = bench.folder.part(1);
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replacen(&format!("\"version\":\"{VERSION}\""), "\"version\":\"0.0.1\"", 1))
+        .unwrap();
+    let message = Survey::of(&bench.folder).unwrap_err().to_string();
+    for words in
+        [&*path.display().to_string(), "version 0.0.1", VERSION, "Name another folder, or use that version"]
+    {
+        assert!(message.contains(words), "{words}: {message}");
+    }
+}
+
+#[test]
+fn two_results_of_one_cell_with_other_numbers_are_refused_with_both_files() {
+    let bench = bench();
+    bench.compute(0, 7, 1.0);
+    let copy = bench.folder.part(0).with_file_name("from-elsewhere.jsonl");
+    bench.compute_at(&copy, 0, 8, 1.0, message::Outcome::Done);
+    let message = Survey::of(&bench.folder).unwrap_err().to_string();
+    for words in
+        ["from-elsewhere.jsonl", &*bench.folder.part(0).display().to_string(), "cell 1 (seed 0)", "delete it"]
+    {
+        assert!(message.contains(words), "{words}: {message}");
+    }
+}
+
+#[test]
 fn a_folder_belongs_to_one_set_of_cells() {
     let bench = bench();
     let dir = bench.folder.dir();

@@ -12,6 +12,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
 pub use pages::{Family, Notices, Provenance};
+pub(in crate::tui) use pickers::entries;
 pub use pickers::{Held, Kept, Overwrite, Quit, SecondRun, Unsaved, WaitingRuns};
 pub use presets::Presets;
 

@@ -18,7 +18,12 @@ use crate::tui::theme::Role;
 /// Columns for the models of a waiting run.
 const MODELS: usize = 40;
 
-fn entries(state: &State, selected: usize, texts: impl Iterator<Item = String>) -> Vec<Line<'static>> {
+/// The lines of a picker.
+pub(in crate::tui) fn entries(
+    state: &State,
+    selected: usize,
+    texts: impl Iterator<Item = String>,
+) -> Vec<Line<'static>> {
     let line = |(i, text): (usize, String)| {
         let role = if i == selected { Role::Selection } else { Role::Text };
         Line::styled(format!("{}{text}", mark(state, i == selected)), state.theme().style(role))

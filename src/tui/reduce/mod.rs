@@ -21,12 +21,19 @@ use super::state::{Recording, State};
 use crate::base::Problem;
 use crate::base::text::printable;
 use crate::engine::message::{Event, Notice, NoticeLevel};
+use crate::session::parts::watch::View;
 
 /// Folds an action into the state and returns what the loop has to do about it.
 pub fn reduce(state: &mut State, action: Action) -> Vec<Effect> {
     let derives = !matches!(
         &action,
-        Action::Tick | Action::Resize(..) | Action::Exported(_) | Action::Named(_) | Action::Notice(_)
+        Action::Tick
+            | Action::Resize(..)
+            | Action::Exported(_)
+            | Action::Named(_)
+            | Action::Notice(_)
+            | Action::Followed(_)
+            | Action::Submitted(_)
     ) && !matches!(&action, Action::Event(e) if matches!(**e, Event::Progress { .. } | Event::AnswerProgress { .. } | Event::Notice(_)));
     let effects = apply(state, action);
     if derives {
@@ -63,6 +70,8 @@ fn apply(state: &mut State, action: Action) -> Vec<Effect> {
             state.view.toast = Some(format!("the session is saved as {}", printable(&name)));
             state.recording = Recording::On(name);
         }
+        Action::Followed(seen) => followed(state, seen),
+        Action::Submitted(done) => submitted(state, done),
         Action::Exported(Err(problem))
         | Action::Saved(Err(problem))
         | Action::Loaded(_, Err(problem))
@@ -113,6 +122,30 @@ fn saved(state: &mut State, done: Saved) {
             state.held = Some(Held { files: vec![document.path.clone()], what: Kept::Document(document) });
             popups::pick(state, &popups::Overwrite, 0);
         }
+    }
+}
+
+/// Takes in how far the grid is. What was seen last stays where nothing can be seen now.
+fn followed(state: &mut State, seen: Result<Box<View>, Problem>) {
+    let Some(followed) = &mut state.followed else { return };
+    match seen {
+        Ok(view) => (followed.view, followed.problem) = (*view, None),
+        Err(problem) => followed.problem = Some(problem),
+    }
+}
+
+/// Says which cells were submitted again, or why none were.
+fn submitted(state: &mut State, done: Result<String, Problem>) {
+    if let Some(followed) = &mut state.followed {
+        followed.submitting = false;
+    }
+    match done {
+        Ok(said) => {
+            state.view.toast = Some(printable(&said).into_owned());
+            let problem = Problem { what: said, r#where: "submit".into(), hint: String::new() };
+            state.notify(Notice { level: NoticeLevel::Info, problem });
+        }
+        Err(problem) => state.fail(problem),
     }
 }
 

@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_press_on_a_tab_opens_its_screen_and_beside_the_tabs_nothing() {
-        for to in SCREENS {
+        for to in SCREENS.iter().filter(|s| !s.watches()) {
             let mut state = state(120, 40);
             let x = (0..120).find(|x| bars::screen_at(&state, *x) == Some(to.id())).unwrap();
             press_at(&mut state, x, 0);

@@ -65,7 +65,7 @@ fn a_command_that_cannot_be_used_now_does_nothing() {
 #[test]
 fn every_screen_opens_by_its_key_from_every_other() {
     for from in SCREENS {
-        for to in SCREENS {
+        for to in SCREENS.iter().filter(|s| !s.watches()) {
             let mut state = state();
             state.show(from.id());
             keys(&mut state, to.tab().keys[0]);

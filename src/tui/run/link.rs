@@ -15,6 +15,7 @@ use crate::tui::recording::Recorder;
 pub(super) enum Feed {
     Events(Receiver<Event>),
     Steps(Receiver<Step>),
+    Actions(Receiver<Action>),
     Closed,
 }
 
@@ -22,6 +23,7 @@ pub(super) enum Feed {
 pub(super) enum Item {
     Event(Event),
     Step(Step),
+    Action(Action),
     End,
 }
 
@@ -31,6 +33,7 @@ impl Feed {
         match self {
             Feed::Events(events) => events.recv().await.map_or(Item::End, Item::Event),
             Feed::Steps(steps) => steps.recv().await.map_or(Item::End, Item::Step),
+            Feed::Actions(actions) => actions.recv().await.map_or(Item::End, Item::Action),
             Feed::Closed => std::future::pending().await,
         }
     }
@@ -40,6 +43,7 @@ impl Feed {
         match self {
             Feed::Events(events) => events.try_recv().ok().map(Item::Event),
             Feed::Steps(steps) => steps.try_recv().ok().map(Item::Step),
+            Feed::Actions(actions) => actions.try_recv().ok().map(Item::Action),
             Feed::Closed => None,
         }
     }
@@ -50,6 +54,7 @@ pub(super) enum Link {
     Live { engine: Box<dyn Engine>, recorder: Option<Box<dyn Recorder>> },
     Replay(Recorded),
     Seen { engine: Box<dyn Engine>, steps: Option<Receiver<Step>> },
+    Followed(Option<Receiver<Action>>),
 }
 
 impl Link {
@@ -59,6 +64,7 @@ impl Link {
             Source::Live(engine, recorder) => Link::Live { engine, recorder },
             Source::Replay(recorded) => Link::Replay(recorded),
             Source::Seen(engine, steps) => Link::Seen { engine, steps: Some(steps) },
+            Source::Followed(actions) => Link::Followed(Some(actions)),
         }
     }
 
@@ -68,6 +74,7 @@ impl Link {
             Link::Live { engine, .. } => engine.take_events().map_or(Feed::Closed, Feed::Events),
             Link::Replay(recorded) => recorded.take_steps().map_or(Feed::Closed, Feed::Steps),
             Link::Seen { steps, .. } => steps.take().map_or(Feed::Closed, Feed::Steps),
+            Link::Followed(actions) => actions.take().map_or(Feed::Closed, Feed::Actions),
         }
     }
 
@@ -82,7 +89,8 @@ impl Link {
                 engine.lose();
             }
             Link::Seen { engine, .. } => engine.lose(),
-            Link::Replay(_) => {}
+            // Others compute it.
+            Link::Replay(_) | Link::Followed(_) => {}
         }
     }
 

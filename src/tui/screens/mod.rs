@@ -7,6 +7,7 @@ pub mod models;
 pub mod power;
 pub mod prompts;
 pub mod saliency;
+pub mod shards;
 
 use super::screen::{Screen, ScreenId};
 use super::state::Start;
@@ -39,6 +40,7 @@ registry! {
     saliency: "Which tokens a prediction rests on.";
     models: "The models that can be picked.";
     data: "Data sets.";
+    shards: "A grid that others compute.";
 }
 
 /// The screen with an identifier; the first one if there is none.

@@ -2,12 +2,14 @@
 
 mod glyphs;
 mod notices;
+mod sources;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::time::Duration;
 
 pub use glyphs::Glyphs;
+pub use sources::{Followed, ReplayState, Seat};
 
 use super::action::Effect;
 use super::keymap::Keymap;
@@ -42,6 +44,8 @@ pub struct State {
     pub replay: Option<ReplayState>,
     /// Where the engine is, if it is far away.
     pub far: Option<Seat>,
+    /// The grid that is followed, if that is what the program was opened for.
+    pub followed: Option<Followed>,
     /// Notices that the engine does not know about, each with the number of board notices that preceded it.
     pub local: Vec<(usize, Notice)>,
     /// The run whose cancellation was asked for.
@@ -251,43 +255,6 @@ pub enum Recording {
     Failed(String),
 }
 
-/// The position in a recording that is being played.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ReplayState {
-    /// Its name.
-    pub name: String,
-    /// Seconds from its beginning.
-    pub at: f64,
-    /// Its length in seconds.
-    pub length: f64,
-    /// Multiple of the original speed.
-    pub speed: f64,
-    /// Whether it is held.
-    pub held: bool,
-    /// Whether everything has been played.
-    pub ended: bool,
-    /// Whether it is no recording but an engine far away that another screen steers.
-    pub live: bool,
-}
-
-/// An engine far away.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seat {
-    /// Its machine.
-    pub host: String,
-    /// Its name there.
-    pub name: String,
-    /// How long it waits there when nothing runs and nobody is attached.
-    pub wait: Duration,
-}
-
-impl ReplayState {
-    /// The beginning of a recording `length` seconds long, played at a multiple of its original speed.
-    pub fn new(name: String, length: f64, speed: f64) -> Self {
-        Self { name, at: 0.0, length, speed, held: false, ended: false, live: false }
-    }
-}
-
 /// What a state is made from.
 #[derive(Debug, Clone)]
 pub struct Start {
@@ -307,6 +274,8 @@ pub struct Start {
     pub replay: Option<ReplayState>,
     /// Where the engine is, if it is far away.
     pub far: Option<Seat>,
+    /// The grid that is followed.
+    pub followed: Option<Followed>,
     /// What it measured before this screen came, and for how long it had been there.
     pub past: Vec<Entry>,
     /// See [`Self::past`].
@@ -326,6 +295,7 @@ impl Start {
             recording: None,
             replay: None,
             far: None,
+            followed: None,
             past: Vec::new(),
             age: Duration::ZERO,
         }
@@ -350,12 +320,12 @@ impl State {
     #[must_use]
     pub fn new(start: Start) -> Self {
         let screens = Views::new(&start);
-        let Start { spec, keymap, themes, glyphs, size, recording, replay, far, past, .. } = start;
+        let Start { spec, keymap, themes, glyphs, size, recording, replay, far, followed, past, .. } = start;
         let first = labs().find(|s| s.setup().is_some_and(|setup| setup.lab() == spec.lab()));
         let lab = first.or(labs().next()).unwrap_or(SCREENS[0]).id();
         let view = View {
             size,
-            screen: lab,
+            screen: SCREENS.iter().find(|s| s.watches() && followed.is_some()).map_or(lab, |s| s.id()),
             lab,
             places: SCREENS.iter().map(|s| (s.id(), Place::at(s.first()))).collect(),
             popup: None,
@@ -375,6 +345,7 @@ impl State {
             recording: recording.map_or(Recording::Off, Recording::On),
             replay,
             far,
+            followed,
             local: Vec::new(),
             cancelling: None,
             queue: VecDeque::new(),

@@ -3,6 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command as Process, Output};
+use std::sync::OnceLock;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -18,8 +19,10 @@ use probity::session::format::{Entry, Item, Session};
 use probity::session::replay::Step;
 use tokio::sync::mpsc::Receiver;
 
-/// Longest time for which a test waits for something.
-const PATIENCE: Duration = Duration::from_secs(60);
+use super::super::common::TINY;
+
+/// Longest time for which a test waits for something; generous, because the machine may be slow and busy.
+const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A far end.
 pub struct Place {
@@ -37,12 +40,11 @@ impl Place {
         let place = Self { folder: tempfile::tempdir().unwrap() };
         let program = Path::new(env!("CARGO_BIN_EXE_probity")).parent().unwrap();
         let text = format!(
-            "#!/bin/sh\necho $$ > '{0}/pid'\nexport PROBITY_STATE_DIR='{0}' PROBITY_CACHE_DIR='{0}' HF_HUB_OFFLINE=1 PATH='{1}':\"$PATH\"\n{script}\n",
+            "#!/bin/sh\necho $$ > '{0}/pid'\nexport PROBITY_STATE_DIR='{0}' PROBITY_CACHE_DIR='{0}' HF_HUB_OFFLINE=1 PATH='{0}/bin:{1}':\"$PATH\"\n{script}\n",
             place.path().display(),
             program.display()
         );
-        std::fs::write(place.ssh(), text).unwrap();
-        std::fs::set_permissions(place.ssh(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        executable(&place.ssh(), &text);
         place
     }
 
@@ -68,6 +70,29 @@ impl Place {
         let mut command = Process::new(env!("CARGO_BIN_EXE_probity"));
         command.args(args).env("PROBITY_STATE_DIR", self.path()).env("PROBITY_CACHE_DIR", self.path());
         command
+    }
+
+    /// Puts an `sbatch` there that notes what it was asked, computes the tasks at once and calls them job 4711.
+    pub fn sbatch(&self) {
+        let text = r#"#!/bin/sh
+echo "$@" >> "$0.asked"
+for script; do :; done
+array=$(sed -n 's/^#SBATCH --array=//p' "$script")
+for word; do case $word in --array=*) array=${word#--array=};; esac; done
+for run in $(echo "$array" | tr , ' '); do
+  for task in $(seq "${run%-*}" "${run#*-}"); do SLURM_ARRAY_TASK_ID=$task sh "$script" || :; done
+done >"$0.log" 2>&1
+echo 4711
+"#;
+        let bin = self.path().join("bin");
+        std::fs::create_dir_all(&bin).unwrap();
+        executable(&bin.join("sbatch"), text);
+    }
+
+    /// What sbatch was asked last.
+    pub fn asked(&self) -> String {
+        let all = std::fs::read_to_string(self.path().join("bin/sbatch.asked")).unwrap();
+        all.lines().next_back().unwrap().to_owned()
     }
 
     /// The engines that have a folder there.
@@ -121,6 +146,11 @@ impl Drop for Place {
     }
 }
 
+fn executable(path: &Path, text: &str) {
+    std::fs::write(path, text).unwrap();
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
 fn kill(pid: &str) {
     // It may have ended by itself.
     let _ = Process::new("kill").args(["-9", pid]).stderr(std::process::Stdio::null()).status();
@@ -172,8 +202,13 @@ fn strip(value: &mut serde_json::Value) {
     }
 }
 
-/// What a local engine finds.
-pub fn here(spec: &Spec) -> serde_json::Value {
+/// What a local engine finds for [`TINY`]. Computed once: every test compares with the same.
+pub fn here() -> &'static serde_json::Value {
+    static FOUND: OnceLock<serde_json::Value> = OnceLock::new();
+    FOUND.get_or_init(|| computed(&Spec::parse(TINY, "tiny").unwrap()))
+}
+
+fn computed(spec: &Spec) -> serde_json::Value {
     let mut engine = LocalEngine::start(LocalOptions {
         device: Device::Cpu,
         dtype: Dtype::F32,

@@ -60,7 +60,7 @@ fn start() -> Option<Sshd> {
         format!(
             "Port {port}\nListenAddress 127.0.0.1\nHostKey {dir}/host\nAuthorizedKeysFile {dir}/authorized\nPidFile none\nStrictModes no\n\
              UsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
-             SetEnv PROBITY_STATE_DIR={dir} PROBITY_CACHE_DIR={dir} \"PATH={bin}:{path}\"\n"
+             SetEnv PROBITY_STATE_DIR={dir} PROBITY_CACHE_DIR={dir} \"PATH={dir}/bin:{bin}:{path}\"\n"
         ),
     );
     write(
@@ -98,7 +98,7 @@ fn through_a_real_sshd_a_run_whose_link_is_cut_is_bit_for_bit_one_here() {
     let cutter = place.cut_often(cuts, Duration::from_millis(200));
     let board = board_of(&spec, &mut events);
     cutter.join().unwrap();
-    assert_eq!(findings_of(&board), here(&spec));
+    assert_eq!(&findings_of(&board), here());
     far.send(Command::Shutdown).unwrap();
     drop(far);
     until(|| place.engines().is_empty().then_some(()));
@@ -116,4 +116,10 @@ fn through_a_real_sshd_a_run_whose_link_is_cut_is_bit_for_bit_one_here() {
     refused(&list(), 1, &["far: ", "Host key verification failed", "connect once"]);
     std::fs::write(&config, text.replace("127.0.0.1\n", "no-such-host.invalid\n")).unwrap();
     refused(&list(), 1, &["far: ", "resolve", "no such host"]);
+}
+
+#[test]
+fn through_a_real_sshd_the_login_node_submits_and_this_side_follows() {
+    let Some(sshd) = start() else { return };
+    super::submitted_there_and_followed_here(&sshd.place);
 }

@@ -23,7 +23,7 @@ fn state() -> State {
 
 #[test]
 fn every_other_screen_says_which_question_it_answers() {
-    assert_eq!(answering().count(), SCREENS.len() - 1);
+    assert_eq!(answering().count(), SCREENS.iter().filter(|s| !s.watches()).count() - 1);
     assert!(answering().all(|(_, question)| question.len() > 10));
 }
 

@@ -355,6 +355,11 @@ impl Screen for Interventions {
                 if let Some(spec) = own(spec) {
                     let view = view_mut(state);
                     view.spec = spec.clone();
+                    // A recording of another method than the one that is shown would show an empty chart.
+                    let shown = view.spec.methods.iter().any(|m| m.name == view.method);
+                    if let Some(first) = view.spec.methods.first().filter(|_| !shown) {
+                        (view.method, view.nth) = (first.name.clone(), 0);
+                    }
                     settle(view);
                 }
             }

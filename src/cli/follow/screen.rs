@@ -1,0 +1,169 @@
+//! `probity --follow DIR`: all shards of a grid as one live session on the screen.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+
+use super::EVERY;
+use crate::base::Problem;
+use crate::cli::error::CliError;
+use crate::cli::submit::again;
+use crate::cli::tui::{TuiArgs, look, open_with, outside};
+use crate::session::format::{Entry, Item};
+use crate::session::parts::folder::Folder;
+use crate::session::parts::part::Reader;
+use crate::session::parts::watch::{View, Watch, sign};
+use crate::session::replay::Step;
+use crate::tui::action::Action;
+use crate::tui::outside::Submitter;
+use crate::tui::run::Source;
+use crate::tui::state::{Followed, ReplayState};
+
+/// What waits for the screen; a folder of many cells is read no faster than it is shown.
+const QUEUE: usize = 256;
+/// Finished cells that are read before the folder is looked at again.
+const AT_ONCE: usize = 64;
+
+/// Opens the screen on a folder of this machine, or of one that ssh reaches.
+///
+/// # Errors
+/// [`CliError::Usage`] for a folder that is none of a grid, [`CliError::Failed`] if the host or the terminal fails.
+pub fn live(args: &TuiArgs, dir: &Path) -> Result<(), CliError> {
+    #[cfg(unix)]
+    if let Some(address) = &args.far.remote {
+        let (sender, receiver) = channel(QUEUE);
+        let (there, folder) = (address.clone(), dir.to_owned());
+        start(move || far::feed(&there, &folder, &sender))?;
+        let (there, folder) = (address.clone(), dir.display().to_string());
+        let submit = move || {
+            let arguments = ["submit", "--again", "--out", &folder].map(str::to_owned);
+            crate::cli::submit::far::command(&there, false, &arguments, &[])
+                .map_err(|e| problem(&e, &there.to_string()))
+        };
+        return show(args, receiver, (Some(address.host().to_owned()), dir), Arc::new(submit));
+    }
+    let folder = Folder::open(dir)?;
+    let (sender, receiver) = channel(QUEUE);
+    start(move || feed(&folder, &sender))?;
+    let place = PathBuf::from(dir);
+    let submit = move || again::submit(&place).map_err(|e| problem(&e, &place.display().to_string()));
+    show(args, receiver, (None, dir), Arc::new(submit))
+}
+
+fn start(work: impl FnOnce() + Send + 'static) -> Result<(), CliError> {
+    let started = std::thread::Builder::new().name("follow".into()).spawn(work);
+    started.map(|_| ()).map_err(|e| CliError::Failed(format!("cannot start: {e}")))
+}
+
+fn problem(error: &CliError, place: &str) -> Problem {
+    Problem {
+        what: error.message().unwrap_or_else(|| error.to_string()),
+        r#where: place.to_owned(),
+        hint: "`probity submit --again --out DIR` says the same in a shell".into(),
+    }
+}
+
+/// Shows it, once something is known: before that, ssh may ask for a password on this terminal.
+fn show(
+    args: &TuiArgs,
+    mut actions: Receiver<Action>,
+    (host, dir): (Option<String>, &Path),
+    submit: Submitter,
+) -> Result<(), CliError> {
+    let mut notices = Vec::new();
+    let mut start = look(&args.look, &mut notices)?;
+    let view = match actions.blocking_recv() {
+        Some(Action::Followed(Ok(view))) => *view,
+        Some(Action::Followed(Err(problem))) => return Err(CliError::Failed(problem.what)),
+        _ => return Err(CliError::Failed(format!("{}: nothing could be read", dir.display()))),
+    };
+    let whole = if host.is_none() { std::path::absolute(dir).ok() } else { None };
+    let dir = whole.unwrap_or_else(|| dir.to_owned());
+    let called = dir.file_name().map_or("/".into(), |n| n.to_string_lossy().into_owned());
+    start.replay = Some(ReplayState { live: true, ..ReplayState::new(called, 0.0, 1.0) });
+    start.followed =
+        Some(Followed { host, dir: dir.display().to_string(), view, problem: None, submitting: false });
+    open_with(
+        Source::Followed(actions),
+        start,
+        notices,
+        !args.look.no_mouse,
+        crate::tui::run::Outside { submit, ..outside() },
+    )
+}
+
+/// Looks at the folder until the screen goes, and plays what finished cells found.
+fn feed(folder: &Folder, actions: &Sender<Action>) {
+    let mut watch = Watch::default();
+    let mut played = vec![false; folder.cells.len()];
+    let mut last = None;
+    while !actions.is_closed() {
+        let seen = match Folder::open(folder.dir()) {
+            Ok(there) if there.head == folder.head => Ok(Box::new(watch.look(folder))),
+            Ok(_) => Err(problem_of(folder, "another grid has taken its place", "open it anew")),
+            Err(error) => Err(problem_of(folder, &error.to_string(), "what was seen last is shown")),
+        };
+        // The screen opens with it, so that it goes first.
+        if last.as_ref() != Some(&seen) && actions.blocking_send(Action::Followed(seen.clone())).is_err() {
+            return;
+        }
+        let behind = seen.as_ref().is_ok_and(|view| play(folder, view, &mut played, actions));
+        last = Some(seen);
+        if !behind {
+            std::thread::sleep(EVERY);
+        }
+    }
+}
+
+fn problem_of(folder: &Folder, what: &str, hint: &str) -> Problem {
+    Problem { what: what.into(), r#where: folder.dir().display().to_string(), hint: hint.into() }
+}
+
+/// Plays cells that have been done since; true if there are more.
+fn play(folder: &Folder, view: &View, played: &mut [bool], actions: &Sender<Action>) -> bool {
+    let done = view.map.chars().enumerate().filter(|(_, s)| *s == sign::DONE).map(|(i, _)| i);
+    let mut fresh = done.filter(|i| !played[*i]).collect::<Vec<_>>().into_iter();
+    for index in fresh.by_ref().take(AT_ONCE) {
+        played[index] = true;
+        let step = |entry: Entry| actions.blocking_send(Action::Played(Step::Entry(Box::new(entry)))).is_ok();
+        let listed = &folder.cells[index];
+        if !step(Entry { t: 0.0, item: Item::Note(listed.name_of(folder.cells.len())) }) {
+            return false;
+        }
+        // A part that cannot be read counts as failed at the next look.
+        let Ok(mut part) = Reader::open(&folder.part(index)) else { continue };
+        while let Ok(Some(entry)) = part.entry() {
+            if !step(entry) {
+                return false;
+            }
+        }
+    }
+    fresh.next().is_some()
+}
+
+#[cfg(unix)]
+mod far {
+    //! The same through ssh: what the follower there prints.
+
+    use std::ops::ControlFlow;
+
+    use super::{Action, Path, Problem, Sender};
+    use crate::remote::{Address, RemoteError};
+
+    /// Passes on what the program there sees, until the screen goes.
+    pub(super) fn feed(address: &Address, dir: &Path, actions: &Sender<Action>) {
+        let told = |what: String, hint: &str| {
+            let problem = Problem { what, r#where: address.to_string(), hint: hint.into() };
+            actions.blocking_send(Action::Followed(Err(problem))).is_ok()
+        };
+        let take = |view| match actions.blocking_send(Action::Followed(Ok(Box::new(view)))) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        };
+        let broke = |error: &RemoteError| told(error.to_string(), "the link is tried again");
+        if let Err(error) = super::super::far::watch(address, dir, Some("--keep"), take, broke) {
+            told(error.message().unwrap_or_default(), "what was seen last is shown");
+        }
+    }
+}

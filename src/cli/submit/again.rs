@@ -1,0 +1,190 @@
+//! `probity submit --again`: the jobs of a submitted grid whose cells failed or were left, once more.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::{SCRIPT, sbatch};
+use crate::cli::error::CliError;
+use crate::cli::output;
+use crate::session::parts::folder::{Folder, State};
+use crate::session::parts::status::Status;
+use crate::session::parts::watch::{Pace, View, Watch};
+
+/// What stands before the number of shards in a script.
+pub(super) const TASK: &str = "$SLURM_ARRAY_TASK_ID/";
+
+/// Submits them, and says which in a line.
+///
+/// # Errors
+/// [`CliError::Usage`] for a folder that was never submitted, or where nothing is to be done; [`CliError::Failed`] where sbatch is
+/// absent or refuses.
+pub fn submit(dir: &Path) -> Result<String, CliError> {
+    let folder = Folder::open(dir)?;
+    let script = std::path::absolute(dir.join(SCRIPT)).unwrap_or_else(|_| dir.join(SCRIPT));
+    let shown = output::full(&script);
+    let jobs = match std::fs::read_to_string(&script) {
+        Ok(text) => jobs_of(&text).ok_or_else(|| {
+            CliError::Usage(format!(
+                "{shown}: does not say `--shard \"{TASK}N\"` any more, so that nobody knows which job computes which cell; submit all of it \
+                 with `sbatch {shown}`: cells that are there are skipped"
+            ))
+        })?,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+            return Err(CliError::Usage(format!(
+                "{shown}: is not there, because the grid was not submitted from this folder; `probity run SPEC --out DIR` computes what failed, \
+                 `probity submit --slurm SPEC --out DIR` submits it"
+            )));
+        }
+        Err(e) => return Err(CliError::Failed(format!("{shown}: {e}"))),
+    };
+    let Wanted { jobs: wanted, cells, busy } = wanted(&folder, &Watch::default().look(&folder), jobs);
+    let still = if busy.is_empty() {
+        String::new()
+    } else {
+        format!("; {} of job {} wait for it: it runs still", cells_in_words(busy.len()), listed(&busy))
+    };
+    if wanted.is_empty() {
+        let why = if busy.is_empty() {
+            "no cell has failed or was left".to_owned()
+        } else {
+            format!("nothing to submit yet{still}")
+        };
+        return Err(CliError::Usage(format!("{}: {why}", output::full(dir))));
+    }
+    let array = listed(&wanted);
+    let number = sbatch(&script, &[format!("--array={array}")])?;
+    Ok(format!(
+        "job {number}: {} again, in {} {array}{still}",
+        cells_in_words(cells),
+        if wanted.len() == 1 { "task" } else { "tasks" }
+    ))
+}
+
+fn cells_in_words(n: usize) -> String {
+    if n == 1 { "1 cell".into() } else { format!("{n} cells") }
+}
+
+/// The number of shards that a script speaks of.
+fn jobs_of(script: &str) -> Option<usize> {
+    let after = script.split(TASK).nth(1)?;
+    let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok().filter(|n| *n > 0)
+}
+
+/// What is to be submitted again.
+#[derive(Debug, Default, PartialEq)]
+struct Wanted {
+    /// Tasks of the array, from 1.
+    jobs: BTreeSet<usize>,
+    /// Cells that they will compute.
+    cells: usize,
+    /// Tasks that have such cells and run still.
+    busy: BTreeSet<usize>,
+}
+
+/// Tasks with cells that failed, were stopped or cannot be read, or that a task which began has left. A task that runs is left alone,
+/// as is one that has not begun: it waits in the scheduler's queue.
+fn wanted(folder: &Folder, view: &View, jobs: usize) -> Wanted {
+    let given = folder.shares(jobs);
+    let named = |shard: &str| {
+        // A job of several lanes is called `2/8.1/2`.
+        let (task, of) = shard.split('.').next()?.split_once('/')?;
+        (of.parse() == Ok(jobs)).then(|| task.parse::<usize>().ok()).flatten()
+    };
+    let with =
+        |pace: Pace| view.shards.iter().filter(move |s| s.pace == pace).filter_map(|s| named(&s.shard));
+    let running: BTreeSet<usize> = with(Pace::Running).collect();
+    let begun: BTreeSet<usize> = with(Pace::Ended).chain(with(Pace::Silent)).collect();
+    let computed: BTreeSet<usize> = Status::all(folder)
+        .into_iter()
+        .filter(|s| view.shards.iter().any(|v| v.shard == s.shard && v.pace == Pace::Running))
+        .filter_map(|s| s.cell)
+        .collect();
+    let mut out = Wanted::default();
+    for (index, share) in given.into_iter().enumerate() {
+        let task = share + 1;
+        let tried = match folder.state(index) {
+            State::Done => continue,
+            State::Failed(_) | State::Stopped | State::Broken(_) => true,
+            State::Absent => begun.contains(&task),
+        };
+        if !tried || computed.contains(&(index + 1)) {
+            continue;
+        }
+        if running.contains(&task) {
+            out.busy.insert(task);
+        } else {
+            out.jobs.insert(task);
+            out.cells += 1;
+        }
+    }
+    out
+}
+
+/// `1,3-5`, as sbatch reads it.
+fn listed(numbers: &BTreeSet<usize>) -> String {
+    let mut runs: Vec<(usize, usize)> = Vec::new();
+    for n in numbers {
+        match runs.last_mut() {
+            Some((_, last)) if *last + 1 == *n => *last = *n,
+            _ => runs.push((*n, *n)),
+        }
+    }
+    let run = |(a, b): &(usize, usize)| if a == b { a.to_string() } else { format!("{a}-{b}") };
+    runs.iter().map(run).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::grid;
+    use crate::session::parts::VERSION;
+    use crate::session::parts::part::{Head, Writer};
+    use crate::session::parts::status::Reporter;
+    use crate::session::record::Record;
+
+    #[test]
+    fn tasks_are_listed_as_sbatch_reads_them() {
+        let of = |numbers: &[usize]| listed(&numbers.iter().copied().collect());
+        assert_eq!((of(&[4]), of(&[1, 3, 4, 5, 9])), ("4".into(), "1,3-5,9".into()));
+        assert_eq!(jobs_of("exec x --shard \"$SLURM_ARRAY_TASK_ID/12\" y"), Some(12));
+        assert_eq!((jobs_of("exec x"), jobs_of("$SLURM_ARRAY_TASK_ID/0")), (None, None));
+    }
+
+    #[test]
+    fn only_tasks_that_left_something_and_do_not_run_are_submitted_again() {
+        let tmp = tempfile::tempdir().unwrap();
+        let text = "lab = \"power\"\nmodels = [\"bert-tiny\"]\n[grid]\nseed = [0, 1, 2, 3, 4]\n";
+        let folder =
+            Folder::join(&tmp.path().join("out"), &grid::parse(text, "g").unwrap(), &[1; 5]).unwrap();
+        // Of five tasks, each has the cell of its number.
+        let look = || wanted(&folder, &Watch::default().look(&folder), 5);
+        assert_eq!(look(), Wanted::default(), "all of them wait in the queue");
+        let stopped = |index: usize| {
+            let listed = &folder.cells[index];
+            let head = Head {
+                probity_part: 1,
+                version: VERSION.into(),
+                grid: folder.head.hash.clone(),
+                cell: listed.cell,
+                spec: listed.spec.clone(),
+                at: listed.at.clone(),
+            };
+            Writer::new(folder.part(index), &head, None, None).unwrap().finish().unwrap();
+        };
+        stopped(0);
+        Reporter::new(&folder, "2/5", 1).close();
+        Reporter::new(&folder, "3/5", 1).begin(3, 1, 0);
+        stopped(3);
+        Reporter::new(&folder, "4/5.1/2", 1).begin(5, 1, 0);
+        let all = look();
+        assert_eq!(listed(&all.jobs), "1-2", "stopped, and left by one that has ended");
+        assert_eq!(
+            (all.cells, listed(&all.busy)),
+            (2, "4".into()),
+            "a running one is left alone, as is the queue"
+        );
+        let message = submit(folder.dir()).unwrap_err().to_string();
+        assert!(message.contains("submit.sh") && message.contains("was not submitted"), "{message}");
+    }
+}

@@ -1,0 +1,260 @@
+//! `probity submit --remote`: the login node submits, through ssh. What is sent are the specs, and files that were asked for.
+
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use tempfile::TempDir;
+
+use super::{SubmitArgs, quoted};
+use crate::base::files::{folder_in, hex, write_whole};
+use crate::base::text::printable_label;
+use crate::cli::error::CliError;
+use crate::cli::output;
+use crate::cli::remote::RemoteArgs;
+use crate::lab::grid;
+use crate::remote::parcel::inner;
+use crate::remote::{Address, failed};
+
+/// Where the folder of a grid keeps what was sent.
+const SPECS: &str = "specs";
+/// Largest parcel, in bytes: specs are text of a page, and larger data is better put there once.
+const MOST: u64 = 256 << 20;
+
+/// A file on its way.
+#[derive(Debug, Serialize, Deserialize)]
+struct Sent {
+    /// As the spec names it, relative to the spec's folder.
+    name: String,
+    /// Its bytes, in base 64.
+    bytes: String,
+    /// Their sum.
+    sha256: String,
+}
+
+/// What is sent.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Parcel {
+    specs: Vec<Sent>,
+    files: Vec<Sent>,
+}
+
+/// Submits on the machine there.
+///
+/// # Errors
+/// [`CliError::Usage`] for files that cannot be sent, [`CliError::Failed`] with the host, its reason and the way out.
+pub fn submit(args: &SubmitArgs, address: &Address, out: &mut dyn Write) -> Result<(), CliError> {
+    let dir = args.out.display().to_string();
+    let (arguments, parcel) = if args.again {
+        (vec!["submit".into(), "--again".into(), "--out".into(), dir], Vec::new())
+    } else {
+        let parcel = serde_json::to_vec(&pack(args)?).map_err(|e| CliError::Failed(e.to_string()))?;
+        (arguments(args, dir), parcel)
+    };
+    let said = command(address, true, &arguments, &parcel)?;
+    // The advice that ends it holds for the machine there; here it takes the address as well.
+    said.lines().try_for_each(|line| match line.strip_prefix("probity follow ") {
+        Some(rest) => {
+            output::line(out, &format!("probity follow --remote {} {rest}", quoted(&address.to_string())?))
+        }
+        None => output::line(out, line),
+    })
+}
+
+fn arguments(args: &SubmitArgs, dir: String) -> Vec<String> {
+    let mut all: Vec<String> = ["submit", "--slurm", "--received", "--device"].map(str::to_owned).into();
+    all.extend([args.device.clone(), "--dtype".into(), args.dtype.clone(), "--out".into(), dir]);
+    let numbers = [("--array", args.array), ("--memory-limit", args.memory_limit)];
+    all.extend(numbers.into_iter().filter_map(|(name, n)| n.map(|n| format!("{name}={n}"))));
+    all.extend(args.dry_run.then(|| "--dry-run".to_owned()));
+    if !args.options.is_empty() {
+        all.push("--".into());
+        all.extend(args.options.iter().cloned());
+    }
+    all
+}
+
+/// Runs the program there, and gives what it printed.
+///
+/// # Errors
+/// [`CliError::Failed`] with the host, what failed there and the way out.
+pub fn command(
+    address: &Address,
+    can_ask: bool,
+    arguments: &[String],
+    input: &[u8],
+) -> Result<String, CliError> {
+    let mut command = address.program(can_ask, arguments);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let cannot = |e: std::io::Error| {
+        CliError::Failed(format!("{}: {} cannot be started: {e}", address.host(), address.ssh()))
+    };
+    let mut child = command.spawn().map_err(cannot)?;
+    // One that refuses reads nothing; its reason is what counts.
+    let _ = child.stdin.take().map(|mut pipe| pipe.write_all(input));
+    let done = child.wait_with_output().map_err(cannot)?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if !done.status.success() {
+        return Err(failed(address, done.status.code(), &text(&done.stderr)).into());
+    }
+    // What it warns of there concerns whoever submits here.
+    text(&done.stderr).lines().for_each(|line| output::say(&printable_label(line)));
+    Ok(text(&done.stdout).lines().map(printable_label).collect::<Vec<_>>().join("\n"))
+}
+
+fn pack(args: &SubmitArgs) -> Result<Parcel, CliError> {
+    let mut parcel = Parcel::default();
+    let mut room = MOST;
+    for path in &args.specs {
+        let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        if parcel.specs.iter().any(|s| s.name == name) {
+            return Err(CliError::Usage(format!(
+                "two specs are called {name}, and there they lie in one folder: rename one"
+            )));
+        }
+        let sent = wrap(name, path, &mut room)?;
+        // A mistake in it is told of here, with the name that it has here.
+        grid::read(path)?;
+        parcel.specs.push(sent);
+    }
+    let send = RemoteArgs { send: args.send.clone(), ..RemoteArgs::default() };
+    for (name, path) in send.files(&args.specs)? {
+        parcel.files.push(wrap(name, &path, &mut room)?);
+    }
+    Ok(parcel)
+}
+
+fn wrap(name: String, path: &Path, room: &mut u64) -> Result<Sent, CliError> {
+    let bytes = std::fs::read(path).map_err(|e| CliError::Usage(format!("{}: {e}", path.display())))?;
+    let left = room.checked_sub(bytes.len() as u64).ok_or_else(|| {
+        CliError::Usage(format!(
+            "{}: more than {} MiB are not sent with a grid; copy the file there and name it in the spec",
+            path.display(),
+            MOST >> 20
+        ))
+    })?;
+    *room = left;
+    Ok(Sent { name, sha256: hex(&Sha256::digest(&bytes)), bytes: BASE64_STANDARD.encode(&bytes) })
+}
+
+/// What has arrived, beside its place.
+pub(super) struct Arrived {
+    beside: TempDir,
+    dir: PathBuf,
+    specs: Vec<PathBuf>,
+    files: Vec<PathBuf>,
+}
+
+/// Unpacks what another machine sends, into the folder of the grid.
+///
+/// # Errors
+/// [`CliError::Usage`] for what is no parcel, is damaged or leads out of the folder; [`CliError::Failed`] where nothing can be written.
+pub(super) fn receive(dir: &Path) -> Result<Arrived, CliError> {
+    let mut text = Vec::new();
+    let read = std::io::stdin().lock().take(2 * MOST).read_to_end(&mut text);
+    read.map_err(|e| CliError::Failed(format!("standard input: {e}")))?;
+    unpack(dir, &text)
+}
+
+fn unpack(dir: &Path, text: &[u8]) -> Result<Arrived, CliError> {
+    let parcel: Parcel = serde_json::from_slice(text).map_err(|e| {
+        CliError::Usage(format!(
+            "what came is no parcel of specs ({e}); use one version of the program on both machines"
+        ))
+    })?;
+    let cannot = |e: std::io::Error| CliError::Failed(format!("cannot write {}: {e}", dir.display()));
+    std::fs::create_dir_all(dir).map_err(cannot)?;
+    let beside = folder_in(dir).map_err(cannot)?;
+    let put = |sent: &Sent| {
+        let bad = |what: &str| CliError::Usage(format!("{}: {what}", printable_label(&sent.name)));
+        let name = inner(&sent.name).ok_or_else(|| bad("leads out of the folder of the grid"))?;
+        let bytes = BASE64_STANDARD.decode(&sent.bytes).unwrap_or_default();
+        if hex(&Sha256::digest(&bytes)) != sent.sha256 {
+            return Err(bad("did not arrive as it was sent; submit it again"));
+        }
+        let path = beside.path().join(&name);
+        path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(cannot)?;
+        std::fs::write(&path, bytes).map_err(cannot)?;
+        Ok(name)
+    };
+    let specs: Vec<PathBuf> = parcel.specs.iter().map(put).collect::<Result<_, CliError>>()?;
+    let files = parcel.files.iter().map(put).collect::<Result<_, CliError>>()?;
+    Ok(Arrived { dir: dir.to_owned(), specs, files, beside })
+}
+
+impl Arrived {
+    /// The specs, where they lie now.
+    pub(super) fn specs(&self) -> Vec<PathBuf> {
+        self.specs.iter().map(|name| self.beside.path().join(name)).collect()
+    }
+
+    /// Puts everything in its place, and says where the specs are then. The folder is known to be that of their grid.
+    ///
+    /// # Errors
+    /// [`CliError::Usage`] for a file that is there with other contents, [`CliError::Failed`] where nothing can be written.
+    pub(super) fn place(self) -> Result<Vec<PathBuf>, CliError> {
+        let home = self.dir.join(SPECS);
+        let cannot = |path: &Path| {
+            let path = path.display().to_string();
+            move |e: std::io::Error| CliError::Failed(format!("cannot write {path}: {e}"))
+        };
+        for (name, data) in self.files.iter().map(|n| (n, true)).chain(self.specs.iter().map(|n| (n, false)))
+        {
+            let path = home.join(name);
+            let bytes = std::fs::read(self.beside.path().join(name)).map_err(cannot(&path))?;
+            // Cells that are there were computed from it.
+            if data && std::fs::read(&path).is_ok_and(|there| there != bytes) {
+                return Err(CliError::Usage(format!(
+                    "{}: is there already with other contents, and cells were computed from it; name another folder with --out",
+                    path.display()
+                )));
+            }
+            path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(cannot(&path))?;
+            write_whole(&path, &bytes).map_err(cannot(&path))?;
+        }
+        Ok(self.specs.iter().map(|name| home.join(name)).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(name: &str, bytes: &[u8]) -> Sent {
+        Sent { name: name.into(), bytes: BASE64_STANDARD.encode(bytes), sha256: hex(&Sha256::digest(bytes)) }
+    }
+
+    fn arrived(dir: &Path, specs: Vec<Sent>, files: Vec<Sent>) -> Result<Arrived, CliError> {
+        unpack(dir, &serde_json::to_vec(&Parcel { specs, files }).unwrap())
+    }
+
+    #[test]
+    fn what_arrives_lies_in_the_folder_of_the_grid_and_nowhere_else() {
+        let tmp = tempfile::tempdir().unwrap();
+        let dir = tmp.path().join("grid");
+        let parcel = arrived(&dir, vec![sent("g.toml", b"x")], vec![sent("data/rows.tsv", b"a\0b")]).unwrap();
+        assert_eq!(std::fs::read(&parcel.specs()[0]).unwrap(), b"x");
+        let placed = parcel.place().unwrap();
+        assert_eq!(placed, [dir.join("specs/g.toml")]);
+        assert_eq!(std::fs::read(dir.join("specs/data/rows.tsv")).unwrap(), b"a\0b");
+        let names: Vec<_> = std::fs::read_dir(&dir).unwrap().flatten().map(|e| e.file_name()).collect();
+        assert_eq!(names, ["specs"], "nothing is left beside it");
+        // A spec may be worded anew; data from which cells were computed may not change.
+        arrived(&dir, vec![sent("g.toml", b"y")], vec![sent("data/rows.tsv", b"a\0b")])
+            .unwrap()
+            .place()
+            .unwrap();
+        let other = arrived(&dir, vec![], vec![sent("data/rows.tsv", b"c")]).unwrap().place();
+        let message = other.unwrap_err().to_string();
+        assert!(message.contains("rows.tsv") && message.contains("other contents"), "{message}");
+        for name in ["../x", "/etc/x", ""] {
+            assert!(arrived(&dir, vec![sent(name, b"x")], vec![]).is_err(), "{name}");
+        }
+        let garbled = Sent { sha256: hex(&Sha256::digest(b"z")), ..sent("g.toml", b"x") };
+        assert!(arrived(&dir, vec![garbled], vec![]).err().unwrap().to_string().contains("as it was sent"));
+        assert!(unpack(&dir, b"hello").err().unwrap().to_string().contains("one version"));
+    }
+}

@@ -1,0 +1,358 @@
+//! How far a grid has got, for whoever looks at its folder while others compute.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use super::folder::{Folder, State};
+use super::status::{SILENT, Status};
+use crate::base::numbers::seconds;
+use crate::session::name::utc;
+
+/// A cell that is being computed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Running {
+    /// Its name.
+    pub cell: String,
+    /// The shard that computes it.
+    pub shard: String,
+    /// What is being done for it.
+    pub stage: String,
+    /// Share of it that is done, from 0 to 1.
+    pub share: f64,
+}
+
+/// What a shard does.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pace {
+    /// It computes.
+    #[default]
+    Running,
+    /// It has ended.
+    Ended,
+    /// Nothing has been heard of it for long.
+    Silent,
+}
+
+impl Pace {
+    /// In a word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Pace::Running => "running",
+            Pace::Ended => "ended",
+            Pace::Silent => "silent",
+        }
+    }
+}
+
+/// A shard that has begun.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Share {
+    /// The shard, as it was asked for: `2/8`.
+    pub shard: String,
+    /// What it does.
+    pub pace: Pace,
+    /// Its cells.
+    pub cells: usize,
+    /// Those that it has done or found done.
+    pub done: usize,
+    /// Those that failed.
+    pub failed: usize,
+    /// Seconds that it is expected to take yet; none while unknown.
+    pub left: Option<f64>,
+}
+
+/// Signs of [`View::map`].
+pub mod sign {
+    /// Nobody computes the cell.
+    pub const WAITING: char = '.';
+    /// It is being computed.
+    pub const RUNNING: char = '>';
+    /// It is done.
+    pub const DONE: char = '#';
+    /// It failed.
+    pub const FAILED: char = 'x';
+}
+
+/// How far a grid has got.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct View {
+    /// Name of the grid.
+    pub grid: String,
+    /// Its cells.
+    pub cells: usize,
+    /// Those that are done.
+    pub done: usize,
+    /// Those that are being computed.
+    pub running: Vec<Running>,
+    /// Those that failed, each with the reason.
+    pub failed: Vec<(String, String)>,
+    /// Shards that have not been heard of for long, in words.
+    pub silent: Vec<String>,
+    /// Shards whose machine has another time than this one, in words.
+    #[serde(default)]
+    pub clocks: Vec<String>,
+    /// Cells that nobody computes.
+    pub waiting: usize,
+    /// Seconds until the slowest shard is expected to end; none while unknown.
+    pub left: Option<f64>,
+    /// The shards that have begun.
+    #[serde(default)]
+    pub shards: Vec<Share>,
+    /// A [`sign`] for each cell, in their order.
+    #[serde(default)]
+    pub map: String,
+}
+
+impl View {
+    /// `12 of 48 cells done, 2 running, 1 failed, 33 waiting; about 3 min left`.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let mut out = format!("{} of {} cells done", self.done, self.cells);
+        for (count, word) in
+            [(self.running.len(), "running"), (self.failed.len(), "failed"), (self.waiting, "waiting")]
+        {
+            if count > 0 {
+                out += &format!(", {count} {word}");
+            }
+        }
+        if let Some(left) = self.left {
+            out += &format!("; about {} left", seconds(left));
+        }
+        out
+    }
+
+    /// Whether every cell has come to its end and none is computed again.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.done + self.failed.len() == self.cells && self.running.is_empty()
+    }
+}
+
+/// A cell that came to an end.
+#[derive(Debug, Clone, PartialEq)]
+enum Settled {
+    Done,
+    Failed(String),
+    Not,
+}
+
+/// What was last heard of a shard.
+#[derive(Debug)]
+struct Heard {
+    updated: String,
+    at: Instant,
+    /// Whether it has written while this program looked.
+    moved: bool,
+}
+
+/// Looks at a folder again and again. A part that has not changed is not read again.
+#[derive(Debug, Default)]
+pub struct Watch {
+    states: HashMap<usize, (Option<SystemTime>, u64, Settled)>,
+    heard: HashMap<String, Heard>,
+}
+
+impl Watch {
+    /// How far the grid has got now.
+    pub fn look(&mut self, folder: &Folder) -> View {
+        self.look_at(folder, SystemTime::now(), Instant::now())
+    }
+
+    fn look_at(&mut self, folder: &Folder, now: SystemTime, clock: Instant) -> View {
+        let mut view = View { grid: folder.head.hash.clone(), cells: folder.cells.len(), ..View::default() };
+        let mut map = vec![sign::WAITING; folder.cells.len()];
+        let mut failed = Vec::new();
+        for (index, sign) in map.iter_mut().enumerate() {
+            match self.state(folder, index) {
+                Settled::Done => *sign = sign::DONE,
+                Settled::Failed(why) => {
+                    *sign = sign::FAILED;
+                    failed.push((index, why));
+                }
+                Settled::Not => {}
+            }
+        }
+        for status in Status::all(folder) {
+            let index = status.cell.and_then(|c| c.checked_sub(1)).filter(|i| *i < folder.cells.len());
+            // Another shard has computed what this one left: it will not be heard of again, and need not be.
+            let settled = index.is_some_and(|i| map[i] == sign::DONE);
+            let pace =
+                if status.ended || settled { Pace::Ended } else { self.pace(&status, now, clock, &mut view) };
+            view.shards.push(share(&status, pace));
+            let cell = index.map(|i| &folder.cells[i]);
+            match (pace, index.zip(cell)) {
+                (Pace::Ended, _) | (Pace::Running, None) => {}
+                (Pace::Silent, cell) => {
+                    let at = cell.map_or(String::new(), |(_, c)| format!(" in {}", c.name()));
+                    view.silent.push(format!(
+                        "shard {}{at}: nothing since {}; if its process {} is gone, compute the shard again",
+                        status.shard, status.updated, status.process
+                    ));
+                }
+                (Pace::Running, Some((i, cell))) => {
+                    // A failed cell that is being computed again is running.
+                    map[i] = sign::RUNNING;
+                    let (cell, Status { shard, stage, share, .. }) = (cell.name(), status);
+                    view.running.push(Running { cell, shard, stage, share });
+                }
+            }
+        }
+        let count = |sign| map.iter().filter(|s| **s == sign).count();
+        (view.done, view.waiting) = (count(sign::DONE), count(sign::WAITING));
+        view.left =
+            view.shards.iter().filter(|s| s.pace == Pace::Running).filter_map(|s| s.left).reduce(f64::max);
+        let still = failed.into_iter().filter(|(i, _)| map[*i] == sign::FAILED);
+        view.failed = still.map(|(i, why)| (folder.cells[i].name(), why)).collect();
+        view.map = map.into_iter().collect();
+        view
+    }
+
+    /// Whether a shard that has not ended is still at work. Times are written by the machine that computes, whose clock may be off:
+    /// once it has been seen to write, only the clock of this machine counts.
+    fn pace(&mut self, status: &Status, now: SystemTime, clock: Instant, view: &mut View) -> Pace {
+        let heard = self.heard.entry(status.shard.clone()).or_insert_with(|| Heard {
+            updated: status.updated.clone(),
+            at: clock,
+            moved: false,
+        });
+        if heard.updated != status.updated {
+            *heard = Heard { updated: status.updated.clone(), at: clock, moved: true };
+        }
+        let limit = Duration::from_secs(SILENT);
+        let quiet = clock.saturating_duration_since(heard.at) >= limit;
+        // Times of this form compare as texts.
+        let (old, new) = (status.updated < utc(now - limit), status.updated > utc(now + limit));
+        if new || old && heard.moved && !quiet {
+            let which = if new { "ahead of" } else { "behind" };
+            view.clocks.push(format!(
+                "shard {}: the clock there is {which} the one here: it wrote {} at {} of here; set them by NTP",
+                status.shard,
+                status.updated,
+                utc(now)
+            ));
+        }
+        if quiet || old && !heard.moved { Pace::Silent } else { Pace::Running }
+    }
+
+    fn state(&mut self, folder: &Folder, index: usize) -> Settled {
+        let Ok(about) = std::fs::metadata(folder.part(index)) else { return Settled::Not };
+        let (changed, length) = (about.modified().ok(), about.len());
+        if let Some((at, long, state)) = self.states.get(&index)
+            && (*at, *long) == (changed, length)
+        {
+            return state.clone();
+        }
+        let state = match folder.state(index) {
+            State::Done => Settled::Done,
+            State::Failed(why) => Settled::Failed(why),
+            State::Broken(error) => Settled::Failed(error.to_string()),
+            State::Absent | State::Stopped => Settled::Not,
+        };
+        self.states.insert(index, (changed, length, state.clone()));
+        state
+    }
+}
+
+fn share(status: &Status, pace: Pace) -> Share {
+    let Status { shard, cells, done, failed, left, .. } = status.clone();
+    Share { shard, pace, cells, done, failed, left }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::status::{Reporter, Status};
+    use super::*;
+    use crate::lab::grid;
+
+    const GRID: &str = "lab = \"power\"\nmodels = [\"bert-tiny\"]\n[grid]\nseed = [0, 1, 2]\n";
+
+    fn folder(tmp: &tempfile::TempDir) -> Folder {
+        Folder::join(&tmp.path().join("out"), &grid::parse(GRID, "g.toml").unwrap(), &[1; 3]).unwrap()
+    }
+
+    /// Writes the state of a shard as a machine whose clock stands there.
+    fn says(folder: &Folder, shard: &str, at: SystemTime) {
+        let file = shard.replace('/', "-of-");
+        let status = Status {
+            shard: shard.into(),
+            cells: 2,
+            cell: Some(2),
+            updated: utc(at),
+            share: 0.5,
+            left: Some(60.0),
+            ..Status::default()
+        };
+        let path = folder.dir().join(format!("shards/{file}.json"));
+        std::fs::write(path, serde_json::to_string(&status).unwrap()).unwrap();
+    }
+
+    #[test]
+    fn a_grid_that_nobody_computes_waits() {
+        let tmp = tempfile::tempdir().unwrap();
+        let view = Watch::default().look(&folder(&tmp));
+        assert_eq!(
+            (view.map.as_str(), view.waiting, view.summary().as_str()),
+            ("...", 3, "0 of 3 cells done, 3 waiting")
+        );
+        assert!(!view.is_over() && view.shards.is_empty());
+    }
+
+    #[test]
+    fn a_shard_of_which_nothing_is_heard_is_silent_and_one_that_ended_is_not() {
+        let tmp = tempfile::tempdir().unwrap();
+        let folder = folder(&tmp);
+        let (now, clock) = (SystemTime::now(), Instant::now());
+        says(&folder, "1/2", now - Duration::from_secs(SILENT + 5));
+        let mut ended = Reporter::new(&folder, "2/2", 1);
+        ended.close();
+        let view = Watch::default().look_at(&folder, now, clock);
+        let paces: Vec<(&str, Pace)> = view.shards.iter().map(|s| (s.shard.as_str(), s.pace)).collect();
+        assert_eq!(paces, [("1/2", Pace::Silent), ("2/2", Pace::Ended)]);
+        assert!(view.silent[0].contains("shard 1/2 in cell 2") && view.clocks.is_empty(), "{view:?}");
+        assert_eq!((view.map.as_str(), view.left), ("...", None));
+    }
+
+    /// A live shard counted as silent for as long as its machine's clock was two minutes late, and a dead one as alive for as long as
+    /// its clock had been early.
+    #[test]
+    fn a_clock_that_is_off_is_told_of_and_says_nothing_about_the_shard() {
+        let tmp = tempfile::tempdir().unwrap();
+        let folder = folder(&tmp);
+        let hour = Duration::from_secs(3600);
+        let (now, clock) = (SystemTime::now(), Instant::now());
+        let later = |s| (now + Duration::from_secs(s), clock + Duration::from_secs(s));
+        let mut watch = Watch::default();
+        says(&folder, "1/1", now - hour);
+        assert_eq!(
+            watch.look_at(&folder, now, clock).shards[0].pace,
+            Pace::Silent,
+            "nothing else is known yet"
+        );
+        says(&folder, "1/1", now - hour + Duration::from_secs(5));
+        let (at, tick) = later(5);
+        let view = watch.look_at(&folder, at, tick);
+        assert_eq!((view.shards[0].pace, view.map.as_str(), view.left), (Pace::Running, ".>.", Some(60.0)));
+        assert!(
+            view.clocks[0].contains("shard 1/1") && view.clocks[0].contains("behind"),
+            "{:?}",
+            view.clocks
+        );
+        let (at, tick) = later(5 + SILENT);
+        assert_eq!(watch.look_at(&folder, at, tick).shards[0].pace, Pace::Silent);
+
+        says(&folder, "1/1", now + hour);
+        let mut watch = Watch::default();
+        let view = watch.look_at(&folder, now, clock);
+        assert!(view.shards[0].pace == Pace::Running && view.clocks[0].contains("ahead of"), "{view:?}");
+        let (at, tick) = later(SILENT);
+        assert_eq!(
+            watch.look_at(&folder, at, tick).shards[0].pace,
+            Pace::Silent,
+            "it wrote nothing while we looked"
+        );
+    }
+}

@@ -1,0 +1,38 @@
+//! How the terminal program ends.
+
+use std::io;
+
+use thiserror::Error;
+
+use crate::engine::board::Board;
+
+/// How the program ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExitReport {
+    /// What was measured.
+    pub board: Board,
+    /// Why it ended.
+    pub reason: ExitReason,
+}
+
+/// Why the program ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExitReason {
+    /// The user quit.
+    User,
+    /// The terminal went away.
+    InputClosed,
+    /// A signal asked for it.
+    Signal,
+}
+
+/// Why the terminal program cannot go on.
+#[derive(Debug, Error)]
+pub enum TuiError {
+    /// The terminal could not be read or written.
+    #[error("the terminal cannot be used: {0}. Without a terminal, run `probity run SPEC.toml`.")]
+    Terminal(#[from] io::Error),
+    /// The output is not a terminal.
+    #[error("{0}. Without a terminal, run `probity run SPEC.toml`.")]
+    NoTerminal(&'static str),
+}

@@ -1,0 +1,110 @@
+//! The screen of a grid that is followed: what is shown, and that cells are submitted again only after a question.
+
+use super::*;
+use crate::base::Problem;
+use crate::session::parts::watch::{Running, Share};
+use crate::tui::action::Action;
+use crate::tui::key::Key;
+use crate::tui::reduce::reduce;
+use crate::tui::screens::SCREENS;
+use crate::tui::state::ReplayState;
+
+fn view() -> Grid {
+    let share =
+        |shard: &str, pace, done| Share { shard: shard.into(), pace, cells: 2, done, ..Share::default() };
+    let (cell, shard) = ("cell 3 (seed 2)".into(), "2/2".into());
+    Grid {
+        grid: "0123456789ab".into(),
+        cells: 4,
+        done: 1,
+        running: vec![Running { cell, shard, stage: "sweep".into(), share: 0.5 }],
+        failed: vec![("cell 2 (seed 1)".into(), "no memory".into())],
+        waiting: 1,
+        shards: vec![share("1/2", Pace::Ended, 1), share("2/2", Pace::Running, 0)],
+        map: "#x>.".into(),
+        ..Grid::default()
+    }
+}
+
+fn state(view: Grid) -> State {
+    let followed = Followed { host: None, dir: "/grid".into(), view, problem: None, submitting: false };
+    let replay = Some(ReplayState { live: true, ..ReplayState::new("grid".into(), 0.0, 1.0) });
+    State::new(Start { followed: Some(followed), replay, ..Start::new() })
+}
+
+fn press(state: &mut State, keys: &str) -> Vec<Effect> {
+    let all = keys.split(' ').map(|key| reduce(state, Action::Key(key.parse::<Key>().unwrap())));
+    all.flatten().collect()
+}
+
+fn screen(state: &State) -> String {
+    let (columns, rows) = state.view.size;
+    let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(columns, rows)).unwrap();
+    terminal.draw(|frame| crate::tui::panes::draw(frame, state)).unwrap();
+    terminal.backend().to_string()
+}
+
+#[test]
+fn it_is_there_only_while_a_grid_is_followed() {
+    let mut without = State::new(Start::new());
+    assert!(!screen(&without).contains("Shards") && press(&mut without, "7").is_empty());
+    assert_ne!(without.view.screen, ID);
+    let mut with = state(view());
+    assert!(with.view.screen == ID && screen(&with).contains("7 Shards"));
+    press(&mut with, "5");
+    assert_ne!(with.view.screen, ID);
+    press(&mut with, "7");
+    assert_eq!(with.view.screen, ID);
+    assert!(SCREENS.iter().filter(|s| s.watches()).count() == 1);
+}
+
+#[test]
+fn failed_cells_are_submitted_again_only_after_a_question() {
+    let mut state = state(view());
+    assert!(press(&mut state, "r").is_empty() && state.popup_name() == Some("submit-again"));
+    assert!(screen(&state).contains("Submit the failed cell again?"));
+    assert!(press(&mut state, "enter").is_empty(), "the cursor is on the way back");
+    assert_eq!(press(&mut state, "r k enter"), [Effect::Submit]);
+    assert!(press(&mut state, "r k enter").is_empty(), "once is enough while it is under way");
+    reduce(&mut state, Action::Submitted(Ok("job 7: 1 cell again, in task 1".into())));
+    assert!(screen(&state).contains("job 7: 1 cell again"));
+    let problem = Problem { what: "no sbatch".into(), r#where: "/grid".into(), hint: "look".into() };
+    press(&mut state, "r k enter");
+    reduce(&mut state, Action::Submitted(Err(problem)));
+    assert!(screen(&state).contains("no sbatch"));
+    assert_eq!(press(&mut state, "r k enter"), [Effect::Submit], "and again");
+}
+
+#[test]
+fn nothing_is_submitted_where_nothing_failed_or_was_left() {
+    let waits = Grid { failed: Vec::new(), shards: Vec::new(), waiting: 4, map: "....".into(), ..view() };
+    let done = Grid { failed: Vec::new(), waiting: 0, map: "####".into(), ..view() };
+    for view in [waits, done] {
+        let mut state = state(view);
+        press(&mut state, "r");
+        assert_eq!(state.popup_name(), None);
+    }
+}
+
+#[test]
+fn what_cannot_be_seen_any_more_is_told_and_what_was_seen_stays() {
+    let mut state = state(view());
+    let problem = Problem { what: "the link broke".into(), r#where: "login".into(), hint: "wait".into() };
+    reduce(&mut state, Action::Followed(Err(problem)));
+    let text = screen(&state);
+    assert!(text.contains("the link broke") && text.contains("4 cells: 1 done"), "{text}");
+    reduce(&mut state, Action::Followed(Ok(Box::new(Grid { done: 2, ..view() }))));
+    let text = screen(&state);
+    assert!(!text.contains("the link broke") && text.contains("4 cells: 2 done"), "{text}");
+}
+
+#[test]
+fn a_grid_of_thousands_is_drawn_with_a_sign_for_several_cells_and_the_worst_of_them() {
+    let map: String = (0..10_000).map(|i| if i == 5_000 { 'x' } else { '#' }).collect();
+    let mut state = state(Grid { cells: 10_000, done: 9_999, map, ..view() });
+    for size in [(120, 40), (80, 24), (40, 10)] {
+        reduce(&mut state, Action::Resize(size.0, size.1));
+        let text = screen(&state);
+        assert!(size.1 < 20 || text.contains("each sign is") && text.contains('✗'), "{text}");
+    }
+}

@@ -1,0 +1,51 @@
+//! A grid that others compute, followed on the screen while they do.
+
+use std::process::Command;
+
+use super::Screen;
+
+const GRID: &str = r#"
+lab = "interventions"
+models = ["bert-tiny"]
+[task]
+examples = 800
+[probe]
+oracles = ["linear"]
+[interval]
+resamples = 100
+[[method]]
+name = "inlp"
+values = [0, 4]
+[grid]
+seed = [1, 2]
+"#;
+
+#[test]
+fn a_grid_is_followed_on_the_screen_while_its_shards_are_computed() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("grid.toml"), GRID).unwrap();
+    let run = |folder: &std::path::Path, shard: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_probity"));
+        command.args(["run", "grid.toml", "--out", "out", "--quiet", "--shard", shard]).current_dir(folder);
+        let done =
+            command.env("PROBITY_STATE_DIR", folder).env("PROBITY_CACHE_DIR", folder).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    run(folder.path(), "1/2");
+    let mut screen = Screen::launch(folder, &["--follow", "out"]);
+    screen.sees("2 cells: 1 done, 0 running, 0 failed, 1 waiting");
+    screen.sees("seeing out");
+    // What its cells found is on the screen of their lab.
+    screen.press("2");
+    screen.sees("INLP");
+    screen.press("7");
+    screen.press("r");
+    screen.sees("Submit cells that were left again?");
+    screen.press("k\r");
+    screen.sees("was not submitted from this folder");
+    run(screen.folder.path(), "2/2");
+    screen.sees("2 cells: 2 done");
+    screen.sees("everything is done");
+    screen.press("q");
+    assert_eq!(screen.ended(), 0);
+}
