@@ -97,7 +97,7 @@ pub fn submit(args: &SubmitArgs, out: &mut dyn Write) -> Result<(), CliError> {
     #[cfg(unix)]
     if args.received {
         let parcel = far::receive(&args.out)?;
-        let folder = prepare(&parcel.specs(), &args.out)?;
+        let folder = prepare(&parcel.specs(), &args.out).map_err(|e| parcel.told(e))?;
         return write_and_submit(args, &parcel.place()?, &folder, out);
     }
     let folder = prepare(&args.specs, &args.out)?;

@@ -222,7 +222,7 @@ fn the_far_end_refuses_what_it_cannot_do_and_never_hangs_on_noise() {
 /// Three experiments of a fraction of a second, on data of this side.
 fn grid() -> String {
     let base =
-        TINY.replace("seed = 5\n", "").replace("examples = 2000", "examples = 600\ndata = \"rows.jsonl\"");
+        TINY.replace("seed = 5\n", "").replace("examples = 2000", "examples = 1500\ndata = \"rows.jsonl\"");
     let base = base.split("[[method]]\nname = \"inlp\"").next().unwrap().to_owned();
     base + "[grid]\nseed = [1, 2, 3]\n"
 }
@@ -230,7 +230,7 @@ fn grid() -> String {
 fn submitted_there_and_followed_here(place: &Place) {
     let near = Probity::new();
     place.sbatch();
-    let rows = near.run(&["data", "make", "agreement", "-n", "600", "--seed", "8"]).stdout;
+    let rows = near.run(&["data", "make", "agreement", "-n", "1500", "--seed", "8"]).stdout;
     near.file("rows.jsonl", &text(&rows));
     let spec = near.file("grid.toml", &grid());
     let dir = place.path().join("a grid").display().to_string();
@@ -270,8 +270,9 @@ fn submitted_there_and_followed_here(place: &Place) {
     assert!(text(&follow().stdout).contains("3 of 3 cells done"));
     refused(&errand(&["submit", "--again", "--out", &dir]), 1, &["far: ", "no cell has failed or was left"]);
 
-    // What does not belong there.
-    near.file("rows.jsonl", "{}\n");
+    // What does not belong there. Data that was sent before is there for specs that come without it.
+    let others = near.run(&["data", "make", "agreement", "-n", "1500", "--seed", "9"]).stdout;
+    near.file("rows.jsonl", &text(&others));
     refused(&submit(&["--send", "rows.jsonl"]), 1, &["far: ", "rows.jsonl", "other contents", "--out"]);
     near.file("grid.toml", &grid().replace("[1, 2, 3]", "[4]"));
     refused(&submit(&[]), 1, &["far: ", "another experiment", "grid.jsonl"]);

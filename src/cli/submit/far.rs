@@ -182,13 +182,43 @@ fn unpack(dir: &Path, text: &[u8]) -> Result<Arrived, CliError> {
     };
     let specs: Vec<PathBuf> = parcel.specs.iter().map(put).collect::<Result<_, CliError>>()?;
     let files = parcel.files.iter().map(put).collect::<Result<_, CliError>>()?;
+    // What an earlier parcel brought is there for the specs of this one.
+    link(&dir.join(SPECS), beside.path()).map_err(cannot)?;
     Ok(Arrived { dir: dir.to_owned(), specs, files, beside })
+}
+
+/// Gives every file below a folder a second name below another one, where there is none of that name.
+fn link(from: &Path, to: &Path) -> std::io::Result<()> {
+    if !from.is_dir() {
+        return Ok(());
+    }
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let (old, new) = (entry.path(), to.join(entry.file_name()));
+        if old.is_dir() {
+            std::fs::create_dir_all(&new)?;
+            link(&old, &new)?;
+        } else if !new.exists() && std::fs::hard_link(&old, &new).is_err() {
+            std::fs::copy(&old, &new)?;
+        }
+    }
+    Ok(())
 }
 
 impl Arrived {
     /// The specs, where they lie now.
     pub(super) fn specs(&self) -> Vec<PathBuf> {
         self.specs.iter().map(|name| self.beside.path().join(name)).collect()
+    }
+
+    /// What is wrong with a spec, with the name that it will have: where it lies now is gone when that is read.
+    pub(super) fn told(&self, error: CliError) -> CliError {
+        let (now, then) =
+            (self.beside.path().display().to_string(), self.dir.join(SPECS).display().to_string());
+        match error {
+            CliError::Usage(what) => CliError::Usage(what.replace(&now, &then)),
+            other => other,
+        }
     }
 
     /// Puts everything in its place, and says where the specs are then. The folder is known to be that of their grid.
@@ -242,6 +272,15 @@ mod tests {
         assert_eq!(std::fs::read(dir.join("specs/data/rows.tsv")).unwrap(), b"a\0b");
         let names: Vec<_> = std::fs::read_dir(&dir).unwrap().flatten().map(|e| e.file_name()).collect();
         assert_eq!(names, ["specs"], "nothing is left beside it");
+        // What was sent before is there for a spec that comes without it, and messages name the place that will stay.
+        let second = arrived(&dir, vec![sent("g.toml", b"x")], vec![]).unwrap();
+        assert!(second.beside.path().join("data/rows.tsv").is_file());
+        let wrong = CliError::Usage(format!("{}, line 3: no", second.specs()[0].display()));
+        assert_eq!(
+            second.told(wrong).to_string(),
+            format!("{}, line 3: no", dir.join("specs/g.toml").display())
+        );
+        drop(second);
         // A spec may be worded anew; data from which cells were computed may not change.
         arrived(&dir, vec![sent("g.toml", b"y")], vec![sent("data/rows.tsv", b"a\0b")])
             .unwrap()
