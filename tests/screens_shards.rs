@@ -8,7 +8,7 @@ use probity::tui::state::{Followed, ReplayState, Start};
 use crate::common::{Harness, start};
 use crate::screens::{SIZES, shows};
 
-/// Twelve of 48 cells are done, by four shards of which one has ended and one is silent.
+/// 22 of 48 cells are done, by four shards of which one has ended and one is silent.
 fn half() -> View {
     let share = |shard: &str, pace, done, failed, left| Share {
         shard: shard.into(),
@@ -53,7 +53,7 @@ fn half() -> View {
             share("3/4", Pace::Running, 3, 0, Some(940.0)),
             share("4/4", Pace::Silent, 4, 0, None),
         ],
-        map: "####x###>##.#...x#.#.#..####.#>.##......#.#..#.#".into(),
+        map: "####x###>##.#...x#.#.#..####.#>.##......#.#.....".into(),
     }
 }
 
