@@ -33,6 +33,7 @@ fn hints_name_options_that_there_are() {
         "gallery mix",
         "gallery judge",
         "score",
+        "submit",
     ] {
         let args: Vec<&str> = command.split(' ').chain(["--help"]).collect();
         let output = probity.run(&args);

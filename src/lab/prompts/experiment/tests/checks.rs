@@ -66,7 +66,7 @@ fn a_model_that_joins_changes_no_logit_and_no_prediction_of_the_others() {
     let (mut experiment, result) = run(&two, &mut desk);
     result.unwrap();
     let before = looked(experiment.as_mut(), &mut desk);
-    let stored = desk.store.0.lock().unwrap().clone();
+    let stored = desk.store.kept.lock().unwrap().clone();
     two.models.push("gpt2-tiny".into());
     let (mut experiment, result) = run(&two, &mut desk);
     result.unwrap();
@@ -77,7 +77,7 @@ fn a_model_that_joins_changes_no_logit_and_no_prediction_of_the_others() {
         assert_eq!(row.said[0], old.said[0]);
     }
     assert_eq!(before.1[0], after.1[0], "five probabilities, to the last bit");
-    let now = desk.store.0.lock().unwrap().clone();
+    let now = desk.store.kept.lock().unwrap().clone();
     let hash = desk.model("bert-tiny").unwrap().hash().to_owned();
     let own = |all: &HashMap<String, Vec<u8>>| -> BTreeSet<(String, Vec<u8>)> {
         all.iter().filter(|(k, _)| k.contains(&hash)).map(|(k, v)| (k.clone(), v.clone())).collect()
