@@ -210,9 +210,10 @@ impl Set {
                 // Half a file would pass for a whole one, and whoever ends the reading wants no more of it.
                 Err(e) if rows > 0 || self.files.len() == 1 || watch(0).is_break() => return Err(e),
                 Err(e) => {
-                    let why = Some(e.what.clone());
+                    let line = e.line.map_or_else(String::new, |n| format!("line {n}: "));
+                    let why = format!("{line}{}", e.what);
                     failed.get_or_insert(e);
-                    Report { failed: why, ..Report::default() }
+                    Report { failed: Some(why), ..Report::default() }
                 }
             };
             let stopped = report.stopped;

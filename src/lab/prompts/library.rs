@@ -18,7 +18,7 @@ use crate::corpus::readers::{RelationKind, Row, Set, Watch};
 /// Facts and prompts that are read of files at most, so that memory stays bounded.
 const MOST_ROWS: usize = 2_000_000;
 /// Characters that are shown of what is wrong with a row.
-const SHOWN: usize = 120;
+const SHOWN: usize = 200;
 
 /// A fact of a relation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -230,6 +230,9 @@ impl Gathered {
                 let why = shortened(&drops.example, SHOWN);
                 dropped.push(format!("{name}: {} × {title}, first in line {line}: {why}", drops.count));
             }
+            if let Some(why) = &report.failed {
+                dropped.push(format!("{}: {}", set.name(&file.path), shortened(why, SHOWN)));
+            }
         }
         dropped.extend(unused.iter().map(|(what, n, line)| format!("{n} × {what}, first in line {line}")));
         let rows = reports.iter().map(|r| r.rows).sum();
@@ -377,7 +380,7 @@ mod tests {
         for (prompt, gap) in [("of [Y] .", "[X]"), ("[X] has .", "[Y]")] {
             let row = format!("{{\"relation\":\"P1\",\"prompt\":\"{prompt}\"}}\n");
             let told = read(&[fact, ("prompts.jsonl", &row)]).unwrap_err();
-            let names_the_row = told.what.contains("prompts.jsonl: 1 ×") && told.what.contains("line 1");
+            let names_the_row = told.what.contains("prompts.jsonl: line 1");
             assert!(names_the_row && told.what.contains(gap), "{told}");
             let both = row + "{\"relation\":\"P1\",\"prompt\":\"[X] has [Y] .\"}\n";
             let dropped = &read(&[fact, ("prompts.jsonl", &both)]).unwrap().sources[0].dropped;
