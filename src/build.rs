@@ -1,4 +1,5 @@
-//! Packs the text files that the program embeds: a third to a quarter of their size. Weights would not shrink and stay as they are.
+//! Packs the texts and fonts that the program embeds: texts to a third or a quarter of their size, fonts to a half. Weights would not
+//! shrink and stay as they are.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -19,6 +20,18 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("cargo::rerun-if-changed=assets/{folder}");
         pack(&Path::new("assets").join(folder), &out.join(folder), ends)?;
     }
+    // The crate of the fonts is asked for them here, so that the program holds them packed only.
+    fs::create_dir_all(out.join("fonts"))?;
+    write(&out.join("fonts/ubuntu-light.ttf.zz"), epaint_default_fonts::UBUNTU_LIGHT)?;
+    write(&out.join("fonts/hack-regular.ttf.zz"), epaint_default_fonts::HACK_REGULAR)?;
+    Ok(())
+}
+
+/// Writes bytes, packed.
+fn write(to: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut packed = ZlibEncoder::new(File::create(to)?, Compression::best());
+    packed.write_all(bytes)?;
+    packed.finish()?;
     Ok(())
 }
 
@@ -32,10 +45,7 @@ fn pack(from: &Path, to: &Path, ends: &[&str]) -> io::Result<()> {
         if path.is_dir() {
             pack(&path, &to.join(name), ends)?;
         } else if ends.iter().any(|end| name.ends_with(end)) {
-            let packed = File::create(to.join(format!("{name}.zz")))?;
-            let mut packed = ZlibEncoder::new(packed, Compression::best());
-            packed.write_all(&fs::read(&path)?)?;
-            packed.finish()?;
+            write(&to.join(format!("{name}.zz")), &fs::read(&path)?)?;
         }
     }
     Ok(())

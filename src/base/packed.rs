@@ -33,7 +33,7 @@ impl Packed {
     }
 }
 
-/// The file of this path under `assets`, which `src/build.rs` packs.
+/// The file of this path under `assets`, or a font, which `src/build.rs` packs.
 macro_rules! packed {
     ($($path:expr),+) => {{
         static FILE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/", $($path),+, ".zz"));

@@ -7,6 +7,8 @@ use std::sync::OnceLock;
 
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
+use crate::base::packed::packed;
+
 /// Baseline of a text below its middle, in em: half the height of a capital.
 pub const MIDDLE: f64 = 0.35;
 /// Height of a capital above the baseline with some air, in em.
@@ -17,8 +19,11 @@ pub const DESCENT: f64 = 0.2;
 fn faces() -> &'static [Face<'static>] {
     static FACES: OnceLock<Vec<Face<'static>>> = OnceLock::new();
     FACES.get_or_init(|| {
-        let fonts = [epaint_default_fonts::UBUNTU_LIGHT, epaint_default_fonts::HACK_REGULAR];
-        fonts.into_iter().filter_map(|data| Face::parse(data, 0).ok()).collect()
+        // Unpacked once; they stay as long as the program runs.
+        static BYTES: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
+        let fonts = [packed!("fonts/ubuntu-light.ttf"), packed!("fonts/hack-regular.ttf")];
+        let bytes = BYTES.get_or_init(|| fonts.iter().filter_map(|font| font.bytes().ok()).collect());
+        bytes.iter().filter_map(|data| Face::parse(data, 0).ok()).collect()
     })
 }
 
