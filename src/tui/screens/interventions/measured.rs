@@ -207,15 +207,34 @@ pub fn curves_figure(state: &State) -> Option<Figure> {
     Some(figure)
 }
 
-/// The knee of the front, or why there is none, and how many settings are dominated; whether there is a knee.
-pub fn front(state: &State) -> Option<(bool, String)> {
+/// The knee of the front, or why there is none, and how many settings are dominated, from the longest form to the shortest; whether there
+/// is a knee. Every form has the count before what may be cut away.
+pub fn front(state: &State) -> Option<(bool, Vec<String>)> {
     let rated = figures::Rated::of(results(state), &view(state).model, view(state).oracle);
-    let knee = match (rated.knee(), &rated.front.knee) {
-        (Ok(name), Ok(k)) if k.ties > 0 => format!("knee {name} ({} more not told from it)", k.ties),
-        (Ok(name), _) => format!("knee {name}"),
-        (Err(why), _) => format!("no knee: {why}"),
+    if rated.points.is_empty() {
+        return None;
+    }
+    let counts = rated.counts();
+    let [dominated, all] = rated.dominated();
+    let more = rated.front.knee.as_ref().map_or(0, |knee| knee.ties);
+    let forms = match rated.knee() {
+        Ok(name) => {
+            let ties = if more > 0 { format!(" ({more} more not told from it)") } else { String::new() };
+            vec![
+                format!("knee {name}{ties}; {counts}"),
+                format!("knee {name}{ties}; {dominated} of {all} settings dominated"),
+                format!("knee {name}{ties}; {dominated}/{all} dominated"),
+                format!("{dominated}/{all} dominated, knee {name}"),
+            ]
+        }
+        Err(why) => {
+            vec![
+                format!("no knee: {why}; {counts}"),
+                format!("{dominated} of {all} settings dominated; no knee: {why}"),
+            ]
+        }
     };
-    (!rated.points.is_empty()).then(|| (rated.front.knee.is_ok(), format!("{knee}; {}", rated.counts())))
+    Some((rated.front.knee.is_ok(), forms))
 }
 
 /// C against S for all methods; none before the first point.
