@@ -93,6 +93,7 @@ pub fn of(bench: &Bench, host: &mut dyn Host) -> Result<Ahead, Fault> {
             parts: parts.clone(),
             seconds: s + share,
             range: range.map(|r| r.map(|s| s + share)),
+            because: None,
             refined: false,
             tokens_per_batch: TOKENS_PER_BATCH,
             limit,
