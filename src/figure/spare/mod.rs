@@ -115,7 +115,6 @@ impl Spare {
     }
 }
 
-/// How to get the characters of a script.
 fn advice() -> String {
     format!("install a font that has it (Noto Sans CJK for Chinese), or name its file in {VARIABLE}")
 }
@@ -126,9 +125,14 @@ fn advice() -> String {
 /// What to do where there is none.
 pub fn spare_font(c: char) -> Result<String, String> {
     let spare = Spare::of_system(&BTreeSet::from([c]));
-    spare.names().first().filter(|_| !spare.unreadable).cloned().ok_or_else(|| {
-        if spare.unreadable { format!("{VARIABLE} names no font that can be read") } else { advice() }
-    })
+    if spare.unreadable {
+        return Err(format!("{VARIABLE} names no font that can be read"));
+    }
+    spare
+        .names()
+        .first()
+        .cloned()
+        .ok_or_else(|| format!("PNGs show characters such as {c} as boxes: {}", advice()))
 }
 
 /// The faces of a file that have some of the characters.
