@@ -37,8 +37,8 @@ fn drawn(figure: &Figure, find: &dyn Fn(&BTreeSet<char>) -> Spare) -> Result<Vec
         let fonts = Fonts::with(spare.faces());
         let foreign = paper::lay_out(figure, &fonts, &[]).foreign();
         if foreign.is_subset(&asked) {
-            let boxed = foreign.iter().any(|c| !fonts.draws(*c));
-            let notes = if foreign.is_empty() { Vec::new() } else { spare.notes(boxed) };
+            let boxed: BTreeSet<char> = foreign.iter().copied().filter(|c| !fonts.draws(*c)).collect();
+            let notes = if foreign.is_empty() { Vec::new() } else { spare.notes(&boxed) };
             return painted(figure, &paper::lay_out(figure, &fonts, &notes), &spare.names());
         }
         // Only the finished drawing knows which texts were cut away; with other letters, others are.

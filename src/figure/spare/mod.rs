@@ -20,6 +20,18 @@ use super::font::SpareFace;
 pub const VARIABLE: &str = "PROBITY_FONT";
 /// Most faces that a figure is drawn with beside the embedded ones.
 const MOST_FACES: usize = 4;
+/// Scripts that run from right to left, or whose letters change and join with their neighbours: Hebrew to Burmese, Khmer, what is
+/// written like them. Letters that merely stand in a row would be read wrongly, so these stay boxes.
+const LAID_OUT: [(char, char); 8] = [
+    ('\u{590}', '\u{109f}'),
+    ('\u{1780}', '\u{18af}'),
+    ('\u{1a00}', '\u{1c4f}'),
+    ('\u{a800}', '\u{abff}'),
+    ('\u{fb1d}', '\u{fdff}'),
+    ('\u{fe70}', '\u{fefe}'),
+    ('\u{10800}', '\u{11fff}'),
+    ('\u{1e800}', '\u{1efff}'),
+];
 /// Weight of an ordinary text font.
 const REGULAR: u16 = 400;
 
@@ -58,10 +70,11 @@ impl Spare {
 
     /// What the named file and then the folders have for the characters.
     pub fn search(named: Option<&Path>, folders: &[PathBuf], wanted: &BTreeSet<char>) -> Self {
-        let (mut spare, mut left) = (Self::default(), wanted.clone());
+        let mut spare = Self::default();
+        let mut left: BTreeSet<char> = wanted.iter().copied().filter(|c| stands_alone(*c)).collect();
         if let Some(path) = named {
             spare.unreadable = Source::open(path).is_none_or(|source| source.directories().is_empty());
-            spare.take(candidates(path, wanted), &mut left);
+            spare.take(candidates(path, &left), &mut left);
         }
         if !left.is_empty() {
             let all = folders::files(folders).into_iter().flat_map(|path| candidates(&path, &left));
@@ -101,10 +114,13 @@ impl Spare {
         self.faces.iter().map(|f| f.file.clone()).collect()
     }
 
-    /// What the reader of the figure must know: what boxes stand for, where there are any, and how to be rid of them.
-    pub fn notes(&self, boxed: bool) -> Vec<String> {
+    /// What the reader of the figure must know: what boxes stand for, and how to be rid of them; `boxed` are the characters of boxes.
+    pub fn notes(&self, boxed: &BTreeSet<char>) -> Vec<String> {
         let mut notes = Vec::new();
-        if boxed {
+        if boxed.iter().any(|c| !stands_alone(*c)) {
+            notes.push("scripts that run from right to left or join their letters are boxes here, and text in the SVG".to_owned());
+        }
+        if boxed.iter().any(|c| stands_alone(*c)) {
             notes.push("a box with digits stands for a character that no font here has".to_owned());
             notes.push(format!("to see it, {}", advice()));
         }
@@ -115,6 +131,12 @@ impl Spare {
     }
 }
 
+/// Whether a character looks the same beside any other.
+fn stands_alone(c: char) -> bool {
+    !LAID_OUT.iter().any(|(from, to)| (*from..=*to).contains(&c))
+}
+
+/// How to get the characters of a script.
 fn advice() -> String {
     format!("install a font that has it (Noto Sans CJK for Chinese), or name its file in {VARIABLE}")
 }

@@ -433,15 +433,19 @@ fn the_forecast_counts_doubled_steps_and_says_what_it_rests_on() {
         (path.steps, path.most_steps, path.tolerance) = (2, most_steps, tolerance);
         opened(&spec).forecast(&mut Desk::new()).unwrap().remove(0)
     };
-    let rough = of(1e-9, 32);
+    let rough = of(1e-6, 32);
     let [least, most] = rough.range.unwrap();
     assert!(least < rough.seconds && rough.seconds == most, "{rough:?}");
-    assert!(rough.because.unwrap().starts_with("3 of 3 rows"));
-    let smooth = of(1e9, 32);
+    // Two or three: an eighth of the inputs.
+    assert!(
+        ["2 of 2 rows", "3 of 3 rows"].iter().any(|t| rough.because.as_ref().unwrap().starts_with(t)),
+        "{rough:?}"
+    );
+    let smooth = of(1e6, 32);
     let [least, most] = smooth.range.unwrap();
     assert!(least == smooth.seconds && smooth.seconds < most, "{smooth:?}");
-    assert!(smooth.because.unwrap().starts_with("0 of 3 rows"));
-    let fixed = of(1e-9, 2);
+    assert!(smooth.because.as_ref().unwrap().starts_with("0 of "), "{smooth:?}");
+    let fixed = of(1e-6, 2);
     assert!(fixed.range.is_none() && fixed.because.is_none(), "{fixed:?}");
 }
 

@@ -2,6 +2,7 @@
 
 use super::catalog::MethodEntry;
 use super::{ran, view};
+use crate::base::numbers::short;
 use crate::figure::{Figure, Scale};
 use crate::lab::interventions::distance::DistanceFinding;
 use crate::lab::interventions::figures;
@@ -224,6 +225,7 @@ pub fn front(state: &State) -> Option<(bool, Vec<String>)> {
                 format!("knee {name}{ties}; {counts}"),
                 format!("knee {name}{ties}; {dominated} of {all} settings dominated"),
                 format!("knee {name}{ties}; {dominated}/{all} dominated"),
+                format!("{}; {dominated}/{all} dominated", terse(state, &rated).unwrap_or_default()),
                 format!("{dominated}/{all} dominated, knee {name}"),
             ]
         }
@@ -235,6 +237,14 @@ pub fn front(state: &State) -> Option<(bool, Vec<String>)> {
         }
     };
     Some((rated.front.knee.is_ok(), forms))
+}
+
+/// The knee by the symbol of its parameter: `PGD, ε .136`.
+fn terse(state: &State, rated: &figures::Rated<'_>) -> Option<String> {
+    let p = &rated.points.get(rated.front.knee.as_ref().ok()?.at)?.value;
+    let entry = view(state).catalog.method(&p.method);
+    let symbol = entry.map_or(p.parameter.as_str(), |m| m.parameter.symbol.as_str());
+    Some(format!("{}, {symbol} {}", p.key("").method.title(), short(p.value)))
 }
 
 /// C against S for all methods; none before the first point.
