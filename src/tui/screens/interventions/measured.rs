@@ -244,7 +244,7 @@ fn terse(state: &State, rated: &figures::Rated<'_>) -> Option<String> {
     let p = &rated.points.get(rated.front.knee.as_ref().ok()?.at)?.value;
     let entry = view(state).catalog.method(&p.method);
     let symbol = entry.map_or(p.parameter.as_str(), |m| m.parameter.symbol.as_str());
-    Some(format!("{}, {symbol} {}", p.key("").method.title(), short(p.value)))
+    Some(format!("{}, {symbol} {}", p.key(&view(state).model).method.title(), short(p.value)))
 }
 
 /// C against S for all methods; none before the first point.
