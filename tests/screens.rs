@@ -370,6 +370,29 @@ fn n_stands_beside_the_scores_at_every_width() {
     }
 }
 
+/// At 80x24 the line of distances had no row.
+#[test]
+fn the_off_manifold_meter_is_seen_with_its_n_at_every_size() {
+    for (c, r) in [(80, 24), (120, 40), (160, 50)] {
+        let screen = Harness::finished(c, r).screen();
+        let line =
+            screen.lines().find(|l| l.contains(" dist")).unwrap_or_else(|| panic!("{c}x{r}:\n{screen}"));
+        assert!(line.contains(" at .112 (n 2400): nearest ") && line.contains(" twin 1.00x"), "{line}");
+    }
+}
+
+/// `12 of 128 settings domin`
+#[test]
+fn the_count_of_dominated_settings_is_seen_whole_at_every_size() {
+    for (c, r) in [(80, 24), (120, 40), (160, 50)] {
+        let mut h = Harness::finished(c, r);
+        h.focus(PARETO);
+        let screen = h.screen();
+        let whole = |l: &str| l.contains("of 128 settings dominated") || l.contains("/128 dominated");
+        assert!(screen.lines().any(whole), "{c}x{r}:\n{screen}");
+    }
+}
+
 #[test]
 fn a_wide_screen_has_wide_panes() {
     shows("a_wide_screen_has_wide_panes", &Harness::finished(180, 50).screen());

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::error::CliError;
 use super::output;
 use crate::base::text::printable_label;
-use crate::figure::{Axis, Figure, Provenance, render};
+use crate::figure::{Axis, Figure, Provenance, render, spare_font};
 use crate::model::builtin::BUILTINS;
 use crate::model::hub::Settings;
 use crate::session::name;
@@ -32,7 +32,7 @@ struct Check {
 /// # Errors
 /// [`CliError::Told`] if something that the program needs does not work.
 pub fn doctor(out: &mut dyn Write) -> Result<(), CliError> {
-    let checks = [program(), device(), models(), terminal(), colour(), sessions(), hub(), figures()];
+    let checks = [program(), device(), models(), terminal(), colour(), sessions(), hub(), figures(), fonts()];
     for check in &checks {
         let mark = match check.mark {
             Mark::Ok => "ok  ",
@@ -162,6 +162,15 @@ fn hub() -> Check {
     };
     let text = format!("{}{absent}{offline}{withheld}", settings.cache.display());
     Check { mark, what: "hub cache", text }
+}
+
+/// What of the system draws characters that the embedded font lacks, told by one of Chinese.
+fn fonts() -> Check {
+    let what = "fonts";
+    match spare_font('中') {
+        Ok(file) => Check { mark: Mark::Ok, what, text: format!("PNGs show Chinese with {file}") },
+        Err(advice) => Check { mark: Mark::Note, what, text: advice },
+    }
 }
 
 /// Draws an empty figure: the embedded font and the encoder.

@@ -289,6 +289,10 @@ fn foresee(args: &RunArgs, task: &Task, options: LocalOptions, out: &mut dyn Wri
             output::line(out, &format!("  {:<28} {}", part.name, size::show(part.bytes)))?;
         }
         output::line(out, &format!("  {:<28} {}", "tokens in a batch", forecast.tokens_per_batch))?;
+        if let Some(because) = &forecast.because {
+            let because = crate::base::text::printable_label(because);
+            output::line(out, &format!("  {:<28} {because}", "range of time"))?;
+        }
     }
     Ok(())
 }

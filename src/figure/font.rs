@@ -1,11 +1,14 @@
-//! The embedded fonts: what a text measures, and the outlines of its letters. No font of the system is ever read.
+//! The fonts of a drawing: what a text measures, and the outlines of its letters.
 //!
-//! Letters come from Ubuntu Light; what it lacks (arrows, blocks, box drawing) from Hack. A character that neither has, such as
-//! Chinese, is drawn as a box with its code point in hexadecimal: visible, and never mistaken for another.
+//! Letters come from Ubuntu Light; what it lacks (arrows, blocks, box drawing) from Hack. Both are embedded. A character that neither
+//! has, such as Chinese, is drawn by a spare font of the system (`spare`) where the drawing was given one, else as a box with its code
+//! point in hexadecimal: visible, and never mistaken for another.
 
+use std::collections::BTreeSet;
 use std::sync::OnceLock;
 
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
+use unicode_width::UnicodeWidthChar;
 
 use crate::base::packed::packed;
 
@@ -27,13 +30,9 @@ fn faces() -> &'static [Face<'static>] {
     })
 }
 
-fn glyph(c: char) -> Option<(&'static Face<'static>, GlyphId)> {
-    faces().iter().find_map(|face| Some((face, face.glyph_index(c)?)))
-}
-
 /// Whether the embedded fonts have this character.
 pub fn has(c: char) -> bool {
-    glyph(c).is_some()
+    faces().iter().any(|face| face.glyph_index(c).is_some())
 }
 
 /// Hexadecimal digits of a character that no font has, in two rows of equal length.
@@ -48,40 +47,157 @@ fn digits(c: char) -> [String; 2] {
 const DIGIT: f64 = 0.46;
 /// Space around a box, in em.
 const AROUND: f64 = 0.06;
+/// Width of a character that takes two columns in a terminal, in em: Chinese letters are as wide as they are high.
+const WIDE: f64 = 1.0;
+/// Furthest point of a glyph from its origin, in em: a damaged font cannot draw over the whole figure.
+const REACH: f64 = 3.0;
 
-fn advance(c: char) -> f64 {
-    match glyph(c) {
-        Some((face, id)) => {
+/// A font of the system, and the characters that it draws.
+pub type SpareFace<'a> = (Face<'a>, &'a BTreeSet<char>);
+
+/// The fonts of a drawing.
+#[derive(Default)]
+pub struct Fonts<'a> {
+    spare: Vec<SpareFace<'a>>,
+}
+
+/// Where the outline of a character comes from, and how it lies in its cell; lengths are in em.
+struct Letter<'f> {
+    face: &'f Face<'f>,
+    id: GlyphId,
+    /// Width of the cell.
+    advance: f64,
+    /// From the cell's left edge to the glyph's origin.
+    shift: f64,
+    /// Size of the glyph, as a share of that of the text.
+    share: f64,
+    ink: Ink,
+}
+
+impl<'a> Fonts<'a> {
+    /// The embedded fonts alone: what they draw is the same on every machine.
+    pub fn own() -> Self {
+        Self::default()
+    }
+
+    /// The embedded fonts, and others for characters that these lack.
+    pub fn with(spare: Vec<SpareFace<'a>>) -> Self {
+        Self { spare }
+    }
+
+    /// Whether one of the fonts draws this character.
+    pub fn draws(&self, c: char) -> bool {
+        has(c) || self.spare.iter().any(|(_, characters)| characters.contains(&c))
+    }
+
+    fn letter(&self, c: char) -> Option<Letter<'_>> {
+        let measured = |face: &Face<'_>, id| {
             f64::from(face.glyph_hor_advance(id).unwrap_or(0)) / f64::from(face.units_per_em().max(1))
+        };
+        let own = faces().iter().find_map(|face| Some((face, face.glyph_index(c)?)));
+        if let Some((face, id)) = own {
+            let advance = measured(face, id);
+            return Some(Letter { face, id, advance, shift: 0.0, share: 1.0, ink: Ink::Light });
         }
-        None => digits(c).iter().map(|d| width(d, DIGIT)).fold(0.0, f64::max) + 4.0 * AROUND,
+        let (face, _) = self.spare.iter().find(|(_, characters)| characters.contains(&c))?;
+        let id = face.glyph_index(c)?;
+        let natural = measured(face, id).min(3.0);
+        if c.width() != Some(2) {
+            return Some(Letter { face, id, advance: natural, shift: 0.0, share: 1.0, ink: Ink::Plain });
+        }
+        // In the middle of its cell, and no wider.
+        let share = if natural > WIDE { WIDE / natural } else { 1.0 };
+        let shift = (WIDE - natural * share) / 2.0;
+        Some(Letter { face, id, advance: WIDE, shift, share, ink: Ink::Plain })
+    }
+
+    fn advance(&self, c: char) -> f64 {
+        self.letter(c).map_or_else(|| self.box_width(c), |letter| letter.advance)
+    }
+
+    /// Width of the box of a character that no font has. A wide one takes the room that it would have with a font.
+    fn box_width(&self, c: char) -> f64 {
+        let room = digits(c).iter().map(|d| self.width(d, DIGIT)).fold(0.0, f64::max) + 4.0 * AROUND;
+        if c.width() == Some(2) { room.max(WIDE) } else { room }
+    }
+
+    /// Width of a line of text with letters of this size (em).
+    pub fn width(&self, text: &str, size: f64) -> f64 {
+        text.chars().map(|c| self.advance(c)).sum::<f64>() * size
+    }
+
+    /// The text, cut with an ellipsis where it is wider than `room`.
+    pub fn cut(&self, text: &str, size: f64, room: f64) -> String {
+        if self.width(text, size) <= room {
+            return text.to_owned();
+        }
+        let mut left = room - self.width("…", size);
+        let fits = |c: &char| {
+            left -= self.advance(*c) * size;
+            left >= 0.0
+        };
+        let mut out: String = text.chars().take_while(fits).collect();
+        out.push('…');
+        out
+    }
+
+    /// Draws a line of text from its left end on the baseline.
+    pub fn draw(&self, text: &str, (mut x, y): (f64, f64), size: f64, pen: &mut dyn Pen) {
+        for c in text.chars() {
+            let Some(letter) = self.letter(c) else {
+                self.hex_box(c, (x, y), size, pen);
+                x += self.box_width(c) * size;
+                continue;
+            };
+            let em = f64::from(letter.face.units_per_em().max(1));
+            let at = (x + letter.shift * size, y);
+            let mut placed = Placed { pen, at, scale: size * letter.share / em, reach: (REACH * em) as f32 };
+            // A blank has no outline.
+            if letter.face.outline_glyph(letter.id, &mut placed).is_some() {
+                pen.fill(letter.ink);
+            }
+            x += letter.advance * size;
+        }
+    }
+
+    fn hex_box(&self, c: char, (x, y): (f64, f64), size: f64, pen: &mut dyn Pen) {
+        let (left, right) = (x + AROUND * size, x + (self.box_width(c) - AROUND) * size);
+        let (top, bottom, line) = (y - 0.82 * size, y + 0.14 * size, 0.05 * size);
+        for inset in [0.0, line] {
+            let (l, r, t, b) = (left + inset, right - inset, top + inset, bottom - inset);
+            pen.move_to(l, t);
+            pen.line_to(r, t);
+            pen.line_to(r, b);
+            pen.line_to(l, b);
+            pen.close();
+        }
+        pen.fill(Ink::Hollow);
+        let [upper, lower] = digits(c);
+        for (row, baseline) in [(upper, y - 0.41 * size), (lower, y + 0.04 * size)] {
+            let start = (left + right - self.width(&row, DIGIT * size)) / 2.0;
+            // Digits are in the font; if it could not be read, the boxes stay empty.
+            if row.chars().all(has) {
+                self.draw(&row, (start, baseline), DIGIT * size, pen);
+            }
+        }
     }
 }
 
-/// Width of a line of text with letters of this size (em).
-pub fn width(text: &str, size: f64) -> f64 {
-    text.chars().map(advance).sum::<f64>() * size
-}
-
-/// The text, cut with an ellipsis where it is wider than `room`.
-pub fn cut(text: &str, size: f64, room: f64) -> String {
-    if width(text, size) <= room {
-        return text.to_owned();
-    }
-    let mut left = room - width("…", size);
-    let fits = |c: &char| {
-        left -= advance(*c) * size;
-        left >= 0.0
-    };
-    let mut out: String = text.chars().take_while(fits).collect();
-    out.push('…');
-    out
+/// How what was outlined is filled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ink {
+    /// A letter of the embedded font, which is a light one.
+    Light,
+    /// A letter of a font with a weight of its own.
+    Plain,
+    /// Even-odd: what lies inside an inner outline stays empty.
+    Hollow,
 }
 
 /// Something that draws letters. Positions are in the unit of `size`, y downwards.
 pub trait Pen {
-    /// Fills what was outlined since the last call; even-odd where `hollow`.
-    fn fill(&mut self, hollow: bool);
+    /// Fills what was outlined since the last call.
+    fn fill(&mut self, ink: Ink);
     /// Begins an outline.
     fn move_to(&mut self, x: f64, y: f64);
     /// A straight piece.
@@ -98,11 +214,14 @@ struct Placed<'a> {
     pen: &'a mut dyn Pen,
     at: (f64, f64),
     scale: f64,
+    /// In units of the font.
+    reach: f32,
 }
 
 impl Placed<'_> {
     fn map(&self, x: f32, y: f32) -> (f64, f64) {
-        (self.at.0 + f64::from(x) * self.scale, self.at.1 - f64::from(y) * self.scale)
+        let near = |v: f32| if v.is_finite() { f64::from(v.clamp(-self.reach, self.reach)) } else { 0.0 };
+        (self.at.0 + near(x) * self.scale, self.at.1 - near(y) * self.scale)
     }
 }
 
@@ -132,45 +251,6 @@ impl OutlineBuilder for Placed<'_> {
     }
 }
 
-/// Draws a line of text from its left end on the baseline.
-pub fn draw(text: &str, (mut x, y): (f64, f64), size: f64, pen: &mut dyn Pen) {
-    for c in text.chars() {
-        match glyph(c) {
-            Some((face, id)) => {
-                let scale = size / f64::from(face.units_per_em().max(1));
-                // A blank has no outline.
-                if face.outline_glyph(id, &mut Placed { pen, at: (x, y), scale }).is_some() {
-                    pen.fill(false);
-                }
-            }
-            None => hex_box(c, (x, y), size, pen),
-        }
-        x += advance(c) * size;
-    }
-}
-
-fn hex_box(c: char, (x, y): (f64, f64), size: f64, pen: &mut dyn Pen) {
-    let (left, right) = (x + AROUND * size, x + (advance(c) - AROUND) * size);
-    let (top, bottom, line) = (y - 0.82 * size, y + 0.14 * size, 0.05 * size);
-    for inset in [0.0, line] {
-        let (l, r, t, b) = (left + inset, right - inset, top + inset, bottom - inset);
-        pen.move_to(l, t);
-        pen.line_to(r, t);
-        pen.line_to(r, b);
-        pen.line_to(l, b);
-        pen.close();
-    }
-    pen.fill(true);
-    let [upper, lower] = digits(c);
-    for (row, baseline) in [(upper, y - 0.41 * size), (lower, y + 0.04 * size)] {
-        let start = (left + right - width(&row, DIGIT * size)) / 2.0;
-        // Digits are in the font; if it could not be read, the boxes stay empty.
-        if row.chars().all(has) {
-            draw(&row, (start, baseline), DIGIT * size, pen);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -185,11 +265,18 @@ mod tests {
 
     #[test]
     fn text_measures_and_is_cut() {
-        assert!(width("W", 10.0) > width("i", 10.0) && width("", 10.0) == 0.0);
-        assert_eq!(cut("short", 10.0, 100.0), "short");
-        let long = cut(&"long ".repeat(100), 10.0, 100.0);
-        assert!(long.ends_with('…') && width(&long, 10.0) <= 100.0);
+        let fonts = Fonts::own();
+        assert!(fonts.width("W", 10.0) > fonts.width("i", 10.0) && fonts.width("", 10.0) == 0.0);
+        assert_eq!(fonts.cut("short", 10.0, 100.0), "short");
+        let long = fonts.cut(&"long ".repeat(100), 10.0, 100.0);
+        assert!(long.ends_with('…') && fonts.width(&long, 10.0) <= 100.0);
         assert_eq!(digits('中'), ["4E", "2D"]);
         assert_eq!(digits('\u{1f600}'), ["01F", "600"]);
+    }
+
+    #[test]
+    fn a_box_of_a_wide_character_has_the_room_of_the_character() {
+        assert!((Fonts::own().width("中文", 10.0) - 20.0).abs() < 1e-9);
+        assert!(Fonts::own().width("א", 10.0) < 10.0 && !Fonts::own().draws('中'));
     }
 }

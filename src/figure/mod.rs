@@ -3,6 +3,8 @@
 //! A lab builds a [`Figure`] from [`layers`]; its series carry a [`role::Role`] that each renderer turns into a colour, a dash
 //! and a marker. [`export`] writes a figure to a file; the terminal draws the same figure as a widget.
 //!
+//! What the embedded font lacks is drawn in a PNG with a font of the system, where there is one (`spare`).
+//!
 //! On paper there is one drawing path: `paper` lays a figure out as a list of strokes, fills and texts (`scene`), and that list
 //! is written as SVG or painted as PNG.
 
@@ -16,6 +18,7 @@ mod png;
 pub mod role;
 pub mod route;
 mod scene;
+mod spare;
 mod svg;
 
 use std::io::Write;
@@ -27,6 +30,7 @@ pub use axis::{Axis, Scale};
 pub use csv::text as csv_text;
 pub use layers::Layer;
 pub use role::{Dash, Emphasis, Marker, Role};
+pub use spare::spare_font;
 
 use crate::base::files::{FileError, Whole};
 

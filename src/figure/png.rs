@@ -1,13 +1,17 @@
 //! PNG: the drawing painted at twice its size, with the provenance in text chunks.
 
+use std::collections::BTreeSet;
+
 use tiny_skia::{
     Color, FillRule, LineCap, LineJoin, Paint, PathBuilder, Pixmap, Stroke, StrokeDash, Transform,
 };
 
+use super::font::{self, Fonts, Ink};
 use super::palette::Rgb;
 use super::role::Dash;
 use super::scene::{At, Item, Pen, Scene, Side};
-use super::{Figure, FigureError, font, paper};
+use super::spare::Spare;
+use super::{Figure, FigureError, paper};
 use crate::base::text::printable_label;
 
 /// Pixels of the file per logical pixel.
@@ -17,20 +21,44 @@ const DENSITY: u32 = 11_811;
 /// Width of the stroke around letters, in em: the embedded font is a light one, which prints too thin.
 const WEIGHT: f64 = 0.022;
 
-/// The figure as a PNG file. The same figure gives the same bytes.
+/// The figure as a PNG file. The same figure gives the same bytes; where it holds characters that the embedded font lacks, on the same
+/// machine.
 ///
 /// # Errors
 /// [`FigureError::Draw`] if the picture cannot be made.
 pub fn to_png(figure: &Figure) -> Result<Vec<u8>, FigureError> {
-    let scene = paper::lay_out(figure);
+    drawn(figure, &|foreign| Spare::of_system(foreign))
+}
+
+/// The figure with what `find` has for the characters that the embedded font lacks.
+fn drawn(figure: &Figure, find: &dyn Fn(&BTreeSet<char>) -> Spare) -> Result<Vec<u8>, FigureError> {
+    let (mut asked, mut spare) = (BTreeSet::new(), Spare::default());
+    loop {
+        let fonts = Fonts::with(spare.faces());
+        let foreign = paper::lay_out(figure, &fonts, &[]).foreign();
+        if foreign.is_subset(&asked) {
+            let boxed: BTreeSet<char> = foreign.iter().copied().filter(|c| !fonts.draws(*c)).collect();
+            let notes = if foreign.is_empty() { Vec::new() } else { spare.notes(&boxed) };
+            return painted(figure, &paper::lay_out(figure, &fonts, &notes), &spare.names());
+        }
+        // Only the finished drawing knows which texts were cut away; with other letters, others are.
+        asked.extend(foreign);
+        let found = find(&asked);
+        drop(fonts);
+        spare = found;
+    }
+}
+
+fn painted(figure: &Figure, scene: &Scene<'_>, fonts: &[String]) -> Result<Vec<u8>, FigureError> {
     let pixels = |length: f64| (length * f64::from(RESOLUTION)).round() as u32;
     let mut picture = Pixmap::new(pixels(scene.width), pixels(scene.height))
         .ok_or_else(|| FigureError::Draw("the picture has no size".into()))?;
     picture.fill(Color::WHITE);
-    paint(&mut picture, &scene);
+    paint(&mut picture, scene);
     // The paper is opaque, so that premultiplied colours are plain ones.
     let rgb: Vec<u8> = picture.data().chunks_exact(4).flat_map(|p| [p[0], p[1], p[2]]).collect();
-    encode(figure, &rgb, (picture.width(), picture.height())).map_err(|e| FigureError::Draw(e.to_string()))
+    let size = (picture.width(), picture.height());
+    encode(figure, fonts, &rgb, size).map_err(|e| FigureError::Draw(e.to_string()))
 }
 
 fn scale() -> Transform {
@@ -43,7 +71,7 @@ fn colour(Rgb(r, g, b): Rgb, alpha: f64) -> Paint<'static> {
     paint
 }
 
-fn paint(picture: &mut Pixmap, scene: &Scene) {
+fn paint(picture: &mut Pixmap, scene: &Scene<'_>) {
     for item in &scene.items {
         match item {
             Item::Line { points, pen } => line(picture, points, pen),
@@ -62,7 +90,7 @@ fn paint(picture: &mut Pixmap, scene: &Scene) {
                 let (x, y) = (at.0 as f32, at.1 as f32);
                 let turn =
                     if kind.upwards { Transform::from_rotate_at(-90.0, x, y) } else { Transform::identity() };
-                let long = font::width(text, kind.size);
+                let long = scene.fonts.width(text, kind.size);
                 let back = match kind.along {
                     Side::Start => 0.0,
                     Side::Middle => long / 2.0,
@@ -75,7 +103,7 @@ fn paint(picture: &mut Pixmap, scene: &Scene) {
                     place: turn.post_concat(scale()),
                     weight: (WEIGHT * kind.size) as f32,
                 };
-                font::draw(text, (at.0 - back, at.1), kind.size, &mut brush);
+                scene.fonts.draw(text, (at.0 - back, at.1), kind.size, &mut brush);
             }
         }
     }
@@ -117,11 +145,11 @@ struct Brush<'a> {
 }
 
 impl font::Pen for Brush<'_> {
-    fn fill(&mut self, hollow: bool) {
+    fn fill(&mut self, ink: Ink) {
         let Some(path) = std::mem::take(&mut self.path).finish() else { return };
-        let rule = if hollow { FillRule::EvenOdd } else { FillRule::Winding };
+        let rule = if ink == Ink::Hollow { FillRule::EvenOdd } else { FillRule::Winding };
         self.picture.fill_path(&path, &self.paint, rule, self.place, None);
-        if !hollow {
+        if ink == Ink::Light {
             let stroke = Stroke { width: self.weight, ..Stroke::default() };
             self.picture.stroke_path(&path, &self.paint, &stroke, self.place, None);
         }
@@ -150,6 +178,7 @@ impl font::Pen for Brush<'_> {
 
 fn encode(
     figure: &Figure,
+    fonts: &[String],
     pixels: &[u8],
     (width, height): (u32, u32),
 ) -> Result<Vec<u8>, png::EncodingError> {
@@ -164,6 +193,9 @@ fn encode(
     encoder.add_itxt_chunk("Title".into(), printable_label(&figure.title))?;
     for (key, value) in &figure.provenance.entries {
         encoder.add_itxt_chunk(keyword(key), printable_label(value))?;
+    }
+    if !fonts.is_empty() {
+        encoder.add_itxt_chunk(keyword("fonts"), printable_label(&fonts.join(", ")))?;
     }
     let mut writer = encoder.write_header()?;
     writer.write_image_data(pixels)?;

@@ -1,6 +1,8 @@
 //! A drawing as a list of strokes, fills and texts in logical pixels from the upper left: what SVG writes and PNG paints.
 
-use super::font;
+use std::collections::BTreeSet;
+
+use super::font::{self, Fonts};
 use super::palette::Rgb;
 use super::role::{Dash, Marker};
 
@@ -108,8 +110,9 @@ pub struct Type {
 }
 
 /// A drawing.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Scene {
+pub struct Scene<'a> {
+    /// What its texts are measured with.
+    pub fonts: &'a Fonts<'a>,
     /// Width.
     pub width: f64,
     /// Height.
@@ -118,10 +121,19 @@ pub struct Scene {
     pub items: Vec<Item>,
 }
 
-impl Scene {
+impl<'a> Scene<'a> {
     /// An empty drawing.
-    pub fn new(width: f64, height: f64) -> Self {
-        Self { width, height, items: Vec::new() }
+    pub fn new(fonts: &'a Fonts<'a>, width: f64, height: f64) -> Self {
+        Self { fonts, width, height, items: Vec::new() }
+    }
+
+    /// Characters of its texts that the embedded fonts lack.
+    pub fn foreign(&self) -> BTreeSet<char> {
+        let texts = self.items.iter().filter_map(|item| match item {
+            Item::Text { text, .. } => Some(text),
+            _ => None,
+        });
+        texts.flat_map(|text| text.chars()).filter(|c| !font::has(*c)).collect()
     }
 
     /// A line through the points.

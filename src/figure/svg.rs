@@ -2,25 +2,28 @@
 
 use std::fmt::Write;
 
+use super::font::Fonts;
 use super::palette::Rgb;
 use super::scene::{At, Item, Pen, Scene, Side, Type};
-use super::{Figure, FigureError, font, paper};
+use super::{Figure, FigureError, paper};
 use crate::base::text::printable_label;
 use crate::figure::role::Dash;
 
 /// The figure as an SVG file. The same figure gives the same text. Letters are those of the viewer's font, squeezed to the widths
-/// that the embedded font has, so that no label grows into another.
+/// that the embedded font has, so that no label grows into another. No font of the system is read: the text is the same on every
+/// machine.
 ///
 /// # Errors
 /// [`FigureError::Draw`] if the figure cannot be written.
 pub fn to_svg(figure: &Figure) -> Result<String, FigureError> {
-    let scene = paper::lay_out(figure);
+    let fonts = Fonts::own();
+    let scene = paper::lay_out(figure, &fonts, &[]);
     let mut out = String::new();
     write(&mut out, figure, &scene).map_err(|e| FigureError::Draw(e.to_string()))?;
     Ok(out)
 }
 
-fn write(out: &mut String, figure: &Figure, scene: &Scene) -> std::fmt::Result {
+fn write(out: &mut String, figure: &Figure, scene: &Scene<'_>) -> std::fmt::Result {
     let (width, height) = (scene.width, scene.height);
     writeln!(
         out,
@@ -33,12 +36,12 @@ fn write(out: &mut String, figure: &Figure, scene: &Scene) -> std::fmt::Result {
         writeln!(out, "{}: {}", escape(&printable_label(key)), escape(&printable_label(value)))?;
     }
     out.push_str("</desc>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n");
-    scene.items.iter().try_for_each(|item| element(out, item))?;
+    scene.items.iter().try_for_each(|item| element(out, scene.fonts, item))?;
     out.push_str("</svg>\n");
     Ok(())
 }
 
-fn element(out: &mut String, item: &Item) -> std::fmt::Result {
+fn element(out: &mut String, fonts: &Fonts<'_>, item: &Item) -> std::fmt::Result {
     match item {
         Item::Line { points, pen } => {
             writeln!(out, "<polyline points=\"{}\"{}/>", places(points), strokes(pen))
@@ -59,11 +62,11 @@ fn element(out: &mut String, item: &Item) -> std::fmt::Result {
                 hex(*colour)
             )
         }
-        Item::Text { text, at, kind } => words(out, text, *at, kind),
+        Item::Text { text, at, kind } => words(out, fonts, text, *at, kind),
     }
 }
 
-fn words(out: &mut String, text: &str, at: At, kind: &Type) -> std::fmt::Result {
+fn words(out: &mut String, fonts: &Fonts<'_>, text: &str, at: At, kind: &Type) -> std::fmt::Result {
     let (x, y) = (short(at.0), short(at.1));
     let anchor = match kind.along {
         Side::Start => "",
@@ -72,8 +75,8 @@ fn words(out: &mut String, text: &str, at: At, kind: &Type) -> std::fmt::Result 
     };
     let turn = if kind.upwards { format!(" transform=\"rotate(-90 {x} {y})\"") } else { String::new() };
     // Of characters that the embedded font lacks, only the viewer knows the width.
-    let length = if text.chars().all(font::has) {
-        format!(" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"", short(font::width(text, kind.size)))
+    let length = if text.chars().all(|c| fonts.draws(c)) {
+        format!(" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"", short(fonts.width(text, kind.size)))
     } else {
         String::new()
     };
@@ -136,6 +139,13 @@ mod tests {
             assert!(svg.contains(&format!("{key}: {value}")), "{key}");
         }
         assert!(svg.contains("stroke-dasharray") && svg.contains("textLength"));
+    }
+
+    /// The viewer draws these characters: the note about boxes was false here.
+    #[test]
+    fn a_text_that_the_embedded_font_lacks_is_written_without_a_note_about_boxes() {
+        let svg = to_svg(&samples::tokens()).unwrap();
+        assert!(svg.contains(">中文</text>") && !svg.contains("a box with digits"));
     }
 
     #[test]

@@ -96,6 +96,9 @@ pub struct Forecast {
     /// Least and most seconds where what decides is not known yet; none once it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<[f64; 2]>,
+    /// What the range rests on, where a sample decided it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
     /// Whether `seconds` rests on the run's own first estimates rather than on slices of work.
     pub refined: bool,
     /// Tokens that one forward pass holds, chosen so that the limit is kept.
@@ -188,6 +191,7 @@ mod tests {
             parts: Vec::new(),
             seconds: 61.7,
             range: None,
+            because: None,
             refined: false,
             tokens_per_batch: 4096,
             limit: Some(4 << 30),
@@ -204,6 +208,7 @@ mod tests {
             parts: Vec::new(),
             seconds: 1.0,
             range: None,
+            because: None,
             refined: false,
             tokens_per_batch: 4096,
             limit,

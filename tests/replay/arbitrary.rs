@@ -402,6 +402,7 @@ fn forecast() -> BoxedStrategy<Forecast> {
             parts: Vec::new(),
             seconds,
             range: range.map(|(least, most)| [least, most]),
+            because: refined.then(|| "a sample".to_owned()),
             refined,
             tokens_per_batch: 7,
             limit: refined.then_some(bytes),

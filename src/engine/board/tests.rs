@@ -59,6 +59,7 @@ fn forecast(generation: u64, model: &str, seconds: f64) -> Event {
         parts: Vec::new(),
         seconds,
         range: None,
+        because: None,
         refined: false,
         tokens_per_batch: 1,
         limit: None,

@@ -1,6 +1,5 @@
 //! Tables of coloured cells on paper, with their scale.
 
-use super::super::font;
 use super::super::layers::{Cells, Shades};
 use super::super::palette::{self, Rgb};
 use super::super::scene::{Pen, Scene, Side, Type, WHITE};
@@ -45,10 +44,10 @@ pub fn draw(scene: &mut Scene, frame: &Frame, cells: &Cells) {
             }
             let text = short((value * 1000.0).round() / 1000.0);
             let size = SMALL.min((b.1 - a.1) * 0.6);
-            if cells.numbers && size >= 6.0 && font::width(&text, size) + 4.0 <= b.0 - a.0 {
+            if cells.numbers && size >= 6.0 && scene.fonts.width(&text, size) + 4.0 <= b.0 - a.0 {
                 let at = ((a.0 + b.0) / 2.0, (a.1 + b.1) / 2.0);
                 if cell.doubtful {
-                    let half = font::width(&text, size) / 2.0 + 2.0;
+                    let half = scene.fonts.width(&text, size) / 2.0 + 2.0;
                     scene.rectangle(
                         (at.0 - half, at.1 - size * 0.6),
                         (at.0 + half, at.1 + size * 0.6),
@@ -82,7 +81,7 @@ fn scale(scene: &mut Scene, frame: &Frame, cells: &Cells) {
         scene.line(&[(right, y), (right + 3.0, y)], Pen::new(INK, 0.9));
         scene.text(&short(lo + (hi - lo) * share), (right + 6.0, y), kind);
     }
-    let label = font::cut(&printable_label(&cells.label), SMALL, height);
+    let label = scene.fonts.cut(&printable_label(&cells.label), SMALL, height);
     let upwards = Type { upwards: true, ..type_of(SMALL, INK, Side::Middle, Side::Start) };
     scene.text(&label, (left - 16.0, frame.top + height / 2.0), upwards);
 }

@@ -1,8 +1,9 @@
 //! The frame of a figure with axes: where values go, and the axes themselves.
 
 use super::super::axis::{Fitted, Room};
+use super::super::font::Fonts;
 use super::super::scene::{At, Pen, Scene, Side, Type};
-use super::super::{Figure, Layer, font};
+use super::super::{Figure, Layer};
 use super::{GRID, INK, LABEL, MARGIN, SMALL, type_of};
 use crate::base::text::printable_label;
 
@@ -34,18 +35,18 @@ pub struct Frame {
 
 impl Frame {
     /// The frame between two corners of the page that also hold the axes' labels.
-    pub fn new(figure: &Figure, (left, top): At, (right, bottom): At) -> Self {
+    pub fn new(fonts: &Fonts<'_>, figure: &Figure, (left, top): At, (right, bottom): At) -> Self {
         let rules = figure.layers.iter().any(|l| matches!(l, Layer::Rule(r) if r.upright));
         // Labels of upright rules go above the frame, where there are no data.
         let top = top + 4.0 + if rules { SMALL + 4.0 } else { 0.0 };
-        let right = right - beside(figure);
+        let right = right - beside(fonts, figure);
         let x = Fitted::horizontal(figure);
         let inset = if x.categories().is_some() { 0.0 } else { INSET };
         let mut below = 52.0;
         let mut upright = false;
         if let Some(names) = x.categories() {
             let slot = (right - left) / names.len().max(1) as f64;
-            let widest = names.iter().map(|n| font::width(n, SMALL)).fold(0.0, f64::max);
+            let widest = names.iter().map(|n| fonts.width(n, SMALL)).fold(0.0, f64::max);
             upright = widest + GAP > slot;
             if upright {
                 below += widest.min(LONGEST) - SMALL;
@@ -86,15 +87,15 @@ fn y_room(length: f64) -> Room<'static> {
 }
 
 /// Left edge of the frame: as far in as the labels of the vertical axis are wide.
-pub fn left(figure: &Figure, height: f64) -> f64 {
+pub fn left(fonts: &Fonts<'_>, figure: &Figure, height: f64) -> f64 {
     let ticks = Fitted::vertical(figure).ticks(&y_room(height * 0.6));
-    let widest = ticks.iter().map(|t| font::width(&t.label, SMALL)).fold(0.0, f64::max);
+    let widest = ticks.iter().map(|t| fonts.width(&t.label, SMALL)).fold(0.0, f64::max);
     MARGIN + (widest.min(LONGEST) + 30.0).max(46.0)
 }
 
 /// Room right of the frame: for labels of guides and rank lines, for the scale of cells.
-fn beside(figure: &Figure) -> f64 {
-    let long = |text: &str, size| font::width(&printable_label(text), size).min(LONGEST) + 10.0;
+fn beside(fonts: &Fonts<'_>, figure: &Figure) -> f64 {
+    let long = |text: &str, size| fonts.width(&printable_label(text), size).min(LONGEST) + 10.0;
     let rooms = figure.layers.iter().map(|layer| match layer {
         Layer::Guide(guide) if !guide.label.is_empty() => long(&guide.label, super::FINE).max(26.0),
         Layer::Ranks(ranks) => ranks.lines.iter().map(|l| long(&l.label, SMALL)).fold(0.0, f64::max),
@@ -118,7 +119,7 @@ pub fn axes(scene: &mut Scene, figure: &Figure, frame: &Frame, cells: bool) {
             scene.line(&[(frame.left, y), (frame.right, y)], grid);
         }
         scene.line(&[(frame.left - if major { 5.0 } else { 3.0 }, y), (frame.left, y)], pen);
-        scene.text(&font::cut(&t.label, SMALL, LONGEST), (frame.left - 8.0, y), tick);
+        scene.text(&scene.fonts.cut(&t.label, SMALL, LONGEST), (frame.left - 8.0, y), tick);
     }
     let (l, r, t, b) = (frame.left, frame.right, frame.top, frame.bottom);
     scene.line(&[(l, t), (l, b)], pen);
@@ -133,22 +134,23 @@ pub fn axes(scene: &mut Scene, figure: &Figure, frame: &Frame, cells: bool) {
         }
     }
     let name = type_of(LABEL, INK, Side::Middle, Side::Start);
-    let below = if frame.upright { labels_below(frame) + 14.0 } else { 27.0 };
-    let x_label = font::cut(&printable_label(&figure.x.label), LABEL, r - l);
+    let below = if frame.upright { labels_below(scene.fonts, frame) + 14.0 } else { 27.0 };
+    let x_label = scene.fonts.cut(&printable_label(&figure.x.label), LABEL, r - l);
     scene.text(&x_label, ((l + r) / 2.0, b + below), name);
     let upwards = Type { upwards: true, ..name };
-    let y_label = font::cut(&printable_label(&figure.y.label), LABEL, b - t);
+    let y_label = scene.fonts.cut(&printable_label(&figure.y.label), LABEL, b - t);
     scene.text(&y_label, (MARGIN - 6.0, (t + b) / 2.0), upwards);
 }
 
 /// Height of upright labels below the frame.
-fn labels_below(frame: &Frame) -> f64 {
+fn labels_below(fonts: &Fonts<'_>, frame: &Frame) -> f64 {
     let names = frame.x.categories().unwrap_or_default();
-    names.iter().map(|n| font::width(n, SMALL)).fold(0.0, f64::max).min(LONGEST)
+    names.iter().map(|n| fonts.width(n, SMALL)).fold(0.0, f64::max).min(LONGEST)
 }
 
 fn x_ticks(scene: &mut Scene, frame: &Frame, grid: Option<Pen>, pen: Pen) {
-    let wide = |text: &str| font::width(text, SMALL);
+    let fonts = scene.fonts;
+    let wide = |text: &str| fonts.width(text, SMALL);
     let room = if frame.upright { frame.x_room(&line_height) } else { frame.x_room(&wide) };
     let named = frame.x.categories().is_some();
     for t in frame.x.ticks(&room) {
@@ -160,7 +162,7 @@ fn x_ticks(scene: &mut Scene, frame: &Frame, grid: Option<Pen>, pen: Pen) {
         scene.line(&[(x, frame.bottom), (x, frame.bottom + if major { 5.0 } else { 3.0 })], pen);
         if frame.upright {
             let kind = Type { upwards: true, ..type_of(SMALL, INK, Side::End, Side::Middle) };
-            scene.text(&font::cut(&t.label, SMALL, LONGEST), (x, frame.bottom + 8.0), kind);
+            scene.text(&scene.fonts.cut(&t.label, SMALL, LONGEST), (x, frame.bottom + 8.0), kind);
         } else {
             let kind = type_of(SMALL, INK, Side::Middle, Side::Start);
             scene.text(&t.label, (x, frame.bottom + 9.0), kind);

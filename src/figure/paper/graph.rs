@@ -1,6 +1,5 @@
 //! Small directed graphs on paper.
 
-use super::super::font;
 use super::super::layers::Graph;
 use super::super::palette::Rgb;
 use super::super::route::{Room, course};
@@ -39,8 +38,8 @@ pub fn draw(scene: &mut Scene, graph: &Graph, (left, right): (f64, f64), top: f6
         .nodes
         .iter()
         .map(|n| {
-            let label = font::cut(&printable_label(&n.label), LABEL, LONGEST);
-            let half = font::width(&label, LABEL) / 2.0 + 12.0;
+            let label = scene.fonts.cut(&printable_label(&n.label), LABEL, LONGEST);
+            let half = scene.fonts.width(&label, LABEL) / 2.0 + 12.0;
             let room = LONGEST / 2.0 + 12.0;
             let x = left + room + share(n.at.0, x0, x1) * (right - left - 2.0 * room);
             let y = top + 40.0 + NODE / 2.0 + share(n.at.1, y0, y1) * rows * ROW;
@@ -88,8 +87,8 @@ fn arrow(scene: &mut Scene, line: &[At], lit: bool) {
 fn name(scene: &mut Scene, line: &[At], label: &str, lit: bool) {
     let Some(&at) = line.get(line.len() * 2 / 5).filter(|_| !label.is_empty()) else { return };
     let colour = if lit { LIT } else { GREY };
-    let label = font::cut(label, SMALL, 140.0);
-    let half = font::width(&label, SMALL) / 2.0 + 3.0;
+    let label = scene.fonts.cut(label, SMALL, 140.0);
+    let half = scene.fonts.width(&label, SMALL) / 2.0 + 3.0;
     scene.rectangle((at.0 - half, at.1 - 8.0), (at.0 + half, at.1 + 8.0), WHITE, 1.0);
     scene.text(&label, at, type_of(SMALL, colour, Side::Middle, Side::Middle));
 }

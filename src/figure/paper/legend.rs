@@ -3,7 +3,7 @@
 use super::super::palette::{self, Rgb};
 use super::super::role::{Dash, Role};
 use super::super::scene::{At, Pen, Scene, Side};
-use super::super::{Figure, Layer, font};
+use super::super::{Figure, Layer};
 use super::{GREY, INK, SMALL, pen, type_of};
 use crate::base::text::printable_label;
 
@@ -48,8 +48,8 @@ pub fn draw(scene: &mut Scene, figure: &Figure, (left, top): At, right: f64) -> 
     let grouped = named.windows(2).any(|w| w[0].0.hue().is_some() && w[0].0.hue() == w[1].0.hue());
     for (k, (sample, label)) in named.iter().enumerate() {
         let new_group = grouped && k > 0 && named[k - 1].0.hue() != sample.hue();
-        let label = font::cut(label, SMALL, right - left - sample.width() - 6.0);
-        let width = sample.width() + 6.0 + font::width(&label, SMALL);
+        let label = scene.fonts.cut(label, SMALL, right - left - sample.width() - 6.0);
+        let width = sample.width() + 6.0 + scene.fonts.width(&label, SMALL);
         if x > left && (new_group || x + width > right) {
             (x, y) = (left, y + ROW);
         }

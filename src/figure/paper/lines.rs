@@ -1,6 +1,5 @@
 //! Lines with bands, points with labels, rank lines, rules and guides on paper.
 
-use super::super::font;
 use super::super::layers::{Guide, Line, Points, Ranks, Rule};
 use super::super::palette;
 use super::super::role::{Emphasis, Marker, Role};
@@ -117,8 +116,8 @@ pub fn points(scene: &mut Scene, frame: &Frame, points: &Points) {
     }
     for p in points.points.iter().filter(|p| !p.label.is_empty()) {
         let Some((x, y)) = frame.at(p.x, p.y) else { continue };
-        let label = font::cut(&printable_label(&p.label), SMALL, 160.0);
-        let (w, h) = (font::width(&label, SMALL), SMALL);
+        let label = scene.fonts.cut(&printable_label(&p.label), SMALL, 160.0);
+        let (w, h) = (scene.fonts.width(&label, SMALL), SMALL);
         let off = R + 4.0;
         let choices = [
             (x + off, y - h / 2.0),
@@ -158,7 +157,7 @@ pub fn ranks(scene: &mut Scene, frame: &Frame, ranks: &Ranks) {
         let marker = line.role.marker.unwrap_or(Marker::Circle);
         at.iter().flatten().for_each(|&p| scene.marker(p, marker, r, colour));
         if let Some(&(x, y)) = at.iter().flatten().last() {
-            ends.push((x, y, font::cut(&printable_label(&line.label), SMALL, 150.0)));
+            ends.push((x, y, scene.fonts.cut(&printable_label(&line.label), SMALL, 150.0)));
         }
     }
     // Names of ties move down until they touch no other.
@@ -177,7 +176,7 @@ pub fn ranks(scene: &mut Scene, frame: &Frame, ranks: &Ranks) {
 
 /// A label on the data, on a patch of paper that keeps it readable.
 fn label_on_data(scene: &mut Scene, text: &str, at: At, kind: Type) {
-    let wide = font::width(text, kind.size);
+    let wide = scene.fonts.width(text, kind.size);
     let left = match kind.along {
         Side::Start => at.0,
         Side::Middle => at.0 - wide / 2.0,
@@ -197,7 +196,7 @@ pub fn rule(scene: &mut Scene, frame: &Frame, rule: &Rule) {
     if rule.upright {
         let x = frame.px(share);
         scene.line(&[(x, frame.top - 3.0), (x, frame.bottom)], pen);
-        let half = font::width(&label, SMALL) / 2.0;
+        let half = scene.fonts.width(&label, SMALL) / 2.0;
         let x = x.clamp(frame.left + half, (frame.right - half).max(frame.left + half));
         scene.text(&label, (x, frame.top - 4.0), type_of(SMALL, INK, Side::Middle, Side::End));
     } else {
@@ -216,12 +215,12 @@ pub fn guide(scene: &mut Scene, frame: &Frame, guide: &Guide) {
     for (x, y, label) in &guide.ticks {
         let Some((x, y)) = frame.at(*x, *y) else { continue };
         scene.line(&[(x, y - 5.0), (x, y + 5.0)], Pen::new(INK, 1.3));
-        let label = font::cut(&printable_label(label), SMALL, 160.0);
-        let half = font::width(&label, SMALL) / 2.0;
+        let label = scene.fonts.cut(&printable_label(label), SMALL, 160.0);
+        let half = scene.fonts.width(&label, SMALL) / 2.0;
         let x = x.clamp(frame.left + half, (frame.right - half).max(frame.left + half));
         label_on_data(scene, &label, (x, y + 8.0), type_of(SMALL, INK, Side::Middle, Side::Start));
     }
     let Some(&(x, y)) = at.last() else { return };
-    let label = font::cut(&printable_label(&guide.label), FINE, 150.0);
+    let label = scene.fonts.cut(&printable_label(&guide.label), FINE, 150.0);
     scene.text(&label, (x + 11.0, y), type_of(FINE, GREY, Side::Start, Side::Middle));
 }

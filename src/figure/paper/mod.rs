@@ -9,9 +9,10 @@ mod lines;
 mod tokens;
 
 use self::frame::Frame;
+use super::font::Fonts;
 use super::palette::Rgb;
-use super::scene::{At, Item, Pen, Scene, Side, Type};
-use super::{Figure, Layer, font};
+use super::scene::{At, Pen, Scene, Side, Type};
+use super::{Figure, Layer};
 use crate::base::text::printable_label;
 
 const INK: Rgb = Rgb(0x1a, 0x1a, 0x1a);
@@ -25,30 +26,20 @@ const SMALL: f64 = 11.0;
 const FINE: f64 = 8.5;
 const MARGIN: f64 = 16.0;
 
-/// The drawing of a figure. The same figure gives the same drawing.
-pub fn lay_out(figure: &Figure) -> Scene {
-    let scene = page(figure, "");
-    let lacks = |item: &Item| matches!(item, Item::Text { text, .. } if !text.chars().all(font::has));
-    if scene.items.iter().any(lacks) {
-        // Only the finished drawing knows which texts were cut away.
-        return page(figure, "a box with digits stands for a character that the embedded font lacks");
-    }
-    scene
-}
-
-fn page(figure: &Figure, note: &str) -> Scene {
+/// The drawing of a figure, with notes below its provenance. The same figure gives the same drawing with the same fonts.
+pub fn lay_out<'a>(figure: &Figure, fonts: &'a Fonts<'a>, notes: &[String]) -> Scene<'a> {
     let (width, height) = size(figure);
-    let mut scene = Scene::new(width, height);
-    let left = if figure.has_axes() { frame::left(figure, height) } else { MARGIN };
+    let mut scene = Scene::new(fonts, width, height);
+    let left = if figure.has_axes() { frame::left(fonts, figure, height) } else { MARGIN };
     let title = type_of(TITLE, INK, Side::Start, Side::Start);
-    let shown = font::cut(&printable_label(&figure.title), TITLE, width - left - MARGIN);
+    let shown = fonts.cut(&printable_label(&figure.title), TITLE, width - left - MARGIN);
     scene.text(&shown, (left, MARGIN), title);
     let top = MARGIN + TITLE + 12.0;
     let top = top + legend::draw(&mut scene, figure, (left, top), width - MARGIN);
     if figure.has_axes() {
-        let foot = footer(figure, note, width - left - MARGIN);
+        let foot = footer(fonts, figure, notes, width - left - MARGIN);
         let start = height - MARGIN - foot.len() as f64 * (FINE + 4.0);
-        let frame = Frame::new(figure, (left, top), (width - MARGIN, start));
+        let frame = Frame::new(fonts, figure, (left, top), (width - MARGIN, start));
         draw(&mut scene, figure, &frame);
         write_footer(&mut scene, &foot, (left, start));
         return scene;
@@ -62,7 +53,7 @@ fn page(figure: &Figure, note: &str) -> Scene {
             _ => {}
         }
     }
-    let foot = footer(figure, note, width - left - MARGIN);
+    let foot = footer(fonts, figure, notes, width - left - MARGIN);
     bottom += 14.0;
     write_footer(&mut scene, &foot, (left, bottom));
     scene.height = (bottom + foot.len() as f64 * (FINE + 4.0) + MARGIN).ceil();
@@ -86,17 +77,17 @@ fn size(figure: &Figure) -> (f64, f64) {
     (800.0, height)
 }
 
-fn footer(figure: &Figure, note: &str, room: f64) -> Vec<String> {
+fn footer(fonts: &Fonts<'_>, figure: &Figure, notes: &[String], room: f64) -> Vec<String> {
     let entries = figure.provenance.entries.iter();
     let mut words: Vec<String> =
         entries.map(|(k, v)| format!("{} {}", printable_label(k), printable_label(v))).collect();
-    words.extend((!note.is_empty()).then(|| note.to_owned()));
+    words.extend(notes.iter().cloned());
     let mut lines: Vec<String> = Vec::new();
     for word in words {
-        let word = font::cut(&word, FINE, room);
+        let word = fonts.cut(&word, FINE, room);
         let longer = lines.last().map(|line| format!("{line}  ·  {word}"));
         match (longer, lines.last_mut()) {
-            (Some(longer), Some(last)) if font::width(&longer, FINE) <= room => *last = longer,
+            (Some(longer), Some(last)) if fonts.width(&longer, FINE) <= room => *last = longer,
             _ => lines.push(word),
         }
     }

@@ -1,6 +1,5 @@
 //! Sentences with scored tokens on paper.
 
-use super::super::font;
 use super::super::layers::Tokens;
 use super::super::palette;
 use super::super::scene::{At, Pen, Scene, Side, WHITE};
@@ -31,15 +30,16 @@ pub fn mark(scene: &mut Scene, (x, y): At) {
 
 /// Draws the strips between two edges from `top`, broken into as many lines as they need, and returns where they end.
 pub fn draw(scene: &mut Scene, tokens: &Tokens, (left, right): (f64, f64), top: f64) -> f64 {
+    let fonts = scene.fonts;
     let names: Vec<String> =
-        tokens.strips.iter().map(|s| font::cut(&printable_label(&s.label), SMALL, LONGEST)).collect();
-    let start = left + names.iter().map(|n| font::width(n, SMALL)).fold(0.0, f64::max) + 12.0;
+        tokens.strips.iter().map(|s| fonts.cut(&printable_label(&s.label), SMALL, LONGEST)).collect();
+    let start = left + names.iter().map(|n| fonts.width(n, SMALL)).fold(0.0, f64::max) + 12.0;
     let columns = tokens.columns();
     let text = |strip: usize, at: usize| {
-        font::cut(&printable_label(&tokens.strips[strip].tokens[at].text), WORD, LONGEST)
+        fonts.cut(&printable_label(&tokens.strips[strip].tokens[at].text), WORD, LONGEST)
     };
     let wide = |column: &Vec<Option<usize>>| {
-        let each = column.iter().enumerate().filter_map(|(k, at)| Some(font::width(&text(k, (*at)?), WORD)));
+        let each = column.iter().enumerate().filter_map(|(k, at)| Some(fonts.width(&text(k, (*at)?), WORD)));
         each.fold(22.0, f64::max) + 10.0
     };
     let (mut x, mut y) = (start, top);
@@ -78,7 +78,7 @@ fn token(scene: &mut Scene, tokens: &Tokens, k: usize, at: usize, text: &str, a:
     if score.is_some() && tokens.strips[k].doubt.is_some() {
         scene.hatch(a, b, Pen { colour: ink, alpha: 0.4, ..Pen::new(GREY, 0.8) });
         // The word stays readable on a patch of its own colour.
-        let half = font::width(text, WORD) / 2.0 + 2.0;
+        let half = scene.fonts.width(text, WORD) / 2.0 + 2.0;
         let reach = WORD * 0.62;
         let centre = (a.1 + b.1) / 2.0;
         scene.rectangle((middle - half, centre - reach), (middle + half, centre + reach), colour, 1.0);
@@ -93,7 +93,7 @@ fn token(scene: &mut Scene, tokens: &Tokens, k: usize, at: usize, text: &str, a:
         scene.text(&number(score), (middle + shift, b.1 + 7.0), kind);
     }
     if token.top {
-        let half = score.map_or(0.0, |s| font::width(&number(s), FINE) / 2.0);
+        let half = score.map_or(0.0, |s| scene.fonts.width(&number(s), FINE) / 2.0);
         mark(scene, (middle + shift - half - 6.0, b.1 + 7.0));
     }
 }

@@ -158,3 +158,30 @@ fn hostile_text_and_numbers_are_drawn_without_harm() {
         assert!(texts.len() >= 3 && texts.iter().all(|t| !t.contains('\u{1b}')), "{texts:?}");
     }
 }
+
+/// They were drawn as boxes wherever the program ran.
+#[test]
+fn chinese_is_drawn_with_a_font_of_the_system_and_the_file_says_with_which() {
+    use crate::figure::spare::tests::font;
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("han.ttf"), font(&[('中', 'M'), ('文', 'W')], 400)).unwrap();
+    let figure = samples::tokens();
+    let has = |found: &Spare| Fonts::with(found.faces()).draws('中');
+    let with = drawn(&figure, &|c| {
+        let found = Spare::search(None, &[folder.path().to_owned()], c);
+        assert!(has(&found));
+        found
+    });
+    let without = drawn(&figure, &|_| Spare::default()).unwrap();
+    let with = with.unwrap();
+    assert_ne!(with, without);
+    let fonts = |bytes: &[u8]| {
+        let reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().unwrap();
+        let texts = &reader.info().utf8_text;
+        let found = texts.iter().find(|t| t.keyword == "probity:fonts").map(|t| t.get_text().unwrap());
+        (found, reader.info().height)
+    };
+    let ((with, low), (without, high)) = (fonts(&with), fonts(&without));
+    assert_eq!((with.as_deref(), without), (Some("han.ttf"), None));
+    assert!(low <= high, "no note about boxes where there are none");
+}

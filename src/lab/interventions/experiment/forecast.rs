@@ -75,7 +75,8 @@ pub fn of(bench: &mut Bench, host: &mut dyn Host) -> Result<Forecast, Fault> {
     let seconds = spent + rest;
     let range = range.map(|r| r.map(|s| spent + s));
     let model = bench.model.name().to_owned();
-    Ok(Forecast { model, bytes, parts, seconds, range, refined: false, tokens_per_batch, limit })
+    let because = None;
+    Ok(Forecast { model, bytes, parts, seconds, range, because, refined: false, tokens_per_batch, limit })
 }
 
 /// Bytes, their parts, and the tokens of a batch.

@@ -196,7 +196,13 @@ impl Run {
         let rivals = (bench.panels.len() - bench.replicates()) * bench.test.len().min(RIVAL_EXAMPLES);
         let judged = bench.test.len() * bench.replicates() + rivals;
         let rest = applied * (judged - first) as f64 / first as f64;
-        host.foretell(Forecast { seconds: host.elapsed() + rest, range: None, refined: true, ..forecast })?;
+        host.foretell(Forecast {
+            seconds: host.elapsed() + rest,
+            range: None,
+            because: None,
+            refined: true,
+            ..forecast
+        })?;
         let mut concluded = Vec::new();
         for sweep in &mut sweeps {
             // The first pass has measured how the methods share the work.

@@ -37,7 +37,8 @@ impl<'a> Rated<'a> {
     #[must_use]
     pub fn counts(&self) -> String {
         let of = |standing| self.front.count(standing);
-        let mut text = format!("{} of {} settings dominated", of(Standing::Dominated), self.points.len());
+        let [dominated, all] = self.dominated();
+        let mut text = format!("{dominated} of {all} settings dominated");
         for (count, what) in
             [(of(Standing::Open), "not told from the front"), (of(Standing::Unread), "not rated")]
         {
@@ -46,6 +47,12 @@ impl<'a> Rated<'a> {
             }
         }
         text
+    }
+
+    /// How many settings are dominated, and how many there are.
+    #[must_use]
+    pub fn dominated(&self) -> [usize; 2] {
+        [self.front.count(Standing::Dominated), self.points.len()]
     }
 
     /// The knee in words, or why there is none: `PGD, epsilon 0.136`.

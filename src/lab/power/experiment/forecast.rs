@@ -54,7 +54,17 @@ pub fn with(spec: &Spec, sentences: &Sentences, host: &mut dyn Host) -> Result<V
             continue;
         }
         let range = Some(range);
-        list.push(Forecast { model, bytes, parts, seconds, range, refined: false, tokens_per_batch, limit });
+        list.push(Forecast {
+            model,
+            bytes,
+            parts,
+            seconds,
+            range,
+            because: None,
+            refined: false,
+            tokens_per_batch,
+            limit,
+        });
     }
     within_limit(&list)?;
     Ok(list)

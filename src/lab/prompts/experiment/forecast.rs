@@ -152,6 +152,7 @@ fn forecasts(
         parts: parts.clone(),
         seconds: s + share,
         range: range.map(|r| r.map(|s| s + share)),
+        because: None,
         refined: false,
         tokens_per_batch: TOKENS_PER_BATCH,
         limit,

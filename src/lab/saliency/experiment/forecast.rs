@@ -4,21 +4,30 @@ use std::time::Instant;
 
 use super::bench::{Bench, Member};
 use super::rows::{passes, passes_of};
+use crate::base::numbers::{percent, short};
 use crate::base::pulse::NoPulse;
+use crate::base::{Cancelled, Pulse};
 use crate::lab::demand::{Forecast, MemoryPart, Work, peak, resident, within_limit};
 use crate::lab::fault::Fault;
 use crate::lab::host::Host;
 use crate::lab::saliency::input::Input;
-use crate::lab::saliency::methods::Case;
+use crate::lab::saliency::methods::{Case, Scores, WITH_GRADIENT};
 use crate::lab::saliency::predict::{answered, predict};
-use crate::lab::saliency::spec::Spec;
+use crate::lab::saliency::spec::{PathSpec, Spec};
 use crate::model::Model;
 use crate::model::chunk::TOKENS_PER_BATCH;
+use crate::stats::Estimate;
+use crate::stats::intervals::wilson;
 
 /// Inputs of a slice of work; they are spread over the run, because lengths differ.
 const SLICE: usize = 6;
 /// Steps of integrated gradients in a slice: a tenth of the paper's.
 const STEPS: usize = 10;
+/// Most rows whose completeness error is looked at beforehand, and the share of a run's inputs that they may be.
+const LOOKED_AT: usize = 12;
+const LOOKED_SHARE: usize = 8;
+/// Level of the interval of the share of rows that need more steps than planned.
+const LEVEL: f64 = 0.95;
 /// Seconds of means, intervals and tests, measured on the default run.
 const REST: f64 = 0.5;
 /// Bytes that a row of scores takes in findings and for the means.
@@ -27,8 +36,12 @@ const PER_ROW: usize = 1_600;
 /// What one model's part of a run needs, measured while it is in memory.
 #[derive(Debug, Clone, Copy)]
 pub struct Needs {
-    /// Seconds of its passes.
+    /// Seconds of the passes that are planned.
     seconds: f64,
+    /// How many rows need more steps than planned, where steps may be doubled.
+    doubled: Option<Doubled>,
+    /// Seconds that doubled steps add to those planned, at least and at most by the interval of their share.
+    added: Estimate,
     /// Seconds that measuring took.
     measuring: f64,
     /// Bytes of a pass that keeps what its gradient needs.
@@ -50,11 +63,20 @@ pub fn needs(spec: &Spec, member: &Member, host: &mut dyn Host) -> Result<Needs,
     let methods: Vec<&str> = member.methods.iter().map(|m| m.id()).collect();
     let kind = format!("saliency pass {} {}", member.hash, methods.join(" "));
     work.add(&kind, passes(spec, member) as f64);
+    let planned = work.of(&kind);
     let seconds = work.seconds(host, &mut |_| slice(spec, member, &model))?;
     host.poll()?;
+    let doubled = doubled(spec, member, &model, host)?;
+    // Passes that every row would take if all were as those that need more steps.
+    let inputs = member.inputs.iter().flatten().count();
+    let all = doubled.map_or(0.0, |d| inputs as f64 * WITH_GRADIENT as f64 * d.added);
+    let share = doubled.map_or(Estimate::exact(0.0), |d| d.share());
+    let of = |share: f64| share * all * seconds / planned.max(1.0);
     let longest = member.inputs.iter().flatten().map(|i| i.ids.len()).max().unwrap_or(0);
     Ok(Needs {
         seconds,
+        doubled,
+        added: Estimate { mean: of(share.mean), lo: of(share.lo), hi: of(share.hi) },
         measuring: begun.elapsed().as_secs_f64(),
         // A pass that keeps what its gradient needs holds about as much again for each layer; the executor counts a plain one.
         pass: model.pass_bytes(TOKENS_PER_BATCH, longest) * (1 + model.arch().depth()),
@@ -101,8 +123,9 @@ pub fn of(bench: &Bench, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
             model: member.name.clone(),
             bytes,
             parts: parts.clone(),
-            seconds: needs.seconds + share,
-            range: None,
+            seconds: needs.seconds + needs.added.mean + share,
+            range: needs.doubled.map(|_| [needs.added.lo, needs.added.hi].map(|s| needs.seconds + s + share)),
+            because: needs.doubled.map(|d| d.text()),
             refined: false,
             tokens_per_batch: TOKENS_PER_BATCH,
             limit,
@@ -117,10 +140,9 @@ fn slice(spec: &Spec, member: &Member, model: &Model) -> Result<f64, Fault> {
     let mut short = spec.clone();
     let path = &mut short.integrated_gradients;
     path.steps = path.steps.min(STEPS);
-    // No doubling: how often it will be needed is not known, and the passes of a slice are counted without it.
+    // The passes of a slice are counted without doubling, which `doubled` looks at.
     path.most_steps = path.steps;
-    let all: Vec<&Input> = member.inputs.iter().flatten().collect();
-    let some: Vec<&Input> = all.iter().step_by((all.len() / SLICE).max(1)).take(SLICE).copied().collect();
+    let some = spread(member, SLICE);
     let predicted = predict(model, &some, TOKENS_PER_BATCH, &mut NoPulse)?;
     let asked = answered(model, &some, &predicted)?;
     let cases: Vec<Case<'_>> =
@@ -130,4 +152,108 @@ fn slice(spec: &Spec, member: &Member, model: &Model) -> Result<f64, Fault> {
     }
     short.saliency.erasure = false;
     Ok(some.iter().map(|input| passes_of(&short, member, input)).sum::<usize>().max(1) as f64)
+}
+
+/// Inputs that are spread over the run.
+fn spread(member: &Member, count: usize) -> Vec<&Input> {
+    let all: Vec<&Input> = member.inputs.iter().flatten().collect();
+    all.iter().step_by((all.len() / count.max(1)).max(1)).take(count).copied().collect()
+}
+
+/// How many of some rows need more steps of integrated gradients than planned.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Doubled {
+    rows: usize,
+    rough: usize,
+    /// Steps that such a row takes beyond the plan, on average; if there was none, those of one doubling.
+    added: f64,
+}
+
+impl Doubled {
+    fn of(path: &PathSpec, found: &[Scores]) -> Self {
+        let added: Vec<usize> =
+            found.iter().map(|s| steps(path, s) - path.steps).filter(|n| *n > 0).collect();
+        let rough = added.len();
+        let mean =
+            if rough > 0 { added.iter().sum::<usize>() as f64 / rough as f64 } else { path.steps as f64 };
+        Self { rows: found.len(), rough, added: mean }
+    }
+
+    fn share(&self) -> Estimate {
+        wilson(self.rough as u64, self.rows as u64, LEVEL)
+    }
+
+    fn text(&self) -> String {
+        let (share, level) = (self.share(), short(100.0 * LEVEL));
+        format!(
+            "{} of {} rows looked at need doubled steps ({level} % interval {} to {})",
+            self.rough,
+            self.rows,
+            percent(share.lo),
+            percent(share.hi)
+        )
+    }
+}
+
+/// The steps that a row will take, by where it came to rest when it began with fewer.
+fn steps(path: &PathSpec, found: &Scores) -> usize {
+    let enough = found.steps.filter(|_| found.complete == Some(true)).unwrap_or(usize::MAX);
+    let mut steps = path.steps.max(1);
+    while steps < enough && 2 * steps <= path.most_steps {
+        steps *= 2;
+    }
+    steps
+}
+
+/// Asks whether to go on; what is measured beforehand is no progress of the run.
+struct Quiet<'a>(&'a mut dyn Host);
+
+impl Pulse for Quiet<'_> {
+    fn beat(&mut self, _: usize, _: usize) -> Result<(), Cancelled> {
+        self.0.poll()
+    }
+}
+
+/// Looks at some rows with few steps, and more only of those that need them; none where steps cannot be doubled.
+fn doubled(
+    spec: &Spec,
+    member: &Member,
+    model: &Model,
+    host: &mut dyn Host,
+) -> Result<Option<Doubled>, Fault> {
+    let path = &spec.integrated_gradients;
+    let method = member.methods.iter().find(|m| m.id() == "integrated_gradients");
+    let Some(method) = method.filter(|_| 2 * path.steps <= path.most_steps) else { return Ok(None) };
+    let mut short = spec.clone();
+    short.integrated_gradients.steps = path.steps.min(STEPS);
+    let inputs = member.inputs.iter().flatten().count();
+    let some = spread(member, (inputs / LOOKED_SHARE).clamp(1, LOOKED_AT));
+    let pulse = &mut Quiet(host);
+    let predicted = predict(model, &some, TOKENS_PER_BATCH, pulse)?;
+    let asked = answered(model, &some, &predicted)?;
+    let cases: Vec<Case<'_>> =
+        asked.iter().zip(&predicted).map(|(input, p)| Case { input, predicted: &p.ids, name: "" }).collect();
+    Ok(Some(Doubled::of(path, &method.explain(model, &cases, &short, pulse)?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(steps: usize, complete: bool) -> Scores {
+        Scores { steps: Some(steps), complete: Some(complete), ..Scores::default() }
+    }
+
+    /// The forecast knew the planned steps only, however many rows needed more.
+    #[test]
+    fn rows_that_need_more_than_the_planned_steps_are_counted_with_what_they_add() {
+        let path = PathSpec { steps: 100, most_steps: 800, ..PathSpec::default() };
+        let rows = [found(10, true), found(80, true), found(160, true), found(640, false)];
+        assert_eq!(rows.each_ref().map(|r| steps(&path, r)), [100, 100, 200, 800]);
+        let counted = Doubled::of(&path, &rows);
+        assert_eq!(counted, Doubled { rows: 4, rough: 2, added: 400.0 });
+        assert!(counted.text().starts_with("2 of 4 rows looked at need doubled steps (95 % interval 15.0 %"));
+        let none = Doubled::of(&path, &rows[..2]);
+        assert!(none.rough == 0 && none.added == 100.0 && none.share().hi > 0.5, "two rows say little");
+    }
 }

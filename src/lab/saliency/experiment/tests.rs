@@ -424,6 +424,31 @@ fn progress_counts_the_passes_of_doubled_steps_and_expects_more_of_them() {
     assert!(half.1 as f64 > 0.8 * last.1 as f64, "half way more was expected: {half:?} of {last:?}");
 }
 
+/// Seconds were those of the planned steps, even where every row needed more.
+#[test]
+fn the_forecast_counts_doubled_steps_and_says_what_it_rests_on() {
+    let of = |tolerance: f64, most_steps: usize| {
+        let mut spec = spec(&["bert-tiny"], &["integrated_gradients"], 24);
+        let path = &mut spec.integrated_gradients;
+        (path.steps, path.most_steps, path.tolerance) = (2, most_steps, tolerance);
+        opened(&spec).forecast(&mut Desk::new()).unwrap().remove(0)
+    };
+    let rough = of(1e-6, 32);
+    let [least, most] = rough.range.unwrap();
+    assert!(least < rough.seconds && rough.seconds == most, "{rough:?}");
+    // Two or three: an eighth of the inputs.
+    assert!(
+        ["2 of 2 rows", "3 of 3 rows"].iter().any(|t| rough.because.as_ref().unwrap().starts_with(t)),
+        "{rough:?}"
+    );
+    let smooth = of(1e6, 32);
+    let [least, most] = smooth.range.unwrap();
+    assert!(least == smooth.seconds && smooth.seconds < most, "{smooth:?}");
+    assert!(smooth.because.as_ref().unwrap().starts_with("0 of "), "{smooth:?}");
+    let fixed = of(1e-6, 2);
+    assert!(fixed.range.is_none() && fixed.because.is_none(), "{fixed:?}");
+}
+
 #[test]
 fn questions_are_answered_while_it_runs_and_nonsense_becomes_a_notice() {
     let spec = spec(&["bert-tiny"], &["attention"], 8);

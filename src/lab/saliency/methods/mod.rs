@@ -118,7 +118,7 @@ fn no_embeddings(model: &Model) -> Option<String> {
 }
 
 /// Passes that one with gradients counts as.
-const WITH_GRADIENT: usize = 3;
+pub const WITH_GRADIENT: usize = 3;
 
 #[cfg(test)]
 mod tests;

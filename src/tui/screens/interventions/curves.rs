@@ -28,21 +28,21 @@ fn title(state: &State) -> String {
     super::setup::title(state, &view(state).method, view(state).nth)
 }
 
-/// Lines of numbers below the chart in a pane with `rows` rows inside.
-fn numbers(rows: u16) -> u16 {
+/// Lines of numbers below the chart in a pane with `rows` rows inside. Distances are not in older recordings.
+fn numbers(rows: u16, with_distances: bool) -> u16 {
     match rows {
         0..6 => 0,
         6..12 => 1,
         12..15 => 2,
         15..18 => 3,
-        18 | 19 => 4,
+        18 | 19 if !with_distances => 4,
         _ => 5,
     }
 }
 
 /// The area of the chart inside the pane.
-pub fn chart_area(inner: Rect) -> Rect {
-    Rect { height: inner.height - numbers(inner.height), ..inner }
+pub fn chart_area(inner: Rect, state: &State) -> Rect {
+    Rect { height: inner.height - numbers(inner.height, distances(state).is_some()), ..inner }
 }
 
 /// Draws the pane.
@@ -57,8 +57,9 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let inner = inside(area);
     let Some(figure) = &view.curves else { return nothing(frame, inner, state) };
     let chart = Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Lines };
-    frame.render_widget(chart, chart_area(inner));
-    let below = Rect { y: chart_area(inner).bottom(), height: numbers(inner.height), ..inner };
+    let area = chart_area(inner, state);
+    frame.render_widget(chart, area);
+    let below = Rect { y: area.bottom(), height: inner.bottom() - area.bottom(), ..inner };
     let room = below.width.into();
     let lines = [
         readout(state, room),
@@ -210,18 +211,20 @@ fn behaviour(state: &State) -> Option<Line<'static>> {
 }
 
 /// How far the changed states at the marker are from real ones, in units of what unchanged ones are: with intervals where
-/// there is room for them.
+/// there is room for them, and in short where there is little.
 fn distance(state: &State, room: usize) -> Option<Line<'static>> {
     let d = distances(state)?;
-    let factors = |with: bool| {
+    let factors = |head: &str, with: bool| {
         let one = |(name, e): (&'static str, Estimate)| {
             let half = if with { format!(" {}", plus_minus(e.half_width())) } else { String::new() };
             format!("{name} {}x{half}", decimals(e.mean, 2))
         };
         let list: Vec<String> = d.value.relative().into_iter().map(one).collect();
-        format!(" distance at {} (n {}): {}", short(d.value.value), d.n, list.join(", "))
+        format!(" {head} at {} (n {}): {}", short(d.value.value), d.n, list.join(", "))
     };
-    let text = Some(factors(true)).filter(|full| width(full) <= room).unwrap_or_else(|| factors(false));
+    let forms = [factors("distance", true), factors("distance", false)];
+    let terse = || factors("dist.", false).replace("Mahalanobis", "Mahal.");
+    let text = forms.into_iter().find(|form| width(form) <= room).unwrap_or_else(terse);
     Some(Line::styled(fit(&text, room).into_owned(), state.theme().style(Role::Dim)))
 }
 

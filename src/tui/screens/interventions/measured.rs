@@ -2,6 +2,7 @@
 
 use super::catalog::MethodEntry;
 use super::{ran, view};
+use crate::base::numbers::short;
 use crate::figure::{Figure, Scale};
 use crate::lab::interventions::distance::DistanceFinding;
 use crate::lab::interventions::figures;
@@ -207,15 +208,43 @@ pub fn curves_figure(state: &State) -> Option<Figure> {
     Some(figure)
 }
 
-/// The knee of the front, or why there is none, and how many settings are dominated; whether there is a knee.
-pub fn front(state: &State) -> Option<(bool, String)> {
+/// The knee of the front, or why there is none, and how many settings are dominated, from the longest form to the shortest; whether there
+/// is a knee. Every form has the count before what may be cut away.
+pub fn front(state: &State) -> Option<(bool, Vec<String>)> {
     let rated = figures::Rated::of(results(state), &view(state).model, view(state).oracle);
-    let knee = match (rated.knee(), &rated.front.knee) {
-        (Ok(name), Ok(k)) if k.ties > 0 => format!("knee {name} ({} more not told from it)", k.ties),
-        (Ok(name), _) => format!("knee {name}"),
-        (Err(why), _) => format!("no knee: {why}"),
+    if rated.points.is_empty() {
+        return None;
+    }
+    let counts = rated.counts();
+    let [dominated, all] = rated.dominated();
+    let more = rated.front.knee.as_ref().map_or(0, |knee| knee.ties);
+    let forms = match rated.knee() {
+        Ok(name) => {
+            let ties = if more > 0 { format!(" ({more} more not told from it)") } else { String::new() };
+            vec![
+                format!("knee {name}{ties}; {counts}"),
+                format!("knee {name}{ties}; {dominated} of {all} settings dominated"),
+                format!("knee {name}{ties}; {dominated}/{all} dominated"),
+                format!("{}; {dominated}/{all} dominated", terse(state, &rated).unwrap_or_default()),
+                format!("{dominated}/{all} dominated, knee {name}"),
+            ]
+        }
+        Err(why) => {
+            vec![
+                format!("no knee: {why}; {counts}"),
+                format!("{dominated} of {all} settings dominated; no knee: {why}"),
+            ]
+        }
     };
-    (!rated.points.is_empty()).then(|| (rated.front.knee.is_ok(), format!("{knee}; {}", rated.counts())))
+    Some((rated.front.knee.is_ok(), forms))
+}
+
+/// The knee by the symbol of its parameter: `PGD, ε .136`.
+fn terse(state: &State, rated: &figures::Rated<'_>) -> Option<String> {
+    let p = &rated.points.get(rated.front.knee.as_ref().ok()?.at)?.value;
+    let entry = view(state).catalog.method(&p.method);
+    let symbol = entry.map_or(p.parameter.as_str(), |m| m.parameter.symbol.as_str());
+    Some(format!("{}, {symbol} {}", p.key(&view(state).model).method.title(), short(p.value)))
 }
 
 /// C against S for all methods; none before the first point.

@@ -78,8 +78,8 @@ pub struct View {
     pub curves: Option<Figure>,
     /// The figure of the plane; none before the first point.
     pub pareto: Option<Figure>,
-    /// The front in words, and whether it has a knee; none before the first point.
-    pub front: Option<(bool, String)>,
+    /// Whether the front has a knee, and the front in words, from the longest form to the shortest; none before the first point.
+    pub front: Option<(bool, Vec<String>)>,
 }
 
 impl View {
@@ -409,7 +409,7 @@ fn follow_point(view: &mut View, point: &PointQuestion) {
 
 fn drag_marker(state: &mut State, area: Rect, x: u16) -> Vec<Effect> {
     let figure = view(state).curves.as_ref();
-    let value = figure.and_then(|figure| chart::value_at(figure, curves::chart_area(inside(area)), x));
+    let value = figure.and_then(|figure| chart::value_at(figure, curves::chart_area(inside(area), state), x));
     let stop = value.and_then(|value| nearest_stop(state, value));
     let row = frame_setup::row(state, setup::STRENGTH).zip(stop);
     row.map_or(Vec::new(), |(row, stop)| frame_setup::set(state, &row, Value::Number(stop)))

@@ -7,7 +7,7 @@ use ratatui::text::Line;
 use super::measured::results;
 use super::{PARETO, view};
 use crate::base::numbers::{plus_minus, score, short};
-use crate::base::text::{fit, printable};
+use crate::base::text::{fit, printable, width};
 use crate::figure::Marker;
 use crate::tui::layout::inside;
 use crate::tui::panes::{message, pane_block};
@@ -27,7 +27,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let Some(figure) = &view.pareto else {
         return message(frame, inner, "no points yet", state.theme().style(Role::Dim));
     };
-    let lines = [best_line(state), front_line(state)];
+    let lines = [best_line(state), front_line(state, inner.width.into())];
     let room = inner.height.saturating_sub(6).min(2);
     let below: Vec<Line<'static>> = lines.into_iter().flatten().take(room.into()).collect();
     let chart = Rect { height: inner.height - below.len() as u16, ..inner };
@@ -58,9 +58,13 @@ fn best_line(state: &State) -> Option<Line<'static>> {
     Some(dim(state, &format!(" * best R {r} {half}: {title}, {symbol} = {}{end}", short(v.value))))
 }
 
-/// The front in words, behind the sign of its knee.
-fn front_line(state: &State) -> Option<Line<'static>> {
-    let (has_knee, words) = view(state).front.as_ref()?;
+/// The front in words, behind the sign of its knee: the longest form that there is room for, or what fits of the shortest.
+fn front_line(state: &State, room: usize) -> Option<Line<'static>> {
+    let (has_knee, forms) = view(state).front.as_ref()?;
     let sign = marker_char(Marker::Diamond, state.view.glyphs);
-    Some(dim(state, &if *has_knee { format!(" {sign} {words}") } else { format!(" {words}") }))
+    let texts =
+        forms.iter().map(|words| if *has_knee { format!(" {sign} {words}") } else { format!(" {words}") });
+    let texts: Vec<String> = texts.collect();
+    let text = texts.iter().find(|text| width(text) <= room).or(texts.last())?;
+    Some(dim(state, &fit(text, room)))
 }

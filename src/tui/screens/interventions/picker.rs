@@ -11,6 +11,10 @@ use crate::tui::popups::{Picker, Presets, mark};
 use crate::tui::state::State;
 use crate::tui::theme::Role;
 
+/// Columns of titles and of goals, each with a blank behind it: a title that is longer is cut.
+const TITLE: usize = 19;
+const GOAL: usize = 14;
+
 /// The picker, for the popups.
 pub static METHODS: Methods = Methods;
 
@@ -76,10 +80,12 @@ impl Picker for Methods {
             let runs = view(state).spec.methods.iter().any(|m| m.name == method.id);
             let sign = state.view.glyphs.check(runs);
             let role = if i == selected { Role::Selection } else { Role::Text };
-            let name = format!("{}{sign} {}", mark(state, i == selected), pad(&printable(&method.title), 14));
+            let title = pad(&printable(&method.title), TITLE);
+            let name = format!("{}{sign} {title} ", mark(state, i == selected));
+            let goal = format!("{} ", pad(&printable(&method.goal), GOAL));
             Line::from(vec![
                 Span::styled(name, theme.style(role)),
-                Span::styled(pad(&printable(&method.goal), 16), theme.style(Role::Dim)),
+                Span::styled(goal, theme.style(Role::Dim)),
                 Span::styled(printable(&method.doc).into_owned(), theme.style(Role::Dim)),
             ])
         };

@@ -30,6 +30,24 @@ fn points(effects: &[Effect]) -> Vec<PointQuestion> {
     effects.iter().filter_map(point).collect()
 }
 
+/// `own directions` ran into `nullifying`.
+#[test]
+fn the_columns_of_the_picker_are_kept_apart() {
+    use crate::tui::popups::Picker;
+    let mut state = state();
+    view_mut(&mut state).catalog = Catalog::registered();
+    let lines = picker::METHODS.lines(&state, 0);
+    assert_eq!(lines.len(), view(&state).catalog.methods.len());
+    for line in &lines {
+        let columns = &line.spans[..line.spans.len() - 1];
+        assert!(columns.iter().all(|c| c.content.ends_with(' ')), "{line}");
+        let wide: Vec<usize> = columns.iter().map(|c| c.width()).collect();
+        let first: Vec<usize> = lines[0].spans[..columns.len()].iter().map(|c| c.width()).collect();
+        assert_eq!(wide, first, "{line}");
+    }
+    assert!(lines.iter().any(|l| l.to_string().contains("true counterfactual counterfactual ")));
+}
+
 #[test]
 fn steps_go_along_the_grid_and_stop_at_its_ends() {
     let mut state = started();

@@ -1,0 +1,75 @@
+//! Where the fonts of a system lie, and their files in an order that does not depend on the file system.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Most font files that are looked into.
+const MOST_FILES: usize = 4_000;
+/// Most entries of folders that are read.
+const MOST_ENTRIES: usize = 40_000;
+/// How far below a folder of fonts others are looked for.
+const DEPTH: usize = 6;
+/// What the names of font files end in.
+const EXTENSIONS: [&str; 4] = ["ttf", "otf", "ttc", "otc"];
+
+/// The folders of fonts of this system; the user's own come first.
+pub fn usual() -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = dirs::font_dir().into_iter().collect();
+    if cfg!(target_os = "macos") {
+        folders.extend(["/Library/Fonts", "/System/Library/Fonts"].map(PathBuf::from));
+    } else if cfg!(windows) {
+        folders.extend(dirs::data_local_dir().map(|d| d.join("Microsoft").join("Windows").join("Fonts")));
+        let root = std::env::var_os("WINDIR").map_or_else(|| PathBuf::from(r"C:\Windows"), PathBuf::from);
+        folders.push(root.join("Fonts"));
+    } else {
+        folders.extend(dirs::home_dir().map(|d| d.join(".fonts")));
+        let shared = std::env::var_os("XDG_DATA_DIRS").unwrap_or_default();
+        folders.extend(std::env::split_paths(&shared).filter(|d| d.is_absolute()).map(|d| d.join("fonts")));
+        folders.extend(["/usr/local/share/fonts", "/usr/share/fonts"].map(PathBuf::from));
+        folders.push("/run/current-system/sw/share/X11/fonts".into());
+    }
+    folders
+}
+
+/// The font files in the folders and below them: those of the first folder first, in the order of their names. A folder that several
+/// ways lead to, as links do, is read once.
+pub fn files(folders: &[PathBuf]) -> Vec<PathBuf> {
+    let mut walk = Walk { read: BTreeSet::new(), entries: 0, files: Vec::new() };
+    folders.iter().for_each(|folder| walk.folder(folder, DEPTH));
+    walk.files
+}
+
+struct Walk {
+    /// Folders that were read, by the name that all links to them lead to.
+    read: BTreeSet<PathBuf>,
+    entries: usize,
+    files: Vec<PathBuf>,
+}
+
+impl Walk {
+    fn folder(&mut self, folder: &Path, depth: usize) {
+        let Ok(real) = folder.canonicalize() else { return };
+        if !self.read.insert(real) {
+            return;
+        }
+        let Ok(entries) = std::fs::read_dir(folder) else { return };
+        let room = MOST_ENTRIES - self.entries;
+        let mut paths: Vec<PathBuf> = entries.flatten().take(room).map(|e| e.path()).collect();
+        self.entries += paths.len();
+        paths.sort();
+        for path in paths {
+            // Of what a link leads to: a pipe or a device is neither.
+            let Ok(kind) = std::fs::metadata(&path) else { continue };
+            if kind.is_dir() && depth > 0 {
+                self.folder(&path, depth - 1);
+            } else if kind.is_file() && is_font(&path) && self.files.len() < MOST_FILES {
+                self.files.push(path);
+            }
+        }
+    }
+}
+
+fn is_font(path: &Path) -> bool {
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
+    EXTENSIONS.iter().any(|e| extension.eq_ignore_ascii_case(e))
+}

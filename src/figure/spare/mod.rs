@@ -1,0 +1,238 @@
+//! Spare fonts: where a PNG holds characters that the embedded font lacks, those of the system that have them.
+//!
+//! The file that `PROBITY_FONT` names comes first. Then the usual folders are searched; of all faces that have some of the characters, the
+//! one with the most is taken, until none is left or nothing more is found. Names of files and places in a collection decide the rest, so
+//! that the same machine draws the same figure alike.
+
+mod folders;
+mod tables;
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use ttf_parser::{Face, GlyphId, Style, cmap, name, os2};
+
+use self::tables::{Directory, Source, Table};
+use super::font::SpareFace;
+
+/// The environment variable that names a font file.
+pub const VARIABLE: &str = "PROBITY_FONT";
+/// Most faces that a figure is drawn with beside the embedded ones.
+const MOST_FACES: usize = 4;
+/// Scripts that run from right to left, or whose letters change and join with their neighbours: Hebrew to Burmese, Khmer, what is
+/// written like them. Letters that merely stand in a row would be read wrongly, so these stay boxes.
+const LAID_OUT: [(char, char); 8] = [
+    ('\u{590}', '\u{109f}'),
+    ('\u{1780}', '\u{18af}'),
+    ('\u{1a00}', '\u{1c4f}'),
+    ('\u{a800}', '\u{abff}'),
+    ('\u{fb1d}', '\u{fdff}'),
+    ('\u{fe70}', '\u{fefe}'),
+    ('\u{10800}', '\u{11fff}'),
+    ('\u{1e800}', '\u{1efff}'),
+];
+/// Weight of an ordinary text font.
+const REGULAR: u16 = 400;
+
+/// The faces that draw what the embedded font lacks.
+#[derive(Default)]
+pub struct Spare {
+    faces: Vec<Loaded>,
+    /// Whether a file was named that is no font.
+    unreadable: bool,
+}
+
+/// A face in memory, with the characters that it is to draw.
+struct Loaded {
+    file: String,
+    tables: Vec<Table>,
+    characters: BTreeSet<char>,
+}
+
+/// A face that has some of the characters, known by its character map alone.
+struct Candidate {
+    path: PathBuf,
+    directory: Directory,
+    has: BTreeSet<char>,
+    slanted: bool,
+    weight: u16,
+    /// Whether its name says that it is made for the script of the text: Chinese, Japanese and Korean write some characters differently.
+    at_home: bool,
+}
+
+impl Spare {
+    /// What this system has for the characters.
+    pub fn of_system(wanted: &BTreeSet<char>) -> Self {
+        let named = std::env::var_os(VARIABLE).filter(|v| !v.is_empty()).map(PathBuf::from);
+        Self::search(named.as_deref(), &folders::usual(), wanted)
+    }
+
+    /// What the named file and then the folders have for the characters.
+    pub fn search(named: Option<&Path>, folders: &[PathBuf], wanted: &BTreeSet<char>) -> Self {
+        let mut spare = Self::default();
+        let mut left: BTreeSet<char> = wanted.iter().copied().filter(|c| stands_alone(*c)).collect();
+        if let Some(path) = named {
+            spare.unreadable = Source::open(path).is_none_or(|source| source.directories().is_empty());
+            spare.take(candidates(path, &left), &mut left);
+        }
+        if !left.is_empty() {
+            let all = folders::files(folders).into_iter().flat_map(|path| candidates(&path, &left));
+            let all = all.collect();
+            spare.take(all, &mut left);
+        }
+        spare
+    }
+
+    /// Takes the best of the candidates until no character is left, or none that they have.
+    fn take(&mut self, mut candidates: Vec<Candidate>, left: &mut BTreeSet<char>) {
+        while !left.is_empty() && self.faces.len() < MOST_FACES {
+            // Of equals, `min_by_key` takes the first.
+            let rank = |c: &Candidate| {
+                let adds = c.has.intersection(left).count();
+                (Reverse(adds), c.slanted, !c.at_home, c.weight.abs_diff(REGULAR))
+            };
+            let Some(best) = (0..candidates.len()).min_by_key(|&i| rank(&candidates[i])) else { return };
+            let best = candidates.remove(best);
+            let has: BTreeSet<char> = best.has.intersection(left).copied().collect();
+            if has.is_empty() {
+                return;
+            }
+            let Some(loaded) = best.load(&has) else { continue };
+            left.retain(|c| !loaded.characters.contains(c));
+            self.faces.push(loaded);
+        }
+    }
+
+    /// The faces, to draw with.
+    pub fn faces(&self) -> Vec<SpareFace<'_>> {
+        self.faces.iter().filter_map(|f| Some((tables::face(&f.tables)?, &f.characters))).collect()
+    }
+
+    /// Names of the files, without their folders.
+    pub fn names(&self) -> Vec<String> {
+        self.faces.iter().map(|f| f.file.clone()).collect()
+    }
+
+    /// What the reader of the figure must know: what boxes stand for, and how to be rid of them; `boxed` are the characters of boxes.
+    pub fn notes(&self, boxed: &BTreeSet<char>) -> Vec<String> {
+        let mut notes = Vec::new();
+        if boxed.iter().any(|c| !stands_alone(*c)) {
+            notes.push("scripts that run from right to left or join their letters are boxes here, and text in the SVG".to_owned());
+        }
+        if boxed.iter().any(|c| stands_alone(*c)) {
+            notes.push("a box with digits stands for a character that no font here has".to_owned());
+            notes.push(format!("to see it, {}", advice()));
+        }
+        if self.unreadable {
+            notes.push(format!("{VARIABLE} names no font that can be read"));
+        }
+        notes
+    }
+}
+
+/// Whether a character looks the same beside any other.
+fn stands_alone(c: char) -> bool {
+    !LAID_OUT.iter().any(|(from, to)| (*from..=*to).contains(&c))
+}
+
+/// How to get the characters of a script.
+fn advice() -> String {
+    format!("install a font that has it (Noto Sans CJK for Chinese), or name its file in {VARIABLE}")
+}
+
+/// Which file of this system PNGs draw a character with that the embedded font lacks.
+///
+/// # Errors
+/// What to do where there is none.
+pub fn spare_font(c: char) -> Result<String, String> {
+    let spare = Spare::of_system(&BTreeSet::from([c]));
+    if spare.unreadable {
+        return Err(format!("{VARIABLE} names no font that can be read"));
+    }
+    spare
+        .names()
+        .first()
+        .cloned()
+        .ok_or_else(|| format!("PNGs show characters such as {c} as boxes: {}", advice()))
+}
+
+/// The faces of a file that have some of the characters.
+fn candidates(path: &Path, wanted: &BTreeSet<char>) -> Vec<Candidate> {
+    let Some(source) = Source::open(path) else { return Vec::new() };
+    let directories = source.directories();
+    let of = |directory: Directory| {
+        let map = source.table(&directory, b"cmap")?;
+        let has = covered(&map, wanted);
+        if has.is_empty() {
+            return None;
+        }
+        let style = source.table(&directory, b"OS/2");
+        let style = style.as_deref().and_then(os2::Table::parse);
+        let names = source.table(&directory, b"name");
+        let names = names.as_deref().and_then(name::Table::parse);
+        // A variable font is drawn at the weight that is wanted.
+        let fixed = style.filter(|_| !directory.has(b"fvar"));
+        Some(Candidate {
+            path: path.to_owned(),
+            has,
+            slanted: style.is_some_and(|s| s.style() != Style::Normal),
+            weight: fixed.map_or(REGULAR, |s| s.weight().to_number()),
+            at_home: names.is_some_and(|n| at_home(&n, wanted)),
+            directory,
+        })
+    };
+    directories.into_iter().filter_map(of).collect()
+}
+
+/// The characters that a character map leads to a glyph.
+fn covered(map: &[u8], wanted: &BTreeSet<char>) -> BTreeSet<char> {
+    let Some(map) = cmap::Table::parse(map) else { return BTreeSet::new() };
+    let leads = |c: &char| {
+        let mut maps = map.subtables.into_iter().filter(cmap::Subtable::is_unicode);
+        maps.any(|m| m.glyph_index(u32::from(*c)).is_some_and(|id| id != GlyphId(0)))
+    };
+    wanted.iter().copied().filter(leads).collect()
+}
+
+/// Whether the name of a face says that it writes as the text does: Japanese where there is kana, Korean where there is hangul, else
+/// simplified Chinese, which the data of the saliency lab are in.
+fn at_home(names: &name::Table<'_>, wanted: &BTreeSet<char>) -> bool {
+    let any = |from: char, to: char| wanted.iter().any(|c| (from..=to).contains(c));
+    let signs: &[&str] = if any('\u{3040}', '\u{30ff}') {
+        &["JP"]
+    } else if any('\u{ac00}', '\u{d7a3}') || any('\u{1100}', '\u{11ff}') {
+        &["KR"]
+    } else {
+        &["SC", "CN", "GB"]
+    };
+    let families = names
+        .names
+        .into_iter()
+        .filter(|n| [name::name_id::FAMILY, name::name_id::TYPOGRAPHIC_FAMILY].contains(&n.name_id));
+    let mut words = families.filter_map(|n| n.to_string());
+    words.any(|family| family.split_whitespace().any(|word| signs.contains(&word)))
+}
+
+impl Candidate {
+    /// The face with those of the characters that it has an outline of (others have pictures of one size, or nothing); none if there
+    /// are none, or if it is damaged.
+    fn load(&self, wanted: &BTreeSet<char>) -> Option<Loaded> {
+        let tables = Source::open(&self.path)?.outlines(&self.directory)?;
+        let face = tables::face(&tables)?;
+        let drawn = |c: &char| {
+            let id = face.glyph_index(*c).filter(|id| *id != GlyphId(0));
+            id.is_some_and(|id| c.is_whitespace() || outlined(&face, id))
+        };
+        let characters: BTreeSet<char> = wanted.iter().copied().filter(drawn).collect();
+        let file = self.path.file_name()?.to_string_lossy().into_owned();
+        (!characters.is_empty()).then_some(Loaded { file, tables, characters })
+    }
+}
+
+fn outlined(face: &Face<'_>, id: GlyphId) -> bool {
+    face.glyph_bounding_box(id).is_some()
+}
+
+#[cfg(test)]
+pub(super) mod tests;

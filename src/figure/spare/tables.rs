@@ -1,0 +1,144 @@
+//! A font file read piece by piece: collections of a hundred megabytes need not be in memory for one character map.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use ttf_parser::{Face, RawFaceTables, Tag};
+
+/// Most faces of a collection.
+const MOST_FACES: u32 = 64;
+/// Most tables of a face; the format has about 60.
+const MOST_TABLES: u16 = 128;
+/// Most bytes of a table, and of all tables of a face.
+const MOST_BYTES: u64 = 64 << 20;
+/// Versions of a face: outlines of TrueType (two names) and of PostScript.
+const VERSIONS: [[u8; 4]; 3] = [[0, 1, 0, 0], *b"true", *b"OTTO"];
+/// The tables that outlines and widths come from.
+const NEEDED: [&[u8; 4]; 14] = [
+    b"head", b"hhea", b"maxp", b"hmtx", b"cmap", b"glyf", b"loca", b"CFF ", b"CFF2", b"OS/2", b"fvar",
+    b"gvar", b"avar", b"HVAR",
+];
+
+/// A table of a face, in memory.
+pub type Table = ([u8; 4], Vec<u8>);
+
+/// Where the tables of a face lie in its file: name, first byte, length.
+pub struct Directory {
+    tables: Vec<([u8; 4], u64, u64)>,
+}
+
+impl Directory {
+    /// Whether the face has a table.
+    pub fn has(&self, tag: &[u8; 4]) -> bool {
+        self.tables.iter().any(|(name, _, _)| name == tag)
+    }
+}
+
+/// An open font file.
+pub struct Source {
+    file: File,
+    length: u64,
+}
+
+impl Source {
+    /// Opens a file; none if it is not one or cannot be read.
+    pub fn open(path: &Path) -> Option<Self> {
+        // Asked before: to open a pipe would wait for its other end.
+        if !std::fs::metadata(path).ok()?.is_file() {
+            return None;
+        }
+        let file = File::open(path).ok()?;
+        let length = file.metadata().ok()?.len();
+        Some(Self { file, length })
+    }
+
+    fn bytes(&self, at: u64, count: u64) -> Option<Vec<u8>> {
+        if count > MOST_BYTES || at.checked_add(count)? > self.length {
+            return None;
+        }
+        let mut file = &self.file;
+        file.seek(SeekFrom::Start(at)).ok()?;
+        let mut bytes = Vec::new();
+        file.take(count).read_to_end(&mut bytes).ok()?;
+        (bytes.len() as u64 == count).then_some(bytes)
+    }
+
+    /// The faces of the file in their order; none of a file that is no font.
+    pub fn directories(&self) -> Vec<Directory> {
+        self.starts().into_iter().flatten().filter_map(|at| self.directory(at)).collect()
+    }
+
+    /// Where the faces begin.
+    fn starts(&self) -> Option<Vec<u64>> {
+        let head = self.bytes(0, 12)?;
+        if !head.starts_with(b"ttcf") {
+            return Some(vec![0]);
+        }
+        let count = number(&head[8..12])?.min(MOST_FACES);
+        let starts = self.bytes(12, u64::from(count) * 4)?;
+        starts.chunks_exact(4).map(|c| number(c).map(u64::from)).collect()
+    }
+
+    fn directory(&self, at: u64) -> Option<Directory> {
+        let head = self.bytes(at, 12)?;
+        if !VERSIONS.iter().any(|v| head.starts_with(v)) {
+            return None;
+        }
+        let count = u16::from_be_bytes([head[4], head[5]]).min(MOST_TABLES);
+        let records = self.bytes(at + 12, u64::from(count) * 16)?;
+        let record = |r: &[u8]| {
+            let tag = <[u8; 4]>::try_from(&r[..4]).ok()?;
+            Some((tag, u64::from(number(&r[8..12])?), u64::from(number(&r[12..16])?)))
+        };
+        Some(Directory { tables: records.chunks_exact(16).filter_map(record).collect() })
+    }
+
+    /// A table of a face.
+    pub fn table(&self, directory: &Directory, tag: &[u8; 4]) -> Option<Vec<u8>> {
+        let (_, at, count) = directory.tables.iter().find(|(name, _, _)| name == tag)?;
+        self.bytes(*at, *count)
+    }
+
+    /// What outlines and widths come from; none if that is too much, or if what every face has is missing.
+    pub fn outlines(&self, directory: &Directory) -> Option<Vec<Table>> {
+        let length = |tag: &[u8; 4]| {
+            directory.tables.iter().find(|(name, _, _)| name == tag).map_or(0, |(_, _, length)| *length)
+        };
+        if NEEDED.iter().map(|tag| length(tag)).sum::<u64>() > MOST_BYTES {
+            return None;
+        }
+        Some(NEEDED.iter().filter_map(|tag| Some((**tag, self.table(directory, tag)?))).collect())
+    }
+}
+
+fn number(bytes: &[u8]) -> Option<u32> {
+    bytes.try_into().ok().map(u32::from_be_bytes)
+}
+
+/// The face of the tables, at the weight of ordinary text where it can be chosen; none if they are damaged.
+pub fn face(tables: &[Table]) -> Option<Face<'_>> {
+    let of = |tag: &[u8; 4]| tables.iter().find(|(name, _)| name == tag).map(|(_, bytes)| bytes.as_slice());
+    let raw = RawFaceTables {
+        head: of(b"head")?,
+        hhea: of(b"hhea")?,
+        maxp: of(b"maxp")?,
+        hmtx: of(b"hmtx"),
+        cmap: of(b"cmap"),
+        glyf: of(b"glyf"),
+        loca: of(b"loca"),
+        cff: of(b"CFF "),
+        cff2: of(b"CFF2"),
+        os2: of(b"OS/2"),
+        fvar: of(b"fvar"),
+        gvar: of(b"gvar"),
+        avar: of(b"avar"),
+        hvar: of(b"HVAR"),
+        ..RawFaceTables::default()
+    };
+    let mut face = Face::from_raw_tables(raw).ok()?;
+    if face.is_variable() {
+        face.set_variation(Tag::from_bytes(b"wght"), f32::from(super::REGULAR));
+    }
+    Some(face)
+}
