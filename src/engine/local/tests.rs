@@ -1,5 +1,6 @@
 //! The worker end to end, on an untrained model in a temporary folder.
 
+mod map;
 mod stored;
 
 use std::path::Path;
@@ -25,8 +26,13 @@ use crate::lab::{Body, Finding, Kinds, LabId};
 use crate::model::exec::train::{AdamW, Trainer};
 use crate::model::{Device, Dtype, Tokenizer};
 
-/// Writes a one-block model with random weights that knows the micro-world's words.
+/// Writes a model of two blocks with random weights that knows the micro-world's words.
 pub fn fixture(dir: &Path) -> String {
+    deep_fixture(dir, 2)
+}
+
+/// The same with so many blocks.
+fn deep_fixture(dir: &Path, layers: usize) -> String {
     let words = lexicon::words().into_iter().map(|w| (w.to_owned(), 1)).collect();
     let json = tokenizer::wordpiece(&words, usize::MAX).unwrap();
     std::fs::write(dir.join("tokenizer.json"), &json).unwrap();
@@ -34,7 +40,7 @@ pub fn fixture(dir: &Path) -> String {
     let recipe = Recipe {
         name: "fixture",
         base: Base::Bert,
-        layers: 2,
+        layers,
         hidden: 32,
         heads: 2,
         max_positions: 64,

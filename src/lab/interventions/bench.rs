@@ -164,13 +164,13 @@ impl Chunk {
     ) -> Result<Self, StimuliError> {
         let continuation = Continuation::new(model, stimuli, rows, site.layer, pulse)?;
         let later = (site.oracle_layer != site.layer).then_some(site.oracle_layer);
-        let clean = continuation.run(model, &h, later, pulse)?;
+        let clean = continuation.run(model, &h, later.as_slice(), pulse)?;
         Ok(Self {
             rows: rows.to_vec(),
             target: rows.iter().map(|r| labels.target[*r].unwrap_or(0)).collect(),
             other: rows.iter().map(|r| labels.other[*r]).collect(),
             correct: rows.iter().map(|r| labels.form[*r]).collect(),
-            oracle_h: clean.later.unwrap_or_else(|| h.clone()),
+            oracle_h: clean.later.into_iter().next().unwrap_or_else(|| h.clone()),
             forms: clean.forms,
             twins: None,
             continuation,
@@ -236,8 +236,25 @@ impl Chunk {
         if site.oracle_layer == site.layer {
             return Ok(h.clone());
         }
-        let continued = self.continuation.run(model, h, Some(site.oracle_layer), pulse)?;
-        Ok(continued.later.unwrap_or_else(|| h.clone()))
+        Ok(self.at_layers(model, h, &[site.oracle_layer], pulse)?.pop().unwrap_or_else(|| h.clone()))
+    }
+
+    /// The hidden states (n x D) at each of the layers `later`, all behind that of the intervention, when `h` (n x D) stands in
+    /// place of the chunk's own.
+    ///
+    /// # Errors
+    /// Whatever the model says; cancellation.
+    pub fn at_layers(
+        &self,
+        model: &Model,
+        h: &Matrix,
+        later: &[usize],
+        pulse: &mut dyn Pulse,
+    ) -> Result<Vec<Matrix>, StimuliError> {
+        if later.is_empty() {
+            return Ok(Vec::new());
+        }
+        Ok(self.continuation.run(model, h, later, pulse)?.later)
     }
 
     /// Probabilities, over the whole vocabulary, of the two forms of example `i` with the hidden state `h` in place.
@@ -266,6 +283,17 @@ pub struct Court<'a> {
     pub conduct: bool,
     /// What measures how far the changed states are from real ones, where that is wanted too.
     pub meter: Option<&'a Meter>,
+}
+
+/// Oracles that read some layer, and what they saw there before.
+#[derive(Clone, Copy)]
+pub struct Reader<'a> {
+    /// The layer, from 1: that of the intervention or a later one.
+    pub layer: usize,
+    /// The oracles, trained on unchanged states of that layer.
+    pub oracles: &'a [Oracle],
+    /// What each oracle saw before, in the same order.
+    pub before: &'a [Sight],
 }
 
 impl Applied<'_> {
@@ -298,7 +326,7 @@ impl Applied<'_> {
             }
             let later = (court.site.oracle_layer != court.site.layer).then_some(court.site.oracle_layer);
             let continued = if later.is_some() || (court.conduct && j == 0) {
-                Some(self.chunk.continuation.run(court.model, &h, later, pulse)?)
+                Some(self.chunk.continuation.run(court.model, &h, later.as_slice(), pulse)?)
             } else {
                 None
             };
@@ -311,7 +339,7 @@ impl Applied<'_> {
                     .zip(after)
                     .map(|(before, after)| self.chunk.conduct(before, after));
             }
-            let seen = continued.and_then(|c| c.later);
+            let seen = continued.and_then(|c| c.later.into_iter().next());
             let seen = seen.as_ref().unwrap_or(&h);
             for (k, (oracle, before)) in court.oracles.iter().zip(court.before).enumerate() {
                 let after = oracle.see(seen);
@@ -320,6 +348,38 @@ impl Applied<'_> {
             }
         }
         Ok(Outcome { scores, conduct, distances })
+    }
+
+    /// Scores one strength at several layers, by reader and oracle. `layer` is that of the intervention, whose readers see the
+    /// changed states themselves; for the others the model goes on from there, once for all of them. `prior` is the share of
+    /// each target value.
+    ///
+    /// # Errors
+    /// From the method, or from the model.
+    pub fn judge_at(
+        &mut self,
+        value: f64,
+        readers: &[Reader<'_>],
+        (model, layer, prior): (&Model, usize, &[f64]),
+        pulse: &mut dyn Pulse,
+    ) -> Result<Vec<Vec<Scores>>, BenchError> {
+        let mut scores: Vec<Vec<Scores>> =
+            readers.iter().map(|r| vec![Scores::default(); r.oracles.len()]).collect();
+        let later: Vec<usize> = readers.iter().map(|r| r.layer).filter(|l| *l != layer).collect();
+        let shifts = self.shifts.len();
+        for (j, (wanted, prepared)) in self.shifts.iter_mut().enumerate() {
+            let h = prepared.at(value, pulse)?;
+            let mut behind = self.chunk.at_layers(model, &h, &later, pulse)?.into_iter();
+            for (reader, scores) in readers.iter().zip(&mut scores) {
+                let later = if reader.layer == layer { None } else { behind.next() };
+                let seen = later.as_ref().unwrap_or(&h);
+                for ((oracle, before), sum) in reader.oracles.iter().zip(reader.before).zip(scores) {
+                    let after = oracle.see(seen);
+                    sum.add(self.chunk.scores(self.goal, (wanted, j + 1), before, &after, prior), shifts);
+                }
+            }
+        }
+        Ok(scores)
     }
 }
 

@@ -34,8 +34,8 @@ struct Part {
 pub struct Continued {
     /// Logits of the two forms, per row; none where the model has no language model head.
     pub forms: Option<Vec<[f32; 2]>>,
-    /// Hidden states at the verb's position at a later layer, if asked for.
-    pub later: Option<Matrix>,
+    /// Hidden states at the verb's position (rows x D) at each of the later layers that were asked for, in their order.
+    pub later: Vec<Matrix>,
 }
 
 impl Continuation {
@@ -90,8 +90,8 @@ impl Continuation {
         self.columns.is_empty()
     }
 
-    /// Goes on from hidden states `h` (rows x D) at the verb's position in place of the model's own. With `later`, the
-    /// hidden states after that block (from 1) are brought back too.
+    /// Goes on from hidden states `h` (rows x D) at the verb's position in place of the model's own. The hidden states after
+    /// each of the blocks `later` (from 1) are brought back too; one pass serves all of them.
     ///
     /// # Errors
     /// Whatever the model says; cancellation.
@@ -99,23 +99,23 @@ impl Continuation {
         &self,
         model: &Model,
         h: &Matrix,
-        later: Option<usize>,
+        later: &[usize],
         pulse: &mut dyn Pulse,
     ) -> Result<Continued, StimuliError> {
         // Without a head there is nothing to predict with; hidden states can be changed and read all the same.
         let mut forms = model.has_head().then(|| vec![[0.0; 2]; self.len()]);
-        let mut later_hidden = later.map(|_| Matrix::zeros(self.len(), h.cols()));
-        if forms.is_none() && later.is_none() {
-            return Ok(Continued { forms, later: None });
+        let mut later_hidden = vec![Matrix::zeros(self.len(), h.cols()); later.len()];
+        if forms.is_none() && later.is_empty() {
+            return Ok(Continued { forms, later: later_hidden });
         }
+        let points: Vec<HookPoint> = later.iter().map(|l| model.arch().after_block(*l)).collect();
         for (i, part) in self.parts.iter().enumerate() {
             let mut plan = self.resume(part, h);
             if forms.is_some() {
                 plan = plan.logits_of(Sites::At(part.sites.clone()), self.vocab.clone());
             }
-            let at = later.map(|l| model.arch().after_block(l));
-            if let Some(at) = at {
-                plan = plan.capture_at(at, Sites::At(part.sites.clone()));
+            for at in &points {
+                plan = plan.capture_at(*at, Sites::At(part.sites.clone()));
             }
             let trace = model.forward(&part.batch, &plan)?;
             if let Some(forms) = &mut forms {
@@ -124,8 +124,8 @@ impl Continuation {
                     forms[*place] = self.columns[*place].map(|c| logits.row(k)[c]);
                 }
             }
-            if let (Some(at), Some(out)) = (at, &mut later_hidden) {
-                let captured = trace.get(at)?;
+            for (at, out) in points.iter().zip(&mut later_hidden) {
+                let captured = trace.get(*at)?;
                 for (k, place) in part.places.iter().enumerate() {
                     out.row_mut(*place).copy_from_slice(captured.row(k));
                 }
@@ -219,10 +219,24 @@ mod tests {
             for layer in 1..=model.depth() {
                 let h = stimuli.hidden(&model, layer, &rows, &mut NoPulse).unwrap();
                 let c = Continuation::new(&model, &stimuli, &rows, layer, &mut NoPulse).unwrap();
-                let found = c.run(&model, &h, None, &mut NoPulse).unwrap().forms.unwrap();
+                let found = c.run(&model, &h, &[], &mut NoPulse).unwrap().forms.unwrap();
                 let apart = own.iter().flatten().zip(found.iter().flatten()).map(|(a, b)| (a - b).abs());
                 let worst = apart.fold(0.0, f32::max);
                 assert!(worst < 2e-4, "{} after block {layer}: {worst}", builtin.name);
+                // What is put in place unchanged arrives as it was, but for the rounding of other batches.
+                let behind: Vec<usize> = (layer + 1..=model.depth()).collect();
+                let arrived = c.run(&model, &h, &behind, &mut NoPulse).unwrap().later;
+                for (later, arrived) in behind.iter().zip(&arrived) {
+                    let own = stimuli.hidden(&model, *later, &rows, &mut NoPulse).unwrap();
+                    let apart = own.data().iter().zip(arrived.data()).map(|(a, b)| (a - b).abs());
+                    let (worst, size) =
+                        (apart.fold(0.0, f32::max), own.data().iter().fold(0.0, |m: f32, v| m.max(v.abs())));
+                    assert!(
+                        worst <= 1e-5 * size,
+                        "{} from {layer} to {later}: {worst} of {size}",
+                        builtin.name
+                    );
+                }
                 let p = c.probabilities(&model, 0, h.row(0)).unwrap();
                 assert!(p.iter().all(|p| (0.0..=1.0).contains(p)), "{p:?}");
             }

@@ -3,14 +3,17 @@
 //! Both follow the paper (Canby et al.): reliability solid, completeness dashed, selectivity dotted, one colour a method.
 
 mod distance;
+mod map;
 mod plane;
 
 pub use self::distance::distance;
+pub use self::map::map;
 pub use self::plane::{Rated, pareto};
 
 use super::banded::Banded;
 use super::finding::ReliabilityFinding;
 use super::key::{CurveKey, MethodKey};
+use super::map::{Map, Score};
 use super::oracle::OracleKind;
 use super::results::{Curve, Results};
 use super::{find, looks};
@@ -112,6 +115,10 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     }
     out.extend(measured.iter().filter_map(|(model, method)| distance(results, engine, model, method)));
     out.extend(planes.into_iter().filter_map(|(model, oracle)| pareto(results, engine, model, oracle)));
+    for (model, method, oracle) in Map::keys(results) {
+        let one = |score: &Score| map(results, engine, (&model, &method, oracle), *score);
+        out.extend(Score::ALL.iter().filter_map(one));
+    }
     out
 }
 
@@ -193,16 +200,26 @@ fn provenance<'a>(
     model: &str,
     points: impl Iterator<Item = &'a Tagged<ReliabilityFinding>> + Clone,
 ) -> Provenance {
+    provenance_of(results, engine, model, points.map(|p| (p, &p.value)))
+}
+
+/// The same of points that are parts of other findings.
+fn provenance_of<'a, T: 'a>(
+    results: &Results,
+    engine: Option<&EngineInfo>,
+    model: &str,
+    points: impl Iterator<Item = (&'a Tagged<T>, &'a ReliabilityFinding)> + Clone,
+) -> Provenance {
     let mut origin = Origin::default();
     let span = |pick: fn(&ReliabilityFinding) -> usize| {
-        let n = || points.clone().map(|p| pick(&p.value));
+        let n = || points.clone().map(|(_, p)| pick(p));
         let (lo, hi) = (n().min().unwrap_or(0), n().max().unwrap_or(0));
         if lo == hi { grouped(lo) } else { format!("{}-{}", grouped(lo), grouped(hi)) }
     };
     origin.add("n", format!("{} (C) / {} (S)", span(|f| f.n_c), span(|f| f.n_s)));
-    if let Some(first) = points.clone().next() {
-        let all_final = points.clone().all(|p| p.is_final);
-        origin.results(first, all_final, &format!(", {}", rests_on(points)));
+    if let Some((first, _)) = points.clone().next() {
+        let all_final = points.clone().all(|(p, _)| p.is_final);
+        origin.results(first, all_final, &format!(", {}", rests_on(points.map(|(_, p)| p))));
     }
     match results.data.iter().find(|d| d.model == model) {
         Some(d) => {
@@ -218,8 +235,8 @@ fn provenance<'a>(
 }
 
 /// What the intervals of these points cover.
-fn rests_on<'a>(points: impl Iterator<Item = &'a Tagged<ReliabilityFinding>> + Clone) -> String {
-    let count = |p: &Tagged<ReliabilityFinding>| p.value.beside.replicates;
+fn rests_on<'a>(points: impl Iterator<Item = &'a ReliabilityFinding> + Clone) -> String {
+    let count = |p: &ReliabilityFinding| p.beside.replicates;
     let (least, most) = (points.clone().map(count).min().unwrap_or(0), points.map(count).max().unwrap_or(0));
     let replicates = if least == most { most.to_string() } else { format!("{least} to {most}") };
     match most {

@@ -8,6 +8,7 @@ use super::banded::Banded;
 use super::distance::DistanceFinding;
 use super::front::FrontFinding;
 use super::key::{CurveKey, MethodKey, Place};
+use super::map::{MapFinding, NoMapFinding};
 use super::optimum::End;
 use super::oracle::OracleKind;
 use super::verdict::{LeakFinding, NoOptimumFinding, RankingFinding, RivalFinding, VersusFinding};
@@ -45,10 +46,14 @@ pub enum Kind {
     Distance(DistanceFinding),
     /// The settings that trade completeness for selectivity, of all methods.
     Front(FrontFinding),
+    /// The scores of one method that writes at one layer, judged at it or at a later one.
+    Map(MapFinding),
+    /// Why a row of the map is empty.
+    NoMap(NoMapFinding),
 }
 
 /// Names of the kinds, by which a reader tells what a newer program wrote from what is damaged.
-pub const KINDS: [&str; 13] = [
+pub const KINDS: [&str; 15] = [
     "data",
     "probe",
     "reliability",
@@ -62,6 +67,8 @@ pub const KINDS: [&str; 13] = [
     "leak",
     "distance",
     "front",
+    "map",
+    "no_map",
 ];
 
 impl Kind {
@@ -76,8 +83,14 @@ impl Kind {
             | Kind::NoOptimum(_)
             | Kind::Leak(_)
             | Kind::Distance(_)
-            | Kind::Front(_) => true,
-            Kind::Data(_) | Kind::Example(_) | Kind::Rival(_) | Kind::Versus(_) | Kind::Ranking(_) => false,
+            | Kind::Front(_)
+            | Kind::Map(_) => true,
+            Kind::Data(_)
+            | Kind::Example(_)
+            | Kind::Rival(_)
+            | Kind::Versus(_)
+            | Kind::Ranking(_)
+            | Kind::NoMap(_) => false,
         }
     }
 }

@@ -16,6 +16,7 @@ pub mod front;
 pub mod key;
 pub mod leak;
 pub mod looks;
+pub mod map;
 pub mod method;
 pub mod methods;
 pub mod optimum;

@@ -1,14 +1,16 @@
 //! The figure that a command line asks for, by name, model, methods and oracle.
 
-use super::figures::{curves, distance, pareto};
+use super::figures::{curves, distance, map, pareto};
 use super::key::MethodKey;
+use super::map::Score;
 use super::results::{Curve, Results};
 use crate::base::suggest::unknown;
 use crate::figure::Figure;
 use crate::lab::{Details, EngineInfo};
 
 /// The figures that have names.
-const FIGURES: [&str; 3] = ["reliability", "pareto", "distance"];
+const FIGURES: [&str; 6] =
+    ["reliability", "pareto", "distance", "map", "map-completeness", "map-selectivity"];
 
 /// Picks and draws a figure; what is not said is the first there is.
 ///
@@ -49,6 +51,17 @@ pub fn pick(
         let none = || format!("no distances of model {model} were measured");
         let drawn = methods.iter().find_map(|m| distance(results, engine, &model, m));
         return drawn.ok_or_else(none);
+    }
+    if name == "map" || name.starts_with("map-") {
+        let score = Score::ALL.into_iter().find(|s| name.ends_with(s.name())).unwrap_or_default();
+        let drawn = methods.iter().find_map(|m| map(results, engine, (&model, m, oracle), score));
+        let titles: Vec<String> = methods.iter().map(MethodKey::title).collect();
+        return drawn.ok_or_else(|| {
+            format!(
+                "no map of {} on {model} with the {oracle} oracle was drawn; a spec asks for it by [map]",
+                titles.join(", ")
+            )
+        });
     }
     if let Some(other) = parameters.iter().position(|p| *p != parameters[0]) {
         return Err(format!(

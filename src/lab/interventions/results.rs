@@ -7,6 +7,7 @@ use super::finding::{
     BehaviourFinding, DataFinding, ExampleFinding, Kind, OptimumFinding, ProbeFinding, ReliabilityFinding,
 };
 use super::key::{CurveKey, MethodKey};
+use super::map::{MapFinding, NoMapFinding};
 use super::oracle::OracleKind;
 use super::verdict::{LeakFinding, NoOptimumFinding, RankingFinding, RivalFinding, VersusFinding};
 use crate::lab::Kinds;
@@ -38,6 +39,12 @@ pub struct Results {
     pub leaks: Vec<Tagged<LeakFinding>>,
     /// How far changed states are from real ones, in the order in which they were measured.
     pub distances: Vec<Tagged<DistanceFinding>>,
+    /// Cells of the map of layers, in the order in which they were found.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub map: Vec<Tagged<MapFinding>>,
+    /// Rows of the map without a strength, with the reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unmapped: Vec<Tagged<NoMapFinding>>,
     /// The latest answer to a slider.
     pub point: Option<Point>,
 }
@@ -123,6 +130,18 @@ impl Results {
                 a.model == b.model
                     && a.value.method_key() == b.value.method_key()
                     && (a.value.layer, a.value.value) == (b.value.layer, b.value.value)
+            }),
+            Kind::Map(x) => replace(&mut self.map, Tagged::new(finding, x), |a, b| {
+                let key = |t: &Tagged<MapFinding>| {
+                    let p = &t.value.point;
+                    (t.model.clone(), t.value.method_key(), p.oracle, p.layer, p.oracle_layer)
+                };
+                key(a) == key(b)
+            }),
+            Kind::NoMap(x) => replace(&mut self.unmapped, Tagged::new(finding, x), |a, b| {
+                a.model == b.model
+                    && a.value.layer == b.value.layer
+                    && a.value.method_key() == b.value.method_key()
             }),
             Kind::Leak(x) => replace(&mut self.leaks, Tagged::new(finding, x), |a, b| {
                 a.model == b.model

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::banded::Banded;
 use super::finding::{Beside, How, OptimumFinding, ReliabilityFinding};
 use super::key::{CurveKey, MethodKey, Place};
+use super::map::{Chosen, MapFinding, NoMapFinding};
 use super::oracle::OracleKind;
 use super::results::{Curve, Results};
 use crate::lab::results::Tagged;
@@ -92,5 +93,30 @@ pub fn results() -> Results {
         results.curves.push(Curve { key, parameter: parameter.into(), points });
         results.optima.push(tagged(best.unwrap()));
     }
+    results
+}
+
+/// The same with a map of PGD over four layers: the third has no strength, and what is written at the first is in doubt at the last.
+pub fn mapped() -> Results {
+    let mut results = results();
+    let curve = results.curves.iter().find(|c| c.key.method == MethodKey::named("pgd")).unwrap();
+    let some = curve.points[17].value.clone();
+    let mut map = Vec::new();
+    for (layer, value) in [(1, 0.2), (2, 0.165), (4, 0.112)] {
+        for oracle_layer in layer..=4 {
+            let mut point = ReliabilityFinding { layer, oracle_layer, value, ..some.clone() };
+            point.selectivity.mean = 0.9 - 0.1 * (oracle_layer - layer) as f64 - 0.01 * layer as f64;
+            point.beside.eligible = Some((layer, oracle_layer) != (1, 4));
+            map.push(tagged(MapFinding { point, strength: Chosen::Optimum }));
+        }
+    }
+    results.map = map;
+    results.unmapped.push(tagged(NoMapFinding {
+        method: "pgd".into(),
+        options: BTreeMap::new(),
+        layer: 3,
+        oracle_layers: vec![3, 4],
+        reason: "at no strength does the oracle read the other property better than chance".into(),
+    }));
     results
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::map::MapSpec;
 use super::key::MethodKey;
 use super::options::Options;
 use super::oracle::OracleKind;
@@ -44,6 +45,9 @@ pub struct Spec {
     /// How uncertainty is stated.
     #[serde(default)]
     pub interval: IntervalSpec,
+    /// The map of layers; none means that there is no map.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub map: Option<MapSpec>,
     /// The interventions, in the order in which they run.
     #[serde(rename = "method", default)]
     pub methods: Vec<MethodSpec>,
@@ -291,12 +295,14 @@ impl LabSpec for Spec {
         }
         refuse.twice("probe.oracles", &self.probe.oracles)?;
         self.interval.check(&refuse)?;
-        self.check_methods(&refuse)
+        self.check_methods(&refuse)?;
+        self.map.as_ref().map_or(Ok(()), |map| map.check(self, &refuse))
     }
 }
 
 /// The shipped default spec.
 pub const AGREEMENT_TOML: &str = include_str!("../../../assets/specs/agreement.toml");
 
+mod map;
 #[cfg(test)]
 mod tests;

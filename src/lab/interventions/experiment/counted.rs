@@ -1,11 +1,12 @@
 //! The work of a run, counted from its spec alone: what shares of a grid are balanced by.
 
 use super::forecast::{parameters, strengths};
+use super::map;
 use super::prepare::FIRST_CHUNK;
 use crate::lab::demand::{Size, WORDS};
 use crate::lab::interventions::distance::REAL_STATES;
 use crate::lab::interventions::registry::find;
-use crate::lab::interventions::spec::Spec;
+use crate::lab::interventions::spec::{MethodSpec, Spec};
 use crate::probe::Grid;
 
 /// Steps that the training of a network takes on average.
@@ -39,18 +40,17 @@ pub fn of(spec: &Spec, sizes: &[Size]) -> u128 {
         let width = (size.width * size.width) as u128;
         let probe =
             grid.recipes.iter().map(|r| parameters(r, size.width, CLASSES) as u128).min().unwrap_or(0);
-        let swept = spec.methods.iter().map(|m| {
+        let strength = |m: &MethodSpec, rest: u128| {
             let attacks = find(&m.name).is_some_and(|method| method.needs().mlp);
             let apply = if attacks { ATTACK * BOTH_WAYS * probe } else { width };
-            strengths(m) as u128
-                * test
-                * replicates
-                * (apply + rest + spec.probe.oracles.len() as u128 * probe)
-        });
+            test * replicates * (apply + rest + spec.probe.oracles.len() as u128 * probe)
+        };
+        let swept = spec.methods.iter().map(|m| strengths(m) as u128 * strength(m, rest));
+        let map = map::multiply_adds(spec, size, (training, &|m| strength(m, 0)));
         // Each strength's first estimate is held against real states, in their metric.
         let measured = spec.methods.iter().map(|m| strengths(m) as u128).sum::<u128>();
         let held = (REAL_STATES + size.width) as u128 * size.width as u128 * FIRST_CHUNK as u128;
-        read + training + swept.sum::<u128>() + measured * held
+        read + training + swept.sum::<u128>() + measured * held + map
     };
     sizes.iter().map(each).sum()
 }

@@ -2,8 +2,10 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::time::Instant;
 
+use super::map;
 use super::memory::Counts;
 use super::panel::{MOST_RIVALS, Seat, Which};
 use super::prepare::{Bench, RIVAL_EXAMPLES};
@@ -58,7 +60,7 @@ const LEAKS: (f64, f64) = (2.0, 2.0);
 pub fn of(bench: &mut Bench, host: &mut dyn Host) -> Result<Forecast, Fault> {
     let limit = host.memory_limit();
     let (bytes, parts, tokens_per_batch) = memory(bench, limit)?;
-    bench.stimuli.tokens_per_batch = tokens_per_batch;
+    Arc::make_mut(&mut bench.stimuli).tokens_per_batch = tokens_per_batch;
     if bench.chunks.is_empty() {
         bench.read_first(host)?;
     }
@@ -106,6 +108,8 @@ fn memory(bench: &Bench, limit: Option<u64>) -> Result<Memory, Fault> {
         oracles: bench.spec.probe.oracles.len(),
         strengths: bench.spec.methods.iter().map(strengths).collect(),
         leaks: bench.spec.methods.iter().filter_map(|m| find(&m.name)).any(leaves),
+        map: bench.map.len(),
+        map_continued: bench.map.first().map_or(0, |_| bench.test.iter().map(|r| lengths[*r] + 2).sum()),
     };
     // Where the system does not say what is resident, the model's own count has to do.
     let resident = resident().unwrap_or((model.bytes() + (32 << 20)) as u64);
@@ -127,12 +131,12 @@ fn memory(bench: &Bench, limit: Option<u64>) -> Result<Memory, Fault> {
 }
 
 /// Kinds of work, by what a unit of each costs.
-const READ: &str = "token";
+pub(super) const READ: &str = "token";
 const STEP: &str = "step";
-const FIT: &str = "fit";
+pub(super) const FIT: &str = "fit";
 const SWEEP: &str = "sweep";
-const BARE: &str = "bare";
-const ASSESS: &str = "assess";
+pub(super) const BARE: &str = "bare";
+pub(super) const ASSESS: &str = "assess";
 const GAUGE: &str = "gauge";
 const MEASURE: &str = "measure";
 
@@ -161,24 +165,8 @@ fn counted(bench: &Bench, host: &dyn Host) -> (Work, Work) {
     let twins = if bench.has_twins() { twins.sum::<usize>() as f64 } else { 0.0 };
     let read = unread(bench, store.as_ref()) + twins;
     work.add(&format!("{READ} {} {}", bench.model.hash(), bench.site.layer), read);
-    let threads = rayon::current_num_threads() as f64;
-    let mut train = |grid: &Grid| {
-        // Networks of a grid train side by side.
-        let share = 1.0 / threads.min(grid.recipes.len() as f64);
-        grid.recipes.iter().for_each(|r| training.add(&shape(bench, r), share));
-    };
-    let missing: Vec<Seat> =
-        bench.seats.iter().copied().filter(|s| store.trained(&bench.search_key(*s)).is_none()).collect();
-    for seat in &missing {
-        train(&bench.grid_of(*seat));
-    }
-    let replicates = bench.spec.probe.count() as f64;
-    let small =
-        |seat: &Seat| bench.grid_of(*seat).recipes.into_iter().min_by_key(|r| r.hidden.iter().sum::<usize>());
-    // Of equals the smallest is chosen; its replicates are there exactly when the choice is.
-    for recipe in missing.iter().filter_map(small) {
-        training.add(&shape(bench, &recipe), (replicates + MOST_RIVALS as f64) / threads);
-    }
+    to_train(bench, store.as_ref(), MOST_RIVALS, &mut training);
+    let (replicates, threads) = (bench.spec.probe.count() as f64, rayon::current_num_threads() as f64);
     let shape_of_gauge = format!("{} x {}", real_states(bench), bench.model.arch().hidden);
     work.add(&format!("{GAUGE} {shape_of_gauge}"), 1.0);
     let rows = bench.split.intervention().train().len() as f64;
@@ -208,11 +196,36 @@ fn counted(bench: &Bench, host: &dyn Host) -> (Work, Work) {
         let judged = values * bench.spec.probe.oracles.len() as f64;
         work.add(&format!("{ASSESS} {test} {}", bench.resample_count), ASSESSMENTS * judged);
         if leaves(method) {
-            let recipe = bench.seats.first().and_then(small);
+            let recipe = bench.seats.first().and_then(|s| small(bench, *s));
             recipe.iter().for_each(|r| training.add(&shape(bench, r), LEAKS.0 * LEAKS.1 / threads));
         }
     }
+    map::count(bench, store.as_ref(), &mut work, &mut training);
     (work, training)
+}
+
+/// Adds the steps of the probes of a bench that the cache lacks: the search for the recipes, and the replicates with so many
+/// rivals.
+pub(super) fn to_train(bench: &Bench, store: &dyn Store, rivals: usize, training: &mut Work) {
+    let threads = rayon::current_num_threads() as f64;
+    let missing: Vec<Seat> =
+        bench.seats.iter().copied().filter(|s| store.trained(&bench.search_key(*s)).is_none()).collect();
+    for seat in &missing {
+        // Networks of a grid train side by side.
+        let grid = bench.grid_of(*seat);
+        let share = 1.0 / threads.min(grid.recipes.len() as f64);
+        grid.recipes.iter().for_each(|r| training.add(&shape(bench, r), share));
+    }
+    let replicates = bench.spec.probe.count();
+    // Of equals the smallest is chosen; its replicates are there exactly when the choice is.
+    for recipe in missing.iter().filter_map(|s| small(bench, *s)) {
+        training.add(&shape(bench, &recipe), (replicates + rivals) as f64 / threads);
+    }
+}
+
+/// The smallest recipe of a seat's grid.
+fn small(bench: &Bench, seat: Seat) -> Option<Recipe> {
+    bench.grid_of(seat).recipes.into_iter().min_by_key(|r| r.hidden.iter().sum::<usize>())
 }
 
 /// Real states that changed ones are held against.
@@ -221,7 +234,7 @@ fn real_states(bench: &Bench) -> usize {
 }
 
 /// The name of the work of one method of the spec: rates of one model say nothing of another.
-fn named(bench: &Bench, kind: &str, method: usize) -> String {
+pub(super) fn named(bench: &Bench, kind: &str, method: usize) -> String {
     let title = bench.spec.methods[method].key().title();
     format!("{kind} {method} {title} {} {:?}", bench.model.hash(), bench.site)
 }
@@ -244,14 +257,14 @@ fn leaves(method: &dyn Method) -> bool {
     method.goal() == Goal::Nullifying && !method.is_control()
 }
 
-fn resolve(spec: &MethodSpec) -> Option<(&'static dyn Method, Options)> {
+pub(super) fn resolve(spec: &MethodSpec) -> Option<(&'static dyn Method, Options)> {
     let method = find(&spec.name)?;
     let options = Options::new(method, spec.options.iter().map(|(k, v)| (k.as_str(), *v))).ok()?;
     Some((method, options))
 }
 
 /// Tokens of texts that have not been read before.
-fn unread(bench: &Bench, store: &dyn Store) -> f64 {
+pub(super) fn unread(bench: &Bench, store: &dyn Store) -> f64 {
     let all: Vec<usize> = (0..bench.stimuli.list.len()).collect();
     let absent = hidden::absent(&bench.model, &bench.stimuli, bench.site.layer, &all, store);
     absent.iter().map(|r| bench.stimuli.list[*r].ids.len()).sum::<usize>() as f64

@@ -36,6 +36,10 @@ pub struct Counts {
     pub strengths: Vec<usize>,
     /// Whether fresh probes look for what a method leaves.
     pub leaks: bool,
+    /// Layers of the map; 0 without one.
+    pub map: usize,
+    /// As `continued`, for the layer of the map that is at work.
+    pub map_continued: usize,
 }
 
 /// Bytes that a trained network's numbers take while it trains: weights, gradients, two moments, the best epoch.
@@ -47,6 +51,8 @@ const REST: usize = 6 << 20;
 const HELD: f64 = 1.7;
 /// Bytes of an example's scores at a strength: completeness always, selectivity and its like where it is defined.
 const TALLY: usize = 6;
+/// Bytes of what an oracle sees in an example: two probabilities for each of two properties.
+const SIGHT: usize = 32;
 /// Statistics that are followed through the resamples.
 const STATISTICS: usize = 5;
 /// Largest table of resampling counts.
@@ -82,11 +88,16 @@ impl Counts {
         // Changed and unchanged states of a part, as chunks, gathered, and as training data.
         let leaking = if self.leaks { 8 * some + 2 * test + self.draws() } else { 0 };
         let phase = (reading.max(placing).max(training).max(judging).max(leaking) as f64 * HELD) as usize;
-        let mut parts: Vec<MemoryPart> =
-            [("forward pass", pass), ("hidden states and probes", phase), ("rest", REST)]
-                .into_iter()
-                .map(|(name, bytes)| MemoryPart { name: name.into(), bytes: bytes as u64 })
-                .collect();
+        let mut parts: Vec<MemoryPart> = [
+            ("forward pass", pass),
+            ("hidden states and probes", phase),
+            ("map of layers", self.map()),
+            ("rest", REST),
+        ]
+        .into_iter()
+        .filter(|(_, bytes)| *bytes > 0)
+        .map(|(name, bytes)| MemoryPart { name: name.into(), bytes: bytes as u64 })
+        .collect();
         parts.sort_by_key(|p| std::cmp::Reverse(p.bytes));
         parts
     }
@@ -101,6 +112,19 @@ impl Counts {
         let columns = 4 * self.test * (3 + 4 * curves + 2 * most);
         let drawn = 8 * self.resamples * STATISTICS * curves;
         tallies + columns + drawn + self.draws()
+    }
+
+    /// What the map holds beside the states of the spec's own place: those of the layer that is at work, with what goes on from
+    /// them; the probes of all layers, and what these saw.
+    fn map(&self) -> usize {
+        if self.map == 0 {
+            return 0;
+        }
+        let row = 4 * self.width;
+        let states = 2 * self.test * row + self.map_continued * row + self.map * self.test.min(512) * row;
+        let probes = self.map * self.replicates * (2 * self.oracles + 1) * 4 * self.probe;
+        let seen = self.map * self.replicates * self.oracles * self.test * (SIGHT + TALLY);
+        states + probes + seen
     }
 
     /// Real states that changed ones are held against, their metric, and the products of a first chunk with them.
@@ -170,6 +194,7 @@ impl Counts {
             part: scale(self.part),
             test: scale(self.test),
             continued: scale(self.continued),
+            map_continued: scale(self.map_continued),
             ..self.clone()
         }
     }
@@ -204,6 +229,8 @@ mod tests {
             replicates: 5,
             oracles: 2,
             strengths: vec![15, 37, 37, 41],
+            map: 0,
+            map_continued: 0,
             leaks: true,
         }
     }

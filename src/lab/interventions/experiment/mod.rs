@@ -8,6 +8,7 @@ mod forecast;
 mod gauge;
 mod given;
 mod leaks;
+mod map;
 mod memory;
 mod panel;
 mod point;
@@ -36,6 +37,7 @@ use crate::lab::fault::Fault;
 use crate::lab::finding::Finding;
 use crate::lab::grid::{self, Axis, Takes};
 use crate::lab::host::{Host, Share};
+use crate::lab::table::Table;
 use crate::lab::{Details, EngineInfo, Experiment, Instrument, Preset, Question};
 
 /// Weights of the stages of one model, in seconds of the default experiment on two cores.
@@ -87,6 +89,10 @@ impl Instrument for Interventions {
         tables::summary(results, spec)
     }
 
+    fn tables(results: &super::Results) -> Vec<Table> {
+        tables::all(results)
+    }
+
     fn figures(results: &super::Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
         super::figures::all(results, engine)
     }
@@ -120,6 +126,10 @@ impl Experiment for Run {
         for name in self.spec.models.clone() {
             let model = host.model(&name)?;
             let mut bench = Bench::open(&self.spec, model, host)?;
+            if !bench.map.is_empty() {
+                let map = map::weight(&self.spec, bench.map.len(), PREPARE_WEIGHT);
+                host.plan((each + map) * self.spec.models.len() as f64);
+            }
             let result = self.investigate(&mut bench, host);
             if !bench.panels.is_empty() {
                 self.examined += bench.test.len();
@@ -210,7 +220,8 @@ impl Run {
             concluded.push(sweep.finish(bench, host, GUESS * self.methods.len() as f64 * share)?);
         }
         verdicts::compare(bench, &sweeps, &concluded, host)?;
-        leaks::look(bench, &sweeps, &concluded, host)
+        leaks::look(bench, &sweeps, &concluded, host)?;
+        map::draw(bench, &sweeps, host)
     }
 
     /// The first method's first estimate by probes of a provisional recipe, if the search for theirs is still to come.

@@ -130,6 +130,7 @@ impl Seated {
 }
 
 /// Trained probes with what they saw of the test examples before any intervention, and the fits that rest on them.
+#[derive(Clone)]
 pub struct Panel {
     /// Which panel it is.
     pub which: Which,

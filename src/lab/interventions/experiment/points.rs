@@ -1,5 +1,7 @@
 //! Findings from tallies: the scores of a strength over the replicates that have judged it, with both bands.
 
+use std::sync::Arc;
+
 use super::panel::Which;
 use super::prepare::Bench;
 use crate::lab::interventions::assess::{Readable, Strength, bands};
@@ -59,13 +61,24 @@ pub struct Baseline {
 /// The base lines under the oracle at `o` for the first `n` test examples, of the replicates that a point rests on: others that
 /// are trained already would put the line elsewhere than the curve at strength 0.
 pub fn baseline(bench: &Bench, goal: Goal, o: usize, n: usize, replicates: usize) -> Baseline {
+    let judges = bench.panels.iter().filter(|p| !matches!(p.which, Which::Rival(_)));
+    baseline_of(bench, goal, o, n, judges.take(replicates).map(|p| p.sights.as_slice()))
+}
+
+/// The base lines of replicates that saw this of the bench's chunks, each a list of sights by oracle for every chunk.
+pub fn baseline_of<'a>(
+    bench: &Bench,
+    goal: Goal,
+    o: usize,
+    n: usize,
+    judges: impl Iterator<Item = &'a [Arc<Vec<Sight>>]>,
+) -> Baseline {
     let other = bench.other(n);
     let (answer, classes) = (majority(&other), bench.labels.target_classes);
     let (mut c, mut s, mut count_c, mut count_s) = (0.0, 0.0, 0usize, 0usize);
-    let judges = bench.panels.iter().filter(|p| !matches!(p.which, Which::Rival(_)));
-    for panel in judges.take(replicates) {
+    for sights in judges {
         let mut at = 0;
-        for (chunk, sights) in bench.chunks.iter().zip(&panel.sights) {
+        for (chunk, sights) in bench.chunks.iter().zip(sights) {
             if at >= n {
                 break;
             }

@@ -47,11 +47,11 @@ pub struct Bench {
     /// The task.
     pub task: &'static Task,
     /// The examples.
-    pub examples: ExampleSet,
+    pub examples: Arc<ExampleSet>,
     /// Where they are from, if they were not generated.
     pub source: Option<Provenance>,
     /// The examples as the model sees them.
-    pub stimuli: Stimuli,
+    pub stimuli: Arc<Stimuli>,
     /// Labels of both properties.
     pub labels: PropertyLabels,
     /// Who trains on what.
@@ -60,6 +60,8 @@ pub struct Bench {
     pub test: Vec<usize>,
     /// Where interventions write and oracles read.
     pub site: Site,
+    /// Layers of the map, ascending; none where the spec has no map.
+    pub map: Vec<usize>,
     /// Trained probes: replicates in their order, then rivals; before them one provisional panel.
     pub panels: Vec<Panel>,
     /// Which probes a panel has.
@@ -128,6 +130,10 @@ impl Bench {
                 place(format!("the oracle at layer {oracle_layer} stands before layer {layer}")).into()
             );
         }
+        let map = spec.map.as_ref().map_or(Ok(Vec::new()), |map| map.resolve(layers)).map_err(|what| {
+            let (r#where, hint) = ("map.layers".into(), "name other layers, or leave the map out".into());
+            Problem { what, r#where, hint }
+        })?;
         host.stage(format!("{} examples for {}", spec.task.name, model.name()), "ex", 0.5);
         let (examples, source) = examples::of(task, &spec.task, spec.seed, host)?;
         host.poll()?;
@@ -154,13 +160,14 @@ impl Bench {
             label: Label::new(&spec.clone().into(), model.name()),
             model,
             task,
-            examples,
+            examples: Arc::new(examples),
             source,
-            stimuli,
+            stimuli: Arc::new(stimuli),
             labels,
             split,
             test,
             site,
+            map,
             panels: Vec::new(),
             seats: seats(spec),
             chosen: Vec::new(),
@@ -186,6 +193,47 @@ impl Bench {
             return Err(Problem { what, r#where: "task".into(), hint: "raise task.examples".into() }.into());
         }
         Ok(bench)
+    }
+
+    /// The same data and spec with interventions and oracles at `layer`. Nothing is read or trained there yet, but where
+    /// this bench is at that layer, what it has comes along, less the rivals.
+    pub fn at_layer(&self, layer: usize) -> Self {
+        let site = Site { layer, oracle_layer: layer };
+        let same = site == self.site;
+        let replicates = self.panels.iter().filter(|p| matches!(p.which, Which::Replicate(_)));
+        Self {
+            model: self.model.clone(),
+            task: self.task,
+            examples: self.examples.clone(),
+            source: None,
+            stimuli: self.stimuli.clone(),
+            labels: self.labels.clone(),
+            split: self.split.clone(),
+            test: self.test.clone(),
+            site,
+            map: Vec::new(),
+            panels: if same { replicates.cloned().collect() } else { Vec::new() },
+            seats: self.seats.clone(),
+            chosen: if same { self.chosen.clone() } else { Vec::new() },
+            was_stored: if same { self.was_stored.clone() } else { Vec::new() },
+            chunks: if same { self.chunks.clone() } else { Vec::new() },
+            prior: self.prior.clone(),
+            spec: self.spec.clone(),
+            label: self.label.clone(),
+            grid: self.grid.clone(),
+            seed: self.seed,
+            key: self.key.clone(),
+            oracle_data: None,
+            material: self.material.clone().filter(|_| same),
+            beside: if same { self.beside.clone() } else { Vec::new() },
+            twins: self.twins.clone(),
+            gauge: None,
+            given: Vec::new(),
+            fits: if same { self.fits.clone() } else { Vec::new() },
+            resamples: HashMap::new(),
+            halves: HashMap::new(),
+            resample_count: self.resample_count,
+        }
     }
 
     /// Reads the first test chunk.

@@ -1,5 +1,7 @@
 //! The tables that a run prints: data, probes, optima, each number with its interval.
 
+mod map;
+
 use crate::base::numbers::short;
 use crate::base::text::{printable_label, section};
 use crate::lab::Tagged;
@@ -12,6 +14,7 @@ use crate::lab::interventions::oracle::OracleKind;
 use crate::lab::interventions::results::Results;
 use crate::lab::interventions::spec::Spec;
 use crate::lab::interventions::verdict::RankingFinding;
+use crate::lab::table::Table;
 use crate::stats::estimate::Estimate;
 
 /// What a run found, as lines of text.
@@ -38,8 +41,14 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
         section(&mut out, DISTANCE_TITLE, &DISTANCE_HEAD, distances(results, &data.model));
         let head = "What fresh probes still find (share of the accuracy above chance that is left)";
         section(&mut out, head, &LEAK_HEAD, leaks(results, &data.model));
+        map::lines(&mut out, results, &data.model);
     }
     out
+}
+
+/// The tables of a run that papers would print.
+pub fn all(results: &Results) -> Vec<Table> {
+    map::table(results).into_iter().collect()
 }
 
 fn describe(data: &Tagged<DataFinding>) -> Vec<String> {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::measured::{curve, example, results};
-use super::{CURVES, EXAMPLE, ID, PARETO, PROBES, view};
+use super::{CURVES, EXAMPLE, ID, PARETO, PROBES, map, view};
 use crate::stats::estimate::Estimate;
 use crate::tui::setup;
 use crate::tui::state::State;
@@ -12,6 +12,7 @@ use crate::tui::state::State;
 pub fn copy_text(state: &State) -> Option<String> {
     match state.place(ID).focus {
         setup::PANE => Some(crate::lab::Spec::from(view(state).spec.clone()).to_toml()),
+        CURVES if map::is_drawn(state) => map::text(state),
         CURVES => curve_text(state),
         PARETO => optima_text(state),
         EXAMPLE => example_text(state),

@@ -229,7 +229,7 @@ fn distance(state: &State, room: usize) -> Option<Line<'static>> {
 }
 
 /// The mean with half the wide band, and if wanted after a stroke half the narrow one where the two are told apart.
-fn estimate(b: &Banded, narrow: bool) -> String {
+pub fn estimate(b: &Banded, narrow: bool) -> String {
     let wide = format!("{} {}", score(b.mean), plus_minus(b.half_width()));
     match b.form.filter(|_| narrow).and(b.narrow_half_width()) {
         Some(narrow) => format!("{wide}/{}", decimals(narrow, 3)),

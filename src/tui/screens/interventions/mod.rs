@@ -6,6 +6,7 @@ pub mod catalog;
 mod copying;
 mod curves;
 mod example;
+mod map;
 pub mod measured;
 mod origin;
 mod pareto;
@@ -28,6 +29,7 @@ use crate::engine::board::Job;
 use crate::engine::message::{Command, Event, Outcome, Question};
 use crate::figure::{Figure, Scale};
 use crate::lab::interventions::Spec;
+use crate::lab::interventions::map::Score;
 use crate::lab::interventions::oracle::OracleKind;
 use crate::lab::interventions::question::{PointQuestion, Question as Asked};
 use crate::lab::setting::Value;
@@ -76,6 +78,12 @@ pub struct View {
     pub scale: Option<Scale>,
     /// The figure of the curves; none before the first point.
     pub curves: Option<Figure>,
+    /// The score whose map is wanted in the place of the curves; none means the curves.
+    pub score: Option<Score>,
+    /// Row and column of the cursor on the map, from 0.
+    pub cell: (usize, usize),
+    /// The figure of the map; none where the curves are drawn.
+    pub map: Option<Figure>,
     /// The figure of the plane; none before the first point.
     pub pareto: Option<Figure>,
     /// Whether the front has a knee, and the front in words, from the longest form to the shortest; none before the first point.
@@ -104,6 +112,9 @@ impl View {
             example: 0,
             scale: None,
             curves: None,
+            score: None,
+            cell: (0, 0),
+            map: None,
             pareto: None,
             front: None,
             spec,
@@ -144,6 +155,11 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
         ["N"], Some(("example", 13)), live => |s| step_example(s, false);
     "axis", "switch axis", "Switches the horizontal axis between linear and logarithmic.",
         ["x"], None, always => switch_axis;
+    "next-map", "next figure",
+        "Draws the next figure: the curves, or the map of layers by reliability, completeness, selectivity.",
+        ["}"], None, always => |s| map::turn(s, true);
+    "previous-map", "previous figure", "Draws the previous figure.",
+        ["{"], None, always => |s| map::turn(s, false);
 };
 
 fn view(state: &State) -> &View {
@@ -291,6 +307,7 @@ impl Screen for Interventions {
 
     fn draw(&self, pane: Pane, frame: &mut Frame, area: Rect, state: &State) {
         match pane {
+            CURVES if map::is_drawn(state) => map::draw(frame, area, state),
             CURVES => curves::draw(frame, area, state),
             PARETO => pareto::draw(frame, area, state),
             EXAMPLE => example::draw(frame, area, state),
@@ -307,11 +324,26 @@ impl Screen for Interventions {
     }
 
     fn travel(&self, state: &mut State, pane: Pane, by: i64) {
+        if pane == CURVES && map::is_drawn(state) {
+            return map::step(state, by, 0);
+        }
         let len = if pane == PROBES { results(state).probes.len() } else { 0 };
         state.place_mut(ID).travel(pane, by, len);
     }
 
+    fn sideways(&self, state: &mut State, pane: Pane, by: i64) -> Option<Vec<Effect>> {
+        let on_map = pane == CURVES && map::is_drawn(state);
+        on_map.then(|| {
+            map::step(state, 0, by);
+            Vec::new()
+        })
+    }
+
     fn press(&self, state: &mut State, pane: Pane, area: Rect, mouse: Mouse) -> Vec<Effect> {
+        if pane == CURVES && map::is_drawn(state) {
+            map::press(state, area, mouse);
+            return Vec::new();
+        }
         if pane != CURVES {
             return Vec::new();
         }
@@ -326,7 +358,7 @@ impl Screen for Interventions {
     fn figure<'a>(&self, state: &'a State) -> Option<&'a Figure> {
         match state.place(ID).focus {
             PARETO => view(state).pareto.as_ref(),
-            _ => view(state).curves.as_ref(),
+            _ => view(state).map.as_ref().or(view(state).curves.as_ref()),
         }
     }
 
@@ -344,8 +376,9 @@ impl Screen for Interventions {
 
     fn refresh(&self, state: &mut State) {
         let (curves, pareto) = (measured::curves_figure(state), measured::pareto_figure(state));
-        let front = measured::front(state);
+        let (front, map) = (measured::front(state), map::figure(state));
         let view = view_mut(state);
+        view.map = map;
         (view.curves, view.pareto, view.front) = (curves, pareto, front);
     }
 

@@ -1,10 +1,11 @@
 //! Where the numbers in a pane come from, and the shell command that reproduces them.
 
 use super::measured::{example, method_key, readout, results};
-use super::{EXAMPLE, ID, PROBES, ran};
+use super::{CURVES, EXAMPLE, ID, PROBES, map, ran};
 use crate::base::numbers::{plus_minus, score, short};
 use crate::lab::Tagged;
 use crate::lab::examples::TaskSpec;
+use crate::lab::interventions::finding::ReliabilityFinding;
 use crate::lab::interventions::spec::{PROCEDURE, Spec};
 use crate::tui::screen::Origin;
 use crate::tui::state::State;
@@ -32,17 +33,27 @@ pub fn focused_origin(state: &State) -> Option<Origin> {
             origin.entries.retain(|(key, _)| key != "state");
             Some(origin)
         }
-        _ => {
-            let point = readout(state)?.point;
-            let p = &point.value;
-            let r = format!("{} {}", score(p.reliability.mean), plus_minus(p.reliability.half_width()));
-            let what = format!("{} at {} = {}: reliability {r}", p.method, p.parameter, short(p.value));
-            let mut origin = origin_of(state, what, point);
-            let site = format!("layer {}, {} oracle at layer {}", p.layer, p.oracle, p.oracle_layer);
-            origin.entries.insert(2, ("site".into(), site));
+        CURVES if map::is_drawn(state) => {
+            let cell = map::pointed(state)?;
+            let mut origin = point_origin(state, cell, &cell.value.point);
+            origin.entries.insert(3, ("strength".into(), cell.value.strength.title().into()));
             Some(origin)
         }
+        _ => {
+            let point = readout(state)?.point;
+            Some(point_origin(state, point, &point.value))
+        }
     }
+}
+
+/// The provenance of a point that is, or is part of, a number.
+fn point_origin<T>(state: &State, number: &Tagged<T>, p: &ReliabilityFinding) -> Origin {
+    let r = format!("{} {}", score(p.reliability.mean), plus_minus(p.reliability.half_width()));
+    let what = format!("{} at {} = {}: reliability {r}", p.method, p.parameter, short(p.value));
+    let mut origin = origin_of(state, what, number);
+    let site = format!("layer {}, {} oracle at layer {}", p.layer, p.oracle, p.oracle_layer);
+    origin.entries.insert(2, ("site".into(), site));
+    origin
 }
 
 fn origin_of<T>(state: &State, what: String, number: &Tagged<T>) -> Origin {

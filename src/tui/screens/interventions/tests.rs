@@ -1,5 +1,7 @@
 //! The screen of the lab: methods, strengths, options, examples, what follows a recording.
 
+mod map;
+
 use super::*;
 use crate::lab::interventions::spec::MethodSpec;
 use crate::tui::setup::{row, set, turn, typed, undo};

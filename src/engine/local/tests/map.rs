@@ -1,0 +1,190 @@
+//! The map of layers against runs at single layers.
+
+use super::*;
+use crate::lab::Tagged;
+use crate::lab::interventions::finding::ReliabilityFinding;
+use crate::lab::interventions::map::{Chosen, MapFinding};
+use crate::lab::interventions::spec::MapSpec;
+
+/// Four methods: one at a strength that the spec gives, one at the best of each layer, one whose only strength it is, a control.
+fn mapped(model: &str) -> Spec {
+    let mut spec = small(model);
+    spec.methods.truncate(3);
+    spec.methods.push(MethodSpec::named("identity"));
+    spec.map = Some(MapSpec { value: [("inlp".to_owned(), 2.0)].into(), ..MapSpec::default() });
+    spec
+}
+
+/// The cells of a method under an oracle, as (layer, layer of the oracle).
+fn cells<'a>(results: &'a Results, method: &str, oracle: OracleKind) -> Vec<&'a Tagged<MapFinding>> {
+    let mine = |c: &&Tagged<MapFinding>| c.value.point.method == method && c.value.point.oracle == oracle;
+    results.map.iter().filter(mine).collect()
+}
+
+/// What a run without a map says of the same method, oracle and strength.
+fn alone(results: &Results, cell: &ReliabilityFinding) -> ReliabilityFinding {
+    let key = MethodKey::named(&cell.method);
+    let curve = results.curves.iter().find(|c| c.key.method == key && c.key.oracle == cell.oracle).unwrap();
+    curve.points.iter().map(|p| &p.value).find(|p| p.value == cell.value).unwrap().clone()
+}
+
+#[test]
+fn every_cell_is_to_the_bit_what_a_run_at_its_layers_says() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = deep_fixture(dir.path(), 3);
+    let mut rig = Rig::new(Cache::none());
+    rig.send(run(1, mapped(&model)));
+    assert_eq!(rig.finish(), Outcome::Done, "{:?}", rig.board.notices);
+    let map = rig.results().clone();
+    // Of a model that knows nothing the other property cannot be read, so no strength is the best; that is said, not left out.
+    let rows: Vec<(&str, &[usize])> =
+        map.unmapped.iter().map(|r| (&*r.value.method, &*r.value.oracle_layers)).collect();
+    assert_eq!(rows, [("fgsm", &[1, 2, 3][..]), ("fgsm", &[2, 3]), ("fgsm", &[3])]);
+    assert_eq!(map.map.len(), 3 * 6 * 2);
+    assert!(map.map.iter().all(|c| c.is_final && c.n == 120 && c.level == Some(0.95)));
+    assert!(map.map.iter().all(|c| c.value.point.beside.replicates == 2 && c.value.point.n_c == 120));
+    let how =
+        |method| cells(&map, method, OracleKind::Mlp).iter().map(|c| c.value.strength).collect::<Vec<_>>();
+    assert!(how("inlp").iter().all(|h| *h == Chosen::Spec) && how("inlp").len() == 6);
+    assert!(how("alterrep").iter().all(|h| *h == Chosen::Only));
+    let mut compared = 0;
+    for (job, (layer, oracle_layer)) in (2..).zip([(1, 1), (2, 2), (3, 3), (1, 3)]) {
+        let mut spec = mapped(&model);
+        spec.map = None;
+        spec.site.layer = LayerRef::At(layer);
+        spec.site.oracle_layer = Some(LayerRef::At(oracle_layer));
+        rig.send(run(job, spec));
+        assert_eq!(rig.finish(), Outcome::Done, "{:?}", rig.board.notices);
+        let single = rig.results();
+        for cell in map.map.iter().map(|c| &c.value) {
+            if (cell.point.layer, cell.point.oracle_layer) == (layer, oracle_layer) {
+                assert_eq!(cell.point, alone(single, &cell.point));
+                compared += 1;
+            }
+        }
+    }
+    assert_eq!(compared, 4 * 3 * 2);
+}
+
+#[test]
+fn without_a_strength_of_the_spec_each_row_has_the_best_of_its_layer() {
+    let model = "bert-tiny".to_owned();
+    let mut spec = plain(&model);
+    // Here every example has the other property, so that a few are enough to tell it from chance after the intervention.
+    spec.task.name = "attractors".into();
+    spec.task.examples = 2_000;
+    spec.methods = vec![MethodSpec { values: vec![0.0, 0.5, 1.0, 4.0], ..MethodSpec::named("alterrep") }];
+    spec.map = Some(MapSpec::default());
+    let mut rig = Rig::new(Cache::none());
+    rig.send(run(1, spec.clone()));
+    assert_eq!(rig.finish(), Outcome::Done, "{:?}", rig.board.notices);
+    let map = rig.results().clone();
+    let cells = cells(&map, "alterrep", OracleKind::Linear);
+    println!("{} cells; without: {:?}", cells.len(), map.unmapped);
+    assert!(!cells.is_empty(), "{:?}", map.unmapped);
+    spec.map = None;
+    for (job, layer) in [(2, 1), (3, 2)] {
+        spec.site.layer = LayerRef::At(layer);
+        rig.send(run(job, spec.clone()));
+        assert_eq!(rig.finish(), Outcome::Done, "{:?}", rig.board.notices);
+        let single = rig.results();
+        let row: Vec<&MapFinding> =
+            cells.iter().map(|c| &c.value).filter(|c| c.point.layer == layer).collect();
+        let Some(best) = single.optimum(&model, &MethodKey::named("alterrep"), OracleKind::Linear) else {
+            let reason = &map.unmapped.iter().find(|r| r.value.layer == layer).unwrap().value.reason;
+            assert!(row.is_empty() && *reason == single.without[0].value.reason);
+            continue;
+        };
+        assert_eq!(row.len(), 3 - layer, "this layer and all later ones of two");
+        for cell in row {
+            assert_eq!((cell.strength, cell.point.value), (Chosen::Optimum, best.value.value));
+        }
+        let own = cells.iter().find(|c| c.value.point.layer == layer && c.value.point.oracle_layer == layer);
+        let own = &own.unwrap().value.point;
+        assert_eq!(*own, alone(single, own));
+    }
+}
+
+#[test]
+fn what_changes_nothing_leaves_every_oracle_as_it_was() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = deep_fixture(dir.path(), 3);
+    let mut spec = mapped(&model);
+    spec.probe.oracles = vec![OracleKind::Linear];
+    spec.methods.retain(|m| ["identity", "fgsm"].contains(&m.name.as_str()));
+    spec.map = Some(MapSpec { value: [("fgsm".to_owned(), 0.0)].into(), ..MapSpec::default() });
+    let mut rig = Rig::new(Cache::none());
+    rig.send(run(1, spec));
+    assert_eq!(rig.finish(), Outcome::Done, "{:?}", rig.board.notices);
+    for method in ["identity", "fgsm"] {
+        let cells = cells(rig.results(), method, OracleKind::Linear);
+        let places: Vec<(usize, usize)> =
+            cells.iter().map(|c| (c.value.point.layer, c.value.point.oracle_layer)).collect();
+        assert_eq!(places, [(1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3)]);
+        for cell in &cells {
+            let p = &cell.value.point;
+            assert_eq!(p.selectivity.mean, 1.0, "{method}: {p:?}");
+            if method == "fgsm" {
+                assert!((p.completeness.mean - p.beside.c_before.unwrap()).abs() < 1e-6, "{p:?}");
+            }
+            // Unchanged states that have come through the blocks are those that were read there, but for rounding.
+            let there = cells.iter().find(|c| c.value.point.layer == p.oracle_layer).unwrap();
+            let apart = (p.completeness.mean - there.value.point.completeness.mean).abs();
+            assert!(apart < 1e-5, "{method} from {} to {}: {apart}", p.layer, p.oracle_layer);
+        }
+    }
+}
+
+#[test]
+fn a_map_that_was_stopped_goes_on_from_the_cache_and_ends_in_the_same_numbers() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = deep_fixture(dir.path(), 3);
+    let folder = tempfile::tempdir().unwrap();
+    let mut spec = plain(&model);
+    spec.map = Some(MapSpec::default());
+    let is_cell = |e: &Event| match e {
+        Event::Finding { finding, .. } => {
+            matches!(finding.body, Body::Lab(Kinds::Interventions(Kind::Map(_))))
+        }
+        _ => false,
+    };
+    let mut rig = Rig::new(Cache::at(folder.path()));
+    rig.send(run(1, spec.clone()));
+    rig.until(is_cell);
+    rig.send(Command::Cancel { job: 1 });
+    assert_eq!(rig.finish(), Outcome::Cancelled);
+    let cells = rig.results().map.len();
+    assert!((1..12).contains(&cells), "{cells} cells before the end");
+    let files = || std::fs::read_dir(folder.path()).unwrap().count();
+    let trained = files();
+    rig.send(run(2, spec.clone()));
+    assert_eq!(rig.finish(), Outcome::Done);
+    let again: Vec<MapFinding> = rig.results().map.iter().map(|c| c.value.clone()).collect();
+    let added = files() - trained;
+    assert!(added < trained / 2, "only fits of the later rows are new: {added} after {trained}");
+    let mut fresh = Rig::new(Cache::none());
+    fresh.send(run(1, spec));
+    assert_eq!(fresh.finish(), Outcome::Done);
+    let unbroken: Vec<MapFinding> = fresh.results().map.iter().map(|c| c.value.clone()).collect();
+    assert_eq!(again, unbroken);
+}
+
+#[test]
+fn a_map_of_layers_that_the_model_lacks_is_refused_before_anything_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = fixture(dir.path());
+    let mut rig = Rig::new(Cache::none());
+    for (job, layers, reason) in [
+        (1, vec![LayerRef::At(1), LayerRef::At(3)], "layer 3 does not exist: the model has layers 1 to 2"),
+        (2, vec![LayerRef::At(2), LayerRef::Last], "layer 2 alone"),
+    ] {
+        let mut spec = plain(&model);
+        spec.map = Some(MapSpec { layers, ..MapSpec::default() });
+        rig.send(run(job, spec));
+        match rig.finish() {
+            Outcome::Failed(p) => assert!(p.what.contains(reason) && p.r#where == "map.layers", "{p:?}"),
+            other => panic!("{other:?}"),
+        }
+        assert!(rig.results().data.is_empty());
+    }
+}

@@ -1,0 +1,89 @@
+//! The work that a map adds to a run, counted before it begins.
+
+use crate::lab::demand::{Size, WORDS, Work};
+use crate::lab::interventions::experiment::forecast::{
+    ASSESS, BARE, FIT, READ, named, resolve, strengths, to_train, unread,
+};
+use crate::lab::interventions::experiment::panel::Which;
+use crate::lab::interventions::experiment::prepare::Bench;
+use crate::lab::interventions::experiment::training::is_shared;
+use crate::lab::interventions::spec::{MethodSpec, Spec};
+use crate::lab::store::Store;
+
+/// Weight of reading the states of a layer, in the seconds that stages are weighed in.
+pub const READ_WEIGHT: f64 = 0.4;
+/// Weight of a method that writes at one layer.
+pub const METHOD_WEIGHT: f64 = 2.0;
+
+/// Weight of a map of `layers` layers; `prepare` is that of the probes of one.
+pub fn weight(spec: &Spec, layers: usize, prepare: f64) -> f64 {
+    let Some(map) = &spec.map else { return 0.0 };
+    let methods = spec.methods.iter().filter(|m| map.has(&m.name)).count() as f64;
+    layers as f64 * (prepare + READ_WEIGHT + methods * METHOD_WEIGHT)
+}
+
+/// Strengths at which a method writes on its own layer before the row's is known.
+fn tried(spec: &Spec, method: &MethodSpec) -> usize {
+    let given = spec.map.as_ref().is_some_and(|map| map.value.contains_key(&method.name));
+    if given { 1 } else { strengths(method) }
+}
+
+/// Adds the map's units of work, and its steps of training.
+pub fn count(bench: &Bench, store: &dyn Store, work: &mut Work, training: &mut Work) {
+    let (Some(spec), Some(last)) = (&bench.spec.map, bench.map.last()) else { return };
+    let (test, replicates) = (bench.test.len() as f64, bench.spec.probe.count());
+    let oracles = bench.spec.probe.oracles.len() as f64;
+    let rows = bench.split.intervention().train().len() as f64;
+    let tokens: usize = bench.test.iter().map(|r| bench.stimuli.list[*r].ids.len()).sum();
+    let read = format!("{READ} {} {}", bench.model.hash(), bench.site.layer);
+    // A unit of reading takes a token up to the spec's own layer.
+    let block = 1.0 / bench.site.layer as f64;
+    let to = if bench.model.has_head() { bench.model.depth() } else { *last };
+    let assess = format!("{ASSESS} {} {}", bench.test.len(), bench.resample_count);
+    for (at, layer) in bench.map.iter().enumerate() {
+        let (here, later) = (bench.at_layer(*layer), (bench.map.len() - at - 1) as f64);
+        if here.site != bench.site {
+            work.add(&read, unread(&here, store) * *layer as f64 * block);
+            to_train(&here, store, 0, training);
+        }
+        let mut passes = 1.0;
+        for (i, m) in bench.spec.methods.iter().enumerate().filter(|(_, m)| spec.has(&m.name)) {
+            let Some((method, options)) = resolve(m) else { continue };
+            let fits = if is_shared(method) { 1 } else { replicates };
+            for k in (1..=fits).filter(|_| *layer != bench.site.layer && !method.needs().mlp) {
+                let key = here.fit_key(method, &options, Which::Replicate(k));
+                if key.is_some_and(|k| store.trained(&k).is_none()) {
+                    work.add(&named(bench, FIT, i), rows);
+                }
+            }
+            let values = tried(&bench.spec, m) as f64;
+            work.add(&named(bench, BARE, i), (values + 1.0) * test * replicates as f64);
+            work.add(&assess, oracles * (values + later));
+            passes += replicates as f64;
+        }
+        if later > 0.0 {
+            work.add(&read, passes * tokens as f64 * (to - layer) as f64 * block);
+        }
+    }
+}
+
+/// Multiply-adds of the map by its spec alone: texts through the model once for each of its layers, and on from there for every
+/// method and replicate; `prepare` takes the probes of one layer, `judge` one strength of all test examples and replicates.
+pub fn multiply_adds(
+    spec: &Spec,
+    size: &Size,
+    (prepare, judge): (u128, &dyn Fn(&MethodSpec) -> u128),
+) -> u128 {
+    let Some(map) = &spec.map else { return 0 };
+    let Ok(layers) = map.resolve(size.blocks) else { return 0 };
+    let examples = spec.task.examples as u128;
+    let through = |l: &usize| size.through(*l);
+    let methods: Vec<&MethodSpec> = spec.methods.iter().filter(|m| map.has(&m.name)).collect();
+    let judged: u128 = methods.iter().map(|m| (tried(spec, m) as u128 + 1) * judge(m)).sum();
+    let passes = 1 + methods.len() as u128 * spec.probe.count() as u128;
+    let row = |l: &usize| {
+        let on = examples / 5 * WORDS * (size.through(size.blocks) - through(l));
+        examples * WORDS * through(l) + passes * on + prepare + judged
+    };
+    layers.iter().map(row).sum()
+}

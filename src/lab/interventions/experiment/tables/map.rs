@@ -1,0 +1,99 @@
+//! The map of layers as text: lines for a reader, and a table for papers.
+
+use super::score;
+use crate::base::numbers::short;
+use crate::base::text::section;
+use crate::lab::interventions::map::{Map, Score};
+use crate::lab::interventions::results::Results;
+use crate::lab::table::{Entry, Table};
+
+/// Appends the maps of a model, reliability alone: a line for each layer of the intervention, a column for each layer of an oracle.
+pub fn lines(out: &mut Vec<String>, results: &Results, model: &str) {
+    let mut layers: Vec<usize> = Vec::new();
+    let keys: Vec<_> = Map::keys(results).into_iter().filter(|(m, _, _)| m == model).collect();
+    let maps = || keys.iter().filter_map(|(_, m, o)| Some((m, o, Map::of(results, model, m, *o)?)));
+    maps().for_each(|(_, _, map)| layers.extend(map.layers));
+    layers.sort_unstable();
+    layers.dedup();
+    let mut rows = Vec::new();
+    for (method, oracle, map) in maps() {
+        for layer in &map.layers {
+            let (at, how) = match (map.strength(*layer), map.reason(*layer)) {
+                (Some(value), _) => (short(value), map.at(*layer, *layer).map(|c| c.value.strength.title())),
+                (None, Some(why)) => ("n/a".into(), Some(why)),
+                (None, None) => ("-".into(), None),
+            };
+            let mut row = vec![method.title(), oracle.to_string(), layer.to_string(), at];
+            row.extend(layers.iter().map(|read| {
+                map.at(*layer, *read).map_or_else(String::new, |c| {
+                    let r = c.value.point.reliability;
+                    format!("{} ±{}", score(r.mean), score(r.half_width()))
+                })
+            }));
+            row.push(how.unwrap_or_default().to_owned());
+            rows.push(row);
+        }
+    }
+    let read: Vec<String> = layers.iter().map(|l| format!("read at {l}")).collect();
+    let mut head = vec!["method", "oracle", "written at", "strength"];
+    head.extend(read.iter().map(String::as_str));
+    head.push("which");
+    section(out, "Map of layers: reliability where one layer is written and another one read", &head, rows);
+}
+
+/// Every cell with its intervals; none where nothing was mapped.
+pub fn table(results: &Results) -> Option<Table> {
+    let mut entries = Vec::new();
+    for (model, method, oracle) in Map::keys(results) {
+        let Some(map) = Map::of(results, &model, &method, oracle) else { continue };
+        for score in Score::ALL {
+            for (layer, read) in map.layers.iter().flat_map(|l| map.layers.iter().map(move |r| (*l, *r))) {
+                let strength = map.strength(layer).map_or_else(|| "n/a".into(), short);
+                let found = map.at(layer, read).map(|c| &c.value.point);
+                // Selectivity, and with it reliability, is of the examples that have the other property.
+                let n = found.map_or(0, |p| if score == Score::Completeness { p.n_c } else { p.n_s });
+                entries.push(Entry {
+                    row: vec![model.clone(), method.title(), oracle.to_string(), layer.to_string(), strength],
+                    group: score.name().into(),
+                    column: format!("at {read}"),
+                    value: found.map(|p| score.of(p).estimate()),
+                    n,
+                });
+            }
+        }
+    }
+    (!entries.is_empty()).then(|| Table {
+        name: "map".into(),
+        caption: "Reliability, completeness and selectivity where an intervention writes at one layer and an oracle reads at \
+                  it or at a later one"
+            .into(),
+        stub: ["model", "method", "oracle", "written at", "strength"].map(str::to_owned).to_vec(),
+        decimals: 3,
+        scale: 1.0,
+        entries,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::interventions::sample;
+    use crate::lab::table::Form;
+
+    #[test]
+    fn the_map_is_a_triangle_of_numbers_with_their_strengths() {
+        let results = sample::mapped();
+        let mut out = Vec::new();
+        lines(&mut out, &results, "bert-mini");
+        let line = |start: &str| out.iter().find(|l| l.trim_start().starts_with(start)).unwrap();
+        assert!(line("PGD     mlp     1").matches('±').count() == 4, "{out:?}");
+        assert!(line("PGD     mlp     4").matches('±').count() == 1, "{out:?}");
+        assert!(line("PGD     mlp     3").ends_with("better than chance"), "{out:?}");
+        assert!(line("PGD     mlp     2").ends_with("best of its layer"), "{out:?}");
+        let csv = table(&results).unwrap().write(Form::Csv);
+        let row =
+            csv.lines().find(|l| l.contains("selectivity") && l.contains(",1,.2,") && l.contains("at 2"));
+        assert!(row.is_some_and(|r| r.contains("0.79") && r.ends_with("410")), "{csv}");
+        assert_eq!(table(&sample::results()), None);
+    }
+}

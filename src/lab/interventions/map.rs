@@ -1,0 +1,189 @@
+//! The map of layers: an intervention at one layer, judged by oracles of that layer and of later ones.
+//!
+//! The changed states go on through the model's own blocks, and the oracles of a later layer, which were trained on unchanged
+//! states of that layer, judge what arrives there. On the diagonal, where both layers are one, nothing lies between: the scores are
+//! those of the lab at that layer alone, bit for bit.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::banded::Banded;
+use super::finding::ReliabilityFinding;
+use super::key::MethodKey;
+use super::oracle::OracleKind;
+use super::results::Results;
+use crate::lab::results::Tagged;
+
+/// Where the strength of a row of the map is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Chosen {
+    /// The optimum at the layer of the intervention, as the first oracle of the spec sees it there.
+    Optimum,
+    /// The spec names it.
+    Spec,
+    /// The method has no other.
+    Only,
+}
+
+impl Chosen {
+    /// In words, for tables and screens.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Chosen::Optimum => "best of its layer",
+            Chosen::Spec => "given",
+            Chosen::Only => "the only one",
+        }
+    }
+}
+
+/// A cell of the map: `layer` of the point is that of the intervention, `oracle_layer` that of the oracle.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MapFinding {
+    /// The scores, with all that stands beside them at a single layer.
+    #[serde(flatten)]
+    pub point: ReliabilityFinding,
+    /// Where the strength is from.
+    pub strength: Chosen,
+}
+
+/// A row of the map that has no strength, and therefore no cells.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct NoMapFinding {
+    /// Method in the registry.
+    pub method: String,
+    /// Hyperparameters that differ from the method's defaults.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, f64>,
+    /// Layer of the intervention.
+    pub layer: usize,
+    /// Layers at which it would have been judged.
+    pub oracle_layers: Vec<usize>,
+    /// Why.
+    pub reason: String,
+}
+
+impl MapFinding {
+    /// The method with its options.
+    #[must_use]
+    pub fn method_key(&self) -> MethodKey {
+        MethodKey { name: self.point.method.clone(), options: self.point.options.clone() }
+    }
+}
+
+impl NoMapFinding {
+    /// The method with its options.
+    #[must_use]
+    pub fn method_key(&self) -> MethodKey {
+        MethodKey { name: self.method.clone(), options: self.options.clone() }
+    }
+}
+
+/// A score of the map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Score {
+    /// Harmonic mean of the other two.
+    #[default]
+    Reliability,
+    /// How far the target was changed.
+    Completeness,
+    /// How far the other property was left alone.
+    Selectivity,
+}
+
+impl Score {
+    /// All of them, in the order in which they are drawn in turn.
+    pub const ALL: [Self; 3] = [Self::Reliability, Self::Completeness, Self::Selectivity];
+
+    /// Its name in figures and tables.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Score::Reliability => "reliability",
+            Score::Completeness => "completeness",
+            Score::Selectivity => "selectivity",
+        }
+    }
+
+    /// This score of a point.
+    #[must_use]
+    pub fn of(self, point: &ReliabilityFinding) -> Banded {
+        match self {
+            Score::Reliability => point.reliability,
+            Score::Completeness => point.completeness,
+            Score::Selectivity => point.selectivity,
+        }
+    }
+}
+
+/// The map of one model, method and oracle, as far as it has been drawn.
+#[derive(Debug, Clone)]
+pub struct Map<'a> {
+    /// The layers, ascending: rows are those of the intervention, columns those of the oracle.
+    pub layers: Vec<usize>,
+    cells: Vec<&'a Tagged<MapFinding>>,
+    unmapped: Vec<&'a Tagged<NoMapFinding>>,
+}
+
+impl<'a> Map<'a> {
+    /// The map that results have; none where they have nothing of it.
+    #[must_use]
+    pub fn of(results: &'a Results, model: &str, method: &MethodKey, oracle: OracleKind) -> Option<Self> {
+        let cells: Vec<&Tagged<MapFinding>> = results
+            .map
+            .iter()
+            .filter(|c| c.model == model && c.value.point.oracle == oracle && c.value.method_key() == *method)
+            .collect();
+        let rows = results.unmapped.iter();
+        let unmapped: Vec<&Tagged<NoMapFinding>> =
+            rows.filter(|r| r.model == model && r.value.method_key() == *method).collect();
+        let of_cells = cells.iter().flat_map(|c| [c.value.point.layer, c.value.point.oracle_layer]);
+        let of_rows = unmapped.iter().flat_map(|r| r.value.oracle_layers.iter().copied());
+        let mut layers: Vec<usize> = of_cells.chain(of_rows).collect();
+        layers.sort_unstable();
+        layers.dedup();
+        (!layers.is_empty()).then_some(Self { layers, cells, unmapped })
+    }
+
+    /// What a map can be drawn of: models, methods and oracles, in the order in which they were found.
+    #[must_use]
+    pub fn keys(results: &Results) -> Vec<(String, MethodKey, OracleKind)> {
+        let mut keys = Vec::new();
+        for cell in &results.map {
+            let key = (cell.model.clone(), cell.value.method_key(), cell.value.point.oracle);
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        keys
+    }
+
+    /// The cell of an intervention at `layer` and an oracle at `oracle_layer`.
+    #[must_use]
+    pub fn at(&self, layer: usize, oracle_layer: usize) -> Option<&'a Tagged<MapFinding>> {
+        let here = |c: &&&Tagged<MapFinding>| {
+            (c.value.point.layer, c.value.point.oracle_layer) == (layer, oracle_layer)
+        };
+        self.cells.iter().find(here).copied()
+    }
+
+    /// All cells, in the order in which they were found.
+    #[must_use]
+    pub fn cells(&self) -> &[&'a Tagged<MapFinding>] {
+        &self.cells
+    }
+
+    /// The strength of a row.
+    #[must_use]
+    pub fn strength(&self, layer: usize) -> Option<f64> {
+        self.cells.iter().find(|c| c.value.point.layer == layer).map(|c| c.value.point.value)
+    }
+
+    /// Why the row of a layer is empty, where it has no strength.
+    #[must_use]
+    pub fn reason(&self, layer: usize) -> Option<&'a str> {
+        self.unmapped.iter().find(|r| r.value.layer == layer).map(|r| r.value.reason.as_str())
+    }
+}

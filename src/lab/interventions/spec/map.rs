@@ -1,0 +1,153 @@
+//! The map of a spec: at which layers interventions write and oracles read beside the spec's own place.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Spec;
+use crate::lab::interventions::registry::find;
+use crate::lab::layer::LayerRef;
+use crate::lab::spec::{Refuse, SpecError};
+
+/// A map of layers: every chosen method writes at each of the layers and is judged at that one and at all later ones of them.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MapSpec {
+    /// The layers, in any order; empty means all of the model.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub layers: Vec<LayerRef>,
+    /// Names of methods that the spec runs; empty means all of these but those whose file is of one layer.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub methods: Vec<String>,
+    /// Strength by name of a method, the same at every layer. A method that is not named writes at each layer with the optimum
+    /// of that layer alone.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub value: BTreeMap<String, f64>,
+}
+
+impl MapSpec {
+    /// The layers of a model with `depth` blocks, ascending, each once.
+    ///
+    /// # Errors
+    /// A sentence that says which layer does not exist, or that there is only one.
+    pub fn resolve(&self, depth: usize) -> Result<Vec<usize>, String> {
+        let named = || self.layers.iter().map(|l| l.resolve(depth)).collect::<Result<Vec<_>, _>>();
+        let mut layers = if self.layers.is_empty() { (1..=depth).collect() } else { named()? };
+        layers.sort_unstable();
+        layers.dedup();
+        match layers[..] {
+            [] => Err(LayerRef::Last.resolve(depth).err().unwrap_or_default()),
+            [one] => Err(format!(
+                "a map of layers needs two at least; of the {depth} of this model it has layer {one} alone"
+            )),
+            _ => Ok(layers),
+        }
+    }
+
+    /// Whether a method of the spec is on the map.
+    #[must_use]
+    pub fn has(&self, method: &str) -> bool {
+        let any = || find(method).is_some_and(|m| !m.needs().file);
+        if self.methods.is_empty() { any() } else { self.methods.iter().any(|name| name == method) }
+    }
+
+    /// Refuses what no model could make a map of.
+    ///
+    /// # Errors
+    /// [`SpecError::Value`].
+    pub fn check(&self, spec: &Spec, refuse: &Refuse<'_>) -> Result<(), SpecError> {
+        refuse.twice("map.layers", &self.layers)?;
+        refuse.twice("map.methods", &self.methods)?;
+        if let [one] = self.layers[..] {
+            let problem =
+                format!("names layer {one} alone: a map needs two layers at least, or none for all");
+            return refuse.because("map.layers", problem);
+        }
+        if self.layers.contains(&LayerRef::At(0)) {
+            return refuse.because("map.layers", "holds 0: layers are counted from 1".into());
+        }
+        let run: Vec<&str> = spec.methods.iter().map(|m| m.name.as_str()).collect();
+        let named = self.methods.iter().map(|name| ("map.methods", name));
+        for (key, name) in named.chain(self.value.keys().map(|name| ("map.value", name))) {
+            refuse.unknown(key, name, &run)?;
+            if find(name).is_some_and(|m| m.needs().file) {
+                let problem = format!("names {name}: its file is of the states of one layer");
+                return refuse.because(key, problem);
+            }
+        }
+        for (name, value) in &self.value {
+            if !self.has(name) {
+                return refuse.because("map.value", format!("names {name}, which map.methods leaves out"));
+            }
+            let parameter = find(name).map(|m| m.parameter());
+            if let Some(p) = parameter.filter(|p| !p.allows(*value)) {
+                let problem =
+                    format!("of {name} is {} = {value}: allowed are {} to {}", p.name, p.min, p.max);
+                return refuse.because("map.value", problem);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::interventions::spec::AGREEMENT_TOML;
+
+    fn parsed(map: &str) -> Result<Spec, String> {
+        let text = format!("{AGREEMENT_TOML}\n[map]\n{map}\n");
+        match crate::lab::Spec::parse(&text, "a test") {
+            Ok(crate::lab::Spec::Interventions(spec)) => Ok(*spec),
+            Ok(_) => Err("a spec of another lab".into()),
+            Err(e) => Err(e.to_string()),
+        }
+    }
+
+    #[test]
+    fn a_map_of_everything_is_an_empty_table_and_has_a_hash_of_its_own() {
+        let spec = parsed("").unwrap();
+        let map = spec.map.clone().unwrap();
+        assert_eq!(map.resolve(4).unwrap(), [1, 2, 3, 4]);
+        assert!(map.has("pgd") && !map.has("states"));
+        let again =
+            crate::lab::Spec::parse(&crate::lab::Spec::from(spec.clone()).to_toml(), "again").unwrap();
+        assert_eq!(again, spec.clone().into());
+        assert_ne!(spec.hash(), Spec::shipped().hash());
+        assert_eq!(Spec { map: None, ..spec }.hash(), Spec::shipped().hash(), "without it nothing changes");
+    }
+
+    #[test]
+    fn layers_are_sorted_and_counted_once() {
+        let map =
+            parsed("layers = [\"last\", 2, 4]\nmethods = [\"pgd\"]\nvalue = { pgd = 0.2 }").unwrap().map;
+        let map = map.unwrap();
+        assert_eq!(map.resolve(4).unwrap(), [2, 4]);
+        assert_eq!(map.resolve(6).unwrap(), [2, 4, 6]);
+        assert!(map.has("pgd") && !map.has("inlp"));
+    }
+
+    #[test]
+    fn what_cannot_be_a_map_is_refused_with_the_reason() {
+        let map = |layers: &[LayerRef]| MapSpec { layers: layers.to_vec(), ..MapSpec::default() };
+        let beyond = map(&[LayerRef::At(1), LayerRef::At(7)]).resolve(4).unwrap_err();
+        assert_eq!(beyond, "layer 7 does not exist: the model has layers 1 to 4");
+        let one = map(&[LayerRef::At(4), LayerRef::Last]).resolve(4).unwrap_err();
+        assert!(one.contains("layer 4 alone"), "{one}");
+        assert!(map(&[]).resolve(1).unwrap_err().contains("needs two at least"));
+        assert!(map(&[]).resolve(0).unwrap_err().contains("no blocks"));
+        for (text, reason) in [
+            ("layers = [2]", "names layer 2 alone"),
+            ("layers = [0, 1]", "counted from 1"),
+            ("layers = [1, 1]", "twice"),
+            ("methods = [\"pdg\"]", "pgd"),
+            ("value = { rlace = 3 }", "rlace"),
+            ("value = { inlp = 2.5 }", "allowed are 0 to 40"),
+            ("methods = [\"inlp\"]\nvalue = { pgd = 0.1 }", "leaves out"),
+            ("strength = 1", "strength"),
+        ] {
+            let refused = parsed(text).unwrap_err();
+            assert!(refused.contains(reason), "{text}: {refused}");
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The map of layers, in the place of the curves: a score by the layer that is written and the layer that is read, with the numbers
+//! of the cell under the cursor.
+
+use std::fmt::Write;
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::style::Modifier;
+use ratatui::text::{Line, Span};
+
+use super::curves::estimate;
+use super::measured::{method, method_key, results};
+use super::{CURVES, view, view_mut};
+use crate::base::numbers::{score, short};
+use crate::base::text::{fit, printable, width};
+use crate::figure::Figure;
+use crate::figure::layers::Count;
+use crate::lab::Tagged;
+use crate::lab::interventions::figures;
+use crate::lab::interventions::key::MethodKey;
+use crate::lab::interventions::map::{Map, MapFinding, Score};
+use crate::tui::action::{Effect, Mouse};
+use crate::tui::layout::inside;
+use crate::tui::panes::pane_block;
+use crate::tui::state::{State, moved};
+use crate::tui::theme::Role;
+use crate::tui::widgets::chart::{Chart, Form, cell_area};
+
+/// Lines of numbers below the map, where there is room for both.
+const BELOW: u16 = 3;
+/// Fewest rows of a pane that has lines below the map.
+const TALL: u16 = 9;
+
+/// The drawn method as it was mapped: with the options of the setup or, if these were not run, as the method was run.
+fn key(state: &State) -> Option<MethodKey> {
+    let (view, key) = (view(state), method_key(state));
+    let mine =
+        results(state).map.iter().filter(|c| c.model == view.model && c.value.point.oracle == view.oracle);
+    let keys = || mine.clone().map(|c| c.value.method_key());
+    keys().find(|k| *k == key).or_else(|| keys().find(|k| k.name == key.name))
+}
+
+/// The map of the drawn model, method and oracle.
+fn map(state: &State) -> Option<Map<'_>> {
+    Map::of(results(state), &view(state).model, &key(state)?, view(state).oracle)
+}
+
+/// Whether a map stands in the place of the curves: one is wanted, and the drawn method has one.
+pub fn is_drawn(state: &State) -> bool {
+    view(state).map.is_some()
+}
+
+/// The figure of the wanted score; none where the curves are wanted, or before the first cell.
+pub fn figure(state: &State) -> Option<Figure> {
+    let (score, key) = (view(state).score?, key(state)?);
+    let of = (view(state).model.as_str(), &key, view(state).oracle);
+    figures::map(results(state), state.board.engine.as_ref(), of, score)
+}
+
+/// Draws the next of the figures: the curves, then the map of each score.
+pub fn turn(state: &mut State, on: bool) -> Vec<Effect> {
+    if map(state).is_none() {
+        let title = method_key(state).title();
+        state.view.toast = Some(format!("no map of layers of {title}: a spec asks for one by [map]"));
+        return Vec::new();
+    }
+    let all: Vec<Option<Score>> = std::iter::once(None).chain(Score::ALL.map(Some)).collect();
+    let at = all.iter().position(|s| *s == view(state).score).unwrap_or(0);
+    let by = if on { 1 } else { all.len() - 1 };
+    view_mut(state).score = all[(at + by) % all.len()];
+    Vec::new()
+}
+
+/// Row and column of the cursor, from 0, among those that there are.
+fn cursor(state: &State, layers: usize) -> (usize, usize) {
+    let (row, column) = view(state).cell;
+    let last = layers.saturating_sub(1);
+    (row.min(last), column.min(last))
+}
+
+/// Moves the cursor so many layers down and to the right.
+pub fn step(state: &mut State, down: i64, right: i64) {
+    let Some(count) = map(state).map(|m| m.layers.len()) else { return };
+    let (row, column) = cursor(state, count);
+    view_mut(state).cell = (moved(row, down, count), moved(column, right, count));
+}
+
+/// Puts the cursor into the cell at a position of the screen.
+pub fn press(state: &mut State, pane: Rect, mouse: Mouse) {
+    let Some((figure, map)) = view(state).map.as_ref().zip(map(state)) else { return };
+    let (area, count) = (chart_area(inside(pane)), map.layers.len());
+    let hit = (0..count * count).map(|i| (i / count, i % count)).find(|(row, column)| {
+        let cell = cell_area(figure, area, *row, *column);
+        cell.is_some_and(|cell| cell.contains((mouse.x, mouse.y).into()))
+    });
+    if let Some(cell) = hit {
+        view_mut(state).cell = cell;
+    }
+}
+
+/// The cell under the cursor, where it has numbers.
+pub fn pointed(state: &State) -> Option<&Tagged<MapFinding>> {
+    let map = map(state)?;
+    let (row, column) = cursor(state, map.layers.len());
+    map.at(map.layers[row], map.layers[column])
+}
+
+fn chart_area(inner: Rect) -> Rect {
+    let below = if inner.height >= TALL { BELOW } else { inner.height.min(1) };
+    Rect { height: inner.height - below, ..inner }
+}
+
+/// Draws the pane.
+pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
+    let view = view(state);
+    let Some((figure, map)) = view.map.as_ref().zip(map(state)) else { return };
+    let room = usize::from(area.width.saturating_sub(6));
+    frame.render_widget(pane_block(state, CURVES, &fit(&printable(&figure.title), room)), area);
+    let inner = inside(area);
+    let chart = chart_area(inner);
+    let widget = Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Lines };
+    frame.render_widget(widget, chart);
+    let (row, column) = cursor(state, map.layers.len());
+    if let Some(cell) = cell_area(figure, chart, row, column) {
+        let cell = cell.intersection(frame.area());
+        let style = state.theme().style(Role::Focus).add_modifier(Modifier::BOLD | Modifier::REVERSED);
+        for x in cell.left()..cell.right() {
+            // The number stands in the middle row.
+            if let Some(cell) = frame.buffer_mut().cell_mut((x, cell.y + cell.height.saturating_sub(1) / 2)) {
+                cell.set_style(style);
+            }
+        }
+    }
+    let below = Rect { y: chart.bottom(), height: inner.bottom() - chart.bottom(), ..inner };
+    let lines = match map.at(map.layers[row], map.layers[column]) {
+        Some(cell) => numbers(state, cell, inner.width.into()),
+        None => vec![nothing(state, &map, (map.layers[row], map.layers[column]))],
+    };
+    // In a low pane the numbers count more than where they are from: the cursor shows that.
+    let skipped = if below.height < 2 { lines.len().saturating_sub(1).min(1) } else { 0 };
+    for (row, line) in below.rows().zip(lines.into_iter().skip(skipped)) {
+        frame.render_widget(line, row);
+    }
+}
+
+/// Where the cell is and its n, its scores, and what they rest on: in full where there is room, and n always.
+fn numbers(state: &State, cell: &Tagged<MapFinding>, room: usize) -> Vec<Line<'static>> {
+    let (theme, p) = (state.theme(), &cell.value.point);
+    let symbol = method(state).map_or(p.parameter.clone(), |m| m.parameter.symbol.clone());
+    let strength = format!("{} = {}", printable(&symbol), short(p.value));
+    let how = cell.value.strength.title();
+    let n = format!("n {}", Count::from((p.n_c, p.n_s)));
+    let places = [
+        format!(" written at layer {}, read at layer {}; {strength} ({how})  {n}", p.layer, p.oracle_layer),
+        format!(" layer {}, read at {}; {strength}  {n}", p.layer, p.oracle_layer),
+    ];
+    let place = places.iter().find(|text| width(text) <= room).unwrap_or(&places[1]).clone();
+    let state_of = if cell.is_final { "final" } else { "refining" };
+    let level = cell.level.map_or(String::new(), |l| format!(", {} % intervals", short(100.0 * l)));
+    let line = |narrow: bool, tail: &str| {
+        let each = [
+            (Role::Completeness, "C", &p.completeness),
+            (Role::Selectivity, "S", &p.selectivity),
+            (Role::Reliability, "R", &p.reliability),
+        ];
+        let score =
+            |(role, name, e)| Span::styled(format!(" {name} {} ", estimate(e, narrow)), theme.style(role));
+        let tail = Span::styled(tail.to_owned(), theme.style(Role::Dim));
+        Line::from(each.into_iter().map(score).chain([tail]).collect::<Vec<_>>())
+    };
+    let full = format!(" {state_of}{level}");
+    let lines = [line(true, &full), line(true, ""), line(false, "")];
+    let scores = lines.iter().find(|l| l.width() <= room).unwrap_or(&lines[2]).clone();
+    let trainings = match p.beside.replicates {
+        1 => " 1 training".to_owned(),
+        k => format!(" {k} trainings (±: with them/examples alone)"),
+    };
+    let read =
+        p.beside.ze_balanced_accuracy.map_or(String::new(), |e| format!("; Ze read after {}", score(e.mean)));
+    let last = match p.beside.eligible {
+        Some(false) => Line::styled(" ! Ze is no longer read here".to_owned(), theme.style(Role::Warning)),
+        _ => Line::styled(format!("{trainings}{read}"), theme.style(Role::Dim)),
+    };
+    vec![Line::styled(place, theme.style(Role::Marker)), scores, last]
+}
+
+/// Why the cell under the cursor has no numbers.
+fn nothing(state: &State, map: &Map<'_>, (layer, read): (usize, usize)) -> Line<'static> {
+    let text = match map.reason(layer) {
+        _ if read < layer => format!(" n/a: an oracle at layer {read} reads before layer {layer} is written"),
+        Some(reason) => format!(" n/a: layer {layer}: {}", printable(reason)),
+        None => format!(" layer {layer} read at layer {read} is still to come"),
+    };
+    Line::styled(text, state.theme().style(Role::Dim))
+}
+
+/// The cells as tab-separated text.
+pub fn text(state: &State) -> Option<String> {
+    let map = map(state)?;
+    let mut text =
+        String::from("layer\toracle_layer\tvalue\tC\tC_lo\tC_hi\tS\tS_lo\tS_hi\tR\tR_lo\tR_hi\tn_c\tn_s\n");
+    for cell in map.cells() {
+        let p = &cell.value.point;
+        let _ = write!(text, "{}\t{}\t{}", p.layer, p.oracle_layer, p.value);
+        for b in [p.completeness, p.selectivity, p.reliability] {
+            let _ = write!(text, "\t{}\t{}\t{}", b.mean, b.lo, b.hi);
+        }
+        let _ = writeln!(text, "\t{}\t{}", p.n_c, p.n_s);
+    }
+    Some(text)
+}

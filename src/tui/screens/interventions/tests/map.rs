@@ -1,0 +1,142 @@
+//! The map of layers in the place of the curves.
+
+use super::super::map;
+use super::*;
+use crate::lab::Finding;
+use crate::lab::finding::Label;
+use crate::lab::interventions::{Kind, sample};
+use crate::tui::action::Action;
+use crate::tui::reduce::reduce;
+use crate::tui::state::Glyphs;
+use crate::tui::theme::{Surroundings, Theme};
+
+/// The findings of a run with a map of PGD, as a recording holds them.
+fn recorded() -> Vec<Finding> {
+    let results = sample::mapped();
+    let label = Label::new(&Spec::shipped().into(), "bert-mini");
+    let points = results.curves.iter().flat_map(|c| &c.points).map(|p| Kind::Reliability(p.value.clone()));
+    let cells = results.map.iter().map(|c| Kind::Map(c.value.clone()));
+    let empty = results.unmapped.iter().map(|r| Kind::NoMap(r.value.clone()));
+    let findings = points.chain(cells).chain(empty).map(|kind| label.finding(2400, true, 1.0, kind));
+    let again = |f: Finding| serde_json::from_str(&serde_json::to_string(&f).unwrap()).unwrap();
+    findings.map(again).collect()
+}
+
+/// The default experiment with a map, every action through the reducer.
+fn mapped() -> State {
+    let mut state = started();
+    for finding in recorded() {
+        let event = Event::Finding { generation: 1, finding: Box::new(finding) };
+        reduce(&mut state, Action::Event(Box::new(event)));
+    }
+    state.view.size = (140, 45);
+    state.place_mut(ID).focus = CURVES;
+    SCREEN.refresh(&mut state);
+    state
+}
+
+fn press(state: &mut State, turn: impl Fn(&mut State)) {
+    turn(state);
+    SCREEN.refresh(state);
+}
+
+fn drawn(state: &State) -> String {
+    let (width, height) = state.view.size;
+    let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| crate::tui::panes::draw(frame, state)).unwrap();
+    terminal.backend().to_string()
+}
+
+#[test]
+fn what_was_recorded_is_the_map_that_was_found() {
+    let state = mapped();
+    let (played, found) = (results(&state), sample::mapped());
+    let values = |r: &crate::lab::interventions::Results| -> Vec<_> {
+        r.map.iter().map(|c| c.value.clone()).collect()
+    };
+    assert_eq!(values(played), values(&found));
+    assert_eq!(played.unmapped[0].value, found.unmapped[0].value);
+    assert!(played.map.iter().all(|c| c.level == Some(0.95) && c.n == 2400));
+}
+
+#[test]
+fn the_figures_follow_one_another_and_without_a_map_it_is_said() {
+    let mut state = mapped();
+    assert!(drawn(&state).contains("C, S, R vs ε"));
+    let mut seen = Vec::new();
+    for _ in 0..4 {
+        press(&mut state, |s| drop(map::turn(s, true)));
+        seen.push(SCREEN.figure(&state).unwrap().name.clone());
+    }
+    let names = ["map-reliability", "map-completeness", "map-selectivity", "reliability"];
+    let expected = names.map(|name| format!("{name}-bert-mini-pgd-mlp"));
+    assert_eq!(seen, expected);
+    press(&mut state, |s| drop(map::turn(s, false)));
+    assert!(SCREEN.figure(&state).unwrap().name.starts_with("map-selectivity"));
+    view_mut(&mut state).method = "inlp".into();
+    SCREEN.refresh(&mut state);
+    assert!(SCREEN.figure(&state).unwrap().name.starts_with("reliability-bert-mini-inlp"));
+    map::turn(&mut state, true);
+    assert_eq!(state.view.toast.as_deref(), Some("no map of layers of INLP: a spec asks for one by [map]"));
+}
+
+#[test]
+fn the_cursor_tells_the_numbers_of_its_cell_or_why_there_are_none() {
+    let mut state = mapped();
+    press(&mut state, |s| drop(map::turn(s, true)));
+    SCREEN.travel(&mut state, CURVES, 1);
+    SCREEN.sideways(&mut state, CURVES, 3).unwrap();
+    let text = drawn(&state);
+    for part in [
+        "written at layer 2, read at layer 4; ε = .165 (best of its layer)  n 2,400 / 410",
+        "S .68 ±.030",
+        "final, 95 % intervals",
+        "5 trainings",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert!(SCREEN.copy(&state).unwrap().contains("\n2\t4\t0.165\t"));
+    let origin = SCREEN.origin(&state).unwrap();
+    assert!(origin.entries.contains(&("site".into(), "layer 2, mlp oracle at layer 4".into())), "{origin:?}");
+    SCREEN.travel(&mut state, CURVES, 1);
+    assert!(drawn(&state).contains("n/a: layer 3: at no strength does the oracle"));
+    SCREEN.travel(&mut state, CURVES, 1);
+    SCREEN.sideways(&mut state, CURVES, -3).unwrap();
+    assert!(drawn(&state).contains("n/a: an oracle at layer 1 reads before layer 4 is written"));
+    assert!(SCREEN.copy(&state).is_some() && SCREEN.origin(&state).is_none());
+    SCREEN.travel(&mut state, CURVES, -3);
+    SCREEN.sideways(&mut state, CURVES, 9).unwrap();
+    assert!(drawn(&state).contains("! Ze is no longer read here"));
+    state.place_mut(ID).focus = PARETO;
+    assert!(SCREEN.sideways(&mut state, PARETO, 1).is_none(), "elsewhere the slider moves");
+}
+
+#[test]
+fn without_colour_the_density_of_glyphs_is_the_score() {
+    let mut state = mapped();
+    // Selectivity is the last of the figures.
+    press(&mut state, |s| drop(map::turn(s, false)));
+    // The scores of the first row fall from .89 to .59: full, three quarters, half.
+    let row = |state: &State| {
+        let text = drawn(state);
+        println!("{text}");
+        assert!(
+            text.contains("S .89 ±.030") && text.contains("n 2,400 / 410"),
+            "the numbers of the first cell: {text}"
+        );
+        text.lines().find(|l| l.contains("1 (.2)")).map(str::to_owned).unwrap()
+    };
+    let coloured = row(&state);
+    assert!(coloured.contains(".89") && !coloured.contains(['█', '▓', '▒']), "{coloured}");
+    state.themes = Theme::choose(None, &Surroundings { no_color: true, light: false }).unwrap();
+    for (glyphs, size) in
+        [(Glyphs::Braille, (140, 45)), (Glyphs::Ascii, (120, 40)), (Glyphs::Ascii, (80, 24))]
+    {
+        (state.view.glyphs, state.view.size) = (glyphs, size);
+        let ramp = if glyphs == Glyphs::Ascii { ['#', '*', ':'] } else { ['█', '▓', '▒'] };
+        let row = row(&state);
+        let places: Vec<Option<usize>> = ramp.iter().map(|g| row.find(*g)).collect();
+        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{row}");
+        assert!(row.contains(" .89 "), "{row}");
+    }
+}
