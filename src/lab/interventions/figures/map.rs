@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn the_map_is_the_upper_half_with_the_strength_of_each_row() {
         let results = sample::mapped();
-        let key = (&*"bert-mini", &MethodKey::named("pgd"), OracleKind::Mlp);
+        let key = ("bert-mini", &MethodKey::named("pgd"), OracleKind::Mlp);
         let figure = map(&results, None, key, Score::Selectivity).unwrap();
         assert_eq!(figure.x.categories, ["1", "2", "3", "4"]);
         assert_eq!(figure.y.categories, ["1 (.2)", "2 (.165)", "3", "4 (.112)"]);
