@@ -2,9 +2,11 @@
 
 use super::*;
 use crate::lab::Tagged;
-use crate::lab::interventions::finding::ReliabilityFinding;
-use crate::lab::interventions::map::{Chosen, MapFinding};
-use crate::lab::interventions::spec::MapSpec;
+use crate::lab::interventions::{
+    finding::ReliabilityFinding,
+    map::{Chosen, MapFinding},
+    spec::MapSpec,
+};
 
 /// Four methods: one at a strength that the spec gives, one at the best of each layer, one whose only strength it is, a control.
 fn mapped(model: &str) -> Spec {

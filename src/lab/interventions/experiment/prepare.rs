@@ -104,6 +104,25 @@ pub struct Bench {
     pub(super) resample_count: usize,
 }
 
+/// The layers of the run in a model of so many, and those of its map.
+fn places(spec: &Spec, layers: usize) -> Result<(Site, Vec<usize>), Problem> {
+    let place = |what: String| Problem {
+        what,
+        r#where: "site".into(),
+        hint: "set site.layer and site.oracle_layer".into(),
+    };
+    let layer = spec.site.layer.resolve(layers).map_err(place)?;
+    let oracle_layer = spec.site.oracle_layer.map_or(Ok(layer), |l| l.resolve(layers)).map_err(place)?;
+    if oracle_layer < layer {
+        return Err(place(format!("the oracle at layer {oracle_layer} stands before layer {layer}")));
+    }
+    let map = spec.map.as_ref().map_or(Ok(Vec::new()), |map| map.resolve(layers)).map_err(|what| {
+        let (r#where, hint) = ("map.layers".into(), "name other layers, or leave the map out".into());
+        Problem { what, r#where, hint }
+    })?;
+    Ok((Site { layer, oracle_layer }, map))
+}
+
 impl Bench {
     /// Data, stimuli and split; nothing runs through the model yet.
     ///
@@ -117,23 +136,7 @@ impl Bench {
             r#where: "task.target".into(),
             hint: format!("known are {}", task.properties.map(|p| p.id).join(", ")),
         })?;
-        let layers = model.depth();
-        let place = |what: String| Problem {
-            what,
-            r#where: "site".into(),
-            hint: "set site.layer and site.oracle_layer".into(),
-        };
-        let layer = spec.site.layer.resolve(layers).map_err(place)?;
-        let oracle_layer = spec.site.oracle_layer.map_or(Ok(layer), |l| l.resolve(layers)).map_err(place)?;
-        if oracle_layer < layer {
-            return Err(
-                place(format!("the oracle at layer {oracle_layer} stands before layer {layer}")).into()
-            );
-        }
-        let map = spec.map.as_ref().map_or(Ok(Vec::new()), |map| map.resolve(layers)).map_err(|what| {
-            let (r#where, hint) = ("map.layers".into(), "name other layers, or leave the map out".into());
-            Problem { what, r#where, hint }
-        })?;
+        let (site, map) = places(spec, model.depth())?;
         host.stage(format!("{} examples for {}", spec.task.name, model.name()), "ex", 0.5);
         let (examples, source) = examples::of(task, &spec.task, spec.seed, host)?;
         host.poll()?;
@@ -143,7 +146,6 @@ impl Bench {
         let split = Split::new(stimuli.list.len(), spec.seed)?;
         let test: Vec<usize> =
             split.test().rows().iter().copied().filter(|r| labels.target[*r].is_some()).collect();
-        let site = Site { layer, oracle_layer };
         let key = format!(
             "v{PROBE_VERSION}|{}|{}|{}|{}|seed {}|target {}",
             model.hash(),
