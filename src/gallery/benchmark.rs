@@ -7,7 +7,7 @@ use super::recall::Tally;
 use super::score::score;
 use super::splits::Judgement;
 use crate::corpus::micro::hash;
-use crate::corpus::rationales::{Dimension, Instance, Language, SampleType, benchmark};
+use crate::corpus::rationales::{Dimension, Instance, SampleType, shipped};
 
 /// Share of the English originals whose first answer is a gold answer, dimension by dimension, on one half of them: the half for
 /// decisions about recipes, or the half for the card. A causal model is asked where the whole rationale precedes the mask.
@@ -15,10 +15,10 @@ use crate::corpus::rationales::{Dimension, Instance, Language, SampleType, bench
 /// # Errors
 /// Those of the model and of the benchmark.
 pub fn scores(asked: &Asked<'_>, judgement: Judgement) -> Result<Vec<Score>> {
-    let half: Vec<Instance> = originals()?.into_iter().filter(|i| half_of(i) == judgement).collect();
+    let half: Vec<&Instance> = originals()?.filter(|i| half_of(i) == judgement).collect();
     let mut scores = Vec::new();
     for dimension in Dimension::ALL {
-        let of: Vec<&Instance> = half.iter().filter(|i| i.dimension == dimension).collect();
+        let of: Vec<&Instance> = half.iter().copied().filter(|i| i.dimension == dimension).collect();
         let (fit, gold) = askable(asked, &of);
         let questions: Vec<Question> = fit.iter().map(|i| Question::of_instance(i)).collect();
         let mut right = Tally::default();
@@ -32,10 +32,8 @@ pub fn scores(asked: &Asked<'_>, judgement: Judgement) -> Result<Vec<Score>> {
     Ok(scores)
 }
 
-fn originals() -> Result<Vec<Instance>> {
-    let mut all = benchmark(Language::English, 0)?;
-    all.retain(|i| i.sample_type == SampleType::Original);
-    Ok(all)
+fn originals() -> Result<impl Iterator<Item = &'static Instance>> {
+    Ok(shipped()?.iter().filter(|i| i.sample_type == SampleType::Original))
 }
 
 /// The half of an instance, by a hash of its text.
@@ -81,7 +79,7 @@ mod tests {
     /// Both halves have enough of every dimension for a score, also of what a causal model can be asked.
     #[test]
     fn halves_are_disjoint_and_large_enough() {
-        let all = originals().unwrap();
+        let all: Vec<_> = originals().unwrap().collect();
         for dimension in Dimension::ALL {
             let of = || all.iter().filter(|i| i.dimension == dimension);
             let development = of().filter(|i| half_of(i) == Judgement::Development).count();

@@ -13,7 +13,7 @@ use super::text::{Encoder, Masking, Text};
 use super::*;
 use crate::base::Cancelled;
 use crate::corpus::micro;
-use crate::corpus::rationales::{self, Language};
+use crate::corpus::rationales;
 use crate::corpus::task::MASK;
 use crate::model::tokenizer::{Extras, Tokenizer};
 use crate::model::{Device, Model, ModelSource};
@@ -66,7 +66,7 @@ fn every_answer_is_one_token_in_every_vocabulary() {
 #[test]
 fn no_line_is_a_sentence_of_the_rationales() {
     let fold = |text: &str| text.to_lowercase().replace(" .", ".");
-    let all = rationales::benchmark(Language::English, 0).unwrap();
+    let all = rationales::shipped().unwrap();
     let asked: HashSet<String> =
         all.iter().flat_map(|i| i.answers().map(|a| fold(&i.with(a).0)).collect::<Vec<_>>()).collect();
     let corpus = corpus(Base::Bart);
@@ -321,7 +321,7 @@ fn answers_of_the_rationales_are_one_token_unless_marked() {
         let name = RECIPES.iter().find(|r| r.base == base).unwrap().name;
         let model = Model::load(&ModelSource::Builtin(name.to_owned()), Device::Cpu).unwrap();
         let t = model.tokenizer().unwrap();
-        for i in rationales::benchmark(Language::English, 0).unwrap() {
+        for i in rationales::shipped().unwrap() {
             let split = t.word_id(&i.answer).is_none();
             assert!(i.several_tokens || !split, "{name}: '{}' of '{}'", i.answer, i.sent_text);
             marked += usize::from(i.several_tokens && split);

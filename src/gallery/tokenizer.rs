@@ -157,18 +157,35 @@ pub fn words_in_bytes<'a>(texts: impl Iterator<Item = &'a str>) -> Result<BTreeM
     })
 }
 
+/// Counts what `cut` makes of the texts. It is asked once for each different chunk: a text of the gallery says the same few thousand
+/// words over and over.
 fn count<'a>(
     texts: impl Iterator<Item = &'a str>,
     cut: impl Fn(&str) -> tokenizers::Result<tokenizers::PreTokenizedString>,
 ) -> Result<BTreeMap<String, u64>> {
+    let mut different: HashMap<&str, u64> = HashMap::new();
+    texts.flat_map(chunks).for_each(|chunk| *different.entry(chunk).or_default() += 1);
     let mut counts = BTreeMap::new();
-    for text in texts {
-        let pieces = cut(text).map_err(refused)?;
+    for (chunk, n) in different {
+        let pieces = cut(chunk).map_err(refused)?;
         for (word, _, _) in pieces.get_splits(OffsetReferential::Normalized, OffsetType::Byte) {
-            *counts.entry(word.to_owned()).or_default() += 1;
+            *counts.entry(word.to_owned()).or_default() += n;
         }
     }
     Ok(counts)
+}
+
+/// A text cut before each blank, where both ways of cutting words give the same for the parts as for the whole: where its only
+/// white space is single blanks. Any other text is one chunk.
+fn chunks(text: &str) -> impl Iterator<Item = &str> {
+    let single = !text.contains("  ") && text.chars().all(|c| c == ' ' || !c.is_whitespace());
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let next = rest.bytes().skip(1).position(|b| b == b' ').filter(|_| single);
+        let (chunk, after) = rest.split_at(next.map_or(rest.len(), |at| at + 1));
+        rest = after;
+        (!chunk.is_empty()).then_some(chunk)
+    })
 }
 
 fn refused(e: tokenizers::Error) -> ModelError {
@@ -304,6 +321,32 @@ mod tests {
         let joined: Vec<&str> = learned.entries[alphabet.len()..].iter().map(String::as_str).collect();
         assert_eq!(joined[..4], ["es", "est", "lo", "low"]);
         assert!(["low", "lower", "newest", "widest"].iter().all(|w| joined.contains(w)));
+    }
+
+    proptest! {
+        #[test]
+        fn chunks_give_the_words_of_the_whole_text(text in "[ab\u{c9}e\u{301}'.,\u{4e2d}0\u{a0}\t \u{3a3} ]{0,24}", spaced in "( ?[aB\u{e9}'s,.1\u{4e2d}-]{1,6}){0,6} ?") {
+            for text in [text, spaced] {
+                let parts: Vec<&str> = chunks(&text).collect();
+                prop_assert_eq!(parts.concat(), text.as_str());
+                let mut lower = tokenizers::NormalizedString::from(text.as_str());
+                tokenizers::normalizers::BertNormalizer::new(true, true, None, true).normalize(&mut lower).unwrap();
+                let mut lower = tokenizers::PreTokenizedString::from(lower.get());
+                tokenizers::pre_tokenizers::bert::BertPreTokenizer.pre_tokenize(&mut lower).unwrap();
+                prop_assert_eq!(words_in_lower_case(std::iter::once(text.as_str())).unwrap(), tally(&lower));
+                let mut bytes = tokenizers::PreTokenizedString::from(text.as_str());
+                tokenizers::pre_tokenizers::byte_level::ByteLevel::new(false, true, true).pre_tokenize(&mut bytes).unwrap();
+                prop_assert_eq!(words_in_bytes(std::iter::once(text.as_str())).unwrap(), tally(&bytes));
+            }
+        }
+    }
+
+    fn tally(pieces: &tokenizers::PreTokenizedString) -> BTreeMap<String, u64> {
+        let mut counts = BTreeMap::new();
+        for (word, _, _) in pieces.get_splits(OffsetReferential::Normalized, OffsetType::Byte) {
+            *counts.entry(word.to_owned()).or_default() += 1;
+        }
+        counts
     }
 
     /// What [`learn`] does, word for word as it is defined: every word is read for every merge.

@@ -88,7 +88,7 @@ mod tests {
         let line = |start: &str| out.iter().find(|l| l.trim_start().starts_with(start)).unwrap();
         assert!(line("PGD     mlp     1").matches('±').count() == 4, "{out:?}");
         assert!(line("PGD     mlp     4").matches('±').count() == 1, "{out:?}");
-        assert!(line("PGD     mlp     3").ends_with("better than chance"), "{out:?}");
+        assert!(line("PGD     mlp     3").ends_with("chance is 0.500)"), "{out:?}");
         assert!(line("PGD     mlp     2").ends_with("best of its layer"), "{out:?}");
         let csv = table(&results).unwrap().write(Form::Csv);
         let row =
