@@ -1,5 +1,8 @@
 //! What each probing task writes.
 
+use std::collections::HashSet;
+use std::sync::LazyLock;
+
 use rand_chacha::ChaCha8Rng;
 
 use super::clause::{Among, Clause, Wish, clause, pair_of_clauses};
@@ -96,10 +99,12 @@ fn breaks(tokens: &[String], at: usize, body: usize) -> bool {
 
 /// Whether the word is a verb of the grammar, in either tense.
 fn is_verb(word: &str) -> bool {
-    let main = |v: &crate::corpus::micro::lexicon::Verb| {
-        v.forms.contains(&word) || (0..2).any(|number| past(v.forms, number) == Some(word))
-    };
-    VERBS.iter().any(main) || PAST_INTRANSITIVE.iter().any(|w| w.0 == word)
+    static FORMS: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+        let pasts = |forms| (0..2).filter_map(move |number| past(forms, number));
+        let main = VERBS.iter().flat_map(|v| v.forms.into_iter().chain(pasts(v.forms)));
+        main.chain(PAST_INTRANSITIVE.iter().map(|w| w.0)).collect()
+    });
+    FORMS.contains(word)
 }
 
 /// Two clauses of which the second takes up the first one's subject as its object, by a pronoun; or the second one first.
