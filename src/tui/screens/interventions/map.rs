@@ -12,7 +12,7 @@ use super::curves::estimate;
 use super::measured::{method, method_key, results};
 use super::{CURVES, view, view_mut};
 use crate::base::numbers::{score, short};
-use crate::base::text::{fit, printable, width};
+use crate::base::text::{fit, printable, width, wrapped};
 use crate::figure::Figure;
 use crate::figure::layers::Count;
 use crate::lab::Tagged;
@@ -133,12 +133,11 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     }
     let below = Rect { y: chart.bottom(), height: inner.bottom() - chart.bottom(), ..inner };
     let lines = match map.at(map.layers[row], map.layers[column]) {
-        Some(cell) => numbers(state, cell, inner.width.into()),
-        None => vec![nothing(state, &map, (map.layers[row], map.layers[column]))],
+        // In a low pane the numbers count more than where they are from: the cursor shows that.
+        Some(cell) => numbers(state, cell, inner.width.into()).split_off(usize::from(below.height < 2)),
+        None => nothing(state, &map, (map.layers[row], map.layers[column]), inner.width.into()),
     };
-    // In a low pane the numbers count more than where they are from: the cursor shows that.
-    let skipped = if below.height < 2 { lines.len().saturating_sub(1).min(1) } else { 0 };
-    for (row, line) in below.rows().zip(lines.into_iter().skip(skipped)) {
+    for (row, line) in below.rows().zip(lines) {
         frame.render_widget(line, row);
     }
 }
@@ -185,13 +184,15 @@ fn numbers(state: &State, cell: &Tagged<MapFinding>, room: usize) -> Vec<Line<'s
 }
 
 /// Why the cell under the cursor has no numbers.
-fn nothing(state: &State, map: &Map<'_>, (layer, read): (usize, usize)) -> Line<'static> {
+fn nothing(state: &State, map: &Map<'_>, (layer, read): (usize, usize), room: usize) -> Vec<Line<'static>> {
     let text = match map.reason(layer) {
-        _ if read < layer => format!(" n/a: an oracle at layer {read} reads before layer {layer} is written"),
-        Some(reason) => format!(" n/a: layer {layer}: {}", printable(reason)),
-        None => format!(" layer {layer} read at layer {read} is still to come"),
+        _ if read < layer => format!("n/a: an oracle at layer {read} reads before layer {layer} is written"),
+        Some(reason) => format!("n/a: layer {layer}: {}", printable(reason)),
+        None => format!("layer {layer} read at layer {read} is still to come"),
     };
-    Line::styled(text, state.theme().style(Role::Dim))
+    let style = state.theme().style(Role::Dim);
+    let lines = wrapped(&text, room.saturating_sub(2)).into_iter();
+    lines.map(|line| Line::styled(format!(" {line}"), style)).collect()
 }
 
 /// The cells as tab-separated text.

@@ -99,7 +99,12 @@ fn the_cursor_tells_the_numbers_of_its_cell_or_why_there_are_none() {
     let origin = SCREEN.origin(&state).unwrap();
     assert!(origin.entries.contains(&("site".into(), "layer 2, mlp oracle at layer 4".into())), "{origin:?}");
     SCREEN.travel(&mut state, CURVES, 1);
-    assert!(drawn(&state).contains("n/a: layer 3: at no strength does the oracle"));
+    let text = drawn(&state);
+    // A long reason was cut at the edge of the pane.
+    assert!(
+        text.contains("n/a: layer 3: at no strength does the oracle") && text.contains("chance is 0.500)"),
+        "{text}"
+    );
     SCREEN.travel(&mut state, CURVES, 1);
     SCREEN.sideways(&mut state, CURVES, -3).unwrap();
     assert!(drawn(&state).contains("n/a: an oracle at layer 1 reads before layer 4 is written"));
