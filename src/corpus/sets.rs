@@ -169,7 +169,7 @@ impl BuiltIn {
 }
 
 const FACT_ROWS: u64 = 2572;
-const ENGLISH_ROWS: u64 = 2519;
+const ENGLISH_ROWS: u64 = 2449;
 const CHINESE_ROWS: u64 = 720;
 
 type Sink<'s> = dyn FnMut(usize, Row<'_>, u64) -> ControlFlow<()> + 's;
