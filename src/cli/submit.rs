@@ -18,6 +18,7 @@ use crate::base::files::write_whole;
 use crate::base::size;
 use crate::base::text::printable_label;
 use crate::session::parts::folder::Folder;
+use crate::session::parts::log::LOGS;
 
 /// Write a script that computes a grid as an array of jobs, and submit it.
 #[derive(Debug, Args)]
@@ -79,8 +80,6 @@ pub struct SubmitArgs {
 const JOBS: usize = 8;
 /// The script in the folder of the grid.
 const SCRIPT: &str = "submit.sh";
-/// What the jobs print.
-const LOGS: &str = "logs";
 
 /// Writes the script and submits it.
 ///

@@ -66,6 +66,9 @@ pub struct Settings {
     pub relations: usize,
 }
 
+/// Sentences of a step by which an encoder is corrupted (Zhu et al. 2022, their code).
+pub const CORRUPTED_BATCH: usize = 16;
+
 impl Default for Settings {
     fn default() -> Self {
         Self {
@@ -257,15 +260,16 @@ impl Start {
         }
     }
 
-    /// The model after `steps` steps on sentences with their words in random order, as Zhu et al. (2022) corrupt an encoder.
+    /// The model after `steps` steps of [`CORRUPTED_BATCH`] sentences with their words in random order, as Zhu et al. (2022) corrupt an
+    /// encoder.
     ///
     /// # Errors
     /// As [`Start::feed`].
     pub fn corrupted(self, steps: usize, seed: u64, watch: Watch<'_>) -> Result<Model> {
         let usual = Settings::default();
         // As many sentences as are read, and some that may be too long.
-        let sentences = (steps + 8).saturating_mul(usual.batch).min(usual.sentences);
-        let settings = Settings { shuffled_steps: steps, seed, sentences, ..usual };
+        let sentences = (steps + 8).saturating_mul(CORRUPTED_BATCH).min(usual.sentences);
+        let settings = Settings { shuffled_steps: steps, batch: CORRUPTED_BATCH, seed, sentences, ..usual };
         let (trainer, _) = self.feed(Diet::Shuffled, &settings, Device::Cpu, watch)?;
         let (name, params) = (format!("{}, corrupted {steps}", self.name), trainer.params()?);
         Ok(Model::from_params(&name, self.arch, params, Some(self.tokenizer), Device::Cpu)?)

@@ -15,7 +15,7 @@ use probity::stats::corrections::{benjamini_hochberg, holm};
 use probity::stats::mcnemar::{self, Test};
 use probity::stats::power::{Discord, power};
 use probity::stats::required::{Aim, Required, required};
-use probity::stats::sequential::{HALF, Prior, Sequential, interval, log_e};
+use probity::stats::sequential::{Prior, Sequential, interval, log_e};
 use serde_json::Value;
 
 crate::harness::tests! {
@@ -94,6 +94,14 @@ fn power_of_three_tests(dir: &Path) {
         {
             report.close64("type M, simulated", &[m], &[want], 0.03 * want);
         }
+        // What 100,000 simulated samples show of the exact sum, within four standard errors of their own.
+        let (draws, right) = (number(&simulated["reps"]), number(&simulated["power_correct_sign"]));
+        let exact = power(discord, n, level, Test::Exact).unwrap().power;
+        let exact = if p01 == p10 { right } else { exact };
+        let error = 4.0 * (exact * (1.0 - exact) / draws).sqrt() + 1.0 / draws;
+        report.close64("power, simulated", &[exact], &[right], error);
+        let error = 4.0 * (discord.rate() / (n as f64 * draws)).sqrt();
+        report.close64("effect, simulated", &[-discord.gap()], &[number(&simulated["mean_effect"])], error);
     }
     report.finish();
 }
@@ -126,9 +134,19 @@ fn power_over_a_grid_and_required_n(dir: &Path) {
         let whole = |key: &str| case[key].as_u64().unwrap();
         let want = Required { first: whole("n_first"), for_good: whole("n_from_which_on") };
         report.equal(&format!("required {} {}", case["p01"], case["p10"]), &got, &want);
-        let at = |n| power(discord, n, level, Test::Exact).unwrap().power;
-        let wanted = ["power_at_n_first", "power_one_less"].map(|key| number(&case[key]));
-        report.close64("power there", &[at(got.first), at(got.first - 1)], &wanted, 1e-9);
+        let at = |n| power(discord, n, level, Test::Exact).unwrap();
+        let wanted =
+            ["power_at_n_first", "power_one_less", "power_from_which_on"].map(|key| number(&case[key]));
+        let there = [got.first, got.first - 1, got.for_good].map(|n| at(n).power);
+        report.close64("power there", &there, &wanted, 1e-9);
+        let wanted = ["type_m_at_n_first", "type_s_at_n_first"].map(|key| number(&case[key]));
+        let first = at(got.first);
+        report.close64(
+            "errors of size and sign there",
+            &[first.type_m.unwrap(), first.type_s.unwrap()],
+            &wanted,
+            1e-9,
+        );
     }
     report.finish();
 }
@@ -171,13 +189,23 @@ fn sequential_tests(dir: &Path) {
         pairs.iter().for_each(|(a, b)| followed.add(*a, *b));
         let want = &case["half"]["anytime_p"];
         report.close64(&format!("{name} anytime p"), &[followed.anytime_p()], &[number(want)], 1e-9);
+        let only = |first: bool| pairs.iter().filter(|(a, b)| a != b && *a == first).count() as u64;
+        let exact = mcnemar::exact(only(true), only(false));
+        report.close64(
+            &format!("{name} exact p"),
+            &[exact],
+            &[number(&case["exact_mcnemar_p_at_the_end"])],
+            1e-10,
+        );
     }
     for case in list(&file, "large_counts") {
         let (b, c) = (case["b"].as_u64().unwrap(), case["c"].as_u64().unwrap());
-        let want = &case["half"];
-        report.close64(&format!("{b} {c}"), &[log_e(b, c, HALF)], &[number(&want["log_e"])], 1e-7);
-        let (lo, hi) = interval(b, c, HALF, level);
-        report.close64("interval", &[lo, hi], &[number(&want["lo"]), number(&want["hi"])], 1e-9);
+        for (name, prior) in &priors {
+            let (want, what) = (&case[name.as_str()], format!("{b} {c} {name}"));
+            report.close64(&what, &[log_e(b, c, *prior)], &[number(&want["log_e"])], 1e-7);
+            let (lo, hi) = interval(b, c, *prior, level);
+            report.close64(&what, &[lo, hi], &[number(&want["lo"]), number(&want["hi"])], 1e-9);
+        }
     }
     report.finish();
 }
@@ -289,6 +317,14 @@ fn online_description_length(dir: &Path) {
         let total = number(&want["online_codelength_bits"]);
         report.close64(name, &[code.bits() / total], &[1.0], 1e-4);
         report.close64(name, &[code.compression()], &[number(&want["compression"])], 1e-3);
+        report.close64(name, &[code.first], &[number(&want["first_portion_bits"])], 1e-9);
+        // The probe of everything: what its own labels cost it, and how many it gets right.
+        let probe = Logistic::fit_plain(&data, &settings, &mut || Ok(())).unwrap().model;
+        let chances = probe.probabilities(data.x());
+        let bits: f64 = data.y().iter().enumerate().map(|(i, y)| -chances.row(i)[*y].log2()).sum();
+        report.close64(name, &[bits / number(&want["final_data_codelength_bits"])], &[1.0], 1e-4);
+        let off = (probe.accuracy(&data) - number(&want["final_train_accuracy"])).abs() * data.len() as f64;
+        report.holds(name, off <= 1.001, format!("{off} examples"));
         for (block, want) in code.blocks.iter().zip(list(want, "parts")) {
             let (got, accuracy) = (block.accuracy, want["accuracy"].as_f64());
             let near = got.zip(accuracy).is_none_or(|(a, b)| (a - b).abs() * block.coded as f64 <= 1.001);

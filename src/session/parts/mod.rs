@@ -11,6 +11,7 @@
 //! are and what they add up to.
 
 pub mod folder;
+pub mod log;
 pub mod merge;
 pub mod part;
 pub mod status;

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::PartError;
 use super::folder::{Folder, SHARDS};
+use super::{PartError, log};
 use crate::base::files::write_whole;
 use crate::engine::message::Progress;
 use crate::session::name;
@@ -44,6 +44,9 @@ pub struct Status {
     /// Seconds that it is expected to take until it has ended; none while unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<f64>,
+    /// The file in which the scheduler catches what it prints; none where there is no scheduler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<String>,
     /// Whether it has ended.
     pub ended: bool,
 }
@@ -82,8 +85,8 @@ impl Reporter {
     #[must_use]
     pub fn new(folder: &Folder, shard: &str, cells: usize) -> Self {
         let file = shard.replace('/', "-of-");
-        let status =
-            Status { shard: shard.to_owned(), process: std::process::id(), cells, ..Status::default() };
+        let (shard, process, log) = (shard.to_owned(), std::process::id(), log::of_this_job());
+        let status = Status { shard, process, cells, log, ..Status::default() };
         let path = folder.dir().join(SHARDS).join(format!("{file}.json"));
         Self { path, status, begun: Instant::now(), written: None, work: (0.0, 0.0, 0.0) }
     }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 use serde::{Deserialize, Serialize};
 
 use super::folder::{Folder, State};
+use super::log;
 use super::status::{SILENT, Status};
 use crate::base::numbers::seconds;
 use crate::session::name::utc;
@@ -188,8 +189,12 @@ impl Watch {
                 (Pace::Ended, _) | (Pace::Running, None) => {}
                 (Pace::Silent, cell) => {
                     let at = cell.map_or(String::new(), |(_, c)| format!(" in {}", c.name()));
+                    let log = status.log.as_deref();
+                    let said = log.and_then(|log| Some((log, log::last_line(folder.dir(), log)?)));
+                    let said =
+                        said.map_or(String::new(), |(log, line)| format!(", last line of {log}: {line}"));
                     view.silent.push(format!(
-                        "shard {}{at}: nothing since {}; if its process {} is gone, compute the shard again",
+                        "shard {}{at}: nothing since {}{said}; if its process {} is gone, compute the shard again",
                         status.shard, status.updated, status.process
                     ));
                 }
@@ -314,6 +319,24 @@ mod tests {
         assert_eq!(paces, [("1/2", Pace::Silent), ("2/2", Pace::Ended)]);
         assert!(view.silent[0].contains("shard 1/2 in cell 2") && view.clocks.is_empty(), "{view:?}");
         assert_eq!((view.map.as_str(), view.left), ("...", None));
+    }
+
+    /// A job that was killed said nothing itself, and its scheduler's word of it was left in a file that nobody read.
+    #[test]
+    fn a_silent_shard_is_told_of_with_the_last_line_of_its_log() {
+        let tmp = tempfile::tempdir().unwrap();
+        let folder = folder(&tmp);
+        let now = SystemTime::now();
+        says(&folder, "1/2", now - Duration::from_secs(SILENT + 5));
+        let state = folder.dir().join("shards/1-of-2.json");
+        let mut status: Status = serde_json::from_slice(&std::fs::read(&state).unwrap()).unwrap();
+        status.log = Some("31-1.log".into());
+        std::fs::write(&state, serde_json::to_vec(&status).unwrap()).unwrap();
+        let mut told = || Watch::default().look_at(&folder, now, Instant::now()).silent.remove(0);
+        assert!(!told().contains("31-1.log"), "there is no log yet: {}", told());
+        std::fs::create_dir(folder.dir().join(log::LOGS)).unwrap();
+        std::fs::write(folder.dir().join("logs/31-1.log"), "cell 2\nslurmstepd: error: oom_kill\n").unwrap();
+        assert!(told().contains(", last line of 31-1.log: slurmstepd: error: oom_kill; if"), "{}", told());
     }
 
     /// A live shard counted as silent for as long as its machine's clock was two minutes late, and a dead one as alive for as long as

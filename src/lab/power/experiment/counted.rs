@@ -1,6 +1,7 @@
 //! The work of a run, counted from its spec alone: what shares of a grid are balanced by.
 
 use super::forecast::times;
+use crate::gallery::further::CORRUPTED_BATCH;
 use crate::lab::demand::{Size, WORDS};
 use crate::lab::power::spec::Spec;
 use crate::probe::epochs::recipes;
@@ -13,7 +14,7 @@ const BOTH_WAYS: u128 = 3;
 const CLASSES: u128 = 2;
 const PARTS: (u128, u128) = (3, 2);
 /// Sentences of a step of corruption.
-const BATCH: u128 = 32;
+const BATCH: u128 = CORRUPTED_BATCH as u128;
 
 /// Multiply-adds: sentences through each side's encoder up to its layer, and all its trainings; of files of results, nothing.
 pub fn of(spec: &Spec, sizes: &[Size]) -> u128 {

@@ -1,0 +1,88 @@
+//! The last words of a job that has gone silent: what the scheduler caught of it (`out of memory`, `cancelled`), which the job itself
+//! could not write down.
+
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use crate::base::text::shortened;
+
+/// The folder, in that of the grid, into which the jobs of an array print.
+pub const LOGS: &str = "logs";
+/// What is read of a log, from its end, in bytes.
+const TAIL: u64 = 4 << 10;
+/// Characters of a line that are told.
+const SHOWN: usize = 200;
+
+/// The file in [`LOGS`] into which this process prints, as the script of `probity submit` names it (`%A-%a.log`); none outside of an array
+/// of Slurm.
+#[must_use]
+pub fn of_this_job() -> Option<String> {
+    name(
+        std::env::var("SLURM_ARRAY_JOB_ID").ok().as_deref(),
+        std::env::var("SLURM_ARRAY_TASK_ID").ok().as_deref(),
+    )
+}
+
+fn name(job: Option<&str>, task: Option<&str>) -> Option<String> {
+    let number =
+        |text: &str| !text.is_empty() && text.len() <= 20 && text.bytes().all(|b| b.is_ascii_digit());
+    let (job, task) = (job.filter(|t| number(t))?, task.filter(|t| number(t))?);
+    Some(format!("{job}-{task}.log"))
+}
+
+/// The last line of a log that is not empty, fit to be shown. None where there is no such file, where it is none of [`of_this_job`]'s
+/// names (the folder may be anybody's), and where it says nothing.
+#[must_use]
+pub fn last_line(dir: &Path, log: &str) -> Option<String> {
+    let (job, task) = log.strip_suffix(".log")?.split_once('-')?;
+    let path = dir.join(LOGS).join(name(Some(job), Some(task))?);
+    // A pipe or a device in its place would be waited for.
+    let about = std::fs::symlink_metadata(&path).ok().filter(std::fs::Metadata::is_file)?;
+    let mut file = std::fs::File::open(path).ok()?;
+    file.seek(SeekFrom::Start(about.len().saturating_sub(TAIL))).ok()?;
+    let mut bytes = Vec::new();
+    file.take(TAIL).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let line = text.rsplit(['\n', '\r']).map(str::trim).find(|line| !line.is_empty())?;
+    Some(shortened(line, SHOWN))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_words_of_a_job_are_its_last_line_that_says_something() {
+        let tmp = tempfile::tempdir().unwrap();
+        std::fs::create_dir(tmp.path().join(LOGS)).unwrap();
+        let write = |text: &str| std::fs::write(tmp.path().join("logs/12-3.log"), text).unwrap();
+        let last = || last_line(tmp.path(), "12-3.log");
+        assert_eq!(last(), None, "no such file");
+        write(" \n\n");
+        assert_eq!(last(), None, "nothing said");
+        write(&format!(
+            "{}\nslurmstepd: error: Detected 1 oom_kill event\u{1b}[2J in StepId=12\n\n",
+            "x".repeat(9_000)
+        ));
+        let said = last().unwrap();
+        assert!(said.starts_with("slurmstepd: error: Detected 1 oom_kill event"), "{said}");
+        assert!(!said.contains('\u{1b}'), "{said:?}");
+        write(&"y".repeat(9_000));
+        assert_eq!(last().unwrap().chars().count(), SHOWN + 1, "a line without an end is cut");
+    }
+
+    /// The name comes from a file in a folder that others write to.
+    #[test]
+    fn no_other_file_is_read_than_a_log() {
+        let tmp = tempfile::tempdir().unwrap();
+        std::fs::create_dir(tmp.path().join(LOGS)).unwrap();
+        std::fs::write(tmp.path().join("secret-1.log"), "secret").unwrap();
+        std::fs::write(tmp.path().join("1-1.log"), "secret").unwrap();
+        for log in ["../1-1.log", "../secret-1.log", "1-1", "/etc/hostname", "-1.log", "1-.log", ""] {
+            assert_eq!(last_line(tmp.path(), log), None, "{log}");
+        }
+        assert_eq!(name(Some("7"), Some("2")).as_deref(), Some("7-2.log"));
+        assert_eq!(name(Some("7"), None), None);
+        assert_eq!(name(Some("../7"), Some("2")), None);
+    }
+}
