@@ -68,14 +68,18 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     values.iter().map(|x| count(&|v| v < *x) + 0.5 * (count(&|v| v == *x) + 1.0)).collect()
 }
 
-/// The list in units of its largest magnitude, less its mean; `None` where all values are equal.
+/// The list less its mean, in units of the largest distance from its first value; `None` where all values are equal.
 fn centred(values: &[f64]) -> Option<Vec<f64>> {
     let first = values.first()?;
     if values.iter().all(|v| v == first) {
         return None;
     }
-    let largest = values.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
-    let scaled: Vec<f64> = values.iter().map(|v| v / largest).collect();
+    // Distances come first: in units of a large mean, small ones would be rounded away. A quarter of anything has a finite distance.
+    let huge = values.iter().any(|v| v.abs() > f64::MAX / 4.0);
+    let unit = if huge { 0.25 } else { 1.0 };
+    let away: Vec<f64> = values.iter().map(|v| v * unit - first * unit).collect();
+    let largest = away.iter().fold(0.0_f64, |m, v| m.max(v.abs()));
+    let scaled: Vec<f64> = away.iter().map(|v| v / largest).collect();
     let mean = scaled.iter().sum::<f64>() / scaled.len() as f64;
     Some(scaled.into_iter().map(|v| v - mean).collect())
 }
@@ -118,6 +122,14 @@ mod tests {
         // Ten times .1 has a mean that is not .1: only the values themselves tell that they are equal.
         assert_eq!(pearson(&[0.1; 10], &[1.0; 10]), Err(Undefined::Constant));
         assert_eq!(pearson(&[0.0, -0.0, 0.0], &[1.0, 2.0, 3.0]), Err(Undefined::Constant));
+    }
+
+    /// In units of 1e9, differences of a few had lost half of their digits.
+    #[test]
+    fn a_large_mean_costs_no_digits() {
+        let far = pearson(&[1e9, 1e9 + 1.0, 1e9 + 3.0, 1e9 + 2.0], &[1.0, 2.0, 2.5, 3.0]).unwrap();
+        let near = pearson(&[0.0, 1.0, 3.0, 2.0], &[1.0, 2.0, 2.5, 3.0]).unwrap();
+        assert!((far.r - near.r).abs() < 1e-15 && (far.p - near.p).abs() < 1e-14, "{far:?} {near:?}");
     }
 
     #[test]

@@ -23,7 +23,7 @@ use crate::common::{Report, json};
 
 crate::harness::tests! {
     Needs::Reference("saliency") => [rationales, predicted_rationales];
-    Needs::Larger("stats") => [correlations];
+    Needs::Reference("stats") => [correlations];
     Needs::Data("ding_koehn") => [
         published_vectors_within_their_groups,
         published_vectors_of_two_models,
