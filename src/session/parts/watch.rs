@@ -332,7 +332,7 @@ mod tests {
         let mut status: Status = serde_json::from_slice(&std::fs::read(&state).unwrap()).unwrap();
         status.log = Some("31-1.log".into());
         std::fs::write(&state, serde_json::to_vec(&status).unwrap()).unwrap();
-        let mut told = || Watch::default().look_at(&folder, now, Instant::now()).silent.remove(0);
+        let told = || Watch::default().look_at(&folder, now, Instant::now()).silent.remove(0);
         assert!(!told().contains("31-1.log"), "there is no log yet: {}", told());
         std::fs::create_dir(folder.dir().join(log::LOGS)).unwrap();
         std::fs::write(folder.dir().join("logs/31-1.log"), "cell 2\nslurmstepd: error: oom_kill\n").unwrap();
