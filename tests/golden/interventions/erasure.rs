@@ -12,7 +12,7 @@ use probity::probe::{Labelled, Logistic, Matrix};
 use std::path::Path;
 
 crate::harness::tests! {
-    Needs::Larger("interventions") => [leace, mean_difference];
+    Needs::Reference("interventions") => [leace, mean_difference];
     Needs::Larger("interventions/official") => [rlace];
 }
 

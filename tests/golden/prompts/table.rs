@@ -15,12 +15,12 @@ use serde_json::Value;
 use crate::common::{Report, Tensors, json};
 
 crate::harness::tests! {
-    Needs::Larger("prompts") => [
+    Needs::Reference("prompts") => [
         preference_and_stability_of_a_stored_table,
         adjusted_scores_of_a_stored_table,
         rank_consistency_of_stored_draws,
     ];
-    Needs::Larger("stats") => [enumerated_rank_consistency];
+    Needs::Reference("stats") => [enumerated_rank_consistency];
 }
 
 struct Table {
