@@ -106,6 +106,9 @@ struct ScoreArgs {
     /// Judge on the half of facts, names and sentences that recipes are chosen on.
     #[arg(long)]
     development: bool,
+    /// Ask only the rationale benchmark again, after its sentences have changed, on the half that the card is judged on; the other scores stay.
+    #[arg(long, conflicts_with = "development")]
+    benchmark: bool,
     /// Where to run the model: auto, cpu, cuda, cuda:N or metal.
     #[arg(long, default_value = "cpu")]
     device: String,
@@ -206,6 +209,10 @@ fn train(args: &TrainArgs, out: &mut dyn Write) -> Result<(), CliError> {
 
 fn score(args: &ScoreArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let judgement = if args.development { Judgement::Development } else { Judgement::Final };
+    if args.benchmark {
+        let card = gallery::ask_benchmark_again(&args.folder, names::device(&args.device)?)?;
+        return print(&card.to_string(), out);
+    }
     let stop = stop_on_interrupt();
     let name = args.folder.display().to_string();
     let mut reporter = Reporter::new(&name, args.quiet);

@@ -32,6 +32,11 @@ pub fn scores(asked: &Asked<'_>, judgement: Judgement) -> Result<Vec<Score>> {
     Ok(scores)
 }
 
+/// Whether a score of a card is one of these.
+pub fn is_of_it(score: &Score) -> bool {
+    Dimension::ALL.into_iter().any(|d| id(d) == score.id)
+}
+
 fn originals() -> Result<impl Iterator<Item = &'static Instance>> {
     Ok(shipped()?.iter().filter(|i| i.sample_type == SampleType::Original))
 }
@@ -75,6 +80,7 @@ fn what(asked: &Asked<'_>, dimension: Dimension, all: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Device;
 
     /// Both halves have enough of every dimension for a score, also of what a causal model can be asked.
     #[test]
@@ -89,6 +95,30 @@ mod tests {
             let smaller = development.min(of().count() - development);
             assert!(3 * smaller >= of().count(), "{dimension:?}: {smaller} of {}", of().count());
             assert!(settled.iter().all(|&n| n >= 20), "{dimension:?}: {settled:?}");
+        }
+    }
+
+    /// Sentences of the benchmark are rewritten after models are trained: their scores are then asked again, and nothing else moves.
+    #[test]
+    fn the_benchmark_is_asked_again_and_the_other_scores_stay() {
+        let tmp = tempfile::tempdir().unwrap();
+        let shipped = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/models/bert-tiny");
+        for file in std::fs::read_dir(shipped).unwrap() {
+            let file = file.unwrap();
+            std::fs::copy(file.path(), tmp.path().join(file.file_name())).unwrap();
+        }
+        let name = tmp.path().display().to_string();
+        let before = crate::gallery::card(&name).unwrap();
+        let mut spoilt = before.clone();
+        let old = |s: &mut Score| (s.n, s.share.mean) = (1, 0.0);
+        spoilt.scores.iter_mut().filter(|s| is_of_it(s)).for_each(old);
+        crate::gallery::write(&tmp.path().join("card.json"), &spoilt).unwrap();
+        let after = crate::gallery::ask_benchmark_again(tmp.path(), Device::Cpu).unwrap();
+        assert_eq!(after, crate::gallery::card(&name).unwrap(), "written");
+        assert!(after.seeds.is_empty() && after.scores.len() == before.scores.len());
+        for (a, b) in after.scores.iter().zip(&before.scores) {
+            assert_eq!(a.id, b.id);
+            assert!(if is_of_it(a) { a.n > 10 } else { a == b }, "{}", a.id);
         }
     }
 }

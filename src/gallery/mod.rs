@@ -41,7 +41,7 @@ pub use error::{GalleryError, Result};
 pub use mixture::{Corpus, Mixture, Preference};
 pub use recipe::{Base, RECIPES, Recipe};
 pub use splits::{Judgement, Lot};
-pub use train::{Options, Progress, Stage, rescore, train};
+pub use train::{Options, Progress, Stage, ask_benchmark_again, rescore, train};
 
 use std::io::Read;
 use std::path::Path;

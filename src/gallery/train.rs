@@ -6,6 +6,7 @@ use std::time::Instant;
 use serde_json::json;
 
 use super::ask::Asked;
+use super::benchmark;
 use super::card::{Card, CorpusCard, Shape, TokenizerCard, TrainingCard};
 use super::denoising::{DECODER_MASKED, DECODER_SWAPPED, INFILLED, Noise};
 use super::error::{GalleryError, Result};
@@ -121,6 +122,28 @@ pub fn rescore(
     card.scores = measured.scores;
     card.facts = measured.facts;
     card.notes = notes(card.objective, judgement);
+    card.seeds.clear();
+    super::write(&dir.join("card.json"), &card)?;
+    Ok(card)
+}
+
+/// Asks a finished model the rationale benchmark again, after its sentences have changed, on the half that its card is judged on. The other
+/// scores stay, because what they rest on is the same; scores of other seeds go, which were asked the old sentences.
+///
+/// # Errors
+/// [`GalleryError::NoCard`], [`GalleryError::Card`] also where the card does not say on which half it was judged; those of loading.
+pub fn ask_benchmark_again(dir: &Path, device: Device) -> Result<Card> {
+    let name = dir.display().to_string();
+    let mut card = super::card(&name)?;
+    let judgement = card.judgement.ok_or_else(|| GalleryError::Card {
+        name,
+        what: "does not say on which half it was judged: score the model without --benchmark".into(),
+    })?;
+    let model = Model::load(&ModelSource::Dir(dir.to_owned()), device)?;
+    let asked = benchmark::scores(&Asked::loaded(&model)?, judgement)?;
+    let place = card.scores.iter().position(benchmark::is_of_it).unwrap_or(card.scores.len());
+    card.scores.retain(|s| !benchmark::is_of_it(s));
+    card.scores.splice(place..place, asked);
     card.seeds.clear();
     super::write(&dir.join("card.json"), &card)?;
     Ok(card)

@@ -18,6 +18,9 @@ pub enum Test {
 }
 
 impl Test {
+    /// All of them, the default first.
+    pub const ALL: [Self; 3] = [Self::Exact, Self::Chi2, Self::Corrected];
+
     /// Its name in sentences.
     #[must_use]
     pub fn title(self) -> &'static str {
@@ -25,6 +28,26 @@ impl Test {
             Test::Exact => "exact McNemar",
             Test::Chi2 => "McNemar by chi-square",
             Test::Corrected => "McNemar by corrected chi-square",
+        }
+    }
+
+    /// Its name in options.
+    #[must_use]
+    pub fn key(self) -> &'static str {
+        match self {
+            Test::Exact => "exact",
+            Test::Chi2 => "chi2",
+            Test::Corrected => "corrected",
+        }
+    }
+
+    /// Its p-value for `b` and `c` discordant items.
+    #[must_use]
+    pub fn p(self, b: u64, c: u64) -> f64 {
+        match self {
+            Test::Exact => exact(b, c),
+            Test::Chi2 => chi2(b, c).p,
+            Test::Corrected => corrected(b, c).p,
         }
     }
 }

@@ -318,6 +318,97 @@ fn the_lab_compares_files_headless() {
     );
 }
 
+/// A sequential plan looked at every item, whatever its n, and no finding said that it was planned.
+#[test]
+fn a_plan_that_stops_early_ends_at_its_n_and_says_so() {
+    let probity = Probity::new();
+    // The first of 120 items is the better one on every second.
+    let right = |i: usize, first: bool| i.is_multiple_of(2) || first && i % 4 != 3;
+    let rows = |first| {
+        (0..120).map(|i| format!("{{\"id\": {i}, \"correct\": {}}}\n", right(i, first))).collect::<String>()
+    };
+    probity.file("a.jsonl", &rows(true));
+    probity.file("b.jsonl", &rows(false));
+    let sides = "lab = \"power\"\n[a]\nresults = [\"a.jsonl\"]\n[b]\nresults = [\"b.jsonl\"]\n";
+    let run = |plan: &str| {
+        let spec = probity.file("plan.toml", &format!("{sides}[plan]\n{plan}\n"));
+        let output = probity.run(&["run", &spec, "--json", "--no-session"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let told = text(&probity.run(&["run", &spec, "--no-session", "--quiet"]).stdout);
+        (json(&output.stdout), told)
+    };
+    let steps = |all: &[Value]| -> Vec<Value> {
+        all.iter().filter(|v| v["kind"] == "sequential" && v["final"] == true).cloned().collect()
+    };
+    let planned =
+        |all: &[Value]| -> Vec<Value> { steps(all).into_iter().filter(|v| v["planned"] == true).collect() };
+
+    let (short, told) = run("hypothesis = \"differ\"\nstop = \"early\"\nn = 5");
+    assert_eq!(steps(&short).iter().filter_map(|v| v["at_n"].as_u64()).max(), Some(5));
+    let word = planned(&short);
+    assert_eq!(
+        (word.len(), word[0]["at_n"].as_u64(), word[0]["may_stop"].as_bool()),
+        (1, Some(5), Some(false))
+    );
+    assert!(told.contains("the sequential test did not stop: after 5 items"), "{told}");
+
+    let (long, told) = run("hypothesis = \"differ\"\nstop = \"early\"");
+    let word = planned(&long);
+    assert_eq!((word.len(), word[0]["may_stop"].as_bool()), (1, Some(true)));
+    let first = steps(&long).iter().find(|v| v["may_stop"] == true).unwrap()["at_n"].clone();
+    assert_eq!(word[0]["at_n"], first, "it stops where it first may");
+    assert!(told.contains(&format!("the sequential test stopped after {first} items, anytime p")), "{told}");
+    assert!(long.iter().filter(|v| v["kind"] == "comparison").all(|v| v["planned"] == false));
+
+    let spec =
+        probity.file("plan.toml", &format!("{sides}[plan]\nhypothesis = \"equal\"\nstop = \"early\"\n"));
+    refused(&probity.run(&["run", &spec]), 2, &["plan.stop", "at_n"]);
+}
+
+/// The test that was asked for governed the power and not the p-value beside it.
+#[test]
+fn the_test_that_counts_is_the_one_that_was_asked_for() {
+    let probity = Probity::new();
+    let (a, b) = (probity.file("a.jsonl", &rows(true)), probity.file("b.jsonl", &rows(false)));
+    for (test, key) in [("exact", "exact_p"), ("chi2", "chi2_p"), ("corrected", "corrected_p")] {
+        let v = &json(&probity.run(&["compare", &a, &b, "--test", test, "--json"]).stdout)[0];
+        assert_eq!((&v["p"], &v["holm_p"]), (&v[key], &v[key]), "{test}: {v}");
+    }
+    let told = text(&probity.run(&["compare", &a, &b, "--test", "chi2"]).stdout);
+    assert!(told.contains("(McNemar by chi-square, Tango's interval)"), "{told}");
+    refused(&probity.run(&["compare", &a, &b, "--test", "chisq"]), 2, &["chisq", "chi2"]);
+    let spec = "lab = \"power\"\n[a]\nresults = [\"a.jsonl\"]\n[b]\nresults = [\"b.jsonl\"]\n[test]\nby = \"chi2\"\n";
+    let spec = probity.file("by.toml", spec);
+    let all = json(&probity.run(&["run", &spec, "--json", "--no-session"]).stdout);
+    let c = all.iter().rev().find(|v| v["kind"] == "comparison").unwrap();
+    assert_eq!(c["p"], c["chi2_p"]);
+}
+
+/// The lab on files compared the first metric of the first file and said nothing of the others.
+#[test]
+fn metrics_that_are_not_compared_are_told_of() {
+    let probity = Probity::new();
+    let rows = |more: &str| {
+        (0..80).map(|i| format!("{{\"doc_id\": {i}, {more} \"acc\": {}}}\n", i % 3 % 2)).collect::<String>()
+    };
+    let a = rows("\"metrics\": [\"only\", \"acc\"], \"only\": 1,");
+    let b = rows("\"metrics\": [\"acc\", \"other\"], \"other\": 0,");
+    let (a, b) = (probity.file("samples_a.jsonl", &a), probity.file("samples_b.jsonl", &b));
+    let output = probity.run(&["compare", &a, &b, "--json"]);
+    assert_eq!(json(&output.stdout).len(), 1, "{}", text(&output.stderr));
+    assert!(
+        text(&output.stderr).contains("not every file has them: only, other"),
+        "{}",
+        text(&output.stderr)
+    );
+    let spec =
+        "lab = \"power\"\n[a]\nresults = [\"samples_a.jsonl\"]\n[b]\nresults = [\"samples_b.jsonl\"]\n";
+    let spec = probity.file("metrics.toml", spec);
+    let output = probity.run(&["run", &spec, "--json", "--no-session"]);
+    let said = text(&output.stderr) + &text(&output.stdout);
+    assert!(said.contains("acc is compared; left out: only, other"), "{said}");
+}
+
 #[test]
 fn the_lab_trains_two_probes_headless_and_says_the_same_twice() {
     let probity = Probity::new();

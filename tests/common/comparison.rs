@@ -54,6 +54,7 @@ fn sequential(pairs: &Pairs, names: &Names) -> Vec<Kind> {
                 hi,
                 may_stop: test.may_stop(0.05),
                 largest: Some(test.largest),
+                planned: false,
             }));
         }
     }

@@ -11,7 +11,7 @@ use crate::base::numbers::{number, percent};
 use crate::base::text::printable_label;
 use crate::cli::error::CliError;
 use crate::cli::output;
-use crate::corpus::results::{Results, Wanted, read};
+use crate::corpus::results::{Results, Wanted, metrics, read};
 use crate::figure::layers::grouped;
 use crate::lab::power::compare::{MOST_LEVEL, Names, Terms, adjust, compare};
 use crate::lab::power::finding::ComparisonFinding;
@@ -65,6 +65,10 @@ pub struct CompareArgs {
     /// Wanted power.
     #[arg(long, value_name = "POWER", default_value = ".8", allow_hyphen_values = true)]
     target: String,
+    /// The test that counts for one file a side on items that stand for themselves, and whose power is reported: exact, chi2, or corrected
+    /// (McNemar's). Several seeds, clusters and metrics that are not 0 or 1 take the paired t.
+    #[arg(long, value_name = "TEST", default_value = "exact")]
+    test: String,
     /// Seed of resampling.
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -90,7 +94,8 @@ struct Answer {
 pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
     let (margin, level) = (number(&args.margin)?, number(&args.level)?);
-    let aim = Aim { target: number(&args.target)?, level: number(&args.alpha)?, test: Test::Exact };
+    let by = test(&args.test)?;
+    let aim = Aim { target: number(&args.target)?, level: number(&args.alpha)?, test: by };
     aim.check().map_err(|e| usage(&e))?;
     share("level", level).map_err(|e| usage(&e))?;
     if level > MOST_LEVEL {
@@ -107,13 +112,16 @@ pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let read: Vec<_> = files.par_iter().map(|f| read(f, &wanted)).collect();
     let read: Vec<Results> = read.into_iter().collect::<Result<_, _>>().map_err(|e| usage(&e))?;
     let (first, second) = read.split_at(a.len());
-    let metrics = shared(&read);
+    let (metrics, lacking) = metrics(read.iter());
     if metrics.is_empty() {
         return Err(CliError::Usage("the files have no metric in common".into()));
     }
+    if !lacking.is_empty() {
+        output::say(&format!("not compared, because not every file has them: {}", lacking.join(", ")));
+    }
     let names =
         |metric: &str| Names { a: name(&args.a, &args.b), b: name(&args.b, &args.a), metric: metric.into() };
-    let terms = Terms { level, margin, seed: args.seed };
+    let terms = Terms { level, margin, seed: args.seed, by };
     let mut all: Vec<(Matched, ComparisonFinding)> = Vec::new();
     for metric in &metrics {
         let found = matched(first, second, metric).map_err(|e| usage(&e))?;
@@ -132,11 +140,11 @@ pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Metrics that all files have, in the order of the first.
-fn shared(files: &[Results]) -> Vec<String> {
-    let has = |file: &Results, name: &str| file.metrics.iter().any(|m| m.name == name);
-    let first = files.first().map_or(&[][..], |f| &f.metrics);
-    first.iter().map(|m| m.name.clone()).filter(|n| files.iter().all(|f| has(f, n))).collect()
+/// The test of that name.
+fn test(name: &str) -> Result<Test, CliError> {
+    let known = Test::ALL.map(Test::key);
+    let found = Test::ALL.into_iter().find(|t| t.key() == name);
+    found.ok_or_else(|| CliError::Usage(crate::base::suggest::unknown("test", name, &known)))
 }
 
 /// The name of a file, with its folder where both files have the same.

@@ -60,6 +60,14 @@ pub struct Results {
     pub clusters: Option<Vec<Box<str>>>,
 }
 
+/// Names of the metrics that all files have, in the order of the first, and of those that some of them lack.
+#[must_use]
+pub fn metrics<'a>(files: impl Iterator<Item = &'a Results> + Clone) -> (Vec<String>, Vec<String>) {
+    let mut seen = std::collections::HashSet::new();
+    let all = files.clone().flat_map(|f| &f.metrics).map(|m| &m.name).filter(|name| seen.insert(*name));
+    all.cloned().partition(|name| files.clone().all(|f| f.metrics.iter().any(|m| m.name == *name)))
+}
+
 /// How a row says what was right.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Shape {

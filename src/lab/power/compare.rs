@@ -8,7 +8,7 @@ use crate::lab::interval::resamples_for;
 use crate::stats::bootstrap::{Resamples, interval};
 use crate::stats::corrections::{benjamini_hochberg, holm};
 use crate::stats::estimate::Estimate;
-use crate::stats::mcnemar;
+use crate::stats::mcnemar::{self, Test};
 use crate::stats::paired::{difference, equivalence};
 
 /// Units beyond which a metric is not resampled: Student's t says the same by then.
@@ -27,6 +27,8 @@ pub struct Terms {
     pub margin: f64,
     /// Seed of the bootstrap.
     pub seed: u64,
+    /// The test whose p-value counts for one run of each side on items that stand for themselves.
+    pub by: Test,
 }
 
 /// Names of the two sides and of what was measured.
@@ -51,13 +53,20 @@ fn together(mut p: Vec<f64>) -> f64 {
     }
 }
 
-/// Compares. The p-value that counts is exact McNemar's for one run of each side on items that stand for themselves, and
-/// Student's t on items or clusters otherwise.
+/// Compares. The p-value that counts is McNemar's (exact, unless the terms ask for another) for one run of each side on items that stand
+/// for themselves, and Student's t on items or clusters otherwise; the latter are also resampled.
 #[must_use]
 pub fn compare(pairs: &Pairs, names: &Names, terms: Terms) -> ComparisonFinding {
     let tally = pairs.tally();
-    let bootstrap = if tally.tables.is_empty() { resampled(pairs, terms) } else { None };
+    let bootstrap = resampled_beside(pairs, &tally, terms);
     ComparisonFinding { bootstrap, ..of_tally(&tally, names, terms) }
+}
+
+/// The difference resampled, wherever it rests on Student's t: metrics of any value, several seeds, items that belong together. A single
+/// table of right and wrong has Tango's interval, which needs no resampling.
+#[must_use]
+pub fn resampled_beside(pairs: &Pairs, tally: &Tally, terms: Terms) -> Option<Estimate> {
+    tally.shift.and_then(|_| resampled(pairs, terms))
 }
 
 /// The same from what is kept of the items; without resampling, for which all of them are needed.
@@ -71,6 +80,7 @@ pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding
     let count = |c: u64| binary.then_some(c);
     let p = |test: fn(u64, u64) -> f64| binary.then(|| together(each(test)));
     let exact = p(mcnemar::exact);
+    let chosen = binary.then(|| together(tables.iter().map(|t| terms.by.p(t.only_a, t.only_b)).collect()));
     let (estimate, margin_p, t_p) = match (&tally.shift, tables.first()) {
         (Some(shift), _) if binary => (
             shift.interval_within(terms.level, (-1.0, 1.0)),
@@ -81,7 +91,7 @@ pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding
         (None, Some(table)) => (difference(table, terms.level), equivalence(table, terms.margin), None),
         (None, None) => (Estimate::exact(f64::NAN), f64::NAN, None),
     };
-    let p_value = t_p.or(exact).unwrap_or(f64::NAN);
+    let p_value = t_p.or(chosen).unwrap_or(f64::NAN);
     // With a single unit there is no test; a p-value of 1 claims nothing.
     let sound = |p: f64| if p.is_nan() { 1.0 } else { p };
     ComparisonFinding {
@@ -105,8 +115,9 @@ pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding
         right_to_wrong: count(total.only_a),
         margin: terms.margin,
         equivalence_p: sound(margin_p),
-        test: title(tally).to_owned(),
+        test: title(tally, terms.by),
         planned: false,
+        hypothesis: None,
         seeds: tally.gaps.len(),
         seed_sd: spread(tally.gaps.iter().copied()),
         clusters: tally.shift.filter(|_| tally.clustered).map(|s| s.units),
@@ -121,11 +132,11 @@ fn whole(e: Estimate, binary: bool) -> Estimate {
     Estimate { mean: e.mean, lo: e.lo.max(-most), hi: e.hi.min(most) }
 }
 
-fn title(tally: &Tally) -> &'static str {
+fn title(tally: &Tally, by: Test) -> String {
     match (tally.shift, tally.clustered) {
-        (None, _) => "exact McNemar, Tango's interval",
-        (Some(_), true) => "paired t over clusters",
-        (Some(_), false) => "paired t over items",
+        (None, _) => format!("{}, Tango's interval", by.title()),
+        (Some(_), true) => "paired t over clusters".into(),
+        (Some(_), false) => "paired t over items".into(),
     }
 }
 
@@ -178,7 +189,7 @@ mod tests {
     use super::*;
 
     fn terms() -> Terms {
-        Terms { level: 0.95, margin: 0.05, seed: 1 }
+        Terms { level: 0.95, margin: 0.05, seed: 1, by: Test::Exact }
     }
 
     fn names() -> Names {
@@ -202,6 +213,44 @@ mod tests {
         assert!((c.exact_p.unwrap() - 0.038_574_218_75).abs() < 1e-12 && c.p == c.exact_p.unwrap());
         assert!((c.difference.mean - 8.0 / 60.0).abs() < 1e-12 && c.difference.lo > 0.0);
         assert!(c.t_p.is_none() && c.bootstrap.is_none() && c.seed_sd.is_none());
+    }
+
+    /// Another test was named beside the power, and the p-value that counted stayed exact McNemar's.
+    #[test]
+    fn the_p_that_counts_is_of_the_test_that_was_asked_for() {
+        let pairs = items([40, 10, 2, 8]);
+        for by in Test::ALL {
+            let c = compare(&pairs, &names(), Terms { by, ..terms() });
+            let of = [c.exact_p, c.chi2_p, c.corrected_p][Test::ALL.iter().position(|t| *t == by).unwrap()];
+            assert_eq!(Some(c.p), of, "{by:?}");
+            assert_eq!((c.holm_p, c.bh_q), (c.p, c.p));
+            assert!(c.test.starts_with(by.title()) && c.test.ends_with("Tango's interval"), "{}", c.test);
+        }
+        // Clusters take Student's t, whichever was asked for.
+        let together = Pairs { clusters: Some((0..60).map(|i| i / 2).collect()), ..pairs };
+        let c = compare(&together, &names(), Terms { by: Test::Chi2, ..terms() });
+        assert!(c.test.contains("clusters") && Some(c.p) == c.t_p, "{}", c.test);
+    }
+
+    /// Items right or wrong that belong together, or whose sides ran several times, had Student's t and nothing beside it.
+    #[test]
+    fn clusters_and_seeds_of_right_and_wrong_are_resampled_too() {
+        let one = items([60, 20, 8, 12]);
+        let clusters = Pairs { clusters: Some((0..100).map(|i| i / 2).collect()), ..one.clone() };
+        let other = items([60, 16, 10, 14]);
+        let seeds = Pairs {
+            a: vec![one.a[0].clone(), other.a[0].clone()],
+            b: vec![one.b[0].clone(), other.b[0].clone()],
+            clusters: None,
+        };
+        for pairs in [&clusters, &seeds] {
+            let c = compare(pairs, &names(), terms());
+            let boot = c.bootstrap.unwrap();
+            assert!((boot.mean - c.difference.mean).abs() < 1e-9);
+            let ratio = boot.half_width() / c.difference.half_width();
+            assert!((0.8..1.25).contains(&ratio), "{boot:?} {:?}", c.difference);
+        }
+        assert!(compare(&one, &names(), terms()).bootstrap.is_none(), "one table needs none");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::plan::Hypothesis;
 use super::tally::Tally;
 use crate::stats::estimate::Estimate;
 use crate::stats::mcnemar::Test;
@@ -135,6 +136,9 @@ pub struct ComparisonFinding {
     /// Whether it is what a plan said before any result was seen.
     #[serde(default)]
     pub planned: bool,
+    /// What the plan was to show; none where it is not planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hypothesis: Option<Hypothesis>,
     /// Runs of each side with seeds of their own.
     pub seeds: usize,
     /// Standard deviation of the difference over the seeds; none with a single one.
@@ -143,7 +147,8 @@ pub struct ComparisonFinding {
     /// Clusters that items belong to; none where each stands for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clusters: Option<usize>,
-    /// Percentile interval of the difference by resampling, for metrics that are not 0 or 1.
+    /// Percentile interval of the difference by resampling items or clusters, for metrics that are not 0 or 1, several seeds, and
+    /// items that belong together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bootstrap: Option<Estimate>,
 }
@@ -252,6 +257,17 @@ pub struct SequentialFinding {
     /// Logarithm of that value, by which other levels are judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub largest: Option<f64>,
+    /// Whether it is the word of a plan that stops early: the first step at which it may stop or, where none is, the plan's last.
+    #[serde(default)]
+    pub planned: bool,
+}
+
+impl SequentialFinding {
+    /// The p-value that holds whenever one looks: one over the largest e-value so far, at most 1 (Ville's inequality).
+    #[must_use]
+    pub fn anytime_p(&self) -> f64 {
+        (-self.largest.unwrap_or(self.log_e)).exp().min(1.0)
+    }
 }
 
 /// What the first items in the order drawn by the seed say.

@@ -238,7 +238,7 @@ mod tests {
     fn two_reasons_make_a_collapse() {
         use crate::lab::power::compare::{Names, Terms, compare};
         let names = Names { a: "x".into(), b: "y".into(), metric: "correct".into() };
-        let terms = Terms { level: 0.95, margin: 0.05, seed: 0 };
+        let terms = Terms { level: 0.95, margin: 0.05, seed: 0, by: Test::Exact };
         let pairs = |a: &[f64], b: &[f64]| Pairs { a: vec![a.to_vec()], b: vec![b.to_vec()], clusters: None };
         let up = compare(&pairs(&[1.0, 1.0, 0.0], &[0.0, 1.0, 0.0]), &names, terms);
         let down = compare(&pairs(&[0.0, 1.0, 0.0], &[1.0, 1.0, 0.0]), &names, terms);

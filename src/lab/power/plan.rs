@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::figure::layers::grouped;
+use crate::lab::spec::{Refuse, SpecError};
 
 /// What is measured beside the comparison, at its largest size.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -63,6 +64,22 @@ pub enum Stop {
 }
 
 impl Plan {
+    /// Refuses what cannot be kept.
+    ///
+    /// # Errors
+    /// [`SpecError`] with the field.
+    pub fn check(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
+        if let Some(n) = self.n {
+            refuse.outside("plan.n", n, 1..=1_000_000_000)?;
+        }
+        if self.hypothesis == Hypothesis::Equal && self.stop == Stop::Early {
+            let why =
+                ": the sequential test is of a difference; a plan of equality stops at n (stop = \"at_n\")";
+            return refuse.because("plan.stop", why.to_owned());
+        }
+        Ok(())
+    }
+
     /// In words.
     #[must_use]
     pub fn words(&self) -> String {

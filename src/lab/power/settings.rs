@@ -9,6 +9,7 @@ use crate::lab::layer::LayerRef;
 use crate::lab::setting::rows::{level, row, seed};
 use crate::lab::setting::{Kind, Known, Range, Setting, Value};
 use crate::model::PoolOver;
+use crate::stats::mcnemar::Test;
 
 /// Classifiers that can be picked; others can be written into a spec.
 const CLASSIFIERS: [&str; 4] = ["logistic", "mlp:20", "mlp:64", "mlp:256"];
@@ -39,7 +40,19 @@ pub fn settings() -> Vec<Setting<Spec>> {
             results(first),
         ]);
     }
-    all.extend([filter(), metric(), grid(), seeds(), also(), alpha(), target(), margin(), bound(), level()]);
+    all.extend([
+        filter(),
+        metric(),
+        grid(),
+        seeds(),
+        also(),
+        alpha(),
+        by(),
+        target(),
+        margin(),
+        bound(),
+        level(),
+    ]);
     all.push(seed("The seed from which every random stream of the run is derived."));
     all
 }
@@ -295,6 +308,16 @@ fn alpha() -> Setting<Spec> {
         Range::real(1e-6, 0.5),
         |s: &Spec| s.test.alpha,
         |s, x| s.test.alpha = x,
+    )
+}
+
+fn by() -> Setting<Spec> {
+    let help = "McNemar's test that counts for one run of each side, and whose power is computed; seeds and clusters take the paired t.";
+    row("test.by", "Test", help).one_of(
+        &Test::ALL,
+        |t| t.key().to_owned(),
+        |s: &Spec, t| s.test.by == *t,
+        |s, t| s.test.by = *t,
     )
 }
 

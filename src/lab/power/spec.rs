@@ -154,7 +154,7 @@ pub struct TestSpec {
     pub target: f64,
     /// Differences within this are as good as none.
     pub margin: f64,
-    /// The test whose power is computed.
+    /// The test that counts for one run of each side on items that stand for themselves, and whose power is computed.
     pub by: Test,
     /// The bound that recommends training examples.
     pub bound: Bound,
@@ -286,7 +286,7 @@ impl Spec {
     /// What the comparison is made by.
     #[must_use]
     pub fn terms(&self) -> Terms {
-        Terms { level: self.interval.level, margin: self.test.margin, seed: self.seed }
+        Terms { level: self.interval.level, margin: self.test.margin, seed: self.seed, by: self.test.by }
     }
 
     /// A path of the spec, from where its file lies.
@@ -363,9 +363,7 @@ impl Spec {
         }
         refuse.twice("also.noise", &self.also.noise)?;
         self.also.noise.iter().try_for_each(|sigma| refuse.outside("also.noise", *sigma, 0.0..=1e6))?;
-        if let Some(n) = self.plan.as_ref().and_then(|plan| plan.n) {
-            refuse.outside("plan.n", n, 1..=1_000_000_000)?;
-        }
+        self.plan.as_ref().map_or(Ok(()), |plan| plan.check(refuse))?;
         refuse.outside("interval.level", self.interval.level, 0.5..=MOST_LEVEL)
     }
 }

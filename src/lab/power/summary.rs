@@ -1,6 +1,6 @@
 //! What a run says, in words and tables.
 
-use super::finding::{ComparisonFinding, Open, RequiredFinding};
+use super::finding::{ComparisonFinding, Open, RequiredFinding, SequentialFinding};
 use super::plan::{Hypothesis, Plan, Stop};
 use super::results::Results;
 use super::spec::Spec;
@@ -172,18 +172,30 @@ pub fn recommended(results: &Results) -> Option<String> {
 pub fn planned(plan: &Plan, results: &Results) -> String {
     let at = |c: &Tagged<ComparisonFinding>| format!("{} items", grouped(c.n));
     let made = results.comparisons.iter().find(|c| c.value.planned);
-    let outcome = match (plan.stop, made, results.stop()) {
-        (Stop::AtN, Some(c), _) if plan.hypothesis == Hypothesis::Equal => {
+    let outcome = match (plan.stop, made) {
+        (Stop::AtN, Some(c)) if plan.hypothesis == Hypothesis::Equal => {
             format!("made at {}: equivalence p {}", at(c), p_value(c.value.equivalence_p))
         }
-        (Stop::AtN, Some(c), _) => format!("made at {}: p {}", at(c), p_value(c.value.p)),
-        (Stop::AtN, None, _) => "not made: every other number of items is exploration".into(),
-        (Stop::Early, _, Some(stop)) => {
-            format!("the sequential test stopped after {} items", grouped(stop.value.at_n as usize))
-        }
-        (Stop::Early, _, None) => "the sequential test has not stopped".into(),
+        (Stop::AtN, Some(c)) => format!("made at {}: p {}", at(c), p_value(c.value.p)),
+        (Stop::AtN, None) => "not made: every other number of items is exploration".into(),
+        (Stop::Early, ..) => early(results),
     };
     format!("planned beforehand ({}): {outcome}", plan.words())
+}
+
+/// What became of a plan that stops early: its word, or where the test stands.
+fn early(results: &Results) -> String {
+    let word = results.steps().iter().find(|s| s.value.planned);
+    let after = |s: &SequentialFinding| format!("after {} items", grouped(s.at_n as usize));
+    match (word, results.stop()) {
+        (Some(word), _) => {
+            let s = &word.value;
+            let did = if s.may_stop { "stopped" } else { "did not stop:" };
+            format!("the sequential test {did} {}, anytime p {}", after(s), p_value(s.anytime_p()))
+        }
+        (None, Some(stop)) => format!("the sequential test stopped {}", after(&stop.value)),
+        (None, None) => "the sequential test has not stopped".into(),
+    }
 }
 
 /// What was measured beside the comparison, a sentence each.

@@ -3,7 +3,7 @@
 use super::report::Reporter;
 use crate::base::Problem;
 use crate::base::numbers::count;
-use crate::corpus::results::{Results, Wanted, read};
+use crate::corpus::results::{Results, Wanted, metrics, read};
 use crate::lab::fault::{Fault, problem};
 use crate::lab::host::{Host, NoticeLevel};
 use crate::lab::power::compare::spread;
@@ -13,6 +13,9 @@ use crate::lab::power::spec::Spec;
 
 /// Items of the first estimate.
 const FIRST: usize = 64;
+/// Folds of the items (Zhu et al. 2022 cross-validate over six), and the fewest items of one.
+const FOLDS: usize = 6;
+const FEWEST: usize = 10;
 
 /// Reads both sides and compares them on growing numbers of items.
 pub fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut dyn Host) -> Result<(), Fault> {
@@ -39,7 +42,7 @@ pub fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut dyn Hos
         Ok(all)
     };
     let (a, b) = (side(&spec.a.results, host)?, side(&spec.b.results, host)?);
-    let metric = a[0].metrics[0].name.clone();
+    let metric = chosen(spec, &a, &b, host)?;
     let found =
         matched(&a, &b, &metric).map_err(|e| problem(&e, "results", "give results on the same items"))?;
     if found.unmatched_a + found.unmatched_b > 0 {
@@ -71,10 +74,39 @@ pub fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut dyn Hos
         host.progress(n, pairs.n());
         n *= 4;
     }
+    for part in folds(&order) {
+        reporter.fold(pairs.select(part).differences().mean());
+    }
     reporter.step(&pairs, true, host)?;
     reporter.verdict(host)?;
     *kept = Some((pairs, reporter));
     Ok(())
+}
+
+/// The metric that is compared: the one that was asked for, or the first that all files have. Others are told of.
+fn chosen(spec: &Spec, a: &[Results], b: &[Results], host: &mut dyn Host) -> Result<String, Fault> {
+    let (shared, lacking) = metrics(a.iter().chain(b));
+    let none = || {
+        let what = format!("the files have no metric in common: some lack {}", lacking.join(", "));
+        Problem { what, r#where: "results".into(), hint: "give results with the same metric".into() }
+    };
+    let metric = shared.first().cloned().ok_or_else(none)?;
+    let mut others: Vec<&str> = shared.iter().skip(1).map(String::as_str).collect();
+    others.extend(lacking.iter().map(String::as_str));
+    if spec.test.metric.is_none() && !others.is_empty() {
+        let what = format!("{metric} is compared; left out: {}", others.join(", "));
+        let hint =
+            "`test.metric` names the one to compare; `probity compare A B` compares all that the files share"
+                .into();
+        host.notice(NoticeLevel::Info, Problem { what, r#where: "test.metric".into(), hint })?;
+    }
+    Ok(metric)
+}
+
+/// Six parts of the items in the drawn order, over which the sign of the difference is looked at; none of items too few for it.
+fn folds(order: &[usize]) -> impl Iterator<Item = &[usize]> {
+    let n = if order.len() < FOLDS * FEWEST { 0 } else { FOLDS };
+    (0..n).map(|k| &order[k * order.len() / FOLDS..(k + 1) * order.len() / FOLDS])
 }
 
 fn sides(

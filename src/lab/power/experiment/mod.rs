@@ -12,6 +12,7 @@ mod sentences;
 use self::report::Reporter;
 use super::finding::Kind;
 use super::pairs::Pairs;
+use super::plan::Hypothesis;
 use super::question::Question as Asked;
 use super::spec::{POWER_TOML, Spec};
 use super::studies::STUDIES;
@@ -81,20 +82,33 @@ impl Instrument for Power {
     fn compared(finding: &Finding) -> Option<Comparison> {
         let Body::Lab(Kinds::Power(kind)) = &finding.body else { return None };
         let (what, test, p, planned) = match kind {
+            // A plan of equality counts by the test of equality.
+            Kind::Comparison(c) if c.hypothesis == Some(Hypothesis::Equal) => {
+                let (what, test) =
+                    (format!("{} as good as {}: {}", c.a, c.b, c.metric), EQUIVALENCE.to_owned());
+                (what, test, c.equivalence_p, c.planned)
+            }
             Kind::Comparison(c) => {
-                (format!("{} against {}: {}", c.a, c.b, c.metric), &c.test, c.p, c.planned)
+                (format!("{} against {}: {}", c.a, c.b, c.metric), c.test.clone(), c.p, c.planned)
+            }
+            Kind::Sequential(s) if s.planned => {
+                (format!("{} against {}", s.a, s.b), ANYTIME.to_owned(), s.anytime_p(), true)
             }
             // The comparison itself has joined the family already.
             Kind::Noise(c) if !c.own => {
                 let after = format!("accuracy after {} training examples", c.n_train);
-                (format!("{} against {}: {after}", c.a, c.b), &c.test, c.p, false)
+                (format!("{} against {}: {after}", c.a, c.b), c.test.clone(), c.p, false)
             }
             _ => return None,
         };
-        let (spec, test, n) = (finding.spec.clone(), test.clone(), finding.n);
+        let (spec, n) = (finding.spec.clone(), finding.n);
         Some(Comparison { lab: LabId::Power, spec, what, test, n, p, planned })
     }
 }
+
+/// The tests of plans that do not count by the p-value of the difference.
+const EQUIVALENCE: &str = "two one-sided tests";
+const ANYTIME: &str = "sequential McNemar, p at any time";
 
 /// A spec at work.
 struct Run {

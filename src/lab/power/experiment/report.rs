@@ -4,11 +4,11 @@ use crate::base::Cancelled;
 use crate::lab::finding::{Finding, Label};
 use crate::lab::host::Host;
 use crate::lab::power::bound::{Bound, Counted};
-use crate::lab::power::compare::{Names, adjust, resampled};
+use crate::lab::power::compare::{Names, adjust, resampled_beside};
 use crate::lab::power::finding::{CollapseFinding, ComparisonFinding, Kind, SequentialFinding, TallyFinding};
 use crate::lab::power::pairs::Pairs;
 use crate::lab::power::pilot::collapse;
-use crate::lab::power::plan::Stop;
+use crate::lab::power::plan::{Plan, Stop};
 use crate::lab::power::question::Adjust;
 use crate::lab::power::spec::Spec;
 use crate::lab::power::tally::{Tally, places, told};
@@ -96,11 +96,11 @@ impl Reporter {
     pub fn step(&mut self, pairs: &Pairs, is_final: bool, host: &mut dyn Host) -> Result<(), Cancelled> {
         let (n, tally) = (pairs.n(), pairs.tally());
         let (mut comparison, curve, required) = told(&tally, &self.names, &self.spec, self.parameters());
-        if !pairs.is_binary() {
-            comparison.bootstrap = resampled(pairs, self.spec.terms());
-        }
+        comparison.bootstrap = resampled_beside(pairs, &tally, self.spec.terms());
         if is_final {
             comparison.planned = self.planned(n);
+            let of_plan = self.spec.plan.as_ref().filter(|_| comparison.planned);
+            comparison.hypothesis = of_plan.map(|plan| plan.hypothesis);
             self.best_power = self.best_power.max(required.as_ref().map_or(0.0, |r| r.power));
             self.made.push((n, comparison));
             self.tell_comparisons(host)?;
@@ -109,7 +109,7 @@ impl Reporter {
         }
         let found = curve.into_iter().map(Kind::Power).chain(required.map(Kind::Required));
         let found: Vec<Kind> =
-            found.chain(self.sequential(pairs)).chain(self.tallies(pairs, &tally)).collect();
+            found.chain(self.sequential(pairs, is_final)).chain(self.tallies(pairs, &tally)).collect();
         for kind in found {
             host.find(self.finding(n, is_final, host.elapsed(), kind))?;
         }
@@ -172,11 +172,17 @@ impl Reporter {
         order
     }
 
+    /// The plan that stops early and counts for these pairs.
+    fn early(&self) -> Option<&Plan> {
+        self.spec.plan.as_ref().filter(|plan| plan.stop == Stop::Early && self.last)
+    }
+
     /// The sequential test over the items, at places that grow and where it may first stop; nothing where an item has no vote
-    /// of its own.
-    fn sequential(&self, pairs: &Pairs) -> Vec<Kind> {
+    /// of its own. A plan that stops early looks at its n items and no more; its word is marked once all items are there.
+    fn sequential(&self, pairs: &Pairs, is_final: bool) -> Vec<Kind> {
         let Some(votes) = pairs.votes() else { return Vec::new() };
-        let order = self.order(votes.len());
+        let mut order = self.order(votes.len());
+        order.truncate(self.early().and_then(|plan| plan.n).unwrap_or(usize::MAX));
         let n = order.len();
         let mut places: Vec<usize> = if n <= PLACES {
             (1..=n).collect()
@@ -205,6 +211,7 @@ impl Reporter {
                 hi,
                 may_stop,
                 largest: Some(test.largest),
+                planned: is_final && self.early().is_some() && (first || i + 1 == n && !stopped),
             }));
         }
         kinds
@@ -226,14 +233,12 @@ impl Reporter {
         // A result carries the hash of the spec that would make it.
         let spec = lab::Spec::from(changed.spec.clone());
         changed.label = changed.label.under(spec.hash());
-        let (mut comparison, curve, required) =
-            told(&pairs.tally(), &self.names, &changed.spec, self.parameters());
-        if !pairs.is_binary() {
-            comparison.bootstrap = resampled(pairs, changed.spec.terms());
-        }
+        let tally = pairs.tally();
+        let (mut comparison, curve, required) = told(&tally, &self.names, &changed.spec, self.parameters());
+        comparison.bootstrap = resampled_beside(pairs, &tally, changed.spec.terms());
         let mut kinds = vec![Kind::Comparison(comparison)];
         kinds.extend(curve.into_iter().map(Kind::Power).chain(required.map(Kind::Required)));
-        kinds.extend(changed.sequential(pairs));
+        kinds.extend(changed.sequential(pairs, false));
         kinds.into_iter().map(|kind| changed.finding(n, true, t, kind)).collect()
     }
 }
