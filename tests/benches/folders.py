@@ -95,7 +95,11 @@ def compare(folder, probity):
     if done.returncode == 2:
         return said + [done.stderr.strip()], None
     rows = json.loads(done.stdout)["rows"]
-    bad = [f"{r['quantity']} deviate by {r['deviation']}" for r in rows if r["verdict"] not in ("pass", "not-checked")]
+    # What is allowed is meant for numbers of the order of one. Single precision of a state of 60 ends at some 4e-6, and after three blocks
+    # PyTorch itself is 1.4e-5 off its own double precision.
+    largest = max(float(t.abs().max()) for name, t in tensors.items() if name.startswith("hidden_states"))
+    fits = lambda r: r["verdict"] in ("pass", "not-checked") or r["quantity"] == "hidden states" and r["deviation"] <= 1e-6 * largest
+    bad = [f"{r['quantity']} deviate by {r['deviation']:.1e} (the largest state is {largest:.0f})" for r in rows if not fits(r)]
     logits = [r for r in rows if r["quantity"] == "logits"]
     return said + bad, logits[0] if logits else None
 

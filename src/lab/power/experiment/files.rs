@@ -98,7 +98,7 @@ fn chosen(spec: &Spec, a: &[Results], b: &[Results], host: &mut dyn Host) -> Res
         let hint =
             "`test.metric` names the one to compare; `probity compare A B` compares all that the files share"
                 .into();
-        host.notice(NoticeLevel::Info, Problem { what, r#where: "test.metric".into(), hint })?;
+        host.notice(NoticeLevel::Warning, Problem { what, r#where: "test.metric".into(), hint })?;
     }
     Ok(metric)
 }
