@@ -52,6 +52,7 @@ pub fn settings() -> Vec<Setting<Spec>> {
         margin(),
         bound(),
         level(),
+        planned_items(),
     ]);
     all.push(seed("The seed from which every random stream of the run is derived."));
     all
@@ -321,6 +322,17 @@ fn by() -> Setting<Spec> {
     )
 }
 
+fn planned_items() -> Setting<Spec> {
+    let help = "Of a plan: test items after which it counts or, where it may stop early, beyond which it does not look.";
+    row("plan.n", "Plan n", help).count_or(
+        "all items",
+        &[32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384],
+        1..=1_000_000_000,
+        |s: &Spec| s.plan.as_ref().and_then(|plan| plan.n),
+        |s, n| s.plan.iter_mut().for_each(|plan| plan.n = n),
+    )
+}
+
 fn target() -> Setting<Spec> {
     row("test.target", "power", "The power that is wanted; .8 in Card et al. and Zhu et al.").number(
         &[0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99],
@@ -357,6 +369,7 @@ fn bound() -> Setting<Spec> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lab::power::plan::{Hypothesis, Plan, Stop};
     use crate::lab::setting::KnownModel;
     use crate::lab::spec::LabSpec;
 
@@ -364,7 +377,8 @@ mod tests {
     fn every_step_of_every_row_leaves_a_spec_that_can_run() {
         let known = Known { models: vec![KnownModel { name: "bert-mini".into(), layers: 4 }] };
         for setting in settings() {
-            let mut spec = Spec::shipped();
+            let plan = Plan { hypothesis: Hypothesis::Differ, n: None, stop: Stop::AtN };
+            let mut spec = Spec { plan: Some(plan), ..Spec::shipped() };
             let values: Vec<Value> = match setting.kind(&spec, &known) {
                 Kind::Slider { stops, .. } => stops.into_iter().map(Value::Number).collect(),
                 Kind::Choice(names) => (0..names.len()).map(|i| Value::Choice(Some(i))).collect(),

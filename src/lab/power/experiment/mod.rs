@@ -81,6 +81,7 @@ impl Instrument for Power {
 
     fn compared(finding: &Finding) -> Option<Comparison> {
         let Body::Lab(Kinds::Power(kind)) = &finding.body else { return None };
+        let mut n = finding.n;
         let (what, test, p, planned) = match kind {
             // A plan of equality counts by the test of equality.
             Kind::Comparison(c) if c.hypothesis == Some(Hypothesis::Equal) => {
@@ -92,6 +93,7 @@ impl Instrument for Power {
                 (format!("{} against {}: {}", c.a, c.b, c.metric), c.test.clone(), c.p, c.planned)
             }
             Kind::Sequential(s) if s.planned => {
+                n = usize::try_from(s.at_n).unwrap_or(n);
                 (format!("{} against {}", s.a, s.b), ANYTIME.to_owned(), s.anytime_p(), true)
             }
             // The comparison itself has joined the family already.
@@ -101,7 +103,7 @@ impl Instrument for Power {
             }
             _ => return None,
         };
-        let (spec, n) = (finding.spec.clone(), finding.n);
+        let spec = finding.spec.clone();
         Some(Comparison { lab: LabId::Power, spec, what, test, n, p, planned })
     }
 }

@@ -222,11 +222,18 @@ fn alike(a: &Spec, b: &Spec) -> bool {
     what(a) == what(b)
 }
 
+/// Why nothing is planned any more.
+const TOO_LATE: &str = "results of this comparison have been seen: a plan would come too late";
+
+/// Whether the comparison that is set up has shown anything in this session.
+fn has_shown(view: &View) -> bool {
+    view.seen.iter().any(|seen| alike(seen, &view.spec))
+}
+
 /// Freezes a plan, or takes it out. Once the comparison has shown anything it is too late for either.
 fn plan(state: &mut State) -> Vec<Effect> {
-    let seen = |view: &View| view.seen.iter().any(|seen| alike(seen, &view.spec));
-    let toast = if seen(view(state)) {
-        "results of this comparison have been seen: a plan would come too late".into()
+    let toast = if has_shown(view(state)) {
+        TOO_LATE.into()
     } else {
         let spec = &mut view_mut(state).spec;
         spec.plan = match spec.plan {

@@ -1,6 +1,6 @@
 //! The setup of the lab: its settings. Those that a comparison can take on without being made again are asked at once.
 
-use super::{ask, own, ran, results, view, view_mut};
+use super::{TOO_LATE, ask, has_shown, own, ran, results, view, view_mut};
 use crate::lab::power::settings::settings;
 use crate::lab::setting::{Kind, Range, SettingError, Value};
 use crate::lab::{self, LabId};
@@ -17,6 +17,8 @@ const LIVE: [&str; 3] = ["test.alpha", "test.target", "test.margin"];
 const OF_FILES: [&str; 2] = ["test.filter", "test.metric"];
 const OF_PROBES: [&str; 5] = ["layer", "pooling", "classifier", "noise", "corrupted"];
 
+/// The row of a plan's items, there as long as there is a plan.
+const PLANNED: &str = "plan.n";
 /// The row of the pilot's items.
 const PILOT: &str = "pilot";
 
@@ -59,6 +61,9 @@ impl Setup for PowerSetup {
         let (spec, ran, known) = (&view(state).spec, ran(state), known(state));
         let files = spec.of_files();
         let shown = |key: &str| {
+            if key == PLANNED {
+                return spec.plan.is_some();
+            }
             let of_probes = OF_PROBES.iter().any(|f| key == format!("a.{f}") || key == format!("b.{f}"));
             let of_probes = of_probes
                 || key.starts_with("task.")
@@ -82,6 +87,9 @@ impl Setup for PowerSetup {
             let all = results(state).comparisons.last().map_or(0, |c| c.n);
             view_mut(state).pilot = value.whole().filter(|n| *n < all);
             return Ok(ask(state));
+        }
+        if key == PLANNED && has_shown(view(state)) {
+            return Err(SettingError::Refused(TOO_LATE.to_owned()));
         }
         let (known, mut spec) = (known(state), view(state).spec.clone());
         let Some(setting) = settings().into_iter().find(|s| s.key == key) else {

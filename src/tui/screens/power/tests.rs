@@ -89,6 +89,27 @@ fn studies_set_the_lab_up_and_a_plan_goes_into_the_spec() {
     assert!(plans[2].as_ref().is_some_and(|p| p.stop == Stop::Early) && plans[3].is_none());
 }
 
+/// A plan's n could be given in a spec file only.
+#[test]
+fn a_plan_is_given_its_items_in_the_setup_until_results_are_seen() {
+    let mut state = state();
+    let has_row = |state: &State| setup::PowerSetup.rows(state).iter().any(|row| row.key == "plan.n");
+    assert!(!has_row(&state), "there is no plan");
+    plan(&mut state);
+    assert!(has_row(&state));
+    setup::PowerSetup.set(&mut state, "plan.n", Value::Number(40.0)).unwrap();
+    let n = |state: &State| view(state).spec.plan.as_ref().and_then(|plan| plan.n);
+    assert_eq!(n(&state), Some(40));
+    plan(&mut state);
+    assert_eq!(n(&state), Some(40), "another form keeps them");
+    setup::PowerSetup.set(&mut state, "plan.n", Value::Unset).unwrap();
+    assert_eq!(n(&state), None);
+    let seen = view(&state).spec.clone();
+    view_mut(&mut state).seen.push(seen);
+    let refused = setup::PowerSetup.set(&mut state, "plan.n", Value::Number(9.0)).unwrap_err();
+    assert!(refused.to_string().contains("too late") && n(&state).is_none(), "{refused}");
+}
+
 #[test]
 fn two_sides_stand_in_two_columns_and_the_mouse_finds_both() {
     use crate::tui::action::{Mouse, MouseKind};
