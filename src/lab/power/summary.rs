@@ -185,7 +185,8 @@ pub fn planned(plan: &Plan, results: &Results) -> String {
 
 /// What became of a plan that stops early: its word, or where the test stands.
 fn early(results: &Results) -> String {
-    let word = results.steps().iter().find(|s| s.value.planned);
+    // Of what the run told: a level that is asked about afterwards does not change what was planned.
+    let word = results.sequential.iter().find(|s| s.value.planned);
     let after = |s: &SequentialFinding| format!("after {} items", grouped(s.at_n as usize));
     match (word, results.stop()) {
         (Some(word), _) => {

@@ -13,9 +13,6 @@ use crate::lab::power::spec::Spec;
 
 /// Items of the first estimate.
 const FIRST: usize = 64;
-/// Folds of the items (Zhu et al. 2022 cross-validate over six), and the fewest items of one.
-const FOLDS: usize = 6;
-const FEWEST: usize = 10;
 
 /// Reads both sides and compares them on growing numbers of items.
 pub fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut dyn Host) -> Result<(), Fault> {
@@ -74,9 +71,6 @@ pub fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut dyn Hos
         host.progress(n, pairs.n());
         n *= 4;
     }
-    for part in folds(&order) {
-        reporter.fold(pairs.select(part).differences().mean());
-    }
     reporter.step(&pairs, true, host)?;
     reporter.verdict(host)?;
     *kept = Some((pairs, reporter));
@@ -101,12 +95,6 @@ fn chosen(spec: &Spec, a: &[Results], b: &[Results], host: &mut dyn Host) -> Res
         host.notice(NoticeLevel::Warning, Problem { what, r#where: "test.metric".into(), hint })?;
     }
     Ok(metric)
-}
-
-/// Six parts of the items in the drawn order, over which the sign of the difference is looked at; none of items too few for it.
-fn folds(order: &[usize]) -> impl Iterator<Item = &[usize]> {
-    let n = if order.len() < FOLDS * FEWEST { 0 } else { FOLDS };
-    (0..n).map(|k| &order[k * order.len() / FOLDS..(k + 1) * order.len() / FOLDS])
 }
 
 fn sides(
