@@ -95,7 +95,7 @@ def compare(folder, probity):
     if done.returncode == 2:
         return said + [done.stderr.strip()], None
     rows = json.loads(done.stdout)["rows"]
-    # What is allowed is meant for numbers of the order of one. Single precision of a state of 60 ends at some 4e-6, and after three blocks
+    # What is allowed is meant for numbers of the order of one. Single precision of a state of 60 ends at some 4e-6, and after two blocks
     # PyTorch itself is 1.4e-5 off its own double precision.
     largest = max(float(t.abs().max()) for name, t in tensors.items() if name.startswith("hidden_states"))
     fits = lambda r: r["verdict"] in ("pass", "not-checked") or r["quantity"] == "hidden states" and r["deviation"] <= 1e-6 * largest

@@ -365,6 +365,49 @@ fn a_plan_that_stops_early_ends_at_its_n_and_says_so() {
     refused(&probity.run(&["run", &spec]), 2, &["plan.stop", "at_n"]);
 }
 
+/// On files a plan counted only where its n was that of all items, and one that stops early had "not stopped" where no sequential test
+/// can be made.
+#[test]
+fn a_plan_on_files_is_made_at_its_n_or_says_why_it_cannot() {
+    let probity = Probity::new();
+    let right = |i: usize, first: bool| i.is_multiple_of(2) || first && i % 4 != 3;
+    let rows = |first| {
+        let row = |i| format!("{{\"id\": {i}, \"correct\": {}, \"cluster\": {}}}\n", right(i, first), i / 4);
+        (0..120).map(row).collect::<String>()
+    };
+    let plain = |first| rows(first).replace("cluster", "group");
+    for (name, text) in [("a", plain(true)), ("b", plain(false)), ("ca", rows(true)), ("cb", rows(false))] {
+        probity.file(&format!("{name}.jsonl"), &text);
+    }
+    let run = |sides: [&str; 2], plan: &str| {
+        let [a, b] = sides;
+        let text_of_spec = format!(
+            "lab = \"power\"\n[a]\nresults = [\"{a}\"]\n[b]\nresults = [\"{b}\"]\n[plan]\nhypothesis = \"differ\"\n{plan}\n"
+        );
+        let spec = probity.file("plan.toml", &text_of_spec);
+        let output = probity.run(&["run", &spec, "--json", "--no-session"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        (json(&output.stdout), text(&probity.run(&["run", &spec, "--no-session", "--quiet"]).stdout))
+    };
+    let made = |all: &[Value]| -> Vec<(u64, bool)> {
+        let mut last = std::collections::BTreeMap::new();
+        for v in all.iter().filter(|v| v["kind"] == "comparison" && v["final"] == true) {
+            last.insert(v["n"].as_u64().unwrap(), v["planned"].as_bool().unwrap());
+        }
+        last.into_iter().collect()
+    };
+    let (short, told) = run(["a.jsonl", "b.jsonl"], "n = 50");
+    assert_eq!(made(&short), [(50, true), (120, false)]);
+    assert!(told.contains("made at 50 items: p "), "{told}");
+    let (whole, _) = run(["a.jsonl", "b.jsonl"], "n = 120");
+    assert_eq!(made(&whole), [(120, true)]);
+    let (never, told) = run(["a.jsonl", "b.jsonl"], "n = 121");
+    assert_eq!(made(&never), [(120, false)]);
+    assert!(told.contains("not made"), "{told}");
+    let (_, told) = run(["ca.jsonl", "cb.jsonl"], "stop = \"early\"");
+    assert!(told.contains("cannot be made, as items belong together"), "{told}");
+}
+
 /// The test that was asked for governed the power and not the p-value beside it.
 #[test]
 fn the_test_that_counts_is_the_one_that_was_asked_for() {

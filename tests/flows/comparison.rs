@@ -2,9 +2,10 @@
 
 use probity::lab::power::Results;
 use probity::lab::power::question::Question as Terms;
+use probity::tui::screen::Screen;
 use probity::tui::screens::power::SCREEN;
 
-use super::common::comparison::{adjusted, comparing, has_compared};
+use super::common::comparison::{adjusted, compared, comparing, has_compared};
 use super::*;
 
 /// The terms that a command asks about.
@@ -96,6 +97,45 @@ fn what_was_seen_once_in_a_session_cannot_be_planned_any_more() {
     assert!(!planned(&h));
     h.keys("x P");
     assert!(h.screen().contains("too late") && !planned(&h), "{}", h.screen());
+}
+
+/// The bug: with results on the screen another level could be chosen, and the run that followed said that it was planned.
+#[test]
+fn terms_chosen_after_results_are_not_what_was_planned() {
+    let mut h = Harness::started(120, 40);
+    h.event(Event::Finished { job: 1, generation: 1, outcome: Outcome::Cancelled, seconds: 0.1 });
+    h.keys("3 P enter");
+    let planned = |h: &Harness| match SCREEN.setup().unwrap().spec(&h.state) {
+        lab::Spec::Power(spec) => spec.plan.is_some(),
+        other => panic!("{other:?}"),
+    };
+    let spec_hash = lab::Spec::from(h.state.screens.power.spec.clone()).hash();
+    h.event(Event::Started { job: 2, generation: 2, spec_hash });
+    h.focus(probity::tui::setup::PANE);
+    h.row("test.alpha");
+    h.keys("h");
+    assert!(planned(&h), "nothing has been seen yet");
+    h.keys("l");
+    for finding in compared() {
+        h.event(Event::Finding { generation: 2, finding: Box::new(finding) });
+    }
+    h.event(Event::Finished { job: 2, generation: 2, outcome: Outcome::Done, seconds: 9.5 });
+    assert!(planned(&h), "the same again is what was planned");
+    for row in ["test.alpha", "test.margin", "test.by", "interval.level"] {
+        h.row(row);
+        h.keys("l");
+        assert!(!planned(&h) && h.screen().contains("exploration"), "{row}: {}", h.screen());
+        h.keys("h");
+        assert!(planned(&h), "{row}: back at what was planned");
+    }
+    // The wanted power decides nothing about the test; other sentences are new, another order of the same items is not.
+    h.row("test.target");
+    h.keys("l");
+    assert!(planned(&h));
+    h.state.screens.power.spec.seed += 1;
+    assert!(planned(&h), "another seed writes other sentences");
+    h.state.screens.power.spec.task.data = Some("own.tsv".into());
+    assert!(planned(&h), "other sentences");
 }
 
 #[test]

@@ -195,7 +195,20 @@ fn early(results: &Results) -> String {
             format!("the sequential test {did} {}, anytime p {}", after(s), p_value(s.anytime_p()))
         }
         (None, Some(stop)) => format!("the sequential test stopped {}", after(&stop.value)),
-        (None, None) => "the sequential test has not stopped".into(),
+        (None, None) => match results.comparison().and_then(|c| stepless(&c.value)) {
+            Some(why) => format!("the sequential test cannot be made, as {why}"),
+            None => "the sequential test has not stopped".into(),
+        },
+    }
+}
+
+/// Why an item is no step of the sequential test, where it is none.
+fn stepless(c: &ComparisonFinding) -> Option<&'static str> {
+    match c {
+        c if c.both.is_none() => Some("the metric is not right or wrong"),
+        c if c.clusters.is_some() => Some("items belong together"),
+        c if c.seeds.is_multiple_of(2) => Some("an even number of runs has no majority"),
+        _ => None,
     }
 }
 

@@ -64,12 +64,16 @@ pub fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut dyn Hos
     host.stage(format!("comparing {} items", count(pairs.n() as f64)), "items", 1.0);
     sides(spec, &pairs, &metric, &reporter, host)?;
     let order = reporter.order(pairs.n());
-    let mut n = FIRST;
-    while n < pairs.n() {
+    // A plan's comparison is made once, on the first items in the drawn order; other steps only show where it is going.
+    let planned = reporter.planned_within(pairs.n());
+    let growing = std::iter::successors(Some(FIRST), |n| n.checked_mul(4)).take_while(|n| *n < pairs.n());
+    let mut steps: Vec<usize> = growing.chain(planned).collect();
+    steps.sort_unstable();
+    steps.dedup();
+    for n in steps {
         host.poll()?;
-        reporter.step(&pairs.select(&order[..n]), false, host)?;
+        reporter.step(&pairs.select(&order[..n]), planned == Some(n), host)?;
         host.progress(n, pairs.n());
-        n *= 4;
     }
     reporter.step(&pairs, true, host)?;
     reporter.verdict(host)?;

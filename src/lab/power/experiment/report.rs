@@ -84,6 +84,12 @@ impl Reporter {
         at.is_some_and(|plan| plan.n.map_or(self.last, |wanted| wanted == n))
     }
 
+    /// The number of items, fewer than all, at which the plan makes its comparison.
+    pub fn planned_within(&self, all: usize) -> Option<usize> {
+        let plan = self.spec.plan.as_ref().filter(|plan| plan.stop == Stop::AtN)?;
+        plan.n.filter(|n| *n < all)
+    }
+
     /// A finding of this run.
     pub fn finding(&self, n: usize, is_final: bool, t: f64, kind: Kind) -> Finding {
         self.label.finding(n, is_final, t, kind)

@@ -17,6 +17,7 @@ use crate::figure::Figure;
 use crate::lab::power::figures;
 use crate::lab::power::plan::{Hypothesis, Plan, Stop};
 use crate::lab::power::question::{Adjust, Question as Asked};
+use crate::lab::power::spec::TestSpec;
 use crate::lab::power::tally::under;
 use crate::lab::power::{Results, Spec};
 use crate::lab::{self, LabId};
@@ -213,11 +214,13 @@ fn swap(state: &mut State) -> Vec<Effect> {
     Vec::new()
 }
 
-/// Whether two specs make the same comparison, whatever is asked of it.
+/// Whether two specs make the same comparison, whatever is asked of it. Another seed generates other sentences, which nobody has
+/// seen; of files it only draws another order.
 fn alike(a: &Spec, b: &Spec) -> bool {
     let what = |spec: &Spec| {
+        let generated = !spec.of_files() && spec.task.data.is_none();
         let Spec { models, task, a, b, training, seed, .. } = spec.clone();
-        (models, task, a, b, training, seed)
+        (models, task, a, b, training, generated.then_some(seed))
     };
     what(a) == what(b)
 }
@@ -229,6 +232,21 @@ const TOO_LATE: &str = "results of this comparison have been seen: a plan would 
 fn has_shown(view: &View) -> bool {
     view.seen.iter().any(|seen| alike(seen, &view.spec))
 }
+
+/// Whether the plan of the setup was made for other terms than those of now, once its comparison has shown something: a test, a
+/// level, a margin or an order chosen then was not planned.
+fn departs(view: &View) -> bool {
+    let terms = |spec: &Spec| {
+        let Spec { plan, test, interval, seed, .. } = spec;
+        let TestSpec { alpha, margin, by, filter, metric, .. } = test.clone();
+        (plan.clone(), alpha, margin, by, filter, metric, interval.clone(), *seed)
+    };
+    let of = |seen: &&Spec| alike(seen, &view.spec);
+    view.spec.plan.is_some() && view.seen.iter().find(of).is_some_and(|seen| terms(seen) != terms(&view.spec))
+}
+
+/// What is told where [`departs`] holds.
+const DEPARTED: &str = "results have been seen: under these terms a run is exploration, not what was planned";
 
 /// Freezes a plan, or takes it out. Once the comparison has shown anything it is too late for either.
 fn plan(state: &mut State) -> Vec<Effect> {

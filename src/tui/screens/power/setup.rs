@@ -1,6 +1,7 @@
 //! The setup of the lab: its settings. Those that a comparison can take on without being made again are asked at once.
 
-use super::{TOO_LATE, ask, has_shown, own, ran, results, view, view_mut};
+use super::{DEPARTED, TOO_LATE, ask, departs, has_shown, own, ran, results, view, view_mut};
+use crate::lab::power::Spec;
 use crate::lab::power::settings::settings;
 use crate::lab::setting::{Kind, Range, SettingError, Value};
 use crate::lab::{self, LabId};
@@ -97,6 +98,9 @@ impl Setup for PowerSetup {
         };
         setting.set(&mut spec, &known, value)?;
         view_mut(state).spec = spec;
+        if departs(view(state)) {
+            state.view.toast = Some(DEPARTED.to_owned());
+        }
         Ok(if LIVE.contains(&key) { ask(state) } else { Vec::new() })
     }
 
@@ -105,7 +109,9 @@ impl Setup for PowerSetup {
     }
 
     fn spec(&self, state: &State) -> lab::Spec {
-        view(state).spec.clone().into()
+        let view = view(state);
+        let plan = view.spec.plan.clone().filter(|_| !departs(view));
+        Spec { plan, ..view.spec.clone() }.into()
     }
 
     fn take(&self, state: &mut State, spec: &lab::Spec) {
