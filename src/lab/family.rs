@@ -91,10 +91,12 @@ impl PartialEq for Family {
 
 impl Family {
     /// Adds a comparison. The same comparison of the same spec, made again on more examples, replaces itself: looking
-    /// twice at one question is one question.
+    /// twice at one question is one question. What a plan made stays, and what is looked at beyond it is a question of its own.
     pub fn join(&mut self, new: Comparison) {
         let places = self.places.entry(new.number()).or_default();
-        match places.iter().find(|at| self.members[**at].same(&new)) {
+        let mut same = places.iter().filter(|at| self.members[**at].same(&new));
+        let like = same.clone().find(|at| self.members[**at].planned == new.planned);
+        match like.or_else(|| same.next().filter(|_| new.planned)) {
             Some(at) => self.members[*at] = new,
             None => {
                 places.push(self.members.len());
@@ -137,6 +139,24 @@ mod tests {
         Comparison { lab, spec, what: what.into(), test: "sign test".into(), n: 10, p, planned: false }
     }
 
+    /// The bug: the comparison that a plan made at its n was overwritten by that of all items.
+    #[test]
+    fn what_a_plan_made_stays_beside_what_is_looked_at_later() {
+        let mut family = Family::default();
+        let new = |n: usize, p: f64, planned: bool| Comparison { n, planned, ..comparison("a", p) };
+        family.join(new(64, 0.5, false));
+        family.join(new(200, 0.64, true));
+        assert_eq!(family.len(), 1, "looks on the way are the same question");
+        // As a run tells it: the rest of the way, then all final comparisons once more.
+        for next in [new(256, 0.2, false), new(200, 0.64, true), new(400, 0.04, false), new(200, 0.64, true)]
+        {
+            family.join(next);
+        }
+        let all = family.corrected();
+        let told: Vec<_> = all.iter().map(|c| (c.comparison.n, c.comparison.planned, c.holm)).collect();
+        assert_eq!(told, [(200, true, 0.64), (400, false, 0.08)]);
+    }
+
     #[test]
     fn a_question_that_is_asked_again_is_one_question() {
         let mut family = Family::default();
@@ -152,8 +172,10 @@ mod tests {
 
     /// What [`Family::join`] means, by looking at every member.
     fn joined_one_by_one(members: &mut Vec<Comparison>, new: Comparison) {
-        match members.iter_mut().find(|c| c.same(&new)) {
-            Some(old) => *old = new,
+        let of = |planned: bool| members.iter().position(|c| c.same(&new) && c.planned == planned);
+        let at = if new.planned { of(true).or(of(false)) } else { of(false) };
+        match at {
+            Some(at) => members[at] = new,
             None => members.push(new),
         }
     }

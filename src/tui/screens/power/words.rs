@@ -86,7 +86,11 @@ fn family(state: &State, c: &Tagged<ComparisonFinding>) -> Option<String> {
     results(state).comparisons.last().filter(|whole| whole.n == c.n)?;
     let what = format!("{} against {}: {}", c.value.a, c.value.b, c.value.metric);
     let all = state.board.family.corrected();
-    let mine = all.iter().find(|m| m.comparison.lab == LabId::Power && m.comparison.what == what)?;
+    // A plan's own comparison of fewer items has the same words.
+    let mine = all
+        .iter()
+        .filter(|m| m.comparison.lab == LabId::Power && m.comparison.what == what)
+        .max_by_key(|m| m.comparison.n)?;
     let of = all.len();
     Some(format!(
         "over {of} comparison{} so far: Holm p {}, BH q {}",
