@@ -131,6 +131,10 @@ fn encoder(first: bool) -> Setting<Spec> {
             let Some(name) = value.choice().and_then(|i| names.get(i)) else { return Ok(()) };
             let mut both = [spec.encoder(true).to_owned(), spec.encoder(false).to_owned()];
             both[usize::from(!first)] = name.clone();
+            // After files of results neither side has an encoder.
+            if both[usize::from(first)].is_empty() {
+                both[usize::from(first)] = name.clone();
+            }
             spec.models = both.to_vec();
             // One name stands for both sides.
             spec.models.dedup();
@@ -407,6 +411,22 @@ mod tests {
         row("b.results").set(&mut spec, &known, Value::Unset).unwrap();
         spec.check("x").unwrap();
         assert_eq!(spec.models, Spec::shipped().models);
+    }
+
+    /// The bug: a model chosen for one side after files of results left the other side with an encoder of no name.
+    #[test]
+    fn a_model_chosen_after_files_stands_on_both_sides() {
+        let known = Known { models: vec![KnownModel { name: "bert-mini".into(), layers: 4 }] };
+        let rows = settings();
+        let row = |key: &str| rows.iter().find(|r| r.key == key).unwrap();
+        for side in ["a.encoder", "b.encoder"] {
+            let mut spec = Spec::shipped();
+            row("a.results").set(&mut spec, &known, Value::Text("x.jsonl".into())).unwrap();
+            row("b.results").set(&mut spec, &known, Value::Text("y.jsonl".into())).unwrap();
+            row(side).set(&mut spec, &known, Value::Choice(Some(0))).unwrap();
+            assert_eq!(spec.models, ["bert-mini"], "{side}");
+            spec.check("x").unwrap();
+        }
     }
 
     /// The bug: a spec with several files a side lost all but the first when its row was edited.

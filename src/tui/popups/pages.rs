@@ -127,7 +127,9 @@ impl Page for Family {
         let header = format!("{}{columns}", pad("comparison", what));
         let mut lines = vec![Line::styled(header, theme.style(Role::Title))];
         for c in state.board.family.corrected() {
-            let shown = pad(&fit(&printable(&c.comparison.what), what - 1), what);
+            let mark = if c.comparison.planned { "planned: " } else { "" };
+            let shown = format!("{mark}{}", printable(&c.comparison.what));
+            let shown = pad(&fit(&shown, what - 1), what);
             let numbers = [c.comparison.p, c.holm, c.bh].map(|p| format!("{:>NUMBER$}", probability(p)));
             let n = c.comparison.n;
             let text = format!("{shown}{}{n:>NUMBER$}", numbers.concat());
@@ -147,10 +149,10 @@ impl Page for Family {
         if state.board.family.is_empty() {
             return None;
         }
-        let mut text = String::from("lab\tspec\tcomparison\ttest\tn\tp\tholm\tbh\n");
+        let mut text = String::from("lab\tspec\tcomparison\ttest\tn\tp\tholm\tbh\tplanned\n");
         for c in state.board.family.corrected() {
             let x = c.comparison;
-            let numbers = format!("{}\t{}\t{}\t{}", x.n, x.p, c.holm, c.bh);
+            let numbers = format!("{}\t{}\t{}\t{}\t{}", x.n, x.p, c.holm, c.bh, x.planned);
             text.push_str(&format!("{}\t{}\t{}\t{}\t{numbers}\n", x.lab, x.spec, x.what, x.test));
         }
         Some(text)

@@ -83,16 +83,18 @@ fn the_family_lists_each_comparison_with_both_corrections_and_copies_them() {
     assert!(
         Family.copy(&state).is_none() && Family.lines(&state, 70)[0].to_string().contains("no comparison")
     );
-    for (what, p) in [("a against b", 0.01), ("a against \u{1b}c", 0.04)] {
+    for (what, p, planned) in [("a against b", 0.01, false), ("a against \u{1b}c", 0.04, true)] {
         let (lab, spec) = (crate::lab::LABS[0].id(), "s".to_owned());
-        let comparison =
-            Comparison { lab, spec, what: what.into(), test: "sign".into(), n: 9, p, planned: false };
+        let comparison = Comparison { lab, spec, what: what.into(), test: "sign".into(), n: 9, p, planned };
         state.board.family.join(comparison);
     }
     let lines: Vec<String> = Family.lines(&state, 70).iter().map(ToString::to_string).collect();
     assert!(lines[1].starts_with("a against b") && lines[1].contains("020"), "{lines:?}");
     assert!(lines.iter().all(|l| !l.contains('\u{1b}') && width(l) <= 70), "{lines:?}");
-    assert_eq!(Family.copy(&state).unwrap().lines().count(), 3);
+    assert!(lines[2].starts_with("planned: a against"), "{lines:?}");
+    let copied = Family.copy(&state).unwrap();
+    let planned: Vec<&str> = copied.lines().filter_map(|l| l.rsplit('\t').next()).collect();
+    assert_eq!(planned, ["planned", "false", "true"]);
 }
 
 fn words(lines: &[Line<'static>]) -> Vec<String> {
