@@ -2,16 +2,12 @@
 
 use serde_json::Value;
 
-use super::common::{Probity, refused, text};
+use super::common::{Probity, json_lines, refused, text};
 
 /// Rows of 60 items: 40 that both get right, 10 only A, 2 only B, 8 neither.
 fn rows(first: bool) -> String {
     let right = |i: usize| if first { i < 50 } else { i < 40 || (50..52).contains(&i) };
     (0..60).map(|i| format!("{{\"id\": {i}, \"correct\": {}}}\n", right(i))).collect()
-}
-
-fn json(stdout: &[u8]) -> Vec<Value> {
-    text(stdout).lines().map(|l| serde_json::from_str(l).unwrap()).collect()
 }
 
 #[test]
@@ -21,7 +17,7 @@ fn two_files_are_matched_by_their_items() {
     let b = probity.file("b.jsonl", &rows(false));
     let output = probity.run(&["compare", &a, &b, "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let v = &json(&output.stdout)[0];
+    let v = &json_lines(&output.stdout)[0];
     for (key, want) in [
         ("both", 40),
         ("only_a", 10),
@@ -76,7 +72,7 @@ fn samples_with_filters_metrics_seeds_and_clusters() {
     let (a, b) = (probity.file("samples_a.jsonl", &make(1)), probity.file("samples_b.jsonl", &make(2)));
     refused(&probity.run(&["compare", &a, &b]), 2, &["samples_a.jsonl", "several filters", "--filter"]);
     let output = probity.run(&["compare", &a, &b, "--filter", "strict", "--json"]);
-    let both = json(&output.stdout);
+    let both = json_lines(&output.stdout);
     assert_eq!(both.iter().map(|v| v["metric"].as_str().unwrap()).collect::<Vec<_>>(), ["acc", "f1"]);
     assert_eq!(both[0]["family"].as_u64(), Some(2));
     assert!(
@@ -84,10 +80,11 @@ fn samples_with_filters_metrics_seeds_and_clusters() {
             && both[1]["test"] == "paired t over items"
             && !both[1]["bootstrap"].is_null()
     );
-    let one =
-        json(&probity.run(&["compare", &a, &b, "--filter", "loose", "--metric", "f1", "--json"]).stdout);
+    let one = json_lines(
+        &probity.run(&["compare", &a, &b, "--filter", "loose", "--metric", "f1", "--json"]).stdout,
+    );
     assert_eq!(one.len(), 1);
-    let seeds = json(
+    let seeds = json_lines(
         &probity
             .run(&[
                 "compare", &a, &b, "--filter", "loose", "--metric", "acc", "--also-a", &b, "--also-b", &a,
@@ -105,7 +102,7 @@ fn samples_with_filters_metrics_seeds_and_clusters() {
         table
     };
     let (a, b) = (probity.file("a.csv", &clustered(true)), probity.file("b.csv", &clustered(false)));
-    let v = &json(&probity.run(&["compare", &a, &b, "--json"]).stdout)[0];
+    let v = &json_lines(&probity.run(&["compare", &a, &b, "--json"]).stdout)[0];
     assert_eq!((v["clusters"].as_u64(), v["test"].as_str()), (Some(10), Some("paired t over clusters")));
 }
 
@@ -132,7 +129,7 @@ fn sets_that_match_in_part_are_counted_and_those_that_do_not_are_refused() {
         (from..to).map(|i| format!("{{\"id\": {i}, \"correct\": {}}}\n", i % 2)).collect()
     };
     let (a, b) = (probity.file("a.jsonl", &some(0, 40)), probity.file("b.jsonl", &some(10, 60)));
-    let v = &json(&probity.run(&["compare", &a, &b, "--json"]).stdout)[0];
+    let v = &json_lines(&probity.run(&["compare", &a, &b, "--json"]).stdout)[0];
     let count = |key: &str| v[key].as_u64();
     assert_eq!(
         (count("matched"), count("unmatched_a"), count("unmatched_b")),
@@ -157,7 +154,7 @@ fn a_metric_that_is_not_right_or_wrong_takes_the_paired_t_and_resampling_and_say
     };
     let file = |shift: usize| (0..50).map(|i| row(i, shift)).collect::<String>();
     let (a, b) = (probity.file("a.jsonl", &file(0)), probity.file("b.jsonl", &file(1)));
-    let v = &json(&probity.run(&["compare", &a, &b, "--json"]).stdout)[0];
+    let v = &json_lines(&probity.run(&["compare", &a, &b, "--json"]).stdout)[0];
     assert!(v["exact_p"].is_null() && v["both"].is_null() && !v["bootstrap"].is_null(), "{v}");
     assert_eq!(v["test"], "paired t over items");
     let told = probity.run(&["compare", &a, &b]).stdout;
@@ -240,7 +237,7 @@ fn a_study_runs_by_its_name_and_an_unknown_one_names_those_there_are() {
     refused(&probity.run(&["run", "--preset", "marginss"]), 2, &["margins"]);
     let output = probity.run(&["run", "--preset", "classifiers", "--forecast", "--json"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert_eq!(json(&output.stdout)[0]["model"], "bert-mini");
+    assert_eq!(json_lines(&output.stdout)[0]["model"], "bert-mini");
 }
 
 /// Everything that can be measured beside a comparison, on a small one.
@@ -255,7 +252,7 @@ fn what_stands_beside_the_comparison_is_found_and_said() {
     );
     let output = probity.run(&["run", &spec, "--json", "--no-session"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let all = json(&output.stdout);
+    let all = json_lines(&output.stdout);
     let under = |own: bool| {
         all.iter().filter(|v| v["kind"] == "noise" && v["own"].as_bool().unwrap_or(false) == own).count()
     };
@@ -303,7 +300,7 @@ fn the_lab_compares_files_headless() {
         .file("files.toml", "lab = \"power\"\n[a]\nresults = [\"a.jsonl\"]\n[b]\nresults = [\"b.jsonl\"]\n");
     let output = probity.run(&["run", &spec, "--json", "--no-session"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let all = json(&output.stdout);
+    let all = json_lines(&output.stdout);
     for kind in ["configuration", "comparison", "power", "required", "sequential", "collapse", "summary"] {
         assert!(kinds(&all).contains(&kind), "{kind}: {:?}", kinds(&all));
     }
@@ -318,103 +315,13 @@ fn the_lab_compares_files_headless() {
     );
 }
 
-/// A sequential plan looked at every item, whatever its n, and no finding said that it was planned.
-#[test]
-fn a_plan_that_stops_early_ends_at_its_n_and_says_so() {
-    let probity = Probity::new();
-    // The first of 120 items is the better one on every second.
-    let right = |i: usize, first: bool| i.is_multiple_of(2) || first && i % 4 != 3;
-    let rows = |first| {
-        (0..120).map(|i| format!("{{\"id\": {i}, \"correct\": {}}}\n", right(i, first))).collect::<String>()
-    };
-    probity.file("a.jsonl", &rows(true));
-    probity.file("b.jsonl", &rows(false));
-    let sides = "lab = \"power\"\n[a]\nresults = [\"a.jsonl\"]\n[b]\nresults = [\"b.jsonl\"]\n";
-    let run = |plan: &str| {
-        let spec = probity.file("plan.toml", &format!("{sides}[plan]\n{plan}\n"));
-        let output = probity.run(&["run", &spec, "--json", "--no-session"]);
-        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-        let told = text(&probity.run(&["run", &spec, "--no-session", "--quiet"]).stdout);
-        (json(&output.stdout), told)
-    };
-    let steps = |all: &[Value]| -> Vec<Value> {
-        all.iter().filter(|v| v["kind"] == "sequential" && v["final"] == true).cloned().collect()
-    };
-    let planned =
-        |all: &[Value]| -> Vec<Value> { steps(all).into_iter().filter(|v| v["planned"] == true).collect() };
-
-    let (short, told) = run("hypothesis = \"differ\"\nstop = \"early\"\nn = 5");
-    assert_eq!(steps(&short).iter().filter_map(|v| v["at_n"].as_u64()).max(), Some(5));
-    let word = planned(&short);
-    assert_eq!(
-        (word.len(), word[0]["at_n"].as_u64(), word[0]["may_stop"].as_bool()),
-        (1, Some(5), Some(false))
-    );
-    assert!(told.contains("the sequential test did not stop: after 5 items"), "{told}");
-
-    let (long, told) = run("hypothesis = \"differ\"\nstop = \"early\"");
-    let word = planned(&long);
-    assert_eq!((word.len(), word[0]["may_stop"].as_bool()), (1, Some(true)));
-    let first = steps(&long).iter().find(|v| v["may_stop"] == true).unwrap()["at_n"].clone();
-    assert_eq!(word[0]["at_n"], first, "it stops where it first may");
-    assert!(told.contains(&format!("the sequential test stopped after {first} items, anytime p")), "{told}");
-    assert!(long.iter().filter(|v| v["kind"] == "comparison").all(|v| v["planned"] == false));
-
-    let spec =
-        probity.file("plan.toml", &format!("{sides}[plan]\nhypothesis = \"equal\"\nstop = \"early\"\n"));
-    refused(&probity.run(&["run", &spec]), 2, &["plan.stop", "at_n"]);
-}
-
-/// On files a plan counted only where its n was that of all items, and one that stops early had "not stopped" where no sequential test
-/// can be made.
-#[test]
-fn a_plan_on_files_is_made_at_its_n_or_says_why_it_cannot() {
-    let probity = Probity::new();
-    let right = |i: usize, first: bool| i.is_multiple_of(2) || first && i % 4 != 3;
-    let rows = |first| {
-        let row = |i| format!("{{\"id\": {i}, \"correct\": {}, \"cluster\": {}}}\n", right(i, first), i / 4);
-        (0..120).map(row).collect::<String>()
-    };
-    let plain = |first| rows(first).replace("cluster", "group");
-    for (name, text) in [("a", plain(true)), ("b", plain(false)), ("ca", rows(true)), ("cb", rows(false))] {
-        probity.file(&format!("{name}.jsonl"), &text);
-    }
-    let run = |sides: [&str; 2], plan: &str| {
-        let [a, b] = sides;
-        let text_of_spec = format!(
-            "lab = \"power\"\n[a]\nresults = [\"{a}\"]\n[b]\nresults = [\"{b}\"]\n[plan]\nhypothesis = \"differ\"\n{plan}\n"
-        );
-        let spec = probity.file("plan.toml", &text_of_spec);
-        let output = probity.run(&["run", &spec, "--json", "--no-session"]);
-        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-        (json(&output.stdout), text(&probity.run(&["run", &spec, "--no-session", "--quiet"]).stdout))
-    };
-    let made = |all: &[Value]| -> Vec<(u64, bool)> {
-        let mut last = std::collections::BTreeMap::new();
-        for v in all.iter().filter(|v| v["kind"] == "comparison" && v["final"] == true) {
-            last.insert(v["n"].as_u64().unwrap(), v["planned"].as_bool().unwrap());
-        }
-        last.into_iter().collect()
-    };
-    let (short, told) = run(["a.jsonl", "b.jsonl"], "n = 50");
-    assert_eq!(made(&short), [(50, true), (120, false)]);
-    assert!(told.contains("made at 50 items: p "), "{told}");
-    let (whole, _) = run(["a.jsonl", "b.jsonl"], "n = 120");
-    assert_eq!(made(&whole), [(120, true)]);
-    let (never, told) = run(["a.jsonl", "b.jsonl"], "n = 121");
-    assert_eq!(made(&never), [(120, false)]);
-    assert!(told.contains("not made"), "{told}");
-    let (_, told) = run(["ca.jsonl", "cb.jsonl"], "stop = \"early\"");
-    assert!(told.contains("cannot be made, as items belong together"), "{told}");
-}
-
 /// The test that was asked for governed the power and not the p-value beside it.
 #[test]
 fn the_test_that_counts_is_the_one_that_was_asked_for() {
     let probity = Probity::new();
     let (a, b) = (probity.file("a.jsonl", &rows(true)), probity.file("b.jsonl", &rows(false)));
     for (test, key) in [("exact", "exact_p"), ("chi2", "chi2_p"), ("corrected", "corrected_p")] {
-        let v = &json(&probity.run(&["compare", &a, &b, "--test", test, "--json"]).stdout)[0];
+        let v = &json_lines(&probity.run(&["compare", &a, &b, "--test", test, "--json"]).stdout)[0];
         assert_eq!((&v["p"], &v["holm_p"]), (&v[key], &v[key]), "{test}: {v}");
     }
     let told = text(&probity.run(&["compare", &a, &b, "--test", "chi2"]).stdout);
@@ -422,7 +329,7 @@ fn the_test_that_counts_is_the_one_that_was_asked_for() {
     refused(&probity.run(&["compare", &a, &b, "--test", "chisq"]), 2, &["chisq", "chi2"]);
     let spec = "lab = \"power\"\n[a]\nresults = [\"a.jsonl\"]\n[b]\nresults = [\"b.jsonl\"]\n[test]\nby = \"chi2\"\n";
     let spec = probity.file("by.toml", spec);
-    let all = json(&probity.run(&["run", &spec, "--json", "--no-session"]).stdout);
+    let all = json_lines(&probity.run(&["run", &spec, "--json", "--no-session"]).stdout);
     let c = all.iter().rev().find(|v| v["kind"] == "comparison").unwrap();
     assert_eq!(c["p"], c["chi2_p"]);
 }
@@ -438,7 +345,7 @@ fn metrics_that_are_not_compared_are_told_of() {
     let b = rows("\"metrics\": [\"acc\", \"other\"], \"other\": 0,");
     let (a, b) = (probity.file("samples_a.jsonl", &a), probity.file("samples_b.jsonl", &b));
     let output = probity.run(&["compare", &a, &b, "--json"]);
-    assert_eq!(json(&output.stdout).len(), 1, "{}", text(&output.stderr));
+    assert_eq!(json_lines(&output.stdout).len(), 1, "{}", text(&output.stderr));
     assert!(
         text(&output.stderr).contains("not every file has them: only, other"),
         "{}",
@@ -463,7 +370,7 @@ fn the_lab_trains_two_probes_headless_and_says_the_same_twice() {
     let run = || {
         let output = probity.run(&["run", &spec, "--json", "--no-session"]);
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-        let mut all = json(&output.stdout);
+        let mut all = json_lines(&output.stdout);
         all.iter_mut().for_each(|v| {
             v.as_object_mut().unwrap().remove("t");
             v.as_object_mut().unwrap().remove("seconds");
@@ -486,5 +393,5 @@ fn the_lab_trains_two_probes_headless_and_says_the_same_twice() {
     assert_eq!(all, run());
     let forecast = probity.run(&["run", &spec, "--forecast", "--json"]);
     assert_eq!(forecast.status.code(), Some(0), "{}", text(&forecast.stderr));
-    assert!(json(&forecast.stdout)[0]["seconds"].as_f64().unwrap() > 0.0);
+    assert!(json_lines(&forecast.stdout)[0]["seconds"].as_f64().unwrap() > 0.0);
 }

@@ -11,6 +11,7 @@ mod hub;
 mod make;
 mod models;
 mod own_data;
+mod plans;
 mod rationale;
 #[cfg(unix)]
 mod remote;

@@ -1,9 +1,10 @@
 //! The power lab: its run, its questions, and the family that its comparisons join.
 
+use probity::lab::family::Comparison;
 use probity::lab::power::Results;
 use probity::lab::power::question::Question as Terms;
 use probity::tui::screen::Screen;
-use probity::tui::screens::power::SCREEN;
+use probity::tui::screens::power::{SCREEN, VERDICT};
 
 use super::common::comparison::{adjusted, compared, comparing, has_compared};
 use super::*;
@@ -89,13 +90,22 @@ fn what_was_seen_once_in_a_session_cannot_be_planned_any_more() {
     h.keys("P");
     assert!(h.screen().contains("too late") && !planned(&h), "{}", h.screen());
     h.keys("x P");
-    assert!(planned(&h), "the other way round is another comparison: {}", h.screen());
+    assert!(
+        h.screen().contains("too late") && !planned(&h),
+        "the other way round is the same: {}",
+        h.screen()
+    );
+    // Other sentences, which nobody has seen.
+    h.state.screens.power.spec.seed = 7;
+    h.keys("P");
+    assert!(planned(&h), "{}", h.screen());
     h.keys("enter");
     let spec_hash = lab::Spec::from(h.state.screens.power.spec.clone()).hash();
     h.event(Event::Started { job: 3, generation: 3, spec_hash });
     h.keys("P P P");
     assert!(!planned(&h));
-    h.keys("x P");
+    h.state.screens.power.spec.seed = 0;
+    h.keys("P");
     assert!(h.screen().contains("too late") && !planned(&h), "{}", h.screen());
 }
 
@@ -124,18 +134,45 @@ fn terms_chosen_after_results_are_not_what_was_planned() {
     for row in ["test.alpha", "test.margin", "test.by", "interval.level"] {
         h.row(row);
         h.keys("l");
-        assert!(!planned(&h) && h.screen().contains("exploration"), "{row}: {}", h.screen());
+        assert!(!planned(&h) && h.screen().contains("not what was planned"), "{row}: {}", h.screen());
         h.keys("h");
         assert!(planned(&h), "{row}: back at what was planned");
     }
-    // The wanted power decides nothing about the test; other sentences are new, another order of the same items is not.
+    // The wanted power decides nothing about the test; another seed writes other sentences.
     h.row("test.target");
     h.keys("l");
     assert!(planned(&h));
     h.state.screens.power.spec.seed += 1;
-    assert!(planned(&h), "another seed writes other sentences");
-    h.state.screens.power.spec.task.data = Some("own.tsv".into());
     assert!(planned(&h), "other sentences");
+}
+
+/// The bugs: another seed, which only draws another order of a file's items, made room for a new plan, and the command that was said to
+/// make an answer under another margin held the plan.
+#[test]
+fn another_order_of_a_files_items_is_no_new_comparison() {
+    let mut start = start();
+    let text = "lab = \"power\"\n[a]\nresults = [\"x.jsonl\"]\n[b]\nresults = [\"y.jsonl\"]\n[plan]\nhypothesis = \"differ\"\n";
+    start.spec = lab::Spec::parse(text, "x").unwrap();
+    let mut h = Harness::of(start);
+    h.keys("3 enter");
+    let setup = SCREEN.setup().unwrap();
+    let spec_hash = setup.spec(&h.state).hash();
+    h.event(Event::Started { job: 1, generation: 1, spec_hash });
+    h.events_of(1, compared());
+    h.event(Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 9.5 });
+    let planned = |h: &Harness| setup.spec(&h.state).to_toml().contains("[plan]");
+    assert!(planned(&h), "{}", setup.spec(&h.state).to_toml());
+    let command = |h: &Harness| SCREEN.origin(&h.state).unwrap().command;
+    assert!(command(&h).contains("[plan]"));
+    h.state.screens.power.spec.seed = 5;
+    assert!(!planned(&h));
+    h.state.screens.power.spec.seed = 0;
+    assert!(planned(&h));
+    h.focus(probity::tui::setup::PANE);
+    h.row("test.margin");
+    h.keys("l");
+    assert!(!planned(&h) && !SCREEN.copy(&h.state).unwrap().contains("[plan]"));
+    assert!(!command(&h).contains("[plan]"), "{}", command(&h));
 }
 
 #[test]
@@ -170,6 +207,21 @@ fn comparisons_join_the_family_of_the_session() {
     h.keys("f");
     assert!(h.screen().contains("bert-mini"), "{}", h.screen());
     assert_eq!(fold(&h.record).family, h.state.board.family);
+}
+
+/// A plan's own comparison of fewer items has the words of that of all items, and stands before it.
+#[test]
+fn the_verdict_quotes_the_comparison_that_it_is_of() {
+    let whole = has_compared(120, 40).state.board.family.corrected()[1].comparison.clone();
+    let mut h = comparing(120, 40);
+    let smaller =
+        Comparison { n: whole.n / 2, p: 0.987, planned: true, spec: "other".into(), ..whole.clone() };
+    h.state.board.family.join(smaller);
+    h.events_of(2, compared());
+    h.focus(VERDICT);
+    h.keys("z");
+    let screen = h.screen();
+    assert!(screen.contains("over 3 comparisons so far: Holm p .006"), "{screen}");
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::spec::Spec;
+
 /// A question to the lab.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "question", rename_all = "snake_case")]
@@ -22,4 +24,18 @@ pub struct Adjust {
     /// Items of the pilot, the first ones in the order drawn by the seed; none takes all.
     #[serde(default)]
     pub pilot: Option<usize>,
+}
+
+impl Adjust {
+    /// The spec that asks this of the comparison of another spec. A plan holds for the level and the margin that it was made with.
+    #[must_use]
+    pub fn of(&self, spec: &Spec) -> Spec {
+        let mut spec = spec.clone();
+        let test = &mut spec.test;
+        if (test.alpha, test.margin) != (self.alpha, self.margin) {
+            spec.plan = None;
+        }
+        (test.alpha, test.target, test.margin) = (self.alpha, self.target, self.margin);
+        spec
+    }
 }

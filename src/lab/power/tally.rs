@@ -84,8 +84,7 @@ pub fn under(results: &Results, ran: &Spec, asked: &Adjust) -> Option<Answer> {
     let most = asked.pilot.unwrap_or(usize::MAX);
     let fits = results.tallies.iter().rev().find(|t| t.value.tally.items <= most);
     let at = fits.or(results.tallies.first())?;
-    let mut spec = ran.clone();
-    (spec.test.alpha, spec.test.target, spec.test.margin) = (asked.alpha, asked.target, asked.margin);
+    let spec = asked.of(ran);
     let v = &at.value;
     let names = Names { a: v.a.clone(), b: v.b.clone(), metric: v.metric.clone() };
     let parameters = results.required.as_ref().and_then(|r| r.value.parameters);

@@ -37,8 +37,8 @@ pub struct Reporter {
     sizes: Option<Sizes>,
     /// Comparisons so far with their numbers of items.
     made: Vec<(usize, ComparisonFinding)>,
-    /// The highest power at the n of a comparison that was made.
-    best_power: f64,
+    /// Power at the n of each of them.
+    powers: Vec<f64>,
     /// Whether what is reported next is the largest comparison that the spec asks for.
     last: bool,
     /// Differences in each fold.
@@ -57,7 +57,7 @@ impl Reporter {
             names,
             sizes,
             made: Vec::new(),
-            best_power: 0.0,
+            powers: Vec::new(),
             last: true,
             folds: Vec::new(),
         }
@@ -107,7 +107,7 @@ impl Reporter {
             comparison.planned = self.planned(n);
             let of_plan = self.spec.plan.as_ref().filter(|_| comparison.planned);
             comparison.hypothesis = of_plan.map(|plan| plan.hypothesis);
-            self.best_power = self.best_power.max(required.as_ref().map_or(0.0, |r| r.power));
+            self.powers.push(required.as_ref().map_or(0.0, |r| r.power));
             self.made.push((n, comparison));
             self.tell_comparisons(host)?;
         } else {
@@ -151,8 +151,11 @@ impl Reporter {
         if last.both.is_none() {
             return Ok(());
         }
-        let all: Vec<&ComparisonFinding> = self.made.iter().map(|(_, c)| c).collect();
-        let (collapsed, reasons) = collapse(&all, &self.folds, self.best_power, self.spec.test.target);
+        // A few of a file's items have a sign of their own: where a plan counted them, they are no size that was run.
+        let from = if self.spec.of_files() { self.made.len() - 1 } else { 0 };
+        let all: Vec<&ComparisonFinding> = self.made[from..].iter().map(|(_, c)| c).collect();
+        let best_power = self.powers[from..].iter().copied().fold(0.0, f64::max);
+        let (collapsed, reasons) = collapse(&all, &self.folds, best_power, self.spec.test.target);
         let (a, b) = (self.names.a.clone(), self.names.b.clone());
         let finding = CollapseFinding { a, b, collapsed, reasons };
         host.find(self.finding(*n, true, host.elapsed(), Kind::Collapse(finding)))
@@ -234,8 +237,7 @@ impl Reporter {
             pairs
         };
         let mut changed = self.clone();
-        let test = &mut changed.spec.test;
-        (test.alpha, test.target, test.margin) = (asked.alpha, asked.target, asked.margin);
+        changed.spec = asked.of(&self.spec);
         // A result carries the hash of the spec that would make it.
         let spec = lab::Spec::from(changed.spec.clone());
         changed.label = changed.label.under(spec.hash());

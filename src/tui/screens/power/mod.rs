@@ -207,22 +207,27 @@ fn turn(state: &mut State) -> Vec<Effect> {
 
 fn swap(state: &mut State) -> Vec<Effect> {
     let spec = &mut view_mut(state).spec;
-    std::mem::swap(&mut spec.a, &mut spec.b);
-    if !spec.of_files() {
-        spec.models = vec![spec.encoder(false).to_owned(), spec.encoder(true).to_owned()];
-    }
+    *spec = turned(spec);
     Vec::new()
 }
 
-/// Whether two specs make the same comparison, whatever is asked of it. Another seed generates other sentences, which nobody has
-/// seen; of files it only draws another order.
+/// Whether two specs make the same comparison, whatever is asked of it and whichever side stands first. Another seed generates other
+/// sentences, which nobody has seen; of files it only draws another order.
 fn alike(a: &Spec, b: &Spec) -> bool {
     let what = |spec: &Spec| {
         let generated = !spec.of_files() && spec.task.data.is_none();
         let Spec { models, task, a, b, training, seed, .. } = spec.clone();
         (models, task, a, b, training, generated.then_some(seed))
     };
-    what(a) == what(b)
+    what(a) == what(b) || what(a) == what(&turned(b))
+}
+
+/// The same with the second side first.
+fn turned(spec: &Spec) -> Spec {
+    let Spec { a, b, .. } = spec.clone();
+    let mut models = spec.models.clone();
+    models.reverse();
+    Spec { a: b, b: a, models, ..spec.clone() }
 }
 
 /// Why nothing is planned any more.
@@ -246,7 +251,7 @@ fn departs(view: &View) -> bool {
 }
 
 /// What is told where [`departs`] holds.
-const DEPARTED: &str = "results have been seen: under these terms a run is exploration, not what was planned";
+const DEPARTED: &str = "results have been seen: a run under these terms is not what was planned";
 
 /// Freezes a plan, or takes it out. Once the comparison has shown anything it is too late for either.
 fn plan(state: &mut State) -> Vec<Effect> {

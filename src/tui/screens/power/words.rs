@@ -1,13 +1,14 @@
 //! The verdict as lines, the numbers as text to copy, and where they come from.
 
-use super::{CURVE, ID, SEQUENTIAL, ran, results, terms, view};
+use super::setup::SETUP;
+use super::{CURVE, ID, SEQUENTIAL, ran, results, terms};
 use crate::base::text::{printable, wrapped};
 use crate::figure::layers::grouped;
 use crate::lab::power::finding::ComparisonFinding;
 use crate::lab::power::summary::{beside, lead, p_value, planned, recommended, surface, verdict};
 use crate::lab::{LabId, Spec, Tagged};
 use crate::tui::screen::Origin;
-use crate::tui::setup;
+use crate::tui::setup::{self, Setup};
 use crate::tui::state::State;
 use crate::tui::theme::Role;
 
@@ -87,10 +88,10 @@ fn family(state: &State, c: &Tagged<ComparisonFinding>) -> Option<String> {
     let what = format!("{} against {}: {}", c.value.a, c.value.b, c.value.metric);
     let all = state.board.family.corrected();
     // A plan's own comparison of fewer items has the same words.
-    let mine = all
-        .iter()
-        .filter(|m| m.comparison.lab == LabId::Power && m.comparison.what == what)
-        .max_by_key(|m| m.comparison.n)?;
+    let mine = all.iter().find(|m| {
+        let of = m.comparison;
+        of.lab == LabId::Power && of.what == what && of.n == c.n
+    })?;
     let of = all.len();
     Some(format!(
         "over {of} comparison{} so far: Holm p {}, BH q {}",
@@ -104,7 +105,7 @@ fn family(state: &State, c: &Tagged<ComparisonFinding>) -> Option<String> {
 pub fn copied(state: &State) -> Option<String> {
     let found = results(state);
     match state.place(ID).focus {
-        setup::PANE => Some(Spec::from(view(state).spec.clone()).to_toml()),
+        setup::PANE => Some(SETUP.spec(state).to_toml()),
         CURVE if !found.curve().is_empty() => {
             let row = |p: &Tagged<crate::lab::power::finding::PowerFinding>| {
                 let v = &p.value;
@@ -145,11 +146,7 @@ pub fn origin(state: &State) -> Option<Origin> {
         entries.push(("pilot".into(), format!("the first {} of {} items in the drawn order", c.n, all.n)));
     }
     let (asked, ran) = (terms(state), ran(state).cloned());
-    let spec = ran.map_or(String::new(), |mut spec| {
-        let test = &mut spec.test;
-        (test.alpha, test.target, test.margin) = (asked.alpha, asked.target, asked.margin);
-        Spec::from(spec).to_toml()
-    });
+    let spec = ran.map_or(String::new(), |spec| Spec::from(asked.of(&spec)).to_toml());
     // Line by line: what makes a text printable shows line ends as signs.
     let spec: Vec<_> = spec.trim().lines().map(printable).collect();
     let command = format!("probity run /dev/stdin <<'END'\n{}\nEND", spec.join("\n"));

@@ -1,0 +1,144 @@
+//! Plans of the power lab on files of results, headless.
+
+use serde_json::Value;
+
+use super::common::{Probity, json_lines, refused, text};
+
+/// A sequential plan looked at every item, whatever its n, and no finding said that it was planned.
+#[test]
+fn a_plan_that_stops_early_ends_at_its_n_and_says_so() {
+    let probity = Probity::new();
+    // The first of 120 items is the better one on every second.
+    let right = |i: usize, first: bool| i.is_multiple_of(2) || first && i % 4 != 3;
+    let rows = |first| {
+        (0..120).map(|i| format!("{{\"id\": {i}, \"correct\": {}}}\n", right(i, first))).collect::<String>()
+    };
+    probity.file("a.jsonl", &rows(true));
+    probity.file("b.jsonl", &rows(false));
+    let sides = "lab = \"power\"\n[a]\nresults = [\"a.jsonl\"]\n[b]\nresults = [\"b.jsonl\"]\n";
+    let run = |plan: &str| {
+        let spec = probity.file("plan.toml", &format!("{sides}[plan]\n{plan}\n"));
+        let output = probity.run(&["run", &spec, "--json", "--no-session"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let told = text(&probity.run(&["run", &spec, "--no-session", "--quiet"]).stdout);
+        (json_lines(&output.stdout), told)
+    };
+    let steps = |all: &[Value]| -> Vec<Value> {
+        all.iter().filter(|v| v["kind"] == "sequential" && v["final"] == true).cloned().collect()
+    };
+    let planned =
+        |all: &[Value]| -> Vec<Value> { steps(all).into_iter().filter(|v| v["planned"] == true).collect() };
+
+    let (short, told) = run("hypothesis = \"differ\"\nstop = \"early\"\nn = 5");
+    assert_eq!(steps(&short).iter().filter_map(|v| v["at_n"].as_u64()).max(), Some(5));
+    let word = planned(&short);
+    assert_eq!(
+        (word.len(), word[0]["at_n"].as_u64(), word[0]["may_stop"].as_bool()),
+        (1, Some(5), Some(false))
+    );
+    assert!(told.contains("the sequential test did not stop: after 5 items"), "{told}");
+
+    let (long, told) = run("hypothesis = \"differ\"\nstop = \"early\"");
+    let word = planned(&long);
+    assert_eq!((word.len(), word[0]["may_stop"].as_bool()), (1, Some(true)));
+    let first = steps(&long).iter().find(|v| v["may_stop"] == true).unwrap()["at_n"].clone();
+    assert_eq!(word[0]["at_n"], first, "it stops where it first may");
+    assert!(told.contains(&format!("the sequential test stopped after {first} items, anytime p")), "{told}");
+    assert!(long.iter().filter(|v| v["kind"] == "comparison").all(|v| v["planned"] == false));
+
+    let spec =
+        probity.file("plan.toml", &format!("{sides}[plan]\nhypothesis = \"equal\"\nstop = \"early\"\n"));
+    refused(&probity.run(&["run", &spec]), 2, &["plan.stop", "at_n"]);
+}
+
+/// On files a plan counted only where its n was that of all items, and one that stops early had "not stopped" where no sequential test
+/// can be made.
+#[test]
+fn a_plan_on_files_is_made_at_its_n_or_says_why_it_cannot() {
+    let probity = Probity::new();
+    let right = |i: usize, first: bool| i.is_multiple_of(2) || first && i % 4 != 3;
+    let rows = |first| {
+        let row = |i| format!("{{\"id\": {i}, \"correct\": {}, \"cluster\": {}}}\n", right(i, first), i / 4);
+        (0..120).map(row).collect::<String>()
+    };
+    let plain = |first| rows(first).replace("cluster", "group");
+    let scored = |first| -> String {
+        let of = |i: u32| f64::from(i * 7 % 11) / 11.0 + 0.1 * f64::from(u8::from(first));
+        let row = |i| format!("{{\"doc_id\": {i}, \"metrics\": [\"f1\"], \"f1\": {}}}\n", of(i));
+        (0..120).map(row).collect()
+    };
+    for (name, text) in [
+        ("a", plain(true)),
+        ("b", plain(false)),
+        ("ca", rows(true)),
+        ("cb", rows(false)),
+        ("sa", scored(true)),
+        ("sb", scored(false)),
+    ] {
+        probity.file(&format!("{name}.jsonl"), &text);
+    }
+    let run = |sides: [&str; 2], plan: &str| {
+        let [a, b] = sides;
+        let text_of_spec = format!(
+            "lab = \"power\"\n[a]\nresults = [\"{a}\"]\n[b]\nresults = [\"{b}\"]\n[plan]\nhypothesis = \"differ\"\n{plan}\n"
+        );
+        let spec = probity.file("plan.toml", &text_of_spec);
+        let output = probity.run(&["run", &spec, "--json", "--no-session"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        (json_lines(&output.stdout), text(&probity.run(&["run", &spec, "--no-session", "--quiet"]).stdout))
+    };
+    let made = |all: &[Value]| -> Vec<(u64, bool)> {
+        let mut last = std::collections::BTreeMap::new();
+        for v in all.iter().filter(|v| v["kind"] == "comparison" && v["final"] == true) {
+            last.insert(v["n"].as_u64().unwrap(), v["planned"].as_bool().unwrap());
+        }
+        last.into_iter().collect()
+    };
+    let (short, told) = run(["a.jsonl", "b.jsonl"], "n = 50");
+    assert_eq!(made(&short), [(50, true), (120, false)]);
+    assert!(told.contains("made at 50 items: p "), "{told}");
+    let (whole, _) = run(["a.jsonl", "b.jsonl"], "n = 120");
+    assert_eq!(made(&whole), [(120, true)]);
+    let (never, told) = run(["a.jsonl", "b.jsonl"], "n = 121");
+    assert_eq!(made(&never), [(120, false)]);
+    assert!(told.contains("not made"), "{told}");
+    for (sides, why) in [
+        (["ca.jsonl", "cb.jsonl"], "items belong together"),
+        (["a.jsonl\", \"b.jsonl", "b.jsonl\", \"a.jsonl"], "an even number of runs has no majority"),
+        (["sa.jsonl", "sb.jsonl"], "the metric is not right or wrong"),
+    ] {
+        let (_, told) = run(sides, "stop = \"early\"");
+        assert!(told.contains(&format!("cannot be made, as {why}")), "{told}");
+    }
+}
+
+/// A plan counts a few of a file's items; their sign and power are no reason against a number of items.
+#[test]
+fn a_plan_on_files_does_not_change_what_is_recommended() {
+    let probity = Probity::new();
+    // The first side is clearly better on the whole, though not on every few items.
+    let right = |i: u64, first: bool| if first { i * 7 % 10 < 7 } else { i * 3 % 10 < 6 };
+    for (name, first) in [("a", true), ("b", false)] {
+        let row = |i| format!("{{\"id\": {i}, \"correct\": {}}}\n", right(i, first));
+        probity.file(&format!("{name}.jsonl"), &(0..120).map(row).collect::<String>());
+    }
+    let spec = "lab = \"power\"\n[a]\nresults = [\"a.jsonl\"]\n[b]\nresults = [\"b.jsonl\"]\n";
+    let run = |plan: &str| {
+        let spec = probity.file("plan.toml", &format!("{spec}{plan}"));
+        let all = json_lines(&probity.run(&["run", &spec, "--json", "--no-session"]).stdout);
+        let collapse = all.iter().rfind(|v| v["kind"] == "collapse").unwrap();
+        let gap =
+            all.iter().find(|v| v["planned"] == true).map(|v| v["difference"]["mean"].as_f64().unwrap());
+        (collapse["collapsed"].clone(), collapse["reasons"].clone(), gap)
+    };
+    let (collapsed, reasons, _) = run("");
+    assert_eq!(collapsed, false, "{reasons}");
+    let gaps: Vec<f64> = (3..20)
+        .filter_map(|n| {
+            let with = run(&format!("[plan]\nhypothesis = \"differ\"\nn = {n}\n"));
+            assert_eq!((&with.0, &with.1), (&collapsed, &reasons), "at {n}");
+            with.2
+        })
+        .collect();
+    assert!(gaps.iter().any(|gap| *gap < 0.0), "some few have the other sign: {gaps:?}");
+}
