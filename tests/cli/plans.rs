@@ -96,8 +96,9 @@ fn a_plan_on_files_is_made_at_its_n_or_says_why_it_cannot() {
     };
     let (short, told) = run(["a.jsonl", "b.jsonl"], "n = 50");
     assert_eq!(made(&short), [(50, true), (120, false)]);
-    assert!(told.contains("made at 50 items: p "), "{told}");
-    let (whole, _) = run(["a.jsonl", "b.jsonl"], "n = 120");
+    assert!(told.contains("made at the first 50 of 120 items in the order drawn by seed 0: p "), "{told}");
+    let (whole, told) = run(["a.jsonl", "b.jsonl"], "n = 120");
+    assert!(told.contains("made at 120 items: p "), "{told}");
     assert_eq!(made(&whole), [(120, true)]);
     let (never, told) = run(["a.jsonl", "b.jsonl"], "n = 121");
     assert_eq!(made(&never), [(120, false)]);

@@ -170,7 +170,20 @@ pub fn recommended(results: &Results) -> Option<String> {
 /// What became of a plan.
 #[must_use]
 pub fn planned(plan: &Plan, results: &Results) -> String {
-    let at = |c: &Tagged<ComparisonFinding>| format!("{} items", grouped(c.n));
+    // Of a part of the items, another order would have counted others.
+    let at = |c: &Tagged<ComparisonFinding>| {
+        let of_all =
+            results.comparisons.last().filter(|all| all.value.metric == c.value.metric && all.n > c.n);
+        match of_all {
+            Some(all) => format!(
+                "the first {} of {} items in the order drawn by seed {}",
+                grouped(c.n),
+                grouped(all.n),
+                c.seed
+            ),
+            None => format!("{} items", grouped(c.n)),
+        }
+    };
     let made = results.comparisons.iter().find(|c| c.value.planned);
     let outcome = match (plan.stop, made) {
         (Stop::AtN, Some(c)) if plan.hypothesis == Hypothesis::Equal => {
