@@ -322,13 +322,16 @@ fn extent(layer: &Layer) -> (Vec<f64>, Vec<f64>) {
     (xs, ys)
 }
 
-/// A single value gets an axis around it.
+/// A single value gets an axis around it, which ends where numbers do.
 fn widened(log: bool, lo: f64, hi: f64) -> (f64, f64) {
-    match lo == hi {
+    let (from, to) = match lo == hi {
         true if log => (lo / 2.0, hi * 2.0),
         true => (lo - 0.5 * lo.abs().max(1.0), hi + 0.5 * hi.abs().max(1.0)),
         false => (lo, hi),
-    }
+    };
+    // Half of the smallest number is 0, and a logarithmic axis from there has no end of decades.
+    let from = if log && from == 0.0 { lo } else { from };
+    (from.max(f64::MIN), to.min(f64::MAX))
 }
 
 /// Multiples of 1, 2 or 5 times a power of ten, from the finest step to the whole range.

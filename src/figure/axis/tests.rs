@@ -73,6 +73,21 @@ fn zero_has_a_place_left_of_a_logarithmic_axis() {
     assert_eq!((without.place(0.0), without.gap(), without.place(-1.0)), (None, None, None));
 }
 
+/// The bug: a single value near the largest number, or the smallest of all, gave a logarithmic axis from 0 or to infinity, whose
+/// decades were counted for ever.
+#[test]
+fn an_axis_around_a_single_value_ends_where_numbers_do() {
+    for value in [f64::MAX, 1.1e308, f64::MIN_POSITIVE, 5e-324, -f64::MAX] {
+        for scale in [Scale::Linear, Scale::Log, Scale::Doubling] {
+            let fitted = fitted(scale, None, &[value]);
+            let sound = fitted.lo.is_finite() && fitted.hi.is_finite() && fitted.lo < fitted.hi;
+            assert!(sound && (scale == Scale::Linear || fitted.lo > 0.0), "{value} {scale:?}: {fitted:?}");
+            let ticks = fitted.ticks(&Room { length: 300.0, gap: 2.0, terse: true, measure: &paper });
+            assert!(ticks.len() <= MOST + 1, "{value} {scale:?}");
+        }
+    }
+}
+
 proptest! {
     #[test]
     fn every_axis_places_its_values_in_order_and_no_labels_touch(
