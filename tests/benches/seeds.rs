@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use probity::engine::Engine;
 use probity::engine::local::{Cache, LocalEngine, LocalOptions};
 use probity::engine::message::{Command, Event, Outcome};
-use probity::lab::interventions::finding::{Kind, ReliabilityFinding};
+use probity::lab::interventions::finding::{Kind, OptimumFinding, ReliabilityFinding};
 use probity::lab::interventions::{Spec, verdict::RankingFinding};
 use probity::lab::{Body, Finding, Kinds};
 use probity::model::{Device, Dtype};
@@ -23,6 +23,7 @@ type Points = BTreeMap<(String, String, u64), ReliabilityFinding>;
 struct Said {
     points: Points,
     rankings: Vec<RankingFinding>,
+    optima: Vec<OptimumFinding>,
 }
 
 fn main() {
@@ -42,7 +43,7 @@ fn main() {
 }
 
 fn run(spec: Spec) -> Said {
-    let mut said = Said { points: BTreeMap::new(), rankings: Vec::new() };
+    let mut said = Said { points: BTreeMap::new(), rankings: Vec::new(), optima: Vec::new() };
     for finding in findings(spec).into_iter().filter(|f| f.r#final) {
         match finding.body {
             Body::Lab(Kinds::Interventions(Kind::Reliability(x))) => {
@@ -50,6 +51,7 @@ fn run(spec: Spec) -> Said {
                 said.points.insert(key, x);
             }
             Body::Lab(Kinds::Interventions(Kind::Ranking(x))) => said.rankings.push(x),
+            Body::Lab(Kinds::Interventions(Kind::Optimum(x))) => said.optima.push(x),
             _ => {}
         }
     }
@@ -84,7 +86,7 @@ fn findings(spec: Spec) -> Vec<Finding> {
 }
 
 fn compare(model: &str, what: &str, runs: &[Said]) {
-    let (mut apart, mut outside, mut cases) = (0, 0, 0);
+    let (mut apart, mut outside, mut beyond, mut cases) = (0, 0, 0, 0);
     let (mut wide, mut narrow) = (Vec::new(), Vec::new());
     for (i, a) in runs.iter().enumerate() {
         for b in &runs[i + 1..] {
@@ -97,6 +99,8 @@ fn compare(model: &str, what: &str, runs: &[Said]) {
                 apart += usize::from(gap > 1.96 * ((sx * sx + sy * sy) / k).sqrt());
                 let halves = x.reliability.half_width().hypot(y.reliability.half_width());
                 outside += usize::from(gap > halves);
+                let narrow = |p: &ReliabilityFinding| p.reliability.narrow_half_width().unwrap_or(0.0);
+                beyond += usize::from(gap > narrow(x).hypot(narrow(y)));
             }
         }
         for x in a.points.values() {
@@ -108,17 +112,24 @@ fn compare(model: &str, what: &str, runs: &[Said]) {
     println!("{model}, five of `{what}`, {cases} pairs of R:");
     println!("  further apart than the replicates say {:.1} %", share(apart));
     println!("  further apart than both wide bands together {:.1} %", share(outside));
+    println!("  further apart than both narrow bands together {:.1} %", share(beyond));
     println!("  median width of the wide band {:.3}, of the narrow one {:.3}", median(wide), median(narrow));
     for oracle in ["mlp", "linear"] {
         let orders: Vec<String> = runs
             .iter()
-            .filter_map(|r| r.rankings.iter().find(|x| x.oracle.to_string() == oracle))
-            .map(|x| {
+            .filter_map(|r| Some((r, r.rankings.iter().find(|x| x.oracle.to_string() == oracle)?)))
+            .map(|(r, x)| {
                 let best = x.order.first().map_or_else(String::new, |m| m.title());
-                format!("{best} ({:.2})", x.stability)
+                let of =
+                    |o: &&OptimumFinding| o.oracle == x.oracle && x.order.first() == Some(&o.method_key());
+                let reliability = r.optima.iter().find(of).map_or(f64::NAN, |o| o.reliability.mean);
+                format!("{best} {reliability:.2} ({:.2})", x.stability)
             })
             .collect();
-        println!("  most reliable under the {oracle} oracle (stability of the order): {}", orders.join(", "));
+        println!(
+            "  most reliable under the {oracle} oracle, R (stability of the order): {}",
+            orders.join(", ")
+        );
     }
 }
 

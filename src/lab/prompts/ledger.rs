@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::adjust::Weights;
 use super::answers::Answers;
+use super::preference::{DIFFERENCE, SHARE};
 use crate::base::matrix::Matrix;
 use crate::stats::bootstrap::{Resamples, interval};
 use crate::stats::estimate::Estimate;
@@ -169,7 +170,8 @@ pub struct Ledger {
     pub prompt_unbiased_share: Option<Estimate>,
 }
 
-/// Parts over relations with their intervals. `resamples` are over relations. None without relations.
+/// Parts over relations with their intervals. `resamples` are over relations, of which a single one leaves the intervals all that
+/// there may be. None without relations.
 ///
 /// # Panics
 /// If the resamples are of another number of relations.
@@ -189,21 +191,23 @@ pub fn ledger(relations: &[Parts], resamples: &Resamples, level: f64) -> Option<
         list[0] *= r as f64;
         Parts::of(list)
     });
-    let of = |pick: &dyn Fn(&Parts) -> f64| {
+    let within = |ends: (f64, f64), pick: &dyn Fn(&Parts) -> f64| {
         let values = drawn.iter().map(pick).filter(|v| !v.is_nan()).collect();
-        interval(pick(&whole), values, level)
+        interval(pick(&whole), values, level).unless_single(r, ends)
     };
+    // The variance of what lies between -1 and 1 is at most 1.
+    let of = |pick: &dyn Fn(&Parts) -> f64| within(SHARE, pick);
     let share = |pick: &dyn Fn(&Parts) -> f64| {
         (whole.total() > 0.0).then(|| of(&|p: &Parts| pick(p).max(0.0) / p.total()))
     };
     Some(Ledger {
-        model_itself: of(&|p| p.model_itself),
+        model_itself: within(DIFFERENCE, &|p| p.model_itself),
         total: of(&Parts::total),
         prompt: of(&|p| p.prompt),
         mention: of(&|p| p.mention),
         sample: of(&|p| p.sample),
         residual: of(&|p| p.residual),
-        prompt_unbiased: of(&|p| p.prompt_unbiased),
+        prompt_unbiased: within(DIFFERENCE, &|p| p.prompt_unbiased),
         prompt_share: share(&|p| p.prompt),
         prompt_unbiased_share: share(&|p| p.prompt_unbiased),
     })

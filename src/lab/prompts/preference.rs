@@ -14,6 +14,12 @@ use crate::stats::rng::{shuffle, stream};
 pub const LARGE: f64 = 0.1;
 /// Mentions of a subject that stability is asked under at most.
 pub const MENTIONS: usize = 5;
+/// What a share can be: the interval of one that is known of a single unit.
+pub const SHARE: (f64, f64) = (0.0, 1.0);
+/// What a difference of two shares can be.
+pub const DIFFERENCE: (f64, f64) = (-1.0, 1.0);
+/// What the standard deviation of shares can be.
+pub const STD: (f64, f64) = (0.0, 0.5);
 /// Splits and permutations behind [`Honest`].
 const REPEATS: usize = 100;
 
@@ -59,7 +65,8 @@ pub fn is_over(gap: f64, large: f64) -> bool {
 }
 
 /// [`Preference`] with intervals by bootstrap over the instances of the relation: worst, best, gap, std, mean. `resamples`
-/// must be of as many examples as there are instances. None without prompts or instances.
+/// must be of as many examples as there are instances, of which a single one leaves the intervals all that there may be. None
+/// without prompts or instances.
 #[must_use]
 pub fn resampled(answers: &Answers, resamples: &Resamples, level: f64) -> Option<[Estimate; 5]> {
     let (n, prompts) = (answers.shape.instances(), answers.shape.prompts());
@@ -72,7 +79,9 @@ pub fn resampled(answers: &Answers, resamples: &Resamples, level: f64) -> Option
         let scores: Vec<f64> = sums.iter().map(|s| f64::from(*s) / n as f64).collect();
         Preference::of(&scores).map_or([f64::NAN; 5], Preference::all)
     });
-    Some(std::array::from_fn(|k| interval(centre[k], each.iter().map(|e| e[k]).collect(), level)))
+    let within = [SHARE, SHARE, SHARE, STD, SHARE];
+    let of = |k: usize| interval(centre[k], each.iter().map(|e| e[k]).collect(), level);
+    Some(std::array::from_fn(|k| of(k).unless_single(n, within[k])))
 }
 
 /// The gap of best and worst prompt without the luck of choosing them on the instances that they are judged on.
@@ -226,6 +235,11 @@ mod tests {
         for e in resampled(&all, &r, 0.9).unwrap() {
             assert!(e.lo <= e.hi && e.hi - e.lo < 0.5, "{e:?}");
         }
+        let single = answers(3, &[1], |p, _, _| p > 0);
+        let [worst, best, _, std, _] = resampled(&single, &Resamples::new(1, 400, 2), 0.9).unwrap();
+        assert_eq!((worst.mean, worst.lo, worst.hi), (0.0, 0.0, 1.0));
+        assert_eq!((best.mean, best.lo, best.hi), (1.0, 0.0, 1.0));
+        assert_eq!((std.lo, std.hi), STD);
         let sure = answers(2, &[1; 40], |_, _, _| true);
         let [worst, best, gap, std, mean] = resampled(&sure, &r, 0.9).unwrap();
         assert_eq!([worst, best, mean], [Estimate::exact(1.0); 3]);

@@ -11,7 +11,7 @@ use crate::lab::prompts::finding::{
 };
 use crate::lab::prompts::ledger::ledger;
 use crate::lab::prompts::places::Ties;
-use crate::lab::prompts::preference::{LARGE, is_over};
+use crate::lab::prompts::preference::{DIFFERENCE, LARGE, SHARE, STD, is_over};
 use crate::lab::prompts::ranked::COUNTED;
 use crate::stats::bootstrap::Resamples;
 use crate::stats::estimate::Estimate;
@@ -66,8 +66,8 @@ fn add(tallies: &mut [Tally; 3], places: &[[Vec<u32>; 3]]) {
 /// Ranks, spreads and ledgers over all relations.
 pub fn conclude(bench: &Bench, gathered: &Gathered, host: &mut dyn Host) -> Result<(), Fault> {
     if gathered.panel.relations() == 1 {
-        let what = "intervals over relations are n/a: a single relation could be asked, and what is drawn from it is always the same";
-        let hint = "ask more relations; those over the instances of the relation hold".into();
+        let what = "a single relation could be asked: intervals over relations hold all that there may be";
+        let hint = "ask more relations; intervals over the instances of the relation hold".into();
         let problem = Problem { what: what.into(), r#where: "data.relations".into(), hint };
         host.notice(NoticeLevel::Warning, problem)?;
     }
@@ -188,14 +188,15 @@ fn summaries(bench: &Bench, gathered: &Gathered, host: &mut dyn Host) -> Result<
     let mut over_in_all = 0;
     for (member, spreads) in bench.members.iter().zip(&gathered.spreads) {
         // Over the relations that have the number.
-        let mean = |of: fn(&Spread) -> Option<f64>| match spreads.iter().filter_map(of).collect::<Vec<f64>>()
-        {
-            none if none.is_empty() => None,
-            all if all.len() == relations => Some(resamples.mean(&all, level)),
-            some => {
-                let fewer = Resamples::new(some.len(), bench.spec.interval.resamples, bench.spec.seed);
-                Some(fewer.mean(&some, level))
-            }
+        let mean = |within: (f64, f64), of: fn(&Spread) -> Option<f64>| {
+            let list: Vec<f64> = spreads.iter().filter_map(of).collect();
+            let fewer = || Resamples::new(list.len(), bench.spec.interval.resamples, bench.spec.seed);
+            let found = match list.len() {
+                0 => return None,
+                n if n == relations => resamples.mean(&list, level),
+                _ => fewer().mean(&list, level),
+            };
+            Some(found.unless_single(list.len(), within))
         };
         let over = spreads.iter().filter(|s| is_over(s.over.gap, LARGE)).count();
         over_in_all += over;
@@ -203,14 +204,14 @@ fn summaries(bench: &Bench, gathered: &Gathered, host: &mut dyn Host) -> Result<
             relations,
             over_10: wilson(over as u64, relations as u64, level),
             relations_over_10: over,
-            mean_worst: mean(|s| Some(s.over.worst)),
-            mean_best: mean(|s| Some(s.over.best)),
-            mean_gap: mean(|s| Some(s.over.gap)),
-            mean_std: mean(|s| Some(s.over.std)),
-            mean_adjusted: mean(|s| Some(s.adjusted)),
-            mean_gap_held_out: mean(|s| s.honest.map(|h| h.held_out.mean)),
-            mean_gap_by_chance: mean(|s| s.honest.map(|h| h.by_chance.mean)),
-            mean_stability: mean(|s| s.stability),
+            mean_worst: mean(SHARE, |s| Some(s.over.worst)),
+            mean_best: mean(SHARE, |s| Some(s.over.best)),
+            mean_gap: mean(SHARE, |s| Some(s.over.gap)),
+            mean_std: mean(STD, |s| Some(s.over.std)),
+            mean_adjusted: mean(SHARE, |s| Some(s.adjusted)),
+            mean_gap_held_out: mean(DIFFERENCE, |s| s.honest.map(|h| h.held_out.mean)),
+            mean_gap_by_chance: mean(SHARE, |s| s.honest.map(|h| h.by_chance.mean)),
+            mean_stability: mean(SHARE, |s| s.stability),
             unstable: None,
             unstable_relations: None,
             candidates: bench.candidates(),

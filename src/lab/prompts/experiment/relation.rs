@@ -16,7 +16,7 @@ use crate::lab::prompts::finding::{
 };
 use crate::lab::prompts::ledger::parts;
 use crate::lab::prompts::library::Relation;
-use crate::lab::prompts::preference::{Honest, Preference, honest, is_unstable, resampled, stability};
+use crate::lab::prompts::preference::{Honest, Preference, SHARE, honest, is_unstable, resampled, stability};
 use crate::lab::prompts::spec::{Sharing, Weighting};
 use crate::lab::prompts::vocabulary::{Words, taken};
 use crate::model::Model;
@@ -186,7 +186,7 @@ pub fn score(
         p_at_1: wilson(right.iter().filter(|r| **r).count() as u64, n, level),
         p_at_k: wilson(ranks.iter().filter(|r| among(r)).count() as u64, n, level),
         k,
-        mrr: resamples.mean(&reciprocal, level),
+        mrr: resamples.mean(&reciprocal, level).unless_single(right.len(), SHARE),
     }
 }
 
@@ -246,7 +246,7 @@ fn report_model(
 
     let (part, weights) = averaged(bench, entry, answers, weights);
     let exact = adjusted(&part, &weights).unwrap_or_default();
-    let spread = resamples.mean(&by_instance(&part, &weights), level);
+    let spread = resamples.mean(&by_instance(&part, &weights), level).unless_single(n, SHARE);
     let found = AdjustedFinding {
         relation: id.to_owned(),
         p_at_1: Estimate { mean: exact.value(), ..spread },

@@ -171,18 +171,26 @@ fn a_run_of_which_nothing_is_left_ends_with_reasons_and_no_number() {
 
 /// Its intervals had no width, as if nothing could be otherwise.
 #[test]
-fn of_a_single_relation_intervals_over_relations_are_said_to_be_none() {
+fn of_a_single_relation_intervals_over_relations_hold_all_that_there_may_be() {
     let mut one = spec();
     one.data.relations.truncate(1);
     one.ranks.subset = 1;
     let mut desk = Desk::new();
     run(&one, &mut desk).1.unwrap();
-    let told =
-        |desk: &Desk| desk.notices.iter().filter(|n| n.what.contains("over relations are n/a")).count();
+    let told = |desk: &Desk| desk.notices.iter().filter(|n| n.what.contains("a single relation")).count();
     assert_eq!(told(&desk), 1, "{:?}", desk.notices);
+    let results = desk.results();
+    let v = &results.summaries[0].value;
+    for e in [v.mean_worst, v.mean_best, v.mean_gap, v.mean_adjusted].map(Option::unwrap) {
+        assert_eq!((e.lo, e.hi), (0.0, 1.0), "{v:?}");
+    }
+    let parts = &results.ledgers[0].value.parts;
+    assert_eq!((parts.model_itself.lo, parts.model_itself.hi), (-1.0, 1.0));
+    assert_eq!((parts.total.lo, parts.total.hi), (0.0, 1.0));
     let mut desk = Desk::new();
     run(&spec(), &mut desk).1.unwrap();
     assert_eq!(told(&desk), 0);
+    assert!(desk.results().summaries.iter().filter_map(|s| s.value.mean_worst).all(|e| e.hi - e.lo < 1.0));
 }
 
 /// A prompt that does not end in its object leaves a causal model nothing, and the advice is not about words.
