@@ -31,7 +31,7 @@ pub struct ExportArgs {
     #[arg(long, value_name = "NAME", required_unless_present = "table")]
     pub figure: Option<String>,
     /// Which table of the paper, in place of a figure: `accuracy`, `interpretability`, `accuracy-perturbations`, `perturbations` (of the saliency lab).
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["figure", "model", "method", "oracle", "sentence", "partner", "marker"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["figure", "model", "with", "relation", "method", "oracle", "sentence", "partner", "marker"])]
     pub table: Option<String>,
     /// File to write; its extension determines the format.
     #[arg(long, short, value_name = "FILE.png|.svg|.csv|.md|.tex")]
@@ -39,6 +39,12 @@ pub struct ExportArgs {
     /// Model to draw [default: the first].
     #[arg(long)]
     pub model: Option<String>,
+    /// Model beside it, for figures of two (`ledger`) [default: the first other].
+    #[arg(long, value_name = "MODEL")]
+    pub with: Option<String>,
+    /// Relation to draw (`prompts`, `ranks`, `stability`) [default: the first; of `stability`, the mean over all].
+    #[arg(long, value_name = "ID")]
+    pub relation: Option<String>,
     /// Methods to draw; those that sweep the same hyperparameter can share a figure [default: the first].
     #[arg(long, value_delimiter = ',')]
     pub method: Vec<String>,
@@ -111,6 +117,8 @@ fn write(table: &Table, path: &Path, force: bool) -> Result<PathBuf, CliError> {
 fn pick(board: &Board, args: &ExportArgs) -> Result<Figure, CliError> {
     let method = args.method.join(",");
     let given = [
+        ("with", args.with.as_deref().unwrap_or_default()),
+        ("relation", args.relation.as_deref().unwrap_or_default()),
         ("method", method.as_str()),
         ("oracle", args.oracle.as_deref().unwrap_or_default()),
         ("sentence", args.sentence.as_deref().unwrap_or_default()),

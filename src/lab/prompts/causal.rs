@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::spec::{AdjustSpec, DataSpec};
+use super::spec::Spec;
 use crate::figure::layers::{Edge, Graph, Node};
 
 /// A bias: a backdoor path from model to performance.
@@ -107,10 +107,12 @@ impl Bias {
 
     /// What blocks the path, and how far a setting goes.
     #[must_use]
-    pub fn blocked(self, adjust: &AdjustSpec, data: &DataSpec) -> String {
-        let prompts = match (adjust.prompts, data.prompts) {
-            (Some(n), _) | (None, Some(n)) => format!("{n} prompts a relation"),
-            (None, None) => "all prompts of a relation".to_owned(),
+    pub fn blocked(self, spec: &Spec) -> String {
+        let Spec { adjust, data, disparity, .. } = spec;
+        let prompts = match adjust.prompts.into_iter().chain(data.prompts).min() {
+            Some(1) => "one prompt a relation: nothing is averaged".to_owned(),
+            Some(n) => format!("up to {n} prompts a relation"),
+            None => "all prompts of a relation".to_owned(),
         };
         let most = adjust.mentions.map_or(data.mentions, |n| n.min(data.mentions));
         let names = match most {
@@ -118,14 +120,28 @@ impl Bias {
             n => format!("up to {n} names a subject"),
         };
         match self {
-            Self::Prompt => format!(
-                "Averaging over P blocks it. Here: {prompts}, weights {}.",
-                adjust.weights.name()
-            ),
+            Self::Prompt => {
+                format!("Averaging over P blocks it. Here: {prompts}, weights {}.", adjust.weights.name())
+            }
             Self::Verbalization => format!("Averaging over X blocks it. Here: {names}."),
-            Self::Sample => "Averaging over X blocks it only as far as the facts that are asked stand for all facts: \
-                             the same facts are asked whatever a model has read. Further pretraining on mixtures measures it."
-                .to_owned(),
+            Self::Sample => {
+                let facts = match (&data.files[..], data.instances) {
+                    ([], None) => "the built-in facts".to_owned(),
+                    ([], Some(n)) => format!("up to {n} built-in facts a relation"),
+                    (_, None) => "the facts of the files".to_owned(),
+                    (_, Some(n)) => format!("up to {n} facts a relation of the files"),
+                };
+                let mixtures = match disparity.gammas.len() {
+                    0 => "further pretraining on mixtures would measure it, and is off".to_owned(),
+                    n => format!(
+                        "further pretraining on {n} mixture{} measures it",
+                        if n == 1 { "" } else { "s" }
+                    ),
+                };
+                format!(
+                    "Averaging over X blocks it only as far as the facts that are asked stand for all facts. Here: {facts}, whatever a model has read, {names}; {mixtures}."
+                )
+            }
         }
     }
 }
@@ -171,10 +187,17 @@ mod tests {
 
     #[test]
     fn what_blocks_a_path_says_how_far_the_setting_goes() {
-        let (mut adjust, mut data) = (AdjustSpec::default(), DataSpec::default());
-        assert!(Bias::Prompt.blocked(&adjust, &data).contains("all prompts"));
-        (adjust.prompts, data.mentions) = (Some(3), 1);
-        assert!(Bias::Prompt.blocked(&adjust, &data).contains("3 prompts"));
-        assert!(Bias::Verbalization.blocked(&adjust, &data).contains("nothing is averaged"));
+        let mut spec = Spec::shipped();
+        assert!(Bias::Prompt.blocked(&spec).contains("all prompts"));
+        let told = Bias::Sample.blocked(&spec);
+        assert!(told.contains("the built-in facts") && told.contains("is off"), "{told}");
+        (spec.adjust.prompts, spec.data.mentions) = (Some(3), 1);
+        assert!(Bias::Prompt.blocked(&spec).contains("up to 3 prompts"));
+        assert!(Bias::Verbalization.blocked(&spec).contains("nothing is averaged"));
+        (spec.adjust.prompts, spec.data.instances) = (Some(1), Some(20));
+        (spec.data.files, spec.disparity.gammas) = (vec!["lama".into()], vec![0.0, 1.0]);
+        assert!(Bias::Prompt.blocked(&spec).contains("nothing is averaged"));
+        let told = Bias::Sample.blocked(&spec);
+        assert!(told.contains("20 facts a relation of the files") && told.contains("2 mixtures"), "{told}");
     }
 }

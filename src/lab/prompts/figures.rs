@@ -23,6 +23,13 @@ use crate::stats::estimate::Estimate;
 const FIGURES: [&str; 9] =
     ["prompts", "ranks", "preference", "stability", "consistency", "places", "curve", "ledger", "disparity"];
 
+/// The causal model with no path lit; with one, the name of its bias follows.
+const CAUSAL: &str = "causal";
+
+fn causal_name(bias: Bias) -> String {
+    format!("{CAUSAL}-{}", bias.name())
+}
+
 /// Adjusted scores in legends: they may lie outside the range of the prompts, which holds the usual names alone.
 const ADJUSTED: &str = "adjusted, all names";
 
@@ -299,7 +306,7 @@ pub fn causal(bias: Option<Bias>) -> Figure {
     let title = bias.map_or("The causal model of a prompt probe".to_owned(), |b| {
         format!("Backdoor path of {}: {}", b.title(), b.letters())
     });
-    let name = bias.map_or("causal".to_owned(), |b| format!("causal-{}", b.name()));
+    let name = bias.map_or(CAUSAL.to_owned(), causal_name);
     let mut origin = Origin::default();
     origin.add("source", "Cao et al. 2022, Figure 2");
     Figure {
@@ -346,7 +353,14 @@ pub fn pick(
     results: &Results,
     engine: Option<&EngineInfo>,
 ) -> Result<Figure, String> {
-    if let Some(bias) = Bias::ALL.into_iter().find(|b| name == format!("causal-{}", b.name())) {
+    let keys = ["relation", "with"];
+    if let Some((key, _)) = details.more.iter().find(|(key, _)| !keys.contains(key)) {
+        return Err(unknown("key of this lab's figures", key, &keys));
+    }
+    if name == CAUSAL {
+        return Ok(causal(None));
+    }
+    if let Some(bias) = Bias::ALL.into_iter().find(|b| name == causal_name(*b)) {
         return Ok(causal(Some(bias)));
     }
     if let Some(own) = name.strip_suffix(paper::SUFFIX).filter(|own| paper::FIGURES.contains(own)) {
@@ -354,7 +368,10 @@ pub fn pick(
         return below.ok_or_else(|| format!("the session has nothing to draw as `{own}`"));
     }
     if !FIGURES.contains(&name) {
-        return Err(unknown("figure", name, &FIGURES));
+        let biases = Bias::ALL.map(causal_name);
+        let beneath = paper::FIGURES.map(|own| format!("{own}{}", paper::SUFFIX));
+        let more = std::iter::once(CAUSAL).chain(biases.iter().chain(&beneath).map(String::as_str));
+        return Err(unknown("figure", name, &FIGURES.into_iter().chain(more).collect::<Vec<_>>()));
     }
     let detail = |key: &str| details.more.iter().find(|(k, _)| *k == key).map(|(_, v)| *v);
     let ids: Vec<&str> = results.relations.iter().map(|r| r.value.relation.as_str()).collect();
@@ -368,7 +385,12 @@ pub fn pick(
         Some(m) if !names.contains(&m) => return Err(format!("model {}", is_unknown(m, &names))),
         other => other.or(names.first().copied()).unwrap_or_default(),
     };
-    let other = detail("with").or(names.iter().copied().find(|m| *m != model)).unwrap_or_default();
+    let with = match detail("with") {
+        Some(m) if !names.contains(&m) => return Err(format!("model {}", is_unknown(m, &names))),
+        Some(m) if m == model => return Err(format!("`{m}` cannot stand beside itself: name another model")),
+        other => other,
+    };
+    let other = with.or(names.iter().copied().find(|m| *m != model)).unwrap_or_default();
     let first = relation.or(ids.first().copied()).unwrap_or_default();
     let found = match name {
         "prompts" => prompts(results, engine, first),

@@ -81,6 +81,12 @@ fn names_are_picked_or_refused_with_what_there_is() {
     assert_eq!(pick("prompts", vec![]).unwrap().name, "prompts-capital");
     assert_eq!(pick("ledger", vec![("with", "c")]).unwrap().name, "ledger-a-c");
     assert_eq!(pick("causal-sample", vec![]).unwrap().name, "causal-sample");
+    assert_eq!(pick("causal", vec![]).unwrap().name, "causal");
+    let told = pick("nothing", vec![]).unwrap_err();
+    assert!(told.contains("causal-verbalization") && told.contains("disparity-published"), "{told}");
+    assert!(pick("ledger", vec![("with", "d")]).unwrap_err().contains("model is `d`"));
+    assert!(pick("ledger", vec![("with", "a")]).unwrap_err().contains("beside itself"));
+    assert!(pick("prompts", vec![("oracle", "mlp")]).unwrap_err().contains("relation, with"));
     assert!(pick("promts", vec![]).unwrap_err().contains("did you mean `prompts`"));
     assert!(pick("ranks", vec![("relation", "capitol")]).unwrap_err().contains("capital"));
     let none = super::pick("curve", &Details::default(), &Results::default(), None).unwrap_err();

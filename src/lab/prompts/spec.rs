@@ -306,6 +306,13 @@ pub fn is_prompt(text: &str) -> bool {
 }
 
 impl Spec {
+    /// The relations that are named, each with the key that names it.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let picked = self.data.relations.iter().map(|r| ("data.relations", r.as_str()));
+        let own = self.data.own.keys().map(|r| ("data.own", r.as_str()));
+        picked.chain(own).chain(self.adjust.user.keys().map(|r| ("adjust.user", r.as_str())))
+    }
+
     fn check_data(&self, refuse: &Refuse<'_>) -> Result<(), SpecError> {
         let data = &self.data;
         if data.files.iter().any(|f| f.trim().is_empty()) {
@@ -335,9 +342,8 @@ impl Spec {
         if data.files.is_empty() {
             let all = relations().unwrap_or_default();
             let known: Vec<&str> = all.iter().map(|r| r.id.as_str()).collect();
-            let named = data.relations.iter().chain(data.own.keys());
-            if let Some(unknown) = named.into_iter().find(|r| !known.contains(&r.as_str())) {
-                return refuse.because("data.relations", is_unknown(unknown, &known));
+            if let Some((key, unknown)) = self.named().find(|(_, r)| !known.contains(r)) {
+                return refuse.because(key, is_unknown(unknown, &known));
             }
         }
         Ok(())

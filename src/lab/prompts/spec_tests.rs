@@ -76,6 +76,12 @@ fn values_out_of_range_and_unknown_names_are_refused_with_their_key() {
             }),
             "add up to 0",
         ),
+        (
+            refusal(|s| {
+                s.adjust.user.insert("capitol".into(), UserWeights::Prompts(vec![1.0]));
+            }),
+            "did you mean `capital`",
+        ),
         (refusal(|s| s.ranks.draws = 0), "ranks.draws"),
         (refusal(|s| s.ranks.subset = 0), "ranks.subset"),
         (refusal(|s| s.interval.level = 1.0), "interval.level"),

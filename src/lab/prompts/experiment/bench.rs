@@ -17,7 +17,7 @@ use crate::lab::prompts::function_words::FunctionWords;
 use crate::lab::prompts::library::{Fact, Library, Relation};
 use crate::lab::prompts::query::Asker;
 use crate::lab::prompts::rule::Rule;
-use crate::lab::prompts::spec::{NO_WORDS, OWN_WORDS, Spec, is_prompt};
+use crate::lab::prompts::spec::{NO_WORDS, OWN_WORDS, Spec, Weighting, is_prompt};
 use crate::lab::prompts::vocabulary::{Common, Words, common};
 use crate::lab::{self};
 use crate::model::Model;
@@ -317,17 +317,45 @@ fn library(spec: &Spec, host: &mut dyn Host) -> Result<Library, Fault> {
     let wanted = &spec.data.relations;
     left_out(&library.left_out, wanted, host)?;
     let known: Vec<String> = library.relations.iter().map(|r| r.id.clone()).collect();
-    if let Some(unknown) = wanted.iter().chain(spec.data.own.keys()).find(|r| !known.contains(r)) {
+    if let Some((key, unknown)) = spec.named().find(|(_, r)| !known.iter().any(|k| k == r)) {
         let names: Vec<&str> = known.iter().map(String::as_str).collect();
         let what = format!("relation {}", crate::base::suggest::is_unknown(unknown, &names));
-        return Err(
-            Problem { what, r#where: "data.relations".into(), hint: "correct the name".into() }.into()
-        );
+        return Err(Problem { what, r#where: key.into(), hint: "correct the name".into() }.into());
     }
     if !wanted.is_empty() {
         library.relations.retain(|r| wanted.contains(&r.id));
     }
+    unused(spec, &library, host)?;
     Ok(library)
+}
+
+/// Tells of what a spec gives and the run does not use.
+fn unused(spec: &Spec, library: &Library, host: &mut dyn Host) -> Result<(), Fault> {
+    let mut tell = |key: &str, what: String, hint: &str| {
+        let problem = Problem { what, r#where: key.into(), hint: hint.into() };
+        host.notice(NoticeLevel::Warning, problem)
+    };
+    let asked = |id: &str| library.relations.iter().any(|r| r.id == id);
+    for (key, id) in spec.named().filter(|(_, id)| !asked(id)) {
+        let what = format!("what is given for relation {id} is not used: the relation is not asked");
+        tell(key, what, "add the relation to data.relations, or leave this out")?;
+    }
+    if !spec.adjust.user.is_empty() && spec.adjust.weights != Weighting::User {
+        let what = format!("these weights are not used: adjust.weights is {}", spec.adjust.weights.name());
+        tell("adjust.user", what, "give weights = \"user\" in [adjust], or leave them out")?;
+    }
+    let prompts = |r: &Relation| {
+        let shipped = r.prompts.len().min(spec.data.prompts.unwrap_or(usize::MAX));
+        shipped + spec.data.own.get(&r.id).map_or(0, Vec::len)
+    };
+    let most = library.relations.iter().map(prompts).max().unwrap_or(0);
+    if let Some(wanted) = spec.adjust.prompts.filter(|n| *n > most) {
+        let what = format!(
+            "{wanted} prompts were to be drawn for the average, and no relation has more than {most}: all are averaged"
+        );
+        tell("adjust.prompts", what, "give fewer, or leave the key out")?;
+    }
+    Ok(())
 }
 
 /// How many relations a notice names.

@@ -148,7 +148,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
         let what = match drawn {
             Drawn::Disparity if results(state).disparity.is_empty() => {
                 format!(
-                    "further pretraining has not been asked for: give disparity.gammas in a spec\n{} shows what was published",
+                    "further pretraining has not been asked for: give shares γ in the row Mixture of the setup\n{} shows what was published",
                     state.keymap.label("published")
                 )
             }
@@ -226,7 +226,7 @@ fn readout(state: &State) -> Option<String> {
         }
         Drawn::Causal(bias) => {
             let spec = ran(state).unwrap_or(&view(state).spec);
-            Some(bias.blocked(&spec.adjust, &spec.data))
+            Some(bias.blocked(spec))
         }
         Drawn::Stability => {
             let kept: usize = found.stability.iter().map(|s| s.value.kept).sum();

@@ -193,6 +193,27 @@ fn of_a_single_relation_intervals_over_relations_hold_all_that_there_may_be() {
     assert!(desk.results().summaries.iter().filter_map(|s| s.value.mean_worst).all(|e| e.hi - e.lo < 1.0));
 }
 
+/// Two weights for eight prompts passed, and so did the prompts of a relation that was not asked.
+#[test]
+fn what_a_run_does_not_use_is_said() {
+    use crate::lab::prompts::spec::UserWeights;
+    let mut spec = spec();
+    spec.data.relations.truncate(1);
+    spec.adjust.prompts = Some(99);
+    spec.adjust.user.insert("capital".into(), UserWeights::Prompts(vec![1.0, 2.0]));
+    spec.data.own.insert("profession".into(), vec!["[X] : [Y]".into()]);
+    let mut desk = Desk::new();
+    run(&spec, &mut desk).1.unwrap();
+    for (key, told) in [
+        ("data.own", "relation profession is not used"),
+        ("adjust.user", "adjust.weights is uniform"),
+        ("adjust.prompts", "99 prompts were to be drawn"),
+    ] {
+        let there = desk.notices.iter().any(|n| n.r#where == key && n.what.contains(told));
+        assert!(there, "{told}: {:?}", desk.notices);
+    }
+}
+
 /// A prompt that does not end in its object leaves a causal model nothing, and the advice is not about words.
 #[test]
 fn a_relation_whose_prompts_all_end_elsewhere_says_so() {
