@@ -166,8 +166,9 @@ fn disparity(results: &Results) -> Vec<Vec<String>> {
     results.disparity.iter().map(row).collect()
 }
 
-/// In per cent with one decimal.
-fn interval(e: Estimate) -> String {
+/// An estimate with its interval, in per cent with one decimal.
+#[must_use]
+pub fn interval(e: Estimate) -> String {
     format!("{:.1} [{:.1}, {:.1}]", 100.0 * e.mean, 100.0 * e.lo, 100.0 * e.hi)
 }
 

@@ -4,7 +4,8 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::{ASKED, ID, left_out, prompts, relation, results, rule};
+use super::measures::Measure;
+use super::{ASKED, ID, left_out, prompts, relation, results, rule, view};
 use crate::base::text::{fit, last_part, pad, printable};
 use crate::lab::Tagged;
 use crate::lab::prompts::figures::some_prompts;
@@ -32,7 +33,9 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let room = usize::from(area.width.saturating_sub(6));
     let (n, names) = found.map_or((0, 0), |r| (r.kept, r.mentions));
     let names = if names > 1 { format!(" under up to {names} names") } else { String::new() };
-    let title = format!("P@1 in per cent{}, n {n}{names}, {title}", rule(state));
+    let measure = view(state).measure;
+    let k = results(state).scores.first().map(|s| s.value.k);
+    let title = format!("{}{}, n {n}{names}, {title}", measure.name(k), rule(state));
     frame.render_widget(pane_block(state, ASKED, &fit(&printable(&title), room)), area);
     let inner = inside(area);
     let models = results(state).models();
@@ -45,7 +48,8 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let (all, not) = (prompts(state), left_out(state));
     let listing = Listing { len: all.len() + not.len(), cursor: state.place(ID).scrolled(ASKED) };
     // Beside every single prompt, in sight whichever of them is: the score that is averaged over all.
-    let average = adjusted(state, id, &models[..shown], text).filter(|_| inner.height >= 4);
+    let average = adjusted(state, id, &models[..shown], text)
+        .filter(|_| inner.height >= 4 && measure == Measure::First);
     let list = Rect { height: inner.height - u16::from(average.is_some()), ..inner };
     if let Some(line) = average {
         let row = Rect { y: list.bottom(), height: 1, ..inner };
@@ -62,7 +66,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
         let scores: String = models[..shown]
             .iter()
             .map(|m| match results(state).score(id, all[k], m) {
-                Some(s) => format!(" {:>5.1}", 100.0 * s.value.p_at_1.mean),
+                Some(s) => format!(" {:>5.1}", 100.0 * measure.of(&s.value).mean),
                 None => format!(" {:>5}", "…"),
             })
             .collect();

@@ -1,21 +1,14 @@
-//! What `copy` puts on the clipboard, and where the numbers come from.
+//! What `copy` puts on the clipboard, and the shell command of a run.
 
 use std::fmt::Write;
 
 use super::{
-    ASKED, FIGURE, ID, INSTANCES, LEDGER, RELATIONS, instances, ledger, prompts, ran, relation, results, view,
+    ASKED, FIGURE, ID, INSTANCES, LEDGER, RELATIONS, instances, ledger, prompts, relation, results, view,
 };
 use crate::figure::render;
-use crate::lab::Tagged;
-use crate::lab::prompts::candidates::Candidates;
-use crate::lab::prompts::finding::{LeftOut, RelationFinding};
 use crate::lab::prompts::spec::{DataSpec, NO_WORDS, OWN_WORDS, QuerySpec, Spec};
-use crate::tui::screen::Origin;
 use crate::tui::setup;
 use crate::tui::state::State;
-
-/// Words and objects that are listed of what is left out.
-const SHOWN: usize = 24;
 
 /// The numbers of the focused pane as tab-separated text; none where there are none.
 pub fn copy_text(state: &State) -> Option<String> {
@@ -38,11 +31,14 @@ pub fn copy_text(state: &State) -> Option<String> {
 }
 
 fn relations(state: &State) -> Option<String> {
-    let mut text = String::from("relation\tmodel\tprompts\tworst\tbest\tgap\tstd\tmean\tn\n");
+    let mut text =
+        String::from("relation\tmodel\tprompts\tworst\tbest\tgap\tstd\tmean\theld_out\tby_chance\tn\n");
+    let known = |x: Option<f64>| x.map_or("n/a".to_owned(), |x| x.to_string());
     for p in &results(state).preferences {
         let v = &p.value;
         let each = [v.worst, v.best, v.gap, v.std, v.mean].map(|e| e.mean.to_string()).join("\t");
-        let _ = writeln!(text, "{}\t{}\t{}\t{each}\t{}", v.relation, p.model, v.prompts, p.n);
+        let more = [v.gap_held_out, v.gap_by_chance].map(known).join("\t");
+        let _ = writeln!(text, "{}\t{}\t{}\t{each}\t{more}\t{}", v.relation, p.model, v.prompts, p.n);
     }
     (!results(state).preferences.is_empty()).then_some(text)
 }
@@ -74,102 +70,8 @@ fn answers(state: &State) -> Option<String> {
     Some(text)
 }
 
-/// Where the number under the cursor comes from.
-pub fn origin(state: &State) -> Option<Origin> {
-    let found = results(state);
-    let points = |x: f64| format!("{:.1}", 100.0 * x);
-    match state.place(ID).focus {
-        RELATIONS => {
-            let r = found.relation(relation(state)?)?;
-            let v = &r.value;
-            let what = format!("{}: {} of {} facts are asked of every model", v.relation, v.kept, v.facts);
-            let mut origin = of(state, what, r, "");
-            origin.entries.splice(0..0, departed(state, v));
-            Some(origin)
-        }
-        LEDGER => {
-            let l = ledger::shown(state)?;
-            let gap = points(l.value.parts.model_itself.mean);
-            Some(of(
-                state,
-                format!("adjusted gap of {} and {}: {gap} points", l.value.a, l.value.b),
-                l,
-                "bootstrap over relations",
-            ))
-        }
-        FIGURE if !found.ranks.is_empty() => {
-            let r = found.ranks.last()?;
-            let what = format!(
-                "{} consistency of {}: {} %",
-                r.value.regime.name(),
-                r.model,
-                points(r.value.consistency.mean)
-            );
-            let how = if r.value.exact { "none: every draw is counted" } else { "Wilson's, over the draws" };
-            Some(of(state, what, r, how))
-        }
-        _ => {
-            let (id, all) = (relation(state)?, prompts(state));
-            let prompt = all.get(state.place(ID).scrolled(ASKED).min(all.len().checked_sub(1)?))?;
-            let model = found.models().first().copied()?.to_owned();
-            let s = found.score(id, prompt, &model)?;
-            let what = format!("P@1 of {model} on {id}, `{prompt}`: {} %", points(s.value.p_at_1.mean));
-            Some(of(state, what, s, "Wilson's, over the instances"))
-        }
-    }
-}
-
-/// What left the comparison because every model has to be able to say it: facts and prompts by reason, and the words that single
-/// models take from those that all share.
-fn departed(state: &State, relation: &RelationFinding) -> Vec<(String, String)> {
-    let listed =
-        |l: &LeftOut| (format!("{} left out", l.count), format!("{}: {}", l.reason, some(&l.what, l.count)));
-    let mut entries: Vec<(String, String)> =
-        relation.left_out.iter().chain(&relation.prompts_left_out).map(listed).collect();
-    let data = results(state).data.as_ref().map(|d| &d.value);
-    if let Some(data) = data.filter(|d| d.candidates == Candidates::Intersection) {
-        entries.push(("shared words".into(), data.common_words.to_string()));
-        let taking = data.models.iter().filter(|m| m.words_taken > 0);
-        entries.extend(taking.map(|m| {
-            (
-                format!("{} words left", m.words_taken),
-                format!("{} alone lacks {}", m.name, some(&m.taken, m.words_taken)),
-            )
-        }));
-    }
-    entries
-}
-
-/// The first of a list, with an ellipsis where there are more.
-fn some(list: &[String], all: usize) -> String {
-    let shown: Vec<&str> = list.iter().take(SHOWN).map(String::as_str).collect();
-    format!("{}{}", shown.join(", "), if all > shown.len() { ", …" } else { "" })
-}
-
-/// Where a number comes from; `interval` says how its interval came about, and is empty where it has none.
-fn of<T>(state: &State, what: String, number: &Tagged<T>, interval: &str) -> Origin {
-    let mut entries = vec![("spec".to_owned(), number.spec.clone()), ("model".into(), number.model.clone())];
-    if let Some(d) = &results(state).data {
-        let hashes: Vec<String> = d.value.models.iter().map(|m| format!("{} {}", m.name, m.hash)).collect();
-        entries.push(("models".into(), hashes.join(", ")));
-        entries.push(("data".into(), d.value.data_hash.clone()));
-        entries.push(("answers".into(), d.value.candidates.name().into()));
-    }
-    entries.push(("seed".into(), number.seed.to_string()));
-    entries.push(("n".into(), number.n.to_string()));
-    if let Some(level) = number.level.filter(|_| !interval.is_empty()) {
-        entries.push(("interval".into(), format!("{interval}, level {level}")));
-    }
-    entries.push(("state".into(), if number.is_final { "final" } else { "still refined" }.into()));
-    if let Some(engine) = &state.board.engine {
-        entries.push(("version".into(), engine.version.clone()));
-        entries.push(("device".into(), engine.device.clone()));
-    }
-    Origin { what, entries, command: ran(state).map_or(String::new(), shell_command) }
-}
-
 /// A shell command that runs a spec, complete in itself.
-fn shell_command(spec: &Spec) -> String {
+pub fn shell_command(spec: &Spec) -> String {
     if *spec == Spec::shipped() {
         return "probity run assets/specs/prompts.toml --json".into();
     }

@@ -6,6 +6,8 @@ mod copying;
 mod drawn;
 mod instances;
 mod ledger;
+mod measures;
+mod origin;
 mod relations;
 mod setup;
 #[cfg(test)]
@@ -15,6 +17,7 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout as Split, Rect};
 
 pub use self::drawn::Drawn;
+use self::measures::{Measure, Spread};
 use crate::engine::board::Job;
 use crate::engine::message::{Command, Event, Outcome};
 use crate::figure::Figure;
@@ -57,6 +60,10 @@ pub struct View {
     pub averaged: Option<usize>,
     /// Number of the pair of models whose ledger is shown.
     pub pair: usize,
+    /// Which number of the prompts is listed.
+    pub measure: Measure,
+    /// Which number of the relations is listed.
+    pub spread: Spread,
     /// Whether the paper's published numbers are laid beneath.
     pub published: bool,
     /// The figure; none before there is anything to draw.
@@ -74,6 +81,8 @@ impl View {
             model: 0,
             averaged: None,
             pair: 0,
+            measure: Measure::default(),
+            spread: Spread::default(),
             published: false,
             figure: None,
         }
@@ -111,6 +120,9 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
         ["x"], Some(("pair", 12)), |s| !results(s).ledgers.is_empty() => |s| turn_pair(s, true);
     "previous-pair", "previous pair", "Shows the ledger of the previous pair of models.",
         ["X"], Some(("pair", 12)), |s| !results(s).ledgers.is_empty() => |s| turn_pair(s, false);
+    "measure", "next measure",
+        "Lists another number: of the relations the gap between best and worst prompt, the one with both chosen on other instances, the one by chance, or the standard deviation; of the prompts P@1, P@k or MRR.",
+        ["m"], None, |s| !results(s).models().is_empty() => measures::turn;
     "own-prompt", "own prompt", "Types a prompt of your own, which every model is asked at once.",
         ["o"], Some(("own prompt", 13)), can_ask => |s| look::ask(s, &OWN);
     "instances", "show instances",
@@ -226,7 +238,9 @@ fn next_mention(state: &mut State) -> Vec<Effect> {
 
 fn take_prompt(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     let text = text.trim().to_owned();
-    if let Some(reason) = refused(&text, None) {
+    let models = results(state).data.iter().flat_map(|d| &d.value.models);
+    let causal = models.clone().find(|m| m.asked == "causal").map(|m| m.name.as_str());
+    if let Some(reason) = refused(&text, causal) {
         return Err(reason);
     }
     let Some(relation) = relation(state).map(str::to_owned) else {
@@ -414,7 +428,7 @@ impl Screen for Prompts {
     }
 
     fn origin(&self, state: &State) -> Option<Origin> {
-        copying::origin(state)
+        origin::origin(state)
     }
 
     fn measures(&self) -> bool {

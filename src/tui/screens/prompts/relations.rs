@@ -3,7 +3,7 @@
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
-use super::{ID, RELATIONS, results, rule, run};
+use super::{ID, RELATIONS, results, rule, run, view};
 use crate::base::text::{fit, pad, printable};
 use crate::engine::message::Outcome;
 use crate::tui::layout::inside;
@@ -44,12 +44,19 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let listing = Listing { len: all.len(), cursor: state.place(ID).scrolled(RELATIONS) };
     let counts: Vec<String> = all.iter().map(|r| format!("{}/{}", r.value.kept, r.value.facts)).collect();
     let gaps: Vec<String> = all.iter().map(|r| gap(state, &r.value.relation)).collect();
+    let spread = view(state).spread;
     // The numbers take what they need, and the names the rest.
     let widest = |list: &[String], least: usize| list.iter().map(String::len).fold(least, usize::max);
-    let (facts, points) = (widest(&counts, 5), widest(&gaps, 4));
+    let (facts, points) = (widest(&counts, 5), widest(&gaps, spread.heading().len().max(4)));
     let name = usize::from(inner.width).saturating_sub(11 + facts + points).max(8);
-    let header =
-        format!("{} {:>4} {:>facts$} {:>2} {:>points$}", pad("relation", name), "type", "facts", "p", "gap");
+    let header = format!(
+        "{} {:>4} {:>facts$} {:>2} {:>points$}",
+        pad("relation", name),
+        "type",
+        "facts",
+        "p",
+        spread.heading()
+    );
     listing.draw(frame, inner, state, &header, |k, _| {
         let r = &all[k].value;
         let id = printable(&r.relation).into_owned();
@@ -64,10 +71,10 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     });
 }
 
-/// The mean over models of the gap between best and worst prompt, in points.
+/// The mean over models of the number that is listed, in points.
 fn gap(state: &State, relation: &str) -> String {
     let mine = results(state).preferences.iter().filter(|p| p.value.relation == relation);
-    let gaps: Vec<f64> = mine.map(|p| p.value.gap.mean).collect();
+    let gaps: Vec<f64> = mine.filter_map(|p| view(state).spread.of(&p.value)).collect();
     match gaps.len() {
         0 => "n/a".to_owned(),
         n => format!("{:.1}", 100.0 * gaps.iter().sum::<f64>() / n as f64),

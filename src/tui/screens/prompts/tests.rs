@@ -49,6 +49,12 @@ fn an_own_prompt_is_asked_of_the_relation_under_the_cursor_or_refused_in_the_fie
     assert_eq!((own.relation.as_str(), own.prompt.as_str()), ("capital", "[X] : [Y]"));
     assert_eq!(state.place(ID).scrolled(ASKED), 2, "behind the two prompts of the relation");
     assert!(take_prompt(&mut state, "no gaps").unwrap_err().contains("[X] and [Y]"));
+    // A model that reads from the left cannot answer inside: the field says so before anything is asked.
+    let mut data = results(&state).data.as_ref().unwrap().value.clone();
+    data.models[1].asked = "causal".into();
+    let data = finding(ALL, Kind::Data(data));
+    reduce(&mut state, Action::Event(Box::new(Event::Finding { generation: 1, finding: Box::new(data) })));
+    assert!(take_prompt(&mut state, "[Y] of [X] .").unwrap_err().contains("so that b cannot answer"));
     let mut empty = State::new(Start::new());
     assert!(take_prompt(&mut empty, "[X] [Y]").is_err());
 }
@@ -81,13 +87,66 @@ fn every_pane_with_numbers_can_be_copied_and_says_where_they_come_from() {
         state.place_mut(ID).focus = pane;
         assert!(SCREEN.copy(&state).is_some_and(|t| !t.is_empty()), "{pane:?}");
     }
-    for (pane, what) in [(ASKED, "P@1 of a"), (LEDGER, "adjusted gap of a and b"), (FIGURE, "consistency")] {
+    for (pane, what, told) in [
+        (ASKED, "capital, `The capital of", "P@1 40.0"),
+        (LEDGER, "adjusted gap of a and b", "of the variance"),
+        (RELATIONS, "facts are asked of every model", "held out"),
+    ] {
         state.place_mut(ID).focus = pane;
         let origin = SCREEN.origin(&state).unwrap();
         assert!(origin.what.contains(what), "{}", origin.what);
+        assert!(origin.entries.iter().any(|(_, v)| v.contains(told)), "{:?}", origin.entries);
         assert_eq!(origin.command, "probity run assets/specs/prompts.toml --json");
     }
     assert!(SCREEN.origin(&State::new(Start::new())).is_none());
+}
+
+/// `i` on the pane of figures told of the consistency of all models, whatever was drawn.
+#[test]
+fn a_figure_says_where_what_is_drawn_comes_from() {
+    let mut state = finished();
+    state.place_mut(ID).focus = FIGURE;
+    for (drawn, what) in [
+        (Drawn::Prompts, "P@1 over its prompts"),
+        (Drawn::Ranks, "ranks over its prompts"),
+        (Drawn::Preference, "from the worst to the best prompt"),
+        (Drawn::Stability, "one answer under every name"),
+        (Drawn::Consistency, "most frequent place"),
+        (Drawn::Places, "most frequent place"),
+        (Drawn::Curve, "most frequent whole order"),
+        (Drawn::Ledger, "adjusted gap of a and b"),
+        (Drawn::Disparity, "after further pretraining"),
+        (Drawn::Causal(crate::lab::prompts::causal::Bias::Sample), "Da → Db"),
+    ] {
+        view_mut(&mut state).drawn = drawn;
+        let origin = SCREEN.origin(&state).unwrap();
+        assert!(origin.what.contains(what), "{drawn:?}: {}", origin.what);
+    }
+    view_mut(&mut state).published = true;
+    for (drawn, beneath) in [(Drawn::Stability, true), (Drawn::Curve, false)] {
+        view_mut(&mut state).drawn = drawn;
+        let told = SCREEN.origin(&state).unwrap().entries.iter().any(|(k, _)| k == "beneath");
+        assert_eq!(told, beneath, "{drawn:?}");
+    }
+}
+
+/// P@k, MRR, and the gap without the luck of the choice were in findings alone.
+#[test]
+fn lists_show_every_measure_in_turn() {
+    let mut state = finished();
+    let list = |state: &mut State, pane: Pane| -> Vec<String> {
+        state.place_mut(ID).focus = pane;
+        let turned = (0..4).map(|_| {
+            measures::turn(state);
+            state.view.toast.clone().unwrap()
+        });
+        turned.collect()
+    };
+    let told = list(&mut state, ASKED);
+    assert!(told[0].contains("P@5") && told[1].contains("MRR") && told[2].contains("P@1"), "{told:?}");
+    let told = list(&mut state, RELATIONS);
+    assert!(told[0].contains("other instances") && told[2].contains("standard deviation"), "{told:?}");
+    assert_eq!(view(&state).spread, Spread::Gap);
 }
 
 /// What left the comparison was nowhere on the screen but for the first reason.

@@ -1,0 +1,318 @@
+//! Where the numbers of a pane come from: every number that the pane shows, by model, with its interval, and how it is reproduced.
+
+use super::{
+    ASKED, FIGURE, ID, INSTANCES, LEDGER, RELATIONS, copying, instances, ledger, prompts, ran, relation,
+    results, view,
+};
+use crate::base::text::last_part;
+use crate::lab::Tagged;
+use crate::lab::prompts::candidates::Candidates;
+use crate::lab::prompts::consistency::Regime;
+use crate::lab::prompts::finding::{LeftOut, RelationFinding};
+use crate::lab::prompts::summary::interval;
+use crate::stats::estimate::Estimate;
+use crate::tui::screen::Origin;
+use crate::tui::screens::prompts::drawn::Drawn;
+use crate::tui::state::State;
+
+/// Words and objects that are listed of what is left out.
+const SHOWN: usize = 24;
+/// How the intervals came about.
+const INSTANCES_WILSON: &str = "P@1 and P@k Wilson's over the instances, MRR by bootstrap over them";
+const OVER_INSTANCES: &str =
+    "bootstrap over the instances of the relation; of the gap by chance, where such gaps lie";
+const OVER_RELATIONS: &str = "bootstrap over relations";
+
+/// Where the numbers of the focused pane come from.
+pub fn origin(state: &State) -> Option<Origin> {
+    match state.place(ID).focus {
+        RELATIONS => relations(state, "facts are asked of every model"),
+        LEDGER => of_ledger(state),
+        FIGURE => figure(state),
+        ASKED => scores(state),
+        INSTANCES if instances::look(state).is_some() => one(state),
+        _ => scores(state),
+    }
+}
+
+/// Where what is drawn comes from.
+fn figure(state: &State) -> Option<Origin> {
+    let origin = match view(state).drawn {
+        Drawn::Prompts => relations(state, "facts asked of every model, P@1 over its prompts"),
+        Drawn::Ranks => relations(state, "facts asked of every model, ranks over its prompts by P@1"),
+        Drawn::Preference => preference(state),
+        Drawn::Stability => stability(state),
+        Drawn::Consistency => consistency(state, None),
+        Drawn::Places => {
+            let models = results(state).models();
+            let model = models.get(view(state).model).or(models.first())?;
+            consistency(state, Some(model))
+        }
+        Drawn::Curve => curve(state),
+        Drawn::Ledger => of_ledger(state),
+        Drawn::Disparity => disparity(state),
+        Drawn::Causal(bias) => {
+            let found = results(state).data.as_ref()?;
+            let mut origin = of(state, format!("the path {}", bias.letters()), found, "");
+            let spec = ran(state).unwrap_or(&view(state).spec);
+            let figure = ("figure".to_owned(), "Cao et al. 2022, Figure 2".to_owned());
+            origin.entries.splice(0..0, [figure, ("setting".into(), bias.blocked(spec))]);
+            Some(origin)
+        }
+    };
+    let mut origin = origin?;
+    if view(state).published && view(state).drawn.published().is_some() {
+        let what = "numbers published by Cao et al. 2022; they are not of this run";
+        origin.entries.push(("beneath".into(), what.into()));
+    }
+    Some(origin)
+}
+
+/// A relation over its prompts, model by model.
+fn relations(state: &State, what: &str) -> Option<Origin> {
+    let found = results(state);
+    let r = found.relation(relation(state)?)?;
+    let v = &r.value;
+    let mut lines = departed(state, v);
+    let ends = |mean: Option<f64>, ends: Option<[f64; 2]>| match (mean, ends) {
+        (Some(mean), Some([lo, hi])) => interval(Estimate { mean, lo, hi }),
+        (Some(mean), None) => format!("{:.1}", 100.0 * mean),
+        (None, _) => "n/a".into(),
+    };
+    let mut level = None;
+    for model in found.models() {
+        let Some(p) = found.preference(&v.relation, model) else { continue };
+        level = level.or(p.level);
+        let x = &p.value;
+        let mut text = format!(
+            "worst {}, best {}, gap {}, held out {}, by chance {}, std {}, mean {}",
+            interval(x.worst),
+            interval(x.best),
+            interval(x.gap),
+            ends(x.gap_held_out, x.gap_held_out_interval),
+            ends(x.gap_by_chance, x.gap_by_chance_interval),
+            interval(x.std),
+            interval(x.mean)
+        );
+        if let Some(a) = found.adjusted_of(&v.relation, model) {
+            text.push_str(&format!(", adjusted {}", interval(a.value.p_at_1)));
+        }
+        if let Some(s) = found.stability_of(&v.relation, model) {
+            let share = s.value.stability.map_or("n/a".into(), interval);
+            text.push_str(&format!(", stability {share} of n {}", s.value.kept));
+        }
+        lines.push((key(model), text));
+    }
+    if !v.weights.is_empty() {
+        let each: Vec<String> = v.weights.iter().map(|w| format!("{:.1}", 100.0 * w)).collect();
+        lines.push(("weights in %".into(), each.join(", ")));
+    }
+    let title = format!("{}: {} of {} {what}", v.relation, v.kept, v.facts);
+    let with_level = Tagged { level, ..r.clone() };
+    let how = if level.is_some() { OVER_INSTANCES } else { "" };
+    let mut origin = of(state, title, &with_level, how);
+    origin.entries.splice(0..0, lines);
+    Some(origin)
+}
+
+/// The prompt under the cursor, model by model.
+fn scores(state: &State) -> Option<Origin> {
+    let found = results(state);
+    let (id, all) = (relation(state)?, prompts(state));
+    let prompt = all.get(state.place(ID).scrolled(ASKED).min(all.len().checked_sub(1)?))?;
+    let mut lines = Vec::new();
+    let mut first = None;
+    for model in found.models() {
+        let Some(s) = found.score(id, prompt, model) else { continue };
+        first = first.or(Some(s));
+        let v = &s.value;
+        let text =
+            format!("P@1 {}, P@{} {}, MRR {}", interval(v.p_at_1), v.k, interval(v.p_at_k), interval(v.mrr));
+        lines.push((key(model), text));
+    }
+    let mut origin = of(state, format!("{id}, `{prompt}`, in per cent"), first?, INSTANCES_WILSON);
+    origin.entries.splice(0..0, lines);
+    Some(origin)
+}
+
+/// The instance under the cursor, model by model.
+fn one(state: &State) -> Option<Origin> {
+    let (look, all) = instances::look(state)?;
+    let first = look.one.first()?;
+    let line = |found: &Tagged<crate::lab::prompts::finding::InstanceFinding>| {
+        let v = &found.value;
+        let right = if v.right { "right" } else { "wrong" };
+        let rank = v.rank.map_or("no candidate".into(), |r| format!("rank {r}"));
+        (key(&found.model), format!("says {}: {right}; the object: {rank}; shown `{}`", v.said, v.text))
+    };
+    let v = &first.value;
+    let what = format!("{}: {} under `{}`", v.mention, v.object, all.prompt);
+    let mut origin = of(state, what, look.instances.as_ref()?, "");
+    origin.entries.splice(0..0, look.one.iter().map(line));
+    Some(origin)
+}
+
+fn of_ledger(state: &State) -> Option<Origin> {
+    let l = ledger::shown(state)?;
+    let (v, p) = (&l.value, &l.value.parts);
+    let gap = interval(p.model_itself);
+    let share = |e: Option<Estimate>| e.map_or("n/a".into(), interval);
+    let mut origin =
+        of(state, format!("adjusted gap of {} and {}: {gap} points", v.a, v.b), l, OVER_RELATIONS);
+    let lines = [
+        ("by prompt".into(), format!("{} % of the variance", share(p.prompt_share))),
+        ("less chance".into(), format!("{} %", share(p.prompt_unbiased_share))),
+        ("relations".into(), v.relations.to_string()),
+    ];
+    origin.entries.splice(0..0, lines);
+    Some(origin)
+}
+
+fn preference(state: &State) -> Option<Origin> {
+    let found = results(state);
+    let mut lines = Vec::new();
+    let of_all = |e: Option<Estimate>| e.map_or("n/a".to_owned(), interval);
+    for s in found.summaries.iter().filter(|s| s.value.mean_worst.is_some()) {
+        let v = &s.value;
+        let text = format!(
+            "worst {}, best {}, gap {}, held out {}, by chance {}, std {}, adjusted {}; gap above 10 points on {} of {}",
+            of_all(v.mean_worst),
+            of_all(v.mean_best),
+            of_all(v.mean_gap),
+            of_all(v.mean_gap_held_out),
+            of_all(v.mean_gap_by_chance),
+            of_all(v.mean_std),
+            of_all(v.mean_adjusted),
+            v.relations_over_10,
+            v.relations
+        );
+        lines.push((key(&s.model), text));
+    }
+    let what = "P@1 from the worst to the best prompt, in per cent, mean over relations".to_owned();
+    let mut origin = of(state, what, found.summaries.first()?, OVER_RELATIONS);
+    origin.entries.splice(0..0, lines);
+    Some(origin)
+}
+
+fn stability(state: &State) -> Option<Origin> {
+    let found = results(state);
+    let line = |model: &str| {
+        let mine = found.stability.iter().filter(|s| s.model == model);
+        let kept: usize = mine.map(|s| s.value.kept).sum();
+        let over = found.summaries.iter().find(|s| s.model == model).and_then(|s| s.value.mean_stability);
+        (key(model), format!("{}, n {kept}", over.map_or("n/a".into(), interval)))
+    };
+    let what = "one answer under every name of a subject, first prompt, in per cent, mean over relations";
+    let mut origin = match found.summaries.first() {
+        Some(s) => of(state, what.into(), s, OVER_RELATIONS),
+        None => of(state, what.into(), found.stability.first()?, ""),
+    };
+    origin.entries.splice(0..0, found.models().into_iter().map(line));
+    Some(origin)
+}
+
+/// Rank consistency of every model and of the whole order, or of one model.
+fn consistency(state: &State, only: Option<&str>) -> Option<Origin> {
+    let found = results(state);
+    let regimes = |model: Option<&str>| {
+        let each = Regime::ALL.map(|regime| {
+            let share = found.rank(regime, model).map_or("n/a".into(), |r| interval(r.value.consistency));
+            format!("{} {share}", regime.name())
+        });
+        each.join(", ")
+    };
+    let whole = found.rank(Regime::Adjusted, None)?;
+    let v = &whole.value;
+    let what = format!(
+        "share of {} draws of {} of {} relations with the most frequent place, in per cent",
+        v.draws, v.subset, v.relations
+    );
+    let how = if v.exact { "none: every draw is counted" } else { "Wilson's, over the draws" };
+    let mut origin = of(state, what, whole, how);
+    let models = found.models().into_iter().filter(|m| only.is_none_or(|only| only == *m));
+    let lines: Vec<(String, String)> = models
+        .map(|m| (key(m), regimes(Some(m))))
+        .chain([("whole order".to_owned(), regimes(None))])
+        .collect();
+    origin.entries.splice(0..0, lines);
+    Some(origin)
+}
+
+fn curve(state: &State) -> Option<Origin> {
+    let found = &results(state).curve;
+    let first = found.first()?;
+    let what =
+        format!("share of {} draws with the most frequent whole order, in per cent", first.value.draws);
+    let mut origin = of(state, what, first, "Wilson's, over the draws");
+    let line = |c: &Tagged<crate::lab::prompts::finding::RankCurveFinding>| {
+        (format!("K = {}", c.value.prompts), interval(c.value.consistency))
+    };
+    origin.entries.splice(0..0, found.iter().map(line));
+    Some(origin)
+}
+
+fn disparity(state: &State) -> Option<Origin> {
+    let found = &results(state).disparity;
+    let what = "P@1 of the best token after further pretraining, in per cent".to_owned();
+    let mut origin = of(state, what, found.first()?, "Wilson's, over the facts");
+    let line = |d: &Tagged<crate::lab::prompts::finding::DisparityFinding>| {
+        let gamma = d.value.gamma.map_or("as it is".to_owned(), |g| format!("γ = {g}"));
+        (key(&d.model), format!("{gamma}: {}, {} steps", interval(d.value.p_at_1), d.value.steps))
+    };
+    origin.entries.splice(0..0, found.iter().map(line));
+    Some(origin)
+}
+
+/// A model as the key of a line.
+fn key(model: &str) -> String {
+    crate::base::text::fit(last_part(model), 15).into_owned()
+}
+
+/// What left the comparison because every model has to be able to say it: facts and prompts by reason, and the words that single
+/// models take from those that all share.
+fn departed(state: &State, relation: &RelationFinding) -> Vec<(String, String)> {
+    let listed =
+        |l: &LeftOut| (format!("{} left out", l.count), format!("{}: {}", l.reason, some(&l.what, l.count)));
+    let mut entries: Vec<(String, String)> =
+        relation.left_out.iter().chain(&relation.prompts_left_out).map(listed).collect();
+    let data = results(state).data.as_ref().map(|d| &d.value);
+    if let Some(data) = data.filter(|d| d.candidates == Candidates::Intersection) {
+        entries.push(("shared words".into(), data.common_words.to_string()));
+        let taking = data.models.iter().filter(|m| m.words_taken > 0);
+        entries.extend(taking.map(|m| {
+            (
+                format!("{} words left", m.words_taken),
+                format!("{} alone lacks {}", m.name, some(&m.taken, m.words_taken)),
+            )
+        }));
+    }
+    entries
+}
+
+/// The first of a list, with an ellipsis where there are more.
+fn some(list: &[String], all: usize) -> String {
+    let shown: Vec<&str> = list.iter().take(SHOWN).map(String::as_str).collect();
+    format!("{}{}", shown.join(", "), if all > shown.len() { ", …" } else { "" })
+}
+
+/// Where a number comes from; `how` says how its interval came about, and is empty where it has none.
+fn of<T>(state: &State, what: String, number: &Tagged<T>, how: &str) -> Origin {
+    let mut entries = vec![("spec".to_owned(), number.spec.clone()), ("model".into(), number.model.clone())];
+    if let Some(d) = &results(state).data {
+        let hashes: Vec<String> = d.value.models.iter().map(|m| format!("{} {}", m.name, m.hash)).collect();
+        entries.push(("models".into(), hashes.join(", ")));
+        entries.push(("data".into(), d.value.data_hash.clone()));
+        entries.push(("answers".into(), d.value.candidates.name().into()));
+    }
+    entries.push(("seed".into(), number.seed.to_string()));
+    entries.push(("n".into(), number.n.to_string()));
+    if let Some(level) = number.level.filter(|_| !how.is_empty()) {
+        entries.push(("interval".into(), format!("{how}, level {level}")));
+    }
+    entries.push(("state".into(), if number.is_final { "final" } else { "still refined" }.into()));
+    if let Some(engine) = &state.board.engine {
+        entries.push(("version".into(), engine.version.clone()));
+        entries.push(("device".into(), engine.device.clone()));
+    }
+    Origin { what, entries, command: ran(state).map_or(String::new(), copying::shell_command) }
+}
