@@ -2,7 +2,7 @@
 //! stands there at the end is painted cell by cell.
 //!
 //! `cargo bench --bench screenshot -- OUT.png SECONDS KEYS ARGUMENTS...`, for example
-//! `cargo bench --bench screenshot -- assets/screenshot.png 3 mm replay sessions/agreement.probity.jsonl --speed 1000`.
+//! `cargo bench --bench screenshot -- assets/screenshot.png 3 '' replay sessions/agreement.probity.jsonl --speed 1000`.
 //! `SECONDS` are waited for before the keys and after each of them.
 
 use std::io::{Read, Write};
