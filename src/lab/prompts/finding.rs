@@ -388,6 +388,10 @@ pub struct InstanceRow {
     pub object: String,
     /// By model: what was said, and whether it is the object.
     pub said: Vec<(String, bool)>,
+    /// By model: whether it says the same under every name; empty where there is one name, under a prompt that was typed, and in
+    /// what was recorded before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stable: Vec<bool>,
 }
 
 /// What one model makes of one query.

@@ -173,10 +173,20 @@ pub fn stability(answers: &Answers, prompt: usize, most: usize) -> Stability {
     let mut found = Stability::default();
     for i in (0..shape.instances()).filter(|i| shape.mentions(*i).min(most) >= 2) {
         found.kept += 1;
-        let said = |x: usize| answers.said[shape.at(prompt, i, x)];
-        found.stable += u64::from((1..shape.mentions(i).min(most)).all(|x| said(x) == said(0)));
+        found.stable += u64::from(same(answers, prompt, i, most));
     }
     found
+}
+
+/// Whether a model says the same of an instance under all its mentions.
+#[must_use]
+pub fn says_the_same(answers: &Answers, prompt: usize, instance: usize) -> bool {
+    same(answers, prompt, instance, usize::MAX)
+}
+
+fn same(answers: &Answers, prompt: usize, i: usize, most: usize) -> bool {
+    let said = |x: usize| answers.said[answers.shape.at(prompt, i, x)];
+    (1..answers.shape.mentions(i).min(most)).all(|x| said(x) == said(0))
 }
 
 #[cfg(test)]

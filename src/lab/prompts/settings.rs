@@ -56,7 +56,7 @@ fn files() -> Setting<Spec> {
             |s: &Spec| s.data.files.first().cloned(),
             |s, path| {
                 s.data.files = path.into_iter().collect();
-                s.data.built_in = false;
+                (s.data.built_in, s.data.whole) = (false, false);
                 // What is typed is relative to where the program runs; relations of other data have other names.
                 s.data.base = std::path::PathBuf::new();
                 s.data.relations.clear();

@@ -59,6 +59,9 @@ pub struct DataSpec {
     /// Whether the built-in relations are asked as well where files are named.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub built_in: bool,
+    /// Whether all relations of the files are asked, `relations` picking among the built-in ones alone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub whole: bool,
     /// Identifiers of the relations; none asks all.
     pub relations: Vec<String>,
     /// Prompts of a relation at most, the first ones; none takes all.
@@ -80,6 +83,7 @@ impl Default for DataSpec {
         Self {
             files: Vec::new(),
             built_in: false,
+            whole: false,
             relations: Vec::new(),
             prompts: None,
             instances: None,
@@ -98,15 +102,19 @@ impl DataSpec {
     }
 
     /// Asks a file or folder as well, `path` being relative to where the program runs: beside the built-in relations where those
-    /// were asked alone. Whatever relations were picked by name, all are asked then. One that is there already stays once.
+    /// were asked alone, of which those that were picked by name stay. Where relations were picked among those of files, all are
+    /// asked. One that is there already stays once.
     pub fn add(&mut self, path: String) {
-        self.built_in |= self.files.is_empty();
+        if self.files.is_empty() {
+            (self.built_in, self.whole) = (true, !self.relations.is_empty());
+        } else if !self.whole {
+            self.relations.clear();
+        }
         self.files = self.paths().iter().map(|p| p.display().to_string()).collect();
         self.base = PathBuf::new();
         if !self.files.contains(&path) {
             self.files.push(path);
         }
-        self.relations.clear();
     }
 }
 
@@ -325,6 +333,10 @@ impl Spec {
         if data.built_in && data.files.is_empty() {
             let what = "goes with data.files: without files the built-in relations are asked in any case";
             return refuse.because("data.built_in", what.into());
+        }
+        if data.whole && !data.built_in {
+            let what = "goes with data.built_in: `relations` picks among the built-in ones then";
+            return refuse.because("data.whole", what.into());
         }
         refuse.twice("data.relations", &data.relations)?;
         refuse.outside("data.mentions", data.mentions, 1..=10)?;

@@ -118,13 +118,18 @@ fn files_are_added_beside_what_is_asked_already() {
     let mut data = DataSpec { relations: vec!["capital".into()], ..DataSpec::default() };
     data.add("own.jsonl".into());
     assert_eq!((&data.files[..], data.built_in), (&["own.jsonl".to_owned()][..], true));
-    assert!(data.relations.is_empty(), "what is added is asked");
+    assert!(data.whole && data.relations == ["capital"], "the five that were picked became all");
     data.add("own.jsonl".into());
     assert_eq!(data.files.len(), 1);
     let mut beside = DataSpec { files: vec!["lama".into()], base: "/specs".into(), ..DataSpec::default() };
     beside.add("own.jsonl".into());
     assert_eq!((beside.paths(), beside.built_in), (vec!["/specs/lama".into(), "own.jsonl".into()], false));
     // What is asked alone in any case is not asked for beside nothing.
+    let mut picked = DataSpec { files: vec!["lama".into()], ..DataSpec::default() };
+    picked.relations = vec!["P19".into()];
+    picked.add("own.jsonl".into());
+    assert!(picked.relations.is_empty() && !picked.whole, "whose they are is not known");
+    assert!(refusal(|s| s.data.whole = true).contains("data.whole"));
     let told = refusal(|s| s.data.built_in = true);
     assert!(told.contains("data.built_in"), "{told}");
     let mut spec = Spec::shipped();

@@ -300,6 +300,8 @@ fn library(spec: &Spec, host: &mut dyn Host) -> Result<Library, Fault> {
     let paths = spec.data.paths();
     let files: Vec<(&Path, &str)> =
         paths.iter().map(AsRef::as_ref).zip(spec.data.files.iter().map(String::as_str)).collect();
+    let built_in =
+        if spec.data.whole { Library::built_in().map_err(Fault::Failed)? } else { Library::default() };
     let mut library = match files.is_empty() {
         true => Library::built_in().map_err(Fault::Failed)?,
         false => {
@@ -323,7 +325,9 @@ fn library(spec: &Spec, host: &mut dyn Host) -> Result<Library, Fault> {
         return Err(Problem { what, r#where: key.into(), hint: "correct the name".into() }.into());
     }
     if !wanted.is_empty() {
-        library.relations.retain(|r| wanted.contains(&r.id));
+        // What a file adds to a built-in relation is asked with all of it.
+        let added = |r: &Relation| spec.data.whole && !built_in.relations.contains(r);
+        library.relations.retain(|r| wanted.contains(&r.id) || added(r));
     }
     unused(spec, &library, host)?;
     Ok(library)

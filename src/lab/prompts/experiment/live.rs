@@ -10,6 +10,7 @@ use crate::lab::host::Host;
 use crate::lab::prompts::candidates::{Reply, top};
 use crate::lab::prompts::finding::{InstanceFinding, InstanceRow, InstancesFinding, Kind, TopToken};
 use crate::lab::prompts::library::Fact;
+use crate::lab::prompts::preference::says_the_same;
 use crate::lab::prompts::query::Asker;
 use crate::lab::prompts::question::{LookQuestion, PromptQuestion, Question as Asked};
 use crate::stats::bootstrap::Resamples;
@@ -101,7 +102,8 @@ fn prompt(bench: &Bench, asked: &PromptQuestion, host: &mut dyn Host) -> Result<
 /// The instances under a prompt, and what each model makes of one of them.
 fn look(bench: &Bench, asked: &LookQuestion, host: &mut dyn Host) -> Result<Vec<Finding>, Fault> {
     let entry = entry(bench, &asked.relation)?;
-    let said = match entry.prompts.iter().position(|p| *p == asked.prompt) {
+    let asked_with = entry.prompts.iter().position(|p| *p == asked.prompt);
+    let said = match asked_with {
         _ if entry.facts.is_empty() => Vec::new(),
         Some(p) => known(entry, p),
         None => {
@@ -109,7 +111,12 @@ fn look(bench: &Bench, asked: &LookQuestion, host: &mut dyn Host) -> Result<Vec<
             replies(bench, entry, &asked.prompt, host)?.into_iter().map(of).collect()
         }
     };
+    let stable = |i: usize| match asked_with.filter(|_| entry.facts[i].names.len() > 1) {
+        Some(p) => entry.scored.iter().map(|s| says_the_same(&s.answers, p, i)).collect(),
+        None => Vec::new(),
+    };
     let row = |(i, fact): (usize, &Fact)| InstanceRow {
+        stable: stable(i),
         mentions: fact.names.clone(),
         object: fact.object.clone(),
         said: said.iter().map(|by_model| by_model[i].clone()).collect(),

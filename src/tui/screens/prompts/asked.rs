@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::measures::Measure;
-use super::{ASKED, ID, left_out, prompts, relation, results, rule, view};
+use super::{ASKED, ID, kept, left_out, prompts, relation, results, rule, view};
 use crate::base::text::{fit, last_part, pad, printable};
 use crate::lab::Tagged;
 use crate::lab::prompts::figures::some_prompts;
@@ -62,7 +62,12 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
         }
         let prompt = printable(all[k]).into_owned();
         let typed = found.is_some_and(|r| !r.prompts.iter().any(|p| p == all[k]));
-        let prompt = if typed { format!("+ {prompt}") } else { prompt };
+        let mark = match (typed, kept(state, id).iter().any(|p| p == all[k])) {
+            (_, true) => "* ",
+            (true, false) => "+ ",
+            (false, false) => "",
+        };
+        let prompt = format!("{mark}{prompt}");
         let scores: String = models[..shown]
             .iter()
             .map(|m| match results(state).score(id, all[k], m) {

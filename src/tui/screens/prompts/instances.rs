@@ -45,9 +45,6 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
         return message(frame, inside(area), &text, state.theme().style(Role::Dim));
     };
     let of = all.rows.len() + all.left_out.len();
-    let title = format!("Instances {}/{of}{}", all.rows.len(), rule(state));
-    let room = usize::from(area.width.saturating_sub(6));
-    frame.render_widget(pane_block(state, INSTANCES, &fit(&title, room)), area);
     let inner = inside(area);
     let cursor = state.place(ID).scrolled(INSTANCES);
     let one = match cursor.checked_sub(all.rows.len()).and_then(|k| all.left_out.get(k)) {
@@ -55,6 +52,12 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
         None => details(state, look, usize::from(inner.width)),
     };
     let below = (one.len() as u16).min(inner.height.saturating_sub(3) * 2 / 3);
+    // Eight models with five tokens each take a screen of their own.
+    let cut = usize::from(below) < one.len() && state.place(ID).focus == INSTANCES;
+    let more = if cut { format!(", {}: all", state.keymap.label("zoom")) } else { String::new() };
+    let title = format!("Instances {}/{of}{more}{}", all.rows.len(), rule(state));
+    let room = usize::from(area.width.saturating_sub(6));
+    frame.render_widget(pane_block(state, INSTANCES, &fit(&title, room)), area);
     let list = Rect { height: inner.height - below, ..inner };
     let marks = all.models.len().min(usize::from(inner.width) / 3);
     // The heading of the marks has to fit where there are few of them.
@@ -71,12 +74,16 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
         };
         let fact = format!("{}: {}", row.mentions[0], row.object);
         let ascii = state.view.glyphs == Glyphs::Ascii;
-        let mark = |right: bool| match (right, ascii) {
-            (true, false) => '●',
-            (true, true) => '+',
-            (false, _) => '.',
+        let mark = |k: usize, right: bool| match (right, row.stable.get(k).copied().unwrap_or(true), ascii) {
+            (true, true, false) => '●',
+            (true, false, false) => '◐',
+            (true, true, true) => '+',
+            (true, false, true) => '*',
+            (false, true, _) => '.',
+            (false, false, _) => '~',
         };
-        let right: String = row.said.iter().take(marks).map(|(_, right)| mark(*right)).collect();
+        let right: String =
+            row.said.iter().take(marks).enumerate().map(|(k, (_, right))| mark(k, *right)).collect();
         format!("{} {right}", pad(&fit(&printable(&fact), text), text))
     });
     let rest = Rect { y: list.bottom(), height: below, ..inner };

@@ -21,8 +21,10 @@ use self::measures::{Measure, Spread};
 use crate::engine::board::Job;
 use crate::engine::message::{Command, Event, Outcome};
 use crate::figure::Figure;
+use crate::lab::Tagged;
 use crate::lab::prompts::Spec;
 use crate::lab::prompts::experiment::refused;
+use crate::lab::prompts::finding::RelationFinding;
 use crate::lab::prompts::question::{LookQuestion, PromptQuestion, Question as Asked};
 use crate::lab::prompts::results::Results;
 use crate::lab::{self, LabId};
@@ -125,8 +127,11 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
         ["m"], None, |s| !results(s).models().is_empty() => measures::turn;
     "own-prompt", "own prompt", "Types a prompt of your own, which every model is asked at once.",
         ["o"], Some(("own prompt", 13)), can_ask => |s| look::ask(s, &OWN);
+    "keep-prompt", "keep prompt",
+        "Asks the typed prompt under the cursor with the relation's own in the next runs, which then average over it too; or no longer.",
+        ["O"], None, can_keep => keep_prompt;
     "instances", "show instances",
-        "Shows what every model answered to the instances of the prompt under the cursor, and what it makes of one of them.",
+        "Shows what every model answered to the instances of the prompt under the cursor, and what it makes of one of them. Beside a half-filled mark or a tilde, it says something else under another name of the subject.",
         ["d"], Some(("instances", 14)), can_ask => |s| ask_look(s, 0);
     "next-mention", "next name", "Shows the same instance under the next name of its subject.",
         ["n"], None, can_ask => next_mention;
@@ -255,6 +260,37 @@ fn take_prompt(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     Ok(ask(state, Asked::Prompt(PromptQuestion { relation, prompt: text })))
 }
 
+/// The prompts that the next run asks beyond the relation's own.
+fn kept<'a>(state: &'a State, relation: &str) -> &'a [String] {
+    view(state).spec.data.own.get(relation).map_or(&[], Vec::as_slice)
+}
+
+/// Whether the prompt under the cursor was typed, now or for this run.
+fn can_keep(state: &State) -> bool {
+    let (Some(id), Some(text)) = (relation(state), prompt(state)) else { return false };
+    let own = |found: &Tagged<RelationFinding>| !found.value.prompts.iter().any(|p| p == text);
+    live(state) && (kept(state, id).iter().any(|p| p == text) || results(state).relation(id).is_some_and(own))
+}
+
+fn keep_prompt(state: &mut State) -> Vec<Effect> {
+    let (Some(id), Some(text)) = (relation(state), prompt(state)) else { return Vec::new() };
+    let (id, text) = (id.to_owned(), text.to_owned());
+    let own = view_mut(state).spec.data.own.entry(id.clone()).or_default();
+    let told = match own.iter().position(|p| *p == text) {
+        Some(at) => {
+            own.remove(at);
+            "the next run does not ask this prompt"
+        }
+        None => {
+            own.push(text);
+            "the next run asks and averages this prompt too"
+        }
+    };
+    view_mut(state).spec.data.own.retain(|_, prompts| !prompts.is_empty());
+    state.view.toast = Some(told.into());
+    Vec::new()
+}
+
 fn take_files(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     let text = text.trim();
     if text.is_empty() {
@@ -262,7 +298,12 @@ fn take_files(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
     }
     let data = &mut view_mut(state).spec.data;
     data.add(text.to_owned());
-    let beside = if data.built_in { " beside the built-in ones" } else { "" };
+    let beside = match (data.built_in, data.whole, data.relations.len()) {
+        (true, true, 1) => " beside the built-in one".to_owned(),
+        (true, true, n) => format!(" beside {n} built-in ones"),
+        (true, false, _) => " beside the built-in ones".to_owned(),
+        (false, ..) => String::new(),
+    };
     let key = state.keymap.label("run");
     state.view.toast =
         Some(format!("{key} asks the facts of {}{beside}", crate::base::text::printable(text)));

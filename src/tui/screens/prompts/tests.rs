@@ -130,6 +130,35 @@ fn a_figure_says_where_what_is_drawn_comes_from() {
     }
 }
 
+/// A typed prompt was gone after the next run.
+#[test]
+fn a_typed_prompt_is_kept_for_the_next_runs_on_demand_alone() {
+    let mut state = finished();
+    assert!(!can_keep(&state), "the first prompt is the relation's own");
+    let own = match &findings().into_iter().find_map(|f| match f.body {
+        crate::lab::Body::Lab(crate::lab::Kinds::Prompts(Kind::PromptScore(x))) => Some(x),
+        _ => None,
+    }) {
+        Some(score) => crate::lab::prompts::finding::PromptScoreFinding {
+            prompt: "[X] : [Y]".into(),
+            prompt_index: None,
+            ..score.clone()
+        },
+        None => panic!("no score"),
+    };
+    let typed = finding("a", Kind::PromptScore(own));
+    reduce(&mut state, Action::Event(Box::new(Event::Finding { generation: 1, finding: Box::new(typed) })));
+    SCREEN.travel(&mut state, ASKED, 2);
+    assert_eq!(prompt(&state), Some("[X] : [Y]"));
+    assert!(view(&state).spec.data.own.is_empty(), "what is tried is no part of the experiment");
+    assert!(can_keep(&state));
+    keep_prompt(&mut state);
+    assert_eq!(view(&state).spec.data.own["capital"], ["[X] : [Y]"]);
+    assert!(can_keep(&state));
+    keep_prompt(&mut state);
+    assert!(view(&state).spec.data.own.is_empty());
+}
+
 /// P@k, MRR, and the gap without the luck of the choice were in findings alone.
 #[test]
 fn lists_show_every_measure_in_turn() {

@@ -76,3 +76,43 @@ fn under_k_by_k_the_ledger_splits_what_was_drawn() {
         assert_eq!(v.parts.mention.mean, 0.0, "one name a subject is drawn");
     }
 }
+
+/// The five relations that were picked became all forty as soon as a file was added.
+#[test]
+fn relations_that_were_picked_stay_picked_beside_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let rows = "{\"relation\":\"P36\",\"subject\":\"France\",\"object\":\"Paris\"}\n{\"relation\":\"P36\",\"prompt\":\"The capital of [X] is [Y] .\"}\n";
+    std::fs::write(dir.path().join("own.jsonl"), rows).unwrap();
+    let mut spec = spec();
+    spec.data.relations = vec!["capital".into()];
+    spec.data.add(dir.path().join("own.jsonl").display().to_string());
+    let mut desk = Desk::new();
+    run(&spec, &mut desk).1.unwrap();
+    let results = desk.results();
+    let asked: Vec<&str> = results.relations.iter().map(|r| r.value.relation.as_str()).collect();
+    assert_eq!(asked, ["capital", "P36"]);
+}
+
+/// The instances behind a stability could only be found one by one.
+#[test]
+fn instances_say_which_of_them_change_with_the_name() {
+    let mut spec = spec();
+    spec.data.relations.truncate(1);
+    let mut desk = Desk::new();
+    let (mut experiment, done) = run(&spec, &mut desk);
+    done.unwrap();
+    let results = desk.results();
+    let first = results.relations[0].value.clone();
+    let (relation, prompt) = (first.relation.clone(), first.prompts[0].clone());
+    let asked = LookQuestion { relation, prompt, instance: 0, mention: 0 };
+    let found = experiment.answer(&Asked::Look(asked).into(), Share::All, &mut desk).unwrap();
+    let Body::Lab(Kinds::Prompts(Kind::Instances(all))) = &found[0].body else { panic!("{found:?}") };
+    for (k, model) in all.models.iter().enumerate() {
+        let told = &results.stability_of(&first.relation, model).unwrap().value;
+        let several = all.rows.iter().filter(|r| r.mentions.len() > 1);
+        assert_eq!(several.clone().count(), told.kept);
+        let stable = several.filter(|r| r.stable[k]).count() as f64;
+        assert!((stable / told.kept as f64 - told.stability.unwrap().mean).abs() < 1e-12, "{model}");
+    }
+    assert!(all.rows.iter().all(|r| r.mentions.len() > 1 || r.stable.is_empty()));
+}
