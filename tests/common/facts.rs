@@ -315,6 +315,8 @@ fn looked(relation: &str, prompt: &str) -> Vec<Finding> {
         mentions: mentions.iter().map(|m| (*m).to_owned()).collect(),
         object: object.into(),
         said: said.map(|s| (s.to_owned(), s == object)).to_vec(),
+        // The second model changes with the name.
+        stable: if mentions.len() > 1 { vec![true, false, true, true] } else { Vec::new() },
     };
     let rows = vec![
         row(&["France", "the French Republic"], "Paris", ["Paris", "Paris", "London", "Paris"]),

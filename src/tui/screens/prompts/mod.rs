@@ -123,7 +123,7 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
     "previous-pair", "previous pair", "Shows the ledger of the previous pair of models.",
         ["X"], Some(("pair", 12)), |s| !results(s).ledgers.is_empty() => |s| turn_pair(s, false);
     "measure", "next measure",
-        "Lists another number: of the relations the gap between best and worst prompt, the one with both chosen on other instances, the one by chance, or the standard deviation; of the prompts P@1, P@k or MRR.",
+        "Lists another number: of relations the gap, the one held out, the one by chance, or the standard deviation; of prompts P@1, P@k or MRR.",
         ["m"], None, |s| !results(s).models().is_empty() => measures::turn;
     "own-prompt", "own prompt", "Types a prompt of your own, which every model is asked at once.",
         ["o"], Some(("own prompt", 13)), can_ask => |s| look::ask(s, &OWN);
@@ -131,7 +131,7 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
         "Asks the typed prompt under the cursor with the relation's own in the next runs, which then average over it too; or no longer.",
         ["O"], None, can_keep => keep_prompt;
     "instances", "show instances",
-        "Shows what every model answered to the instances of the prompt under the cursor, and what it makes of one of them. Beside a half-filled mark or a tilde, it says something else under another name of the subject.",
+        "Shows what every model answered to the instances of the prompt under the cursor, and what it makes of one. Where the mark is half filled, or a tilde, it answers otherwise under another name.",
         ["d"], Some(("instances", 14)), can_ask => |s| ask_look(s, 0);
     "next-mention", "next name", "Shows the same instance under the next name of its subject.",
         ["n"], None, can_ask => next_mention;
