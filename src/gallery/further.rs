@@ -22,6 +22,7 @@ use super::score::LEVEL;
 use super::splits::{Lot, Lots};
 use super::text::{Encoder, Masking};
 use super::train::{Progress, Stage, Watch};
+use crate::corpus::facts::Relation;
 use crate::model::arch::Arch;
 use crate::model::device::Device;
 use crate::model::exec::train::{AdamW, Trainer};
@@ -275,6 +276,47 @@ impl Start {
         Ok(Model::from_params(&name, self.arch, params, Some(self.tokenizer), Device::Cpu)?)
     }
 
+    fn relations(&self, settings: &Settings) -> &[Relation] {
+        let relations = self.corpus.relations();
+        &relations[..settings.relations.min(relations.len())]
+    }
+
+    /// Asks for the taught facts of some relations.
+    fn ask(
+        &self,
+        trainer: &Trainer,
+        relations: &[Relation],
+        watch: Watch<'_>,
+    ) -> Result<Vec<RelationRecall>> {
+        let asked = Asked::new(&self.arch, &self.tokenizer, Box::new(|b, p| trainer.forward(b, p)));
+        let asking = Asking { lots: &self.lots, lot: Lot::Taught, mixture: None, judgement: None };
+        let mut facts = Vec::with_capacity(relations.len());
+        for (done, relation) in relations.iter().enumerate() {
+            watch(Progress { stage: Stage::Score, done, total: relations.len(), loss: f32::NAN })?;
+            facts.push(recall(&asked, relation, asking)?.relation);
+        }
+        Ok(facts)
+    }
+
+    /// Questions by relation that [`Start::outcome`] asks, but for other names of the subjects.
+    fn questions(&self, relations: &[Relation]) -> Vec<usize> {
+        let taught = |r: &Relation| r.facts.iter().filter(|f| self.lots.of(r, f) == Lot::Taught).count();
+        relations.iter().map(|r| taught(r) * r.open_prompts().len()).collect()
+    }
+
+    /// What asking takes in [`Start::outcome`], as a multiple of what asking the first `some` relations takes, which it does.
+    ///
+    /// # Errors
+    /// As [`Start::outcome`].
+    pub fn ask_some(&self, settings: &Settings, some: usize, watch: Watch<'_>) -> Result<f64> {
+        let relations = self.relations(settings);
+        let some = &relations[..some.min(relations.len())];
+        let (trainer, _) = self.feed(Diet::None, settings, Device::Cpu, watch)?;
+        self.ask(&trainer, some, watch)?;
+        let sum = |relations: &[Relation]| self.questions(relations).iter().sum::<usize>() as f64;
+        Ok(sum(relations) / sum(some).max(1.0))
+    }
+
     /// Trains on a diet and asks for the taught facts, of both halves, in the open prompts.
     ///
     /// # Errors
@@ -294,15 +336,7 @@ impl Start {
                 weights::write_whole(&dir.join(name), bytes)?;
             }
         }
-        let asked = Asked::new(&self.arch, &self.tokenizer, Box::new(|b, p| trainer.forward(b, p)));
-        let relations = self.corpus.relations();
-        let relations = &relations[..settings.relations.min(relations.len())];
-        let asking = Asking { lots: &self.lots, lot: Lot::Taught, mixture: None, judgement: None };
-        let mut facts = Vec::with_capacity(relations.len());
-        for (done, relation) in relations.iter().enumerate() {
-            watch(Progress { stage: Stage::Score, done, total: relations.len(), loss: f32::NAN })?;
-            facts.push(recall(&asked, relation, asking)?.relation);
-        }
+        let facts = self.ask(&trainer, self.relations(settings), watch)?;
         let pool = |pick: &dyn Fn(&RelationRecall) -> Option<Tally>| {
             facts.iter().filter_map(pick).fold(Tally::default(), Tally::and)
         };

@@ -18,6 +18,8 @@ pub struct Meter {
     spent: f64,
     stage: Stage,
     reported: Option<f64>,
+    /// When the first stage with a weight began: what went before says nothing of the pace.
+    paced: Option<f64>,
 }
 
 struct Stage {
@@ -33,7 +35,14 @@ impl Meter {
     /// A run whose stages have a total weight of `plan` (in any unit of expected time).
     pub fn new(plan: f64) -> Self {
         let stage = Stage { name: String::new(), unit: "", weight: 0.0, begun: 0.0, ended: None };
-        Self { begun: Instant::now(), plan: plan.max(f64::MIN_POSITIVE), spent: 0.0, stage, reported: None }
+        Self {
+            begun: Instant::now(),
+            plan: plan.max(f64::MIN_POSITIVE),
+            spent: 0.0,
+            stage,
+            reported: None,
+            paced: None,
+        }
     }
 
     /// Sets the total weight of all stages.
@@ -55,6 +64,9 @@ impl Meter {
     /// Begins the next stage; its weight is the share of the plan that it takes.
     pub fn stage(&mut self, name: impl Into<String>, unit: &'static str, weight: f64) {
         self.spent += self.stage.weight;
+        if weight > 0.0 && self.paced.is_none() {
+            self.paced = Some(self.elapsed());
+        }
         self.stage = Stage { name: name.into(), unit, weight, begun: self.elapsed(), ended: None };
         self.reported = None;
     }
@@ -81,7 +93,8 @@ impl Meter {
             rate: if spent > 0.0 { done as f64 / spent } else { 0.0 },
             overall,
             elapsed: now,
-            left: is_told(overall, now).then(|| now * (1.0 - overall) / overall),
+            left: is_told(overall, now)
+                .then(|| (now - self.paced.unwrap_or(0.0)) * (1.0 - overall) / overall),
         })
     }
 }

@@ -1,7 +1,9 @@
 //! Sample disparity (Cao et al. 2022, section 5, Table 3): a model goes on training on more or less of the facts before it is
 //! asked for them. The training is that of `probity gallery mix`; a mixture that was measured before is not trained again.
 
-use super::forecast::Ahead;
+use std::time::Instant;
+
+use super::forecast::{Ahead, units};
 use crate::base::Problem;
 use crate::gallery::GalleryError;
 use crate::gallery::further::{Diet, Outcome, Settings, Start};
@@ -10,7 +12,6 @@ use crate::lab::fault::{Fault, problem};
 use crate::lab::finding::Label;
 use crate::lab::host::{Host, NoticeLevel};
 use crate::lab::prompts::finding::{DisparityFinding, Kind, TOP_TOKEN};
-use crate::lab::prompts::library::Library;
 use crate::lab::prompts::spec::Spec;
 use crate::lab::{self};
 use crate::model::{Device, ModelSource};
@@ -23,25 +24,92 @@ fn models(spec: &Spec) -> Vec<String> {
     }
 }
 
-/// Passes that a sentence costs in training, beside one of a query: forward, backward and the update, with a head over all that
-/// is masked.
-const TRAINED: usize = 6;
+/// Steps of training, and relations that are asked, by which a mixture is forecast.
+const STEPS: usize = 6;
+const RELATIONS: usize = 4;
 
-/// What one mixture of a model costs, in queries: its sentences, and all facts under all prompts afterwards. None for a model
-/// that is not trained.
-///
-/// # Errors
-/// Where the program's own facts are wrong.
-pub fn queries(spec: &Spec, model: &str) -> Result<f64, Fault> {
-    if spec.disparity.is_off() || !models(spec).iter().any(|m| m == model) {
-        return Ok(0.0);
-    }
-    let all = Library::built_in().map_err(Fault::Failed)?;
-    let asked: usize = all.relations.iter().map(|r| r.prompts.len() * r.facts.len()).sum();
-    Ok((asked + TRAINED * spec.disparity.sentences * spec.disparity.epochs) as f64)
+/// What the mixtures of a model take, in seconds; 0 for what was measured before.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cost {
+    /// The model.
+    pub model: String,
+    /// By diet: as it is, then each mixture.
+    pub diets: Vec<f64>,
 }
 
-/// Trains every mixture and asks for the facts after it. A model that is trained but not asked has no share of the time left.
+/// As it is, and every mixture.
+fn diets(spec: &Spec) -> impl Iterator<Item = Diet> {
+    std::iter::once(Diet::None).chain(spec.disparity.gammas.iter().map(|g| Diet::Gamma(*g)))
+}
+
+fn settings(spec: &Spec) -> Settings {
+    Settings {
+        sentences: spec.disparity.sentences,
+        epochs: spec.disparity.epochs,
+        seed: spec.seed,
+        ..Settings::default()
+    }
+}
+
+/// What each model that is trained takes, by a few steps of training and a few relations that are asked.
+///
+/// # Errors
+/// [`Fault`].
+pub fn forecast(spec: &Spec, host: &mut dyn Host) -> Result<Vec<Cost>, Fault> {
+    if spec.disparity.is_off() {
+        return Ok(Vec::new());
+    }
+    let settings = settings(spec);
+    let mut costs = Vec::new();
+    for model in models(spec) {
+        let source: ModelSource = model.parse()?;
+        let start = Start::load(&source).map_err(fault)?;
+        let store = host.store();
+        let new: Vec<(Diet, bool)> = diets(spec)
+            .map(|d| Ok((d, store.trained(&key(&start, &model, d, &settings)?).is_none())))
+            .collect::<Result<_, Fault>>()?;
+        let mut diets = vec![0.0; new.len()];
+        if new.iter().any(|(_, new)| *new) {
+            let asking = host.rate(&format!("training asks {}", start.hash()), &mut || {
+                let all = start.ask_some(&settings, RELATIONS, &mut |_| Ok(())).map_err(fault)?;
+                // Seconds of all of it are what the few take times their multiple.
+                Ok(1.0 / all)
+            })?;
+            let trained = (settings.sentences.div_ceil(settings.batch.max(1)) * settings.epochs) as f64;
+            for (cost, (diet, _)) in diets.iter_mut().zip(&new).filter(|(_, (_, new))| *new) {
+                *cost = asking;
+                if let Diet::Gamma(gamma) = diet {
+                    // Sentences that state facts are longer than the others.
+                    let kind = format!("training step {gamma} {}", start.hash());
+                    *cost += trained * host.rate(&kind, &mut || steps(&start, *diet, &settings))?;
+                }
+            }
+        }
+        costs.push(Cost { model, diets });
+        host.poll()?;
+    }
+    Ok(costs)
+}
+
+/// Takes a few steps of training. The first is not counted: it prepares its memory.
+fn steps(start: &Start, diet: Diet, settings: &Settings) -> Result<f64, Fault> {
+    let few = Settings { sentences: (STEPS + 1) * settings.batch, epochs: 1, ..settings.clone() };
+    let (begun, mut times) = (Instant::now(), Vec::new());
+    let mut watch = |p: Progress| {
+        if matches!(p.stage, Stage::Train) {
+            times.push(Instant::now());
+        }
+        Ok(())
+    };
+    start.feed(diet, &few, Device::Cpu, &mut watch).map_err(fault)?;
+    let timed = match &times[..] {
+        [first, .., last] => last.duration_since(*first).as_secs_f64(),
+        _ => begun.elapsed().as_secs_f64(),
+    };
+    Ok(units(times.len().saturating_sub(1).max(1) as f64, timed, begun))
+}
+
+/// Trains every mixture and asks for the facts after it.
 ///
 /// # Errors
 /// [`Fault`].
@@ -49,30 +117,31 @@ pub fn train(spec: &Spec, ahead: &Ahead, host: &mut dyn Host) -> Result<(), Faul
     if spec.disparity.is_off() {
         return Ok(());
     }
-    let settings = Settings {
-        sentences: spec.disparity.sentences,
-        epochs: spec.disparity.epochs,
-        seed: spec.seed,
-        ..Settings::default()
-    };
+    let settings = settings(spec);
     for name in models(spec) {
         let source: ModelSource = name.parse()?;
         let start = Start::load(&source).map_err(fault)?;
         let label = Label::new(&lab::Spec::from(spec.clone()), &name);
-        let diets = std::iter::once(Diet::None).chain(spec.disparity.gammas.iter().map(|g| Diet::Gamma(*g)));
-        for diet in diets {
+        let cost = ahead.mixtures.iter().find(|c| c.model == name);
+        for (at, diet) in diets(spec).enumerate() {
             let title = match diet {
                 Diet::Gamma(gamma) => format!("{name}: γ = {gamma}"),
                 _ => format!("{name}: as it is"),
             };
-            let member = spec.models.iter().position(|m| *m == name);
-            let weight = member.filter(|_| diet != Diet::None).map_or(0.0, |k| ahead.mixtures[k]);
+            let weight = cost.and_then(|c| c.diets.get(at)).copied().unwrap_or(0.0);
             host.stage(title, "steps", weight);
             let outcome = outcome(&start, &name, diet, &settings, host)?;
             report(&label, diet, &outcome, host)?;
         }
     }
     Ok(())
+}
+
+/// The name under which the outcome of a diet is kept.
+fn key(start: &Start, name: &str, diet: Diet, settings: &Settings) -> Result<String, Fault> {
+    let described = serde_json::to_string(&(diet, settings))
+        .map_err(|e| Fault::Failed(problem(&e, name, "leave the model out of disparity.models")))?;
+    Ok(format!("further pretraining v2|{}|{described}", start.hash()))
 }
 
 fn outcome(
@@ -85,8 +154,7 @@ fn outcome(
     let said = |e: &dyn std::fmt::Display| {
         Fault::Failed(problem(e, name, "leave the model out of disparity.models"))
     };
-    let described = serde_json::to_string(&(diet, settings)).map_err(|e| said(&e))?;
-    let key = format!("further pretraining v2|{}|{described}", start.hash());
+    let key = key(start, name, diet, settings)?;
     let store = host.store();
     if let Some(known) = store.trained(&key).and_then(|b| serde_json::from_slice(&b).ok()) {
         return Ok(known);

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::asking::sayable;
 use super::bench::Bench;
-use super::disparity;
+use super::disparity::{self, Cost};
 use super::slices::{self, Races};
 use super::stored::{self, Known};
 use crate::lab::demand::{Forecast, MemoryPart, peak, resident, within_limit};
@@ -28,8 +28,14 @@ pub struct Ahead {
     pub forecasts: Vec<Forecast>,
     /// By relation.
     pub relations: Vec<Seconds>,
-    /// By model: one mixture of further pretraining; 0 where none is asked for.
-    pub mixtures: Vec<f64>,
+    /// Further pretraining, by model that is trained.
+    pub mixtures: Vec<Cost>,
+}
+
+/// So many units as make a clock that has run since `begun` say the pace of the part that took `timed` seconds: what prepares a
+/// slice is no part of the work.
+pub fn units(done: f64, timed: f64, begun: Instant) -> f64 {
+    done * begun.elapsed().as_secs_f64() / timed.max(f64::MIN_POSITIVE)
 }
 
 /// What the stages of a relation take, in seconds by model.
@@ -51,10 +57,10 @@ impl Seconds {
 
 impl Ahead {
     /// All stages together.
-    pub fn seconds(&self, mixtures: usize) -> f64 {
+    pub fn seconds(&self) -> f64 {
         self.relations.iter().map(Seconds::sum).sum::<f64>()
             + REST
-            + self.mixtures.iter().sum::<f64>() * mixtures as f64
+            + self.mixtures.iter().flat_map(|c| &c.diets).sum::<f64>()
     }
 }
 
@@ -101,22 +107,24 @@ pub fn of(bench: &Bench, host: &mut dyn Host) -> Result<Ahead, Fault> {
     }
     let shared = shared(bench, &says);
     let mut relations = vec![Seconds::default(); shared.len()];
-    let (mut seconds, mut mixtures) = (Vec::new(), Vec::new());
+    let mixtures = disparity::forecast(&bench.spec, host)?;
+    let mut seconds = Vec::new();
     for (k, undone) in undone.iter().enumerate() {
         let (each, range) = asks(bench, k, undone, host)?;
         let weights = weights(bench, k, &shared, host)?;
         let intervals: Vec<f64> = shared.iter().map(|n| INTERVALS * *n as f64).collect();
         let sum = |list: &[f64]| list.iter().sum::<f64>();
-        let units = disparity::queries(&bench.spec, &bench.members[k].name)?;
-        let mixture = if units > 0.0 { units * query(bench, k, undone, host)? } else { 0.0 };
-        let more = sum(&weights) + sum(&intervals) + mixture * bench.spec.disparity.gammas.len() as f64;
+        // A model that is trained and not asked is told of with the first one.
+        let asked = |name: &str| bench.members.iter().any(|m| m.name == name);
+        let mine = |c: &&Cost| c.model == bench.members[k].name || k == 0 && !asked(&c.model);
+        let trained: f64 = mixtures.iter().filter(mine).flat_map(|c| &c.diets).sum();
+        let more = sum(&weights) + sum(&intervals) + trained;
         seconds.push((sum(&each) + more, range.map(|r| r.map(|s| s + more))));
         for (r, relation) in relations.iter_mut().enumerate() {
             relation.asks.push(each[r]);
             relation.weights.push(weights[r]);
             relation.intervals.push(intervals[r]);
         }
-        mixtures.push(mixture);
         host.poll()?;
     }
     let forecasts = forecasts(bench, seconds, queries, (begun.elapsed().as_secs_f64(), host.memory_limit()));
@@ -196,7 +204,8 @@ fn shared(bench: &Bench, says: &[Vec<Vec<bool>>]) -> Vec<usize> {
 
 /// Seconds of a plain query of a model.
 fn query(bench: &Bench, k: usize, undone: &[Undone], host: &mut dyn Host) -> Result<f64, Fault> {
-    let kind = format!("prompt query {}", bench.members[k].model.hash());
+    let kind =
+        format!("prompt query by {} {}", bench.spec.query.candidates.name(), bench.members[k].model.hash());
     host.rate(&kind, &mut || slices::queries(bench, k, undone))
 }
 

@@ -140,7 +140,7 @@ impl Experiment for Run {
         let mut first = all.first().map(|r| Early::of(bench, r, true)).transpose()?.flatten();
         first.as_ref().map_or(Ok(()), |early| early.announce(bench, host))?;
         let ahead = forecast::of(bench, host)?;
-        host.plan(ahead.seconds(self.spec.disparity.gammas.len()));
+        host.plan(ahead.seconds());
         ahead.forecasts.iter().try_for_each(|f| host.foretell(f.clone()))?;
         let models = bench.members.len();
         let mut gathered = Gathered {

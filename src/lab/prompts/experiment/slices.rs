@@ -1,10 +1,14 @@
 //! Slices of a run's work, which are timed before it begins: queries spread over all relations, prompts and facts as the work is.
 
+use std::time::Instant;
+
+use rayon::prelude::*;
+
 use super::bench::Bench;
-use super::forecast::Undone;
+use super::forecast::{Undone, units};
 use super::perplexity;
 use crate::lab::fault::Fault;
-use crate::lab::prompts::candidates::from_vocabulary;
+use crate::lab::prompts::candidates::{from_list, from_vocabulary};
 use crate::lab::prompts::query::{Asker, Encoded};
 use crate::lab::prompts::rule::{Rule, raced};
 use crate::model::chunk::TOKENS_PER_BATCH;
@@ -12,7 +16,11 @@ use crate::model::chunk::TOKENS_PER_BATCH;
 /// Queries of a slice: one of so many of the work, within bounds.
 const ONE_OF: usize = 500;
 const FEWEST: usize = 96;
-const MOST: usize = 512;
+const MOST: usize = 4096;
+/// Queries that are asked untimed, those that are asked together, and seconds after which a slice says enough.
+const WARM: usize = 64;
+const TOGETHER: usize = 1024;
+const ENOUGH: f64 = 0.5;
 /// Forward passes of a slice of pseudo-log-likelihood about, and the fewest queries that they are of.
 const PASSES: [usize; 2] = [200, 2000];
 const RACES: usize = 6;
@@ -57,28 +65,58 @@ fn picked<'a>(bench: &'a Bench, work: &[f64], size: usize) -> Vec<Picked<'a>> {
     picked
 }
 
-/// Asks some queries of the run; gives their number.
+/// Asks some queries of the run, written and read as the run does; gives their number.
 ///
 /// # Errors
 /// Those of the model.
 pub fn queries(bench: &Bench, k: usize, undone: &[Undone]) -> Result<f64, Fault> {
+    let begun = Instant::now();
     let all: usize = undone.iter().map(|u| u.queries).sum();
-    // Where nothing is to be asked, training still has to be forecast.
-    let work: Vec<f64> = undone.iter().map(|u| if all == 0 { 1.0 } else { u.queries as f64 }).collect();
-    let member = &bench.members[k];
-    let (mut encoded, mut objects): (Vec<Encoded>, Vec<&str>) = (Vec::new(), Vec::new());
-    for one in picked(bench, &work, (all / ONE_OF).clamp(FEWEST, MOST)) {
-        let asker = Asker::new(&member.model)?.fitting(bench.library.relations[one.relation].fitted);
-        if let Some(query) = asker.encode(&one.prompt, one.name)? {
-            encoded.push(query);
-            objects.push(one.object);
+    let work: Vec<f64> = undone.iter().map(|u| u.queries as f64).collect();
+    let picked = picked(bench, &work, (all / ONE_OF).clamp(FEWEST, MOST));
+    // The words of one relation stand for those of all: how many they are matters little.
+    let most = (0..work.len()).max_by(|a, b| work[*a].total_cmp(&work[*b]));
+    let rule = match most {
+        Some(r) => bench.rule(&bench.library.relations[r], k)?,
+        None => Rule::Vocabulary,
+    };
+    // The first pass of a model takes its memory, and its first batch finds nothing near.
+    let warm: Vec<&Picked<'_>> = picked.iter().take(WARM).collect();
+    ask(bench, k, &rule, &warm)?;
+    let parts = picked.len().div_ceil(TOGETHER).max(1);
+    let (clock, mut done) = (Instant::now(), 0);
+    for part in 0..parts {
+        // Every part is of all relations: the clock may stop after any.
+        let some: Vec<&Picked<'_>> = picked.iter().skip(part).step_by(parts).collect();
+        done += some.len();
+        ask(bench, k, &rule, &some)?;
+        if clock.elapsed().as_secs_f64() > ENOUGH {
+            break;
         }
     }
-    let queries: Vec<&Encoded> = encoded.iter().collect();
-    let read = |k: usize, logits: &[f32]| from_vocabulary(&member.words.strings, logits, objects[k]);
+    Ok(units(done.max(1) as f64, clock.elapsed().as_secs_f64(), begun))
+}
+
+/// Writes queries on all threads, and reads their answers.
+fn ask(bench: &Bench, k: usize, rule: &Rule, picked: &[&Picked<'_>]) -> Result<(), Fault> {
+    let member = &bench.members[k];
+    let write = |one: &&Picked<'_>| -> Result<Option<Encoded>, Fault> {
+        let asker = Asker::new(&member.model)?.fitting(bench.library.relations[one.relation].fitted);
+        Ok(asker.encode(&one.prompt, one.name)?)
+    };
+    let written: Vec<Option<Encoded>> = picked.par_iter().map(write).collect::<Result<_, _>>()?;
+    let asked: Vec<(&Encoded, &str)> =
+        written.iter().zip(picked).filter_map(|(q, one)| Some((q.as_ref()?, one.object))).collect();
+    let queries: Vec<&Encoded> = asked.iter().map(|q| q.0).collect();
+    let ids = if let Rule::Tokens(ids) = rule { Some(ids.as_slice()) } else { None };
+    let strings = &member.words.strings;
+    let read = |k: usize, logits: &[f32]| match ids {
+        None => Some(from_vocabulary(strings, logits, asked[k].1)),
+        Some(ids) => from_list(strings, ids, logits, asked[k].1),
+    };
     let asker = Asker::new(&member.model)?;
-    std::hint::black_box(asker.read::<_, Fault>(&queries, None, TOKENS_PER_BATCH, read, |_| Ok(()))?);
-    Ok(queries.len().max(1) as f64)
+    std::hint::black_box(asker.read::<_, Fault>(&queries, ids, TOKENS_PER_BATCH, read, |_| Ok(()))?);
+    Ok(())
 }
 
 /// What a slice of pseudo-log-likelihood says.

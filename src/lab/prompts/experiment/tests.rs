@@ -21,6 +21,7 @@ use crate::model::{Device, Model};
 
 mod checks;
 mod early;
+mod likely;
 mod own;
 
 /// A store in memory.
