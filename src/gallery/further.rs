@@ -8,6 +8,7 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -304,17 +305,20 @@ impl Start {
         relations.iter().map(|r| taught(r) * r.open_prompts().len()).collect()
     }
 
-    /// What asking takes in [`Start::outcome`], as a multiple of what asking the first `some` relations takes, which it does.
+    /// Seconds that asking takes in [`Start::outcome`], from those that a few of the first relations take after one untimed.
     ///
     /// # Errors
     /// As [`Start::outcome`].
-    pub fn ask_some(&self, settings: &Settings, some: usize, watch: Watch<'_>) -> Result<f64> {
+    pub fn seconds_to_ask(&self, settings: &Settings, few: usize, watch: Watch<'_>) -> Result<f64> {
         let relations = self.relations(settings);
-        let some = &relations[..some.min(relations.len())];
+        let first = 1.min(relations.len());
+        let some = &relations[first..(first + few).min(relations.len())];
         let (trainer, _) = self.feed(Diet::None, settings, Device::Cpu, watch)?;
+        self.ask(&trainer, &relations[..first], watch)?;
+        let begun = Instant::now();
         self.ask(&trainer, some, watch)?;
         let sum = |relations: &[Relation]| self.questions(relations).iter().sum::<usize>() as f64;
-        Ok(sum(relations) / sum(some).max(1.0))
+        Ok(begun.elapsed().as_secs_f64() * sum(relations) / sum(some).max(1.0))
     }
 
     /// Trains on a diet and asks for the taught facts, of both halves, in the open prompts.

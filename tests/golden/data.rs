@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::process::Command;
 
 use probity::corpus::agreement::Collector;
 use probity::corpus::doctor::{Diagnosis, Doctor, Survey};
@@ -17,6 +18,7 @@ crate::harness::tests! {
         counts_are_those_that_the_descriptions_state,
         converted_rows_are_the_same_rows,
     ];
+    Needs::Data("lama") => [lama_is_asked_and_the_doctor_explains_every_fact_that_is_not];
     Needs::Data("agreement_natural") => [natural_agreement_becomes_examples_with_the_stated_numbers];
 }
 
@@ -61,6 +63,59 @@ fn counts_are_those_that_the_descriptions_state(root: &Path) {
         let d = diagnose(&root.join(file));
         assert_eq!((d.kinds.get(kind).copied(), d.unread.total()), (Some(rows), unread), "{file}");
     }
+}
+
+/// What the program prints as JSON lines.
+fn lines(arguments: &[&str]) -> Vec<serde_json::Value> {
+    let output = Command::new(env!("CARGO_BIN_EXE_probity")).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|l| serde_json::from_str(l).unwrap()).collect()
+}
+
+/// Facts that the lab leaves out, and why, relation by relation, beside what the doctor says of the same models: it drops facts
+/// with several objects as well, which the lab asks.
+fn lama_is_asked_and_the_doctor_explains_every_fact_that_is_not(root: &Path) {
+    let (dir, path) =
+        (tempfile::tempdir().unwrap(), std::path::absolute(root).unwrap().display().to_string());
+    let spec = dir.path().join("lama.toml");
+    let text = format!(
+        "lab = \"prompts\"\nmodels = [\"bert-tiny\", \"gpt2-tiny\"]\n[data]\nfiles = [{path:?}]\nprompts = 1\nmentions = 1\n"
+    );
+    std::fs::write(&spec, text).unwrap();
+    let session = dir.path().join("lama.probity.jsonl").display().to_string();
+    let found = lines(&["run", &spec.display().to_string(), "--json", "--session", &session]);
+    let models = ["--model", "bert-tiny", "--model", "gpt2-tiny"];
+    let doctor = &lines(&[&["data", "doctor", &path, "--json"][..], &models].concat())[0];
+    let number = |v: &serde_json::Value| v.as_u64().unwrap_or_else(|| panic!("{v}"));
+    let (mut relations, mut out, mut long) = (0, 0, 0);
+    for r in found.iter().filter(|f| f["kind"] == "relation" && f["final"] == true) {
+        let (told, id) = (&doctor["relations"][r["relation"].as_str().unwrap()], &r["relation"]);
+        let (facts, kept) = (number(&r["facts"]), number(&r["kept"]));
+        let mut here = 0;
+        for left in r["left_out"].as_array().unwrap() {
+            let (reason, count) = (left["reason"].as_str().unwrap(), number(&left["count"]));
+            here += count;
+            // How long a prompt becomes is no matter of the data alone.
+            match reason.contains("too long") {
+                true => long += count,
+                false => assert!(reason.contains("is not one token of"), "{id}: {reason}"),
+            }
+        }
+        assert_eq!(facts - here, kept, "{id}: every fact is kept or has a reason");
+        // The doctor drops duplicates, of which the lab asks one, and subjects with several objects beside these.
+        let (least, several) = (number(&told["kept"]), number(&told["several_objects"]));
+        assert!(
+            facts <= number(&told["facts"]) && least <= kept + long && kept <= least + several,
+            "{id}: {r} {told}"
+        );
+        (relations, out) = (relations + 1, out + here);
+    }
+    let split = number(&doctor["findings"]["multi_token"]["count"]);
+    say!(
+        "{relations} relations, {out} facts left out, {long} of them as too long, {split} words of several tokens"
+    );
+    assert!(relations > 30 && out - long <= split);
 }
 
 fn natural_agreement_becomes_examples_with_the_stated_numbers(root: &Path) {

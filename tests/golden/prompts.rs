@@ -1,10 +1,12 @@
 //! The prompts lab against queries through transformers (the fixtures' and those of the larger set), statistics in exact fractions
-//! (`reference/prompts`), the enumerated rank consistencies of `reference/stats`, and pseudo-log-likelihoods of our own fixture.
+//! (`reference/prompts`), the enumerated rank consistencies of `reference/stats`, pseudo-log-likelihoods of our own fixture, and
+//! families that are run by their logits.
 
+mod families;
 mod pll;
 mod queries;
 mod table;
 
 pub fn tests() -> Vec<crate::harness::Test> {
-    [pll::tests(), queries::tests(), table::tests()].into_iter().flatten().collect()
+    [families::tests(), pll::tests(), queries::tests(), table::tests()].into_iter().flatten().collect()
 }

@@ -25,7 +25,7 @@ fn models(spec: &Spec) -> Vec<String> {
 }
 
 /// Steps of training, and relations that are asked, by which a mixture is forecast.
-const STEPS: usize = 6;
+const STEPS: usize = 8;
 const RELATIONS: usize = 4;
 
 /// What the mixtures of a model take, in seconds; 0 for what was measured before.
@@ -71,9 +71,9 @@ pub fn forecast(spec: &Spec, host: &mut dyn Host) -> Result<Vec<Cost>, Fault> {
         let mut diets = vec![0.0; new.len()];
         if new.iter().any(|(_, new)| *new) {
             let asking = host.rate(&format!("training asks {}", start.hash()), &mut || {
-                let all = start.ask_some(&settings, RELATIONS, &mut |_| Ok(())).map_err(fault)?;
-                // Seconds of all of it are what the few take times their multiple.
-                Ok(1.0 / all)
+                let begun = Instant::now();
+                let all = start.seconds_to_ask(&settings, RELATIONS, &mut |_| Ok(())).map_err(fault)?;
+                Ok(units(1.0, all, begun))
             })?;
             let trained = (settings.sentences.div_ceil(settings.batch.max(1)) * settings.epochs) as f64;
             for (cost, (diet, _)) in diets.iter_mut().zip(&new).filter(|(_, (_, new))| *new) {
