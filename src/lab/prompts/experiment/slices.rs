@@ -14,14 +14,15 @@ use crate::lab::prompts::rule::{Rule, raced};
 use crate::model::chunk::TOKENS_PER_BATCH;
 
 /// Queries of a slice: one of so many of the work, within bounds.
-const ONE_OF: usize = 500;
+const ONE_OF: usize = 100;
 const FEWEST: usize = 96;
 const MOST: usize = 4096;
-/// Queries that are asked untimed, those that are asked together, and seconds after which a slice says enough.
+/// Queries that are asked untimed, the most that are asked together, and seconds after which a slice says enough.
 const WARM: usize = 64;
-const TOGETHER: usize = 1024;
+const TOGETHER: usize = 1200;
 const ENOUGH: f64 = 0.5;
 /// Forward passes of a slice of pseudo-log-likelihood about, and the fewest queries that they are of.
+const ONE_PASS_OF: usize = 500;
 const PASSES: [usize; 2] = [200, 2000];
 const RACES: usize = 6;
 /// Queries of a slice of perplexity, each of which takes a pass a token.
@@ -73,7 +74,10 @@ pub fn queries(bench: &Bench, k: usize, undone: &[Undone]) -> Result<f64, Fault>
     let begun = Instant::now();
     let all: usize = undone.iter().map(|u| u.queries).sum();
     let work: Vec<f64> = undone.iter().map(|u| u.queries as f64).collect();
-    let picked = picked(bench, &work, (all / ONE_OF).clamp(FEWEST, MOST));
+    // As many together as a relation has: what fills no batch, and leaves threads idle, does so in the run.
+    let relations = undone.iter().filter(|u| u.queries > 0).count().max(1);
+    let together = (all / relations).clamp(FEWEST, TOGETHER);
+    let picked = picked(bench, &work, (all / ONE_OF).clamp(together, MOST));
     // The words of one relation stand for those of all: how many they are matters little.
     let most = (0..work.len()).max_by(|a, b| work[*a].total_cmp(&work[*b]));
     let rule = match most {
@@ -83,7 +87,7 @@ pub fn queries(bench: &Bench, k: usize, undone: &[Undone]) -> Result<f64, Fault>
     // The first pass of a model takes its memory, and its first batch finds nothing near.
     let warm: Vec<&Picked<'_>> = picked.iter().take(WARM).collect();
     ask(bench, k, &rule, &warm)?;
-    let parts = picked.len().div_ceil(TOGETHER).max(1);
+    let parts = picked.len().div_ceil(together).max(1);
     let (clock, mut done) = (Instant::now(), 0);
     for part in 0..parts {
         // Every part is of all relations: the clock may stop after any.
@@ -150,7 +154,7 @@ pub fn races(bench: &Bench, k: usize, undone: &[Undone]) -> Result<Races, Fault>
     let most = |u: &Undone| (u.queries * u.passes[1]) as f64;
     let work: Vec<f64> = undone.iter().map(most).collect();
     let (all, queries) = (work.iter().sum::<f64>(), undone.iter().map(|u| u.queries).sum::<usize>());
-    let budget = (all as usize / ONE_OF).clamp(PASSES[0], PASSES[1]);
+    let budget = (all as usize / ONE_PASS_OF).clamp(PASSES[0], PASSES[1]);
     let each = all / queries.max(1) as f64;
     let mut races = Races { passes: 0, each: Vec::new() };
     for one in picked(bench, &work, ((budget as f64 / each.max(1.0)) as usize).clamp(RACES, FEWEST)) {
