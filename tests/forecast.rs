@@ -11,14 +11,18 @@ models = ["MODEL"]
 examples = EXAMPLES
 [probe]
 oracles = ["linear"]
+replicates = 1
 [[method]]
 name = "alterrep"
 values = [4.0]
+[interval]
+resamples = RESAMPLES
 "#;
 
 fn spec(dir: &Path, model: &str, examples: usize) -> String {
     let path = dir.join(format!("{model}-{examples}.toml"));
     let text = SPEC.replace("MODEL", model).replace("EXAMPLES", &examples.to_string());
+    let text = text.replace("RESAMPLES", "100");
     std::fs::write(&path, text).unwrap();
     path.display().to_string()
 }
@@ -86,13 +90,13 @@ fn memory_is_forecast_within_a_fifth_and_limits_are_kept() {
 }
 
 /// The forecast measured its assessment with all resamples and more strengths than the run has: at 100,000 that alone took more than
-/// twice of what it said. The share of each resample shows with 30,000.
+/// twice of what it said.
 #[cfg(target_os = "linux")]
 #[test]
-fn the_memory_of_30_000_resamples_is_forecast() {
+fn the_memory_of_100_000_resamples_is_forecast() {
     let dir = tempfile::tempdir().unwrap();
     let path = spec(dir.path(), "bert-tiny", 400);
-    let text = std::fs::read_to_string(&path).unwrap() + "[interval]\nresamples = 30000\n";
+    let text = std::fs::read_to_string(&path).unwrap().replace("resamples = 100", "resamples = 100000");
     std::fs::write(&path, text).unwrap();
     let foreseen = forecast(dir.path(), &[&path])["bytes"].as_u64().unwrap();
     let taken = peak(dir.path(), &[&path]);
@@ -163,7 +167,8 @@ fn every_lab_refuses_a_limit_that_it_cannot_keep() {
 #[test]
 fn a_grid_refuses_a_limit_before_its_first_cell() {
     let dir = tempfile::tempdir().unwrap();
-    let spec = SPEC.replace("models = [\"MODEL\"]\n", "").replace("EXAMPLES", "400");
+    let spec =
+        SPEC.replace("models = [\"MODEL\"]\n", "").replace("EXAMPLES", "400").replace("RESAMPLES", "100");
     let path = dir.path().join("grid.toml");
     std::fs::write(&path, spec + "[grid]\nmodels = [\"bert-tiny\", \"gpt2-tiny\"]\nseed = [0, 1]\n").unwrap();
     for jobs in [&[][..], &["--jobs", "2"]] {

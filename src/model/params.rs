@@ -176,9 +176,15 @@ impl Params {
                     ),
                 });
             }
-            let mut out = Array::zeros(p.shape.clone());
-            location.layout.each(&p.shape, arch.head_dim, |s, c| out.data[c] = array.data[s]);
-            params.insert(p.name, out);
+            let values = if location.layout == Layout::default() {
+                // As they are stored: nothing to copy.
+                Array::new(p.shape, array.data)
+            } else {
+                let mut out = Array::zeros(p.shape.clone());
+                location.layout.each(&p.shape, arch.head_dim, |s, c| out.data[c] = array.data[s]);
+                out
+            };
+            params.insert(p.name, values);
         }
         Ok(params)
     }

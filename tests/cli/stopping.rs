@@ -27,7 +27,7 @@ fn stopped(probity: &Probity, shell: &str, args: &[&str], signals: &[&str]) -> (
 
 /// Whether a program that is started here hears a signal of this number: one that begins in the background of a script, or under
 /// `nohup`, is handed signals that are ignored, and ours leaves them so.
-fn is_heard(number: u32) -> bool {
+pub fn is_heard(number: u32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);

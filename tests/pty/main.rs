@@ -19,6 +19,11 @@ use probity::session::record::Recorder;
 /// Longest wait for a text; generous, because the machine may be slow and busy.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// How long this side sleeps between two looks whether the program has ended.
+const NAP: Duration = Duration::from_millis(10);
+/// Naps that the program may outlive its terminal by, or the signal that is to end it: a second.
+const OUTLIVES: usize = 100;
+
 /// A small experiment, done in a second: nothing in it is trained by steps.
 const SMALL: &str = r#"
 lab = "interventions"
@@ -81,6 +86,19 @@ fn wait(child: &mut (dyn Child + Send + Sync)) -> u32 {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+/// The exit code of a program that has to end within a second, whatever else it does. The second is counted in naps, of which
+/// a hundred take one where nothing waits for a processor: on a busy machine both sides wait, and a clock would blame the program.
+fn soon(child: &mut (dyn Child + Send + Sync)) -> u32 {
+    for _ in 0..OUTLIVES {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status.exit_code();
+        }
+        std::thread::sleep(NAP);
+    }
+    let code = wait(child);
+    panic!("it ends with {code}, but not within {OUTLIVES} naps of {NAP:?}");
 }
 
 impl Screen {
@@ -184,6 +202,19 @@ impl Screen {
     /// Waits for the end of the program; gives its exit code, after checking that the terminal is as it was.
     fn ended(&mut self) -> u32 {
         let code = wait(&mut *self.child);
+        self.given_back();
+        code
+    }
+
+    /// The same of a program that has been told to end, within a second.
+    fn ended_soon(&mut self) -> u32 {
+        let code = soon(&mut *self.child);
+        self.given_back();
+        code
+    }
+
+    /// Checks that the terminal is as it was.
+    fn given_back(&self) {
         let begun = Instant::now();
         // The last bytes may still be on their way.
         let restored = |s: &vt100::Screen| {
@@ -197,7 +228,6 @@ impl Screen {
             std::thread::sleep(Duration::from_millis(20));
         }
         assert!(!self.text().contains("internal error"), "{}", self.text());
-        code
     }
 
     /// The only recorded session.

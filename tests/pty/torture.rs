@@ -9,13 +9,19 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use super::jobs::send;
-use super::{LARGE, Screen, recording, wait};
+use super::{LARGE, SMALL, Screen, recording, soon};
 
 /// What is done to the program in a round.
-const BLOWS: [&str; 6] = ["keys", "closed", "closed, no signal", "signal", "killed screen", "killed run"];
-
-/// Seconds that the program may go on without its terminal: one, and one for a machine that is busy.
-const OUTLIVES: f64 = 2.0;
+const BLOWS: [&str; 8] = [
+    "keys",
+    "closed",
+    "closed, no signal",
+    "signal",
+    "killed screen",
+    "killed run",
+    "keys, recording",
+    "keys, live lab",
+];
 
 /// Keys that open, move, type, cancel and quit, and what no keyboard sends.
 const KEYS: [&str; 26] = [
@@ -60,40 +66,62 @@ fn round(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
     if blow.starts_with("killed") {
         return killed(blow == "killed run", rng);
     }
+    if blow.starts_with("keys") {
+        return typed_at(blow, rng);
+    }
     let shell = if blow == "closed, no signal" { "trap '' HUP; exec" } else { "exec" };
     let mut screen = Screen::shell(recording(), &["-c", &format!("{shell} \"$PROBITY\" replay s")]);
     screen.sees("Interventions");
-    let most = if blow == "keys" { 200 } else { 30 };
-    let keys = typed(rng, most);
+    let keys = typed(rng, 30);
     screen.press(&keys);
     pause(rng, 50);
     match blow {
-        "keys" => {
-            // Whatever is open: escapes close it, and Ctrl-C quits where nothing runs.
-            screen.press("\u{1b}");
-            std::thread::sleep(Duration::from_millis(50));
-            let begun = Instant::now();
-            screen.press("\u{3}\u{3}\u{3}");
-            assert_eq!(screen.ended(), 0, "after {keys:?}");
-            Some(begun.elapsed().as_secs_f64())
-        }
         "signal" => {
             let (signal, code) =
                 [("TERM", 143), ("HUP", 129), ("INT", 130), ("QUIT", 131)][rng.random_range(0..4)];
             let begun = Instant::now();
             send(signal, screen.child.process_id().unwrap());
-            assert_eq!(screen.ended(), code, "SIG{signal} after {keys:?}");
+            assert_eq!(screen.ended_soon(), code, "SIG{signal} after {keys:?}");
             Some(begun.elapsed().as_secs_f64())
         }
         _ => {
             let (mut child, _folder) = screen.close();
             let begun = Instant::now();
-            assert_eq!(wait(&mut *child), 129, "closed after {keys:?}");
-            let seconds = begun.elapsed().as_secs_f64();
-            assert!(seconds < OUTLIVES, "it outlived its terminal by {seconds:.1} s after {keys:?}");
-            Some(seconds)
+            assert_eq!(soon(&mut *child), 129, "closed after {keys:?}");
+            Some(begun.elapsed().as_secs_f64())
         }
     }
+}
+
+/// Types at an empty recording, at one of a run with all its findings, or at a lab whose model answers; then quits.
+fn typed_at(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
+    let recorded = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/replay/first.probity.jsonl");
+    let mut screen = match blow {
+        "keys, live lab" => Screen::start(SMALL, &["--spec", "spec.toml", "--session", "typed"]),
+        "keys, recording" => Screen::start("", &["replay", recorded, "--speed", "1000"]),
+        _ => Screen::launch(recording(), &["replay", "s"]),
+    };
+    screen.sees("Interventions");
+    // In several strokes, so that keys meet what the ones before them have opened.
+    let mut keys = String::new();
+    for _ in 0..4 {
+        let stroke = typed(rng, 50);
+        screen.press(&stroke);
+        keys += &stroke;
+        pause(rng, 100);
+    }
+    // Whatever is open: escapes close it, and Ctrl-C stops what runs, then quits.
+    screen.press("\u{1b}");
+    std::thread::sleep(Duration::from_millis(50));
+    let begun = Instant::now();
+    screen.press("\u{3}\u{3}\u{3}");
+    assert_eq!(screen.ended(), 0, "after {keys:?}");
+    let seconds = begun.elapsed().as_secs_f64();
+    if blow == "keys, live lab" {
+        let losses = Session::read(&screen.session()).unwrap().losses;
+        assert!(losses.damaged == 0 && losses.unknown == 0, "{losses:?} after {keys:?}");
+    }
+    Some(seconds)
 }
 
 /// Kills the program in the middle of its work: what was recorded replays, and nothing half-written stands around.
