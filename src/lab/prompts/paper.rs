@@ -5,7 +5,7 @@ use super::consistency::Regime;
 use super::figures::ORDER;
 use super::results::Results;
 use crate::figure::layers::{Datum, Line, Points, Range, Ranges, Spot};
-use crate::figure::role::Dash;
+use crate::figure::role::{BLACK, Dash};
 use crate::figure::{Axis, Figure, Layer, Marker, Role};
 
 /// Relations that the means are over.
@@ -93,7 +93,9 @@ pub fn beneath(name: &str, figure: Option<Figure>, results: &Results) -> Option<
         "stability" => figure.x.categories.extend(STABILITY.map(|p| p.0.to_owned())),
         _ => {}
     }
-    figure.layers.splice(0..0, layers);
+    // Points on bars would lie behind them.
+    let at = if matches!(name, "preference" | "disparity") { 0 } else { figure.layers.len() };
+    figure.layers.splice(at..at, layers);
     figure.name.push_str(SUFFIX);
     figure.provenance.entries.push(("published".into(), format!("Cao et al. 2022, {source}")));
     if name == "turned" {
@@ -116,9 +118,9 @@ fn preference(figure: &Figure) -> Vec<Layer> {
         n: RELATIONS.into(),
     };
     let ranges = PREFERENCE.iter().enumerate().map(range).collect();
-    let (label, role) = ("published".into(), Role::points(6, Marker::Plus).faint());
+    let (label, role) = ("published".into(), Role::points(BLACK, Marker::Plus).faint());
     let points = PREFERENCE.iter().enumerate().map(|(k, p)| spot((first + k, p.std))).collect();
-    let std = Points { label: "std, published".into(), role: Role::points(7, Marker::Cross), points };
+    let std = Points { label: "published std".into(), role: Role::points(7, Marker::Cross), points };
     vec![Layer::Ranges(Ranges { label, role, ranges }), Layer::Points(std)]
 }
 
@@ -129,13 +131,13 @@ fn turned(figure: &Figure) -> Vec<Layer> {
     let over = each.map(|(k, p)| spot((first + k, p.over_10 as f64 / RELATIONS as f64)));
     let order = figure.x.categories.iter().position(|c| c == ORDER).map(|at| spot((at, UNSTABLE)));
     let points = over.chain(order).collect();
-    vec![Layer::Points(Points { label: "published".into(), role: Role::points(6, Marker::Plus), points })]
+    vec![Layer::Points(Points { label: "published".into(), role: Role::points(BLACK, Marker::Plus), points })]
 }
 
 fn stability(figure: &Figure) -> Vec<Layer> {
     let first = figure.x.categories.len();
     let points = STABILITY.iter().enumerate().map(|(k, (_, y))| spot((first + k, *y))).collect();
-    let (label, role) = ("published".into(), Role::points(6, Marker::Plus));
+    let (label, role) = ("published".into(), Role::points(BLACK, Marker::Plus));
     vec![Layer::Points(Points { label, role, points })]
 }
 
@@ -161,7 +163,8 @@ fn consistency(figure: &Figure, results: &Results) -> Vec<Layer> {
         let marker = [Marker::Cross, Marker::Plus, Marker::Star][k];
         Layer::Points(Points {
             label,
-            role: Role::points(k, marker).strong(),
+            // In black, with a marker each: in the colour of its bar a point on it cannot be seen.
+            role: Role::points(BLACK, marker).strong(),
             points: rows.iter().map(spot).collect(),
         })
     };
@@ -216,8 +219,12 @@ mod tests {
             let pick = |name: &str| figures::pick(name, &crate::lab::Details::default(), &results, None);
             let (own, both) = (pick(name).unwrap(), pick(&format!("{name}{SUFFIX}")).unwrap());
             assert_eq!(both.name, format!("{}{SUFFIX}", own.name));
-            let below = both.layers.len() - own.layers.len();
-            assert!(below > 0 && both.layers[below..] == own.layers[..], "{name}");
+            let more = both.layers.len() - own.layers.len();
+            assert!(more > 0, "{name}");
+            // Points on bars lie in front of them: behind them nobody saw those of a bar that is taller.
+            let bars = own.layers.iter().any(|l| matches!(l, Layer::Bars(_)));
+            let rest = if bars { &both.layers[..own.layers.len()] } else { &both.layers[more..] };
+            assert_eq!(rest, &own.layers[..], "{name}");
             assert!(both.provenance.entries.iter().any(|(_, v)| v.contains("Cao et al. 2022")));
             for format in ["svg", "csv"] {
                 let bytes = render(&both, format).unwrap().unwrap();

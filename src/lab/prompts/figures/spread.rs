@@ -31,17 +31,20 @@ pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figu
     }
     let mut layers = Vec::new();
     if !ranges.is_empty() {
-        let (label, role) = ("worst to best prompt, usual name".into(), Role::points(0, Marker::Circle));
+        let (label, role) = ("worst to best".into(), Role::points(0, Marker::Circle));
         layers.push(Layer::Ranges(Ranges { label, role, ranges }));
         let points = |label: &str, k, marker, points| {
             Layer::Points(Points { label: label.into(), role: Role::points(k, marker), points })
         };
         layers.push(points(ADJUSTED, 1, Marker::Square, adjusted));
-        layers.push(points("std over prompts", 2, Marker::Triangle, deviations));
+        layers.push(points("std", 2, Marker::Triangle, deviations));
     }
     figure(
         (results, engine),
-        ("preference".into(), "P@1 from the worst to the best prompt, mean over relations".into()),
+        (
+            "preference".into(),
+            "P@1 from the worst to the best prompt, usual name, mean over relations".into(),
+        ),
         (Axis::of("model", models(results)), Axis::linear(by_rule(results, "P@1")).from_to(0.0, 1.0)),
         layers,
         results.summaries.first(),
@@ -67,7 +70,7 @@ pub fn turned(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> 
     let layers = match bars.is_empty() {
         true => Vec::new(),
         false => {
-            let label = "gap above 10 points; the last, order changes".into();
+            let label = "gap above 10 points; the last: order changes".into();
             vec![Layer::Bars(Bars { label, role: Role::nth(0), bars })]
         }
     };
