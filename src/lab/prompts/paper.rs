@@ -163,8 +163,8 @@ fn consistency(figure: &Figure, results: &Results) -> Vec<Layer> {
         let marker = [Marker::Cross, Marker::Plus, Marker::Star][k];
         Layer::Points(Points {
             label,
-            // In black, with a marker each: in the colour of its bar a point on it cannot be seen.
-            role: Role::points(BLACK, marker).strong(),
+            // The bars of the first regime are filled: in their colour a point on them cannot be seen.
+            role: Role::points(if k == 0 { BLACK } else { k }, marker).strong(),
             points: rows.iter().map(spot).collect(),
         })
     };
