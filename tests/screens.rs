@@ -162,7 +162,13 @@ screens! {
     facts_consistency: |c, r| {
         let mut h = Harness::recalling(c, r, true);
         h.focus(FIGURE);
-        h.keys("] ] ] ]");
+        h.keys("] ] ] ] ]");
+        h
+    };
+    facts_turned: |c, r| {
+        let mut h = Harness::recalling(c, r, true);
+        h.focus(FIGURE);
+        h.keys("b ] ] ]");
         h
     };
     facts_published: |c, r| {

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::ask::Asked;
+use super::bookmark::{Bookmark, restored, written};
 use super::card::Score;
 use super::error::{GalleryError, Result};
 use super::mixture::{Corpus, Line, Mixture};
@@ -193,7 +194,8 @@ impl Start {
         }
     }
 
-    /// Trains on a diet from the model's own weights and leaves the result in training.
+    /// Trains on a diet from the model's own weights, or from a bookmark, and leaves the result in training; gives the losses of all
+    /// steps too.
     ///
     /// # Errors
     /// Those of the trainer; [`GalleryError::Cancelled`].
@@ -202,6 +204,7 @@ impl Start {
         diet: Diet,
         settings: &Settings,
         device: Device,
+        mut bookmark: Option<&mut dyn Bookmark>,
         watch: Watch<'_>,
     ) -> Result<(Trainer, Vec<f64>)> {
         let optimiser = AdamW { beta2: 0.999, ..AdamW::default() };
@@ -219,6 +222,8 @@ impl Start {
         };
         let (mut order, mut masks) =
             (stream(settings.seed, "further order"), stream(settings.seed, "further masks"));
+        let known = bookmark.as_mut().and_then(|b| b.last());
+        let known = known.and_then(|bytes| restored(&mut trainer, &bytes, total)).unwrap_or_default();
         let mut losses = Vec::with_capacity(total);
         while losses.len() < total && !rows.is_empty() {
             shuffle(&mut order, &mut rows);
@@ -226,11 +231,24 @@ impl Start {
                 if losses.len() == total {
                     break;
                 }
+                // Steps that were taken before are drawn again, so that the next one draws what it would have drawn.
                 let step = encoder.step(chunk.to_vec(), &mut masks)?;
+                if let Some(loss) = known.get(losses.len()) {
+                    losses.push(*loss);
+                    continue;
+                }
                 let rate = settings.rate * schedule(losses.len(), total);
                 let loss = trainer.step(&step.batch, &step.targets, rate)?;
                 losses.push(f64::from(loss));
-                watch(Progress { stage: Stage::Train, done: losses.len(), total, loss })?;
+                let heard = watch(Progress { stage: Stage::Train, done: losses.len(), total, loss });
+                if losses.len() < total
+                    && let Some(mark) = bookmark.as_mut()
+                    && mark.due(heard.is_err())
+                    && let Some(bytes) = written(&trainer, &losses)
+                {
+                    mark.keep(bytes);
+                }
+                heard?;
             }
         }
         Ok((trainer, losses))
@@ -272,7 +290,7 @@ impl Start {
         // As many sentences as are read, and some that may be too long.
         let sentences = (steps + 8).saturating_mul(CORRUPTED_BATCH).min(usual.sentences);
         let settings = Settings { shuffled_steps: steps, batch: CORRUPTED_BATCH, seed, sentences, ..usual };
-        let (trainer, _) = self.feed(Diet::Shuffled, &settings, Device::Cpu, watch)?;
+        let (trainer, _) = self.feed(Diet::Shuffled, &settings, Device::Cpu, None, watch)?;
         let (name, params) = (format!("{}, corrupted {steps}", self.name), trainer.params()?);
         Ok(Model::from_params(&name, self.arch, params, Some(self.tokenizer), Device::Cpu)?)
     }
@@ -313,7 +331,7 @@ impl Start {
         let relations = self.relations(settings);
         let first = 1.min(relations.len());
         let some = &relations[first..(first + few).min(relations.len())];
-        let (trainer, _) = self.feed(Diet::None, settings, Device::Cpu, watch)?;
+        let (trainer, _) = self.feed(Diet::None, settings, Device::Cpu, None, watch)?;
         self.ask(&trainer, &relations[..first], watch)?;
         let begun = Instant::now();
         self.ask(&trainer, some, watch)?;
@@ -330,10 +348,10 @@ impl Start {
         diet: Diet,
         settings: &Settings,
         device: Device,
-        save: Option<&Path>,
+        (save, bookmark): (Option<&Path>, Option<&mut dyn Bookmark>),
         watch: Watch<'_>,
     ) -> Result<Outcome> {
-        let (trainer, losses) = self.feed(diet, settings, device, watch)?;
+        let (trainer, losses) = self.feed(diet, settings, device, bookmark, watch)?;
         if let Some(dir) = save {
             trainer.export(dir)?;
             for (name, bytes) in &self.files {
@@ -403,7 +421,7 @@ pub fn mix(
             continue;
         }
         let folder = keep.weights.as_ref().map(|dir| dir.join(folder(diet)));
-        let outcome = start.outcome(diet, settings, device, folder.as_deref(), watch)?;
+        let outcome = start.outcome(diet, settings, device, (folder.as_deref(), None), watch)?;
         if let Some(path) = &keep.file {
             append(path, &outcome)?;
         }

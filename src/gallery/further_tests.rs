@@ -109,7 +109,7 @@ fn a_stopped_run_goes_on() {
 #[test]
 fn outcomes_are_about_taught_facts_in_open_prompts() {
     let start = start();
-    let asked = start.outcome(Diet::None, &settings(), Device::Cpu, None, &mut |_| Ok(())).unwrap();
+    let asked = start.outcome(Diet::None, &settings(), Device::Cpu, (None, None), &mut |_| Ok(())).unwrap();
     let relation = &start.corpus.relations()[0];
     let taught = relation.facts.iter().filter(|f| start.lots.of(relation, f) == Lot::Taught).count() as u64;
     let found = &asked.facts[0];
@@ -140,4 +140,58 @@ fn the_file_of_outcomes_has_the_mode_of_an_ordinary_one() {
     mix(&start(), &[Diet::None], &settings(), &keep, Device::Cpu, &mut |_| Ok(()), &mut |_| {}).unwrap();
     let mode = |path: &Path| path.metadata().unwrap().permissions().mode();
     assert_eq!(mode(&file), mode(&ordinary));
+}
+
+/// Keeps every bookmark that is made.
+#[derive(Default)]
+struct Kept {
+    last: Option<Vec<u8>>,
+}
+
+impl Bookmark for Kept {
+    fn last(&mut self) -> Option<Vec<u8>> {
+        self.last.clone()
+    }
+
+    fn due(&mut self, _: bool) -> bool {
+        true
+    }
+
+    fn keep(&mut self, bytes: Vec<u8>) {
+        self.last = Some(bytes);
+    }
+}
+
+/// A training that was stopped lost all of its steps.
+#[test]
+fn a_training_that_was_stopped_goes_on_where_it_was_with_the_same_numbers() {
+    let start = start();
+    // Two readings of four steps each: the stop lies in the second, behind another shuffle.
+    let settings = Settings { epochs: 2, ..settings() };
+    let train = |mark: &mut Kept, stop: usize| {
+        let mut steps = Vec::new();
+        let mut watch = |p: Progress| {
+            steps.push(p.done);
+            if p.done == stop { Err(Cancelled) } else { Ok(()) }
+        };
+        let fed = start.feed(Diet::Gamma(0.5), &settings, Device::Cpu, Some(mark), &mut watch);
+        (steps, fed.map(|(trainer, losses)| (trainer.params().unwrap(), losses)))
+    };
+    let (_, whole) = train(&mut Kept::default(), usize::MAX);
+    let (params, losses) = whole.unwrap();
+    let mut mark = Kept::default();
+    assert!(matches!(train(&mut mark, 5), (_, Err(GalleryError::Cancelled(_)))));
+    assert_eq!(crate::gallery::bookmark::steps(mark.last.as_deref().unwrap()), Some(5));
+    let (steps, rest) = train(&mut mark, usize::MAX);
+    assert_eq!(steps, [6, 7, 8], "nothing is trained twice");
+    let (again, all) = rest.unwrap();
+    assert_eq!(all, losses);
+    for p in start.arch.parameters() {
+        assert_eq!(again.get(&p.name).unwrap().data, params.get(&p.name).unwrap().data, "{}", p.name);
+    }
+    // What is no bookmark of this model begins anew.
+    for bad in [vec![], vec![9; 7], vec![0; 64], vec![255; 64]] {
+        let (steps, fed) = train(&mut Kept { last: Some(bad) }, usize::MAX);
+        assert_eq!((steps.len(), fed.unwrap().1), (8, losses.clone()));
+    }
 }

@@ -13,6 +13,7 @@
 pub mod ask;
 pub mod bars;
 pub mod benchmark;
+pub mod bookmark;
 pub mod card;
 pub mod denoising;
 mod error;

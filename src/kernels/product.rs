@@ -51,8 +51,10 @@ enum Epilogue<'a> {
     Back(Activation, &'a [f32]),
 }
 
-/// Rows that share a pass over the panels: their left operand stays in the second-level cache.
-const CHUNK: usize = 112;
+/// Rows that share a pass over the panels. A pass fetches all panels from far away, and more rows share what that costs; the left
+/// operand may well leave the second-level cache for it. A group of 252 rows through the products of BERT-base, twelve layers, two
+/// threads of an Intel Xeon: 2.08 s in chunks of 112, 1.91 s in one.
+const CHUNK: usize = 336;
 /// Inner indices between two sums of [`Finish::Accumulate`].
 const BLOCK: usize = 256;
 

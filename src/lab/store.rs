@@ -95,6 +95,19 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// The system's reason; the caller tells the user.
     fn keep_trained(&self, key: &str, bytes: &[u8]) -> std::io::Result<()>;
+    /// Where a training under a key stood when it was stopped.
+    fn unfinished(&self, _key: &str) -> Option<Vec<u8>> {
+        None
+    }
+    /// Keeps where a training stands, in place of what was kept under its key before.
+    ///
+    /// # Errors
+    /// The system's reason; the training starts anew then.
+    fn keep_unfinished(&self, _key: &str, _bytes: &[u8]) -> std::io::Result<()> {
+        Ok(())
+    }
+    /// Forgets where a training stood: it is finished.
+    fn finish(&self, _key: &str) {}
     /// Where things are kept, for messages.
     fn place(&self) -> Option<PathBuf>;
     /// Fills rows of `to` whose keys are known; tells which were not.
@@ -149,6 +162,10 @@ impl<S: Store> Store for ReadOnly<S> {
 
     fn keep_trained(&self, _key: &str, _bytes: &[u8]) -> std::io::Result<()> {
         Ok(())
+    }
+
+    fn unfinished(&self, key: &str) -> Option<Vec<u8>> {
+        self.0.unfinished(key)
     }
 
     fn place(&self) -> Option<PathBuf> {

@@ -59,10 +59,10 @@ fn every_figure_is_drawn_at_both_sizes_and_exported() {
     for (columns, rows) in [(120, 40), (80, 24)] {
         let mut h = Harness::recalling(columns, rows, true);
         h.focus(FIGURE);
-        for _ in 0..12 {
+        for _ in 0..13 {
             h.keys("]");
             let screen = h.screen();
-            assert!(screen.contains("/12") || screen.contains("further pretraining"), "{screen}");
+            assert!(screen.contains("/13") || screen.contains("further pretraining"), "{screen}");
         }
         assert!(h.keys("e").iter().any(|e| matches!(e, Effect::Export(..))));
     }
@@ -81,7 +81,7 @@ fn what_was_published_is_laid_beneath_by_a_key_and_taken_away_again() {
     h.keys("b");
     assert!(!h.screen().contains("+ published"), "{}", h.screen());
     // Where nothing was trained, what was published stands alone.
-    h.keys("b ] ] ] ] ] ]");
+    h.keys("b ] ] ] ] ] ] ]");
     assert!(h.screen().contains("as published"), "{}", h.screen());
 }
 
@@ -94,7 +94,7 @@ fn nothing_that_matters_is_cut_on_the_usual_screen() {
         assert!(screen.contains(whole), "{whole}: {screen}");
     }
     h.focus(FIGURE);
-    h.keys("] ] ] ]");
+    h.keys("] ] ] ] ]");
     let screen = h.screen();
     let told = screen.split("whole order: original").nth(1).unwrap_or_default();
     assert!(told.contains("1000 draws") && told.contains("3 relations"), "{screen}");

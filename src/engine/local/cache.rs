@@ -23,6 +23,11 @@ const MAGIC: &[u8; 8] = b"PROBITY2";
 const CAP_BYTES: u64 = 512 << 20;
 /// No single entry is larger; a larger file is not ours.
 const MAX_ENTRY: u64 = 128 << 20;
+/// Trainings that were stopped and are kept until they are finished; the oldest go first. One of BERT-base has 1.3 GB.
+const UNFINISHED: usize = 4;
+/// Endings of the files' names.
+const PROBE: &str = "probe";
+const TRAINING: &str = "training";
 
 /// A folder of cached probes, or nothing if there is no place for one.
 #[derive(Debug, Clone)]
@@ -64,12 +69,12 @@ impl Cache {
         (files.len(), files.iter().map(|f| f.1).sum())
     }
 
-    /// Removes every probe.
+    /// Removes every probe, and every training that was stopped.
     ///
     /// # Errors
     /// The system's reason.
     pub fn clear(&self) -> std::io::Result<()> {
-        self.files().into_iter().try_for_each(|f| std::fs::remove_file(f.2))
+        self.files().into_iter().chain(self.files_of(TRAINING)).try_for_each(|f| std::fs::remove_file(f.2))
     }
 
     /// The folder, if there is one.
@@ -79,21 +84,16 @@ impl Cache {
 
     /// The payload stored under `key` (any text that names everything that shaped it).
     pub fn get(&self, key: &str) -> Option<Vec<u8>> {
-        let path = self.path(key)?;
+        let path = self.path(key, PROBE)?;
         if std::fs::metadata(&path).ok()?.len() > MAX_ENTRY {
             return None;
         }
-        let bytes = std::fs::read(&path).ok()?;
-        let rest = bytes.strip_prefix(MAGIC)?;
-        let (sum, payload) = rest.split_at_checked(32)?;
-        if checksum(&named(key), payload) != sum {
-            return None;
-        }
+        let payload = read(&path, key)?;
         // The time of the last use decides what is removed first; a read-only folder still works.
         if let Ok(file) = std::fs::File::options().append(true).open(&path) {
             let _ = file.set_modified(SystemTime::now());
         }
-        Some(payload.to_vec())
+        Some(payload)
     }
 
     /// Stores `payload` under `key`. A folder that cannot be written only costs time later.
@@ -101,7 +101,13 @@ impl Cache {
     /// # Errors
     /// The system's reason; the caller tells the user once.
     pub fn put(&self, key: &str, payload: &[u8]) -> std::io::Result<()> {
-        let (Some(dir), Some(path)) = (&self.dir, self.path(key)) else { return Ok(()) };
+        self.write(key, PROBE, payload)?;
+        self.prune();
+        Ok(())
+    }
+
+    fn write(&self, key: &str, ending: &str, payload: &[u8]) -> std::io::Result<()> {
+        let (Some(dir), Some(path)) = (&self.dir, self.path(key, ending)) else { return Ok(()) };
         std::fs::create_dir_all(dir)?;
         let unfinished = beside(&path)?;
         let mut file = unfinished.as_file();
@@ -109,23 +115,26 @@ impl Cache {
         file.write_all(&checksum(&named(key), payload))?;
         file.write_all(payload)?;
         unfinished.persist(&path).map_err(|e| e.error)?;
-        self.prune();
         Ok(())
     }
 
-    fn path(&self, key: &str) -> Option<PathBuf> {
+    fn path(&self, key: &str, ending: &str) -> Option<PathBuf> {
         let name = hex(&Sha256::digest(named(key))[..16]);
-        self.dir.as_ref().map(|d| d.join(format!("{name}.probe")))
+        self.dir.as_ref().map(|d| d.join(format!("{name}.{ending}")))
     }
 
     /// Time of last use, bytes and path of every probe.
     fn files(&self) -> Vec<(SystemTime, u64, PathBuf)> {
+        self.files_of(PROBE)
+    }
+
+    fn files_of(&self, ending: &str) -> Vec<(SystemTime, u64, PathBuf)> {
         let Some(entries) = self.dir.as_ref().and_then(|d| std::fs::read_dir(d).ok()) else {
             return Vec::new();
         };
         entries
             .flatten()
-            .filter(|e| e.path().extension().is_some_and(|x| x == "probe"))
+            .filter(|e| e.path().extension().is_some_and(|x| x == ending))
             .filter_map(|e| {
                 let m = e.metadata().ok()?;
                 Some((m.modified().ok()?, m.len(), e.path()))
@@ -157,6 +166,24 @@ impl Store for Cache {
         self.put(key, bytes)
     }
 
+    fn unfinished(&self, key: &str) -> Option<Vec<u8>> {
+        read(&self.path(key, TRAINING)?, key)
+    }
+
+    fn keep_unfinished(&self, key: &str, bytes: &[u8]) -> std::io::Result<()> {
+        self.write(key, TRAINING, bytes)?;
+        let mut all = self.files_of(TRAINING);
+        all.sort();
+        let many = all.len().saturating_sub(UNFINISHED);
+        all.into_iter().take(many).try_for_each(|f| std::fs::remove_file(f.2))
+    }
+
+    fn finish(&self, key: &str) {
+        if let Some(path) = self.path(key, TRAINING) {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+
     fn place(&self) -> Option<PathBuf> {
         self.dir.clone()
     }
@@ -172,6 +199,14 @@ impl Store for Cache {
     fn keep(&self, space: &Space, keys: &[Key], rows: &Matrix) -> std::io::Result<()> {
         self.embeddings.keep(space, keys, rows)
     }
+}
+
+/// What a file holds under a key; none where it is damaged or another key's.
+fn read(path: &Path, key: &str) -> Option<Vec<u8>> {
+    let bytes = std::fs::read(path).ok()?;
+    let rest = bytes.strip_prefix(MAGIC)?;
+    let (sum, payload) = rest.split_at_checked(32)?;
+    (checksum(&named(key), payload) == sum).then(|| payload.to_vec())
 }
 
 /// The key with the instructions that decide the order of sums on this machine. Those for bf16 include those for f32.
@@ -196,7 +231,7 @@ mod tests {
         cache.put("a", b"probe").unwrap();
         assert_eq!(cache.get("a").as_deref(), Some(&b"probe"[..]));
         assert_eq!(cache.get("b"), None);
-        let path = cache.path("a").unwrap();
+        let path = cache.path("a", PROBE).unwrap();
         let mut bytes = std::fs::read(&path).unwrap();
         *bytes.last_mut().unwrap() ^= 1;
         std::fs::write(&path, &bytes).unwrap();
@@ -210,7 +245,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::at(dir.path());
         cache.put("a", b"probe").unwrap();
-        std::fs::copy(cache.path("a").unwrap(), cache.path("b").unwrap()).unwrap();
+        std::fs::copy(cache.path("a", PROBE).unwrap(), cache.path("b", PROBE).unwrap()).unwrap();
         assert_eq!(cache.get("b"), None, "the checksum covers the key");
         assert!(named("a").contains(&instructions(Dtype::F32)), "{}", named("a"));
         assert_ne!(checksum("ab", b"c"), checksum("a", b"bc"));
@@ -228,7 +263,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::at(dir.path());
         cache.put("a", b"probe").unwrap();
-        let path = cache.path("a").unwrap();
+        let path = cache.path("a", PROBE).unwrap();
         let whole = std::fs::read(&path).unwrap();
         for at in 0..whole.len() {
             let mut bytes = whole.clone();
@@ -250,7 +285,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::at(dir.path());
         cache.put("a", b"one").unwrap();
-        std::fs::write(cache.path("a").unwrap(), b"rubbish").unwrap();
+        std::fs::write(cache.path("a", PROBE).unwrap(), b"rubbish").unwrap();
         cache.put("a", b"two").unwrap();
         assert_eq!(cache.get("a").as_deref(), Some(&b"two"[..]));
         assert_eq!(cache.probes().0, 1);
@@ -261,7 +296,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::at(dir.path());
         cache.put("a", b"probe").unwrap();
-        let file = std::fs::File::options().write(true).open(cache.path("a").unwrap()).unwrap();
+        let file = std::fs::File::options().write(true).open(cache.path("a", PROBE).unwrap()).unwrap();
         file.set_len(MAX_ENTRY + 100).unwrap();
         assert_eq!(cache.get("a"), None);
     }
@@ -314,5 +349,23 @@ mod tests {
         assert_eq!(store.fetch(&space, &keys, &mut got).missing, [1]);
         assert_eq!(got.row(0), rows.row(0));
         assert_eq!(Cache::none().place(), None);
+    }
+
+    #[test]
+    fn trainings_that_were_stopped_are_kept_until_they_are_finished() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::at(dir.path());
+        cache.keep_unfinished("a", b"first").unwrap();
+        cache.keep_unfinished("a", b"second").unwrap();
+        assert_eq!((cache.unfinished("a").as_deref(), cache.unfinished("b")), (Some(&b"second"[..]), None));
+        assert_eq!((cache.get("a"), cache.probes().0), (None, 0), "it is no probe");
+        cache.finish("a");
+        assert_eq!(cache.unfinished("a"), None);
+        for k in 0..UNFINISHED + 3 {
+            cache.keep_unfinished(&k.to_string(), b"x").unwrap();
+        }
+        assert_eq!(cache.files_of(TRAINING).len(), UNFINISHED);
+        cache.clear().unwrap();
+        assert!(cache.files_of(TRAINING).is_empty());
     }
 }

@@ -1,9 +1,11 @@
-//! The figures of the lab: P@1 over prompts, ranks of models over prompts, stability, rank consistency, places, the curve
-//! against the number of prompts, ledgers, further pretraining, and the causal model.
+//! The figures of the lab: P@1 over prompts, ranks of models over prompts, their spread over relations, stability, rank consistency,
+//! places, the curve against the number of prompts, ledgers, further pretraining, and the causal model.
 
 mod draws;
+mod spread;
 
 pub use self::draws::{consistency, curve, places_of, some_prompts};
+pub use self::spread::{ORDER, preference, turned};
 
 use super::causal::{Bias, graph};
 use super::paper;
@@ -20,8 +22,18 @@ use crate::model::source::in_print;
 use crate::stats::estimate::Estimate;
 
 /// The figures that have names.
-const FIGURES: [&str; 9] =
-    ["prompts", "ranks", "preference", "stability", "consistency", "places", "curve", "ledger", "disparity"];
+const FIGURES: [&str; 10] = [
+    "prompts",
+    "ranks",
+    "preference",
+    "turned",
+    "stability",
+    "consistency",
+    "places",
+    "curve",
+    "ledger",
+    "disparity",
+];
 
 /// The causal model with no path lit; with one, the name of its bias follows.
 const CAUSAL: &str = "causal";
@@ -152,42 +164,6 @@ pub fn ranks(results: &Results, engine: Option<&EngineInfo>, relation: &str) -> 
         ),
         layers,
         behind,
-    )
-}
-
-/// Worst, best and mean P@1 of every model, averaged over relations (Table 1 of the paper), with the adjusted score.
-#[must_use]
-pub fn preference(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
-    let mut ranges = Vec::new();
-    let mut adjusted = Vec::new();
-    for (category, model) in results.models().into_iter().enumerate() {
-        let Some(s) = results.summaries.iter().find(|s| s.model == model) else { continue };
-        let (Some(worst), Some(best)) = (s.value.mean_worst, s.value.mean_best) else { continue };
-        ranges.push(Range {
-            category,
-            ends: (worst.mean, best.mean),
-            mean: None,
-            dots: Vec::new(),
-            n: s.n.into(),
-        });
-        if let Some(a) = s.value.mean_adjusted {
-            let (x, y) = (category as f64, a.mean);
-            adjusted.push(Spot { x, y, y_band: band(a), n: s.n.into(), ..Spot::default() });
-        }
-    }
-    let mut layers = Vec::new();
-    if !ranges.is_empty() {
-        let (label, role) = ("worst to best prompt, usual name".into(), Role::points(0, Marker::Circle));
-        layers.push(Layer::Ranges(Ranges { label, role, ranges }));
-        let role = Role::points(1, Marker::Square);
-        layers.push(Layer::Points(Points { label: ADJUSTED.into(), role, points: adjusted }));
-    }
-    figure(
-        (results, engine),
-        ("preference".into(), "P@1 from the worst to the best prompt, mean over relations".into()),
-        (Axis::of("model", models(results)), Axis::linear(by_rule(results, "P@1")).from_to(0.0, 1.0)),
-        layers,
-        results.summaries.first(),
     )
 }
 
@@ -327,6 +303,7 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     out.extend(
         [
             preference(results, engine),
+            turned(results, engine),
             stability(results, engine, None),
             consistency(results, engine),
             curve(results, engine),
@@ -396,6 +373,7 @@ pub fn pick(
         "prompts" => prompts(results, engine, first),
         "ranks" => ranks(results, engine, first),
         "preference" => preference(results, engine),
+        "turned" => turned(results, engine),
         "stability" => stability(results, engine, relation),
         "consistency" => consistency(results, engine),
         "places" => places_of(results, engine, model, None),

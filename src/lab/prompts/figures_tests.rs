@@ -15,6 +15,7 @@ fn an_empty_board_has_no_figures_and_a_full_one_all() {
         "prompts-capital",
         "ranks-capital",
         "preference",
+        "turned",
         "stability",
         "consistency",
         "curve",

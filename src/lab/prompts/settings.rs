@@ -85,8 +85,8 @@ fn candidates() -> Setting<Spec> {
 }
 
 fn weights() -> Setting<Spec> {
-    let help = "How prompts are weighted in the adjusted score, the same for every model: uniform (Cao et al. 2022), by the \
-                spec's own numbers, or by how likely the models find them.";
+    let help = "How prompts are weighted in the adjusted score, the same for every model: uniform (Cao et al. 2022), by your \
+                own numbers (typed beside the prompts, or in a spec), or by how likely the models find them.";
     row("adjust.weights", "Weights", help).one_of(
         &Weighting::ALL,
         |w| spaced(w.name()),

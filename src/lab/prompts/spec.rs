@@ -374,7 +374,8 @@ impl Spec {
         match adjust.weights {
             Weighting::User if adjust.user.is_empty() => refuse.because(
                 "adjust.user",
-                "is missing: give weights by relation, for example `capital = [1, 2, 1]`".into(),
+                "is missing: give weights by relation, for example `capital = [1, 2, 1]`, or type them beside the prompts"
+                    .into(),
             ),
             Weighting::User if adjust.prompts.is_some() || adjust.mentions.is_some() => {
                 refuse.because("adjust.prompts", "cannot be sampled under the user's own weights".into())

@@ -51,6 +51,14 @@ pub(super) trait Training: Send {
     fn arch(&self) -> &Arch;
     fn steps(&self) -> u64;
     fn params(&self) -> Result<Params>;
+    /// Steps, parameters and moments, from which training goes on; none where that is not kept.
+    fn state(&self) -> Option<Vec<u8>> {
+        None
+    }
+    /// Takes what [`Self::state`] gave; false where it is that of another model.
+    fn restore(&mut self, _state: &[u8]) -> bool {
+        false
+    }
     /// The gradients of all parameters in the order of [`Arch::parameters`].
     #[cfg(test)]
     fn gradients(&mut self, batch: &Batch, targets: &[Target]) -> Result<Vec<Option<Array>>>;
@@ -124,6 +132,16 @@ impl Trainer {
     /// [`ModelError::Compute`].
     pub fn params(&self) -> Result<Params> {
         self.0.params()
+    }
+
+    /// Everything from which training goes on exactly: steps, parameters, moments; none on a GPU.
+    pub fn state(&self) -> Option<Vec<u8>> {
+        self.0.state()
+    }
+
+    /// Takes what [`Trainer::state`] gave. False, and nothing is changed, where it does not fit this model.
+    pub fn restore(&mut self, state: &[u8]) -> bool {
+        self.0.restore(state)
     }
 
     /// Writes `config.json` and `model.safetensors` (f16) with the names of the family's own checkpoints into `dir`,

@@ -10,6 +10,7 @@ use crate::corpus::facts::OBJECT;
 use crate::lab::fault::{Fault, problem};
 use crate::lab::finding::Label;
 use crate::lab::host::{Host, NoticeLevel};
+use crate::lab::prompts::adjust::WeightError;
 use crate::lab::prompts::answers::{Answers, Shape};
 use crate::lab::prompts::candidates::{Candidates, Reply, folded};
 use crate::lab::prompts::finding::LeftOut;
@@ -17,7 +18,7 @@ use crate::lab::prompts::function_words::FunctionWords;
 use crate::lab::prompts::library::{Fact, Library, Relation};
 use crate::lab::prompts::query::Asker;
 use crate::lab::prompts::rule::Rule;
-use crate::lab::prompts::spec::{NO_WORDS, OWN_WORDS, Spec, Weighting, is_prompt};
+use crate::lab::prompts::spec::{NO_WORDS, OWN_WORDS, Spec, UserWeights, Weighting, is_prompt};
 use crate::lab::prompts::vocabulary::{Common, Words, common};
 use crate::lab::{self};
 use crate::model::Model;
@@ -138,7 +139,46 @@ impl Bench {
             let hint = "choose other models, or query.candidates = \"vocabulary\"";
             return Err(problem(&what, "query.candidates", hint).into());
         }
+        bench.check_weights()?;
+        bench.tell_of_twins(host)?;
         Ok(bench)
+    }
+
+    /// Tells of models that are one and the same under two names: rules for ties alone put them in an order.
+    fn tell_of_twins(&self, host: &mut dyn Host) -> Result<(), Fault> {
+        for (k, a) in self.members.iter().enumerate() {
+            for b in self.members[k + 1..].iter().filter(|b| b.model.hash() == a.model.hash()) {
+                let what = format!(
+                    "{} and {} have the same weights: their gap is 0, and the rule for ties alone puts them in an order",
+                    a.name, b.name
+                );
+                let hint = "leave one of them out, or give ranks.ties = \"mean_place\"".into();
+                let problem = Problem { what, r#where: "models".into(), hint };
+                host.notice(NoticeLevel::Warning, problem)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether every relation has as many weights of the user's as prompts: hours of asking may lie before the relation.
+    fn check_weights(&self) -> Result<(), Problem> {
+        if self.spec.adjust.weights != Weighting::User {
+            return Ok(());
+        }
+        for relation in &self.library.relations {
+            let Some(user) = self.spec.adjust.user.get(&relation.id) else { continue };
+            let wanted = self.prompts(relation).0.len();
+            let found = match user {
+                UserWeights::Prompts(list) => list.len(),
+                UserWeights::Joint(table) => table.len(),
+            };
+            if found != wanted {
+                let told = WeightError::Prompts { found, wanted };
+                let hint = "give one for each prompt that is asked, in their order";
+                return Err(problem(&format!("{}: {told}", relation.id), "adjust.user", hint));
+            }
+        }
+        Ok(())
     }
 
     /// Which words can be answers, as findings say it.

@@ -1,11 +1,14 @@
 //! Sample disparity (Cao et al. 2022, section 5, Table 3): a model goes on training on more or less of the facts before it is
-//! asked for them. The training is that of `probity gallery mix`; a mixture that was measured before is not trained again.
+//! asked for them. The training is that of `probity gallery mix`; a mixture that was measured before is not trained again, and a
+//! training that was stopped goes on where it was, with the numbers of one that was not.
 
-use std::time::Instant;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::forecast::{Ahead, units};
 use crate::base::Problem;
 use crate::gallery::GalleryError;
+use crate::gallery::bookmark::{Bookmark, steps as steps_of};
 use crate::gallery::further::{Diet, Outcome, Settings, Start};
 use crate::gallery::train::{Progress, Stage};
 use crate::lab::fault::{Fault, problem};
@@ -13,6 +16,7 @@ use crate::lab::finding::Label;
 use crate::lab::host::{Host, NoticeLevel};
 use crate::lab::prompts::finding::{DisparityFinding, Kind, TOP_TOKEN};
 use crate::lab::prompts::spec::Spec;
+use crate::lab::store::Store;
 use crate::lab::{self};
 use crate::model::{Device, ModelSource};
 
@@ -27,6 +31,11 @@ fn models(spec: &Spec) -> Vec<String> {
 /// Steps of training, and relations that are asked, by which a mixture is forecast.
 const STEPS: usize = 8;
 const RELATIONS: usize = 4;
+
+/// Time between two looks at how far a training has come; a shorter one is not kept.
+const BETWEEN: Duration = Duration::from_secs(30);
+/// What is worth keeping of a training that is stopped.
+const WORTH: Duration = Duration::from_secs(5);
 
 /// What the mixtures of a model take, in seconds; 0 for what was measured before.
 #[derive(Debug, Clone, PartialEq)]
@@ -81,7 +90,10 @@ pub fn forecast(spec: &Spec, host: &mut dyn Host) -> Result<Vec<Cost>, Fault> {
                 if let Diet::Gamma(gamma) = diet {
                     // Sentences that state facts are longer than the others.
                     let kind = format!("training step {gamma} {}", start.hash());
-                    *cost += trained * host.rate(&kind, &mut || steps(&start, *diet, &settings))?;
+                    let before = host.store().unfinished(&key(&start, &model, *diet, &settings)?);
+                    let before = before.and_then(|bytes| steps_of(&bytes)).unwrap_or(0) as f64;
+                    let left = (trained - before).max(0.0);
+                    *cost += left * host.rate(&kind, &mut || steps(&start, *diet, &settings))?;
                 }
             }
         }
@@ -101,7 +113,7 @@ fn steps(start: &Start, diet: Diet, settings: &Settings) -> Result<f64, Fault> {
         }
         Ok(())
     };
-    start.feed(diet, &few, Device::Cpu, &mut watch).map_err(fault)?;
+    start.feed(diet, &few, Device::Cpu, None, &mut watch).map_err(fault)?;
     let timed = match &times[..] {
         [first, .., last] => last.duration_since(*first).as_secs_f64(),
         _ => begun.elapsed().as_secs_f64(),
@@ -159,18 +171,50 @@ fn outcome(
     if let Some(known) = store.trained(&key).and_then(|b| serde_json::from_slice(&b).ok()) {
         return Ok(known);
     }
+    let mut mark =
+        Mark { store: store.clone(), key: key.clone(), kept: Instant::now(), bytes: store.unfinished(&key) };
+    // Steps that were taken in an earlier run take no time in this one.
+    let before = mark.bytes.as_deref().and_then(steps_of).unwrap_or(0);
     let mut watch = |p: Progress| match p.stage {
-        Stage::Train => host.beat(p.done, p.total),
+        Stage::Train => host.beat(p.done.saturating_sub(before), p.total.saturating_sub(before)),
         _ => host.poll(),
     };
-    let outcome = start.outcome(diet, settings, Device::Cpu, None, &mut watch).map_err(fault)?;
+    let outcome = start.outcome(diet, settings, Device::Cpu, (None, Some(&mut mark)), &mut watch);
+    let outcome = outcome.map_err(fault)?;
     let bytes = serde_json::to_vec(&outcome).map_err(|e| said(&e))?;
     if let Err(e) = store.keep_trained(&key, &bytes) {
         let what = format!("a measured mixture could not be kept: {e}; it is trained again next time");
         let hint = "free space, or set PROBITY_CACHE_DIR to another folder".into();
         host.notice(NoticeLevel::Warning, Problem { what, r#where: name.into(), hint })?;
     }
+    store.finish(&key);
     Ok(outcome)
+}
+
+/// How far the training of a mixture has come, in the store.
+struct Mark {
+    store: Arc<dyn Store>,
+    key: String,
+    /// When it was kept last, or begun.
+    kept: Instant,
+    /// What was there before.
+    bytes: Option<Vec<u8>>,
+}
+
+impl Bookmark for Mark {
+    fn last(&mut self) -> Option<Vec<u8>> {
+        self.bytes.take()
+    }
+
+    fn due(&mut self, stops: bool) -> bool {
+        self.kept.elapsed() >= if stops { WORTH } else { BETWEEN }
+    }
+
+    fn keep(&mut self, bytes: Vec<u8>) {
+        // What cannot be kept is trained again; that a whole mixture cannot is said at its end.
+        let _ = self.store.keep_unfinished(&self.key, &bytes);
+        self.kept = Instant::now();
+    }
 }
 
 fn report(label: &Label, diet: Diet, outcome: &Outcome, host: &mut dyn Host) -> Result<(), Fault> {

@@ -71,6 +71,20 @@ pub fn conclude(bench: &Bench, gathered: &Gathered, host: &mut dyn Host) -> Resu
         let problem = Problem { what: what.into(), r#where: "data.relations".into(), hint };
         host.notice(NoticeLevel::Warning, problem)?;
     }
+    // Without another prompt there is nothing to spread over: a gap of 0 says nothing then.
+    let asked = bench.entries.iter().filter(|e| !e.facts.is_empty());
+    if gathered.panel.relations() > 0 && asked.clone().all(|e| e.prompts.len() < 2) {
+        let what = "every relation has a single prompt: gap, standard deviation and what is counted of them are 0 by definition";
+        let hint = "ask more prompts; held out and by chance are n/a".into();
+        let problem = Problem { what: what.into(), r#where: "data.prompts".into(), hint };
+        host.notice(NoticeLevel::Warning, problem)?;
+    }
+    if gathered.panel.relations() > 0 && asked.clone().all(|e| e.facts.iter().all(|f| f.names.len() < 2)) {
+        let what = "stability is n/a: no subject that is asked has a second name";
+        let hint = "raise data.mentions, or ask facts with other names of their subjects".into();
+        let problem = Problem { what: what.into(), r#where: "data.mentions".into(), hint };
+        host.notice(NoticeLevel::Warning, problem)?;
+    }
     summaries(bench, gathered, host)?;
     ranks(bench, gathered, host)?;
     ledgers(bench, gathered, host)

@@ -292,6 +292,10 @@ fn too_few_relations_one_prompt_or_no_mention_have_defined_results() {
         desk.notices
     );
     assert!(results.preferences.iter().all(|p| p.value.gap.mean == 0.0 && p.value.gap_held_out.is_none()));
+    // Numbers that say nothing are said to: a gap of one prompt was a plain 0.
+    for told in ["a single prompt", "no subject that is asked has a second name"] {
+        assert!(desk.notices.iter().any(|n| n.what.contains(told)), "{told}: {:?}", desk.notices);
+    }
     for l in &results.ledgers {
         let p = &l.value.parts;
         assert!(p.prompt.mean == 0.0 && p.mention.mean == 0.0 && p.total.mean >= 0.0);
@@ -316,8 +320,10 @@ fn weights_of_the_user_and_of_perplexity_are_the_same_for_every_model() {
     assert_eq!(results.relation("capital").unwrap().value.weights, [0.0, 1.0, 0.0]);
     assert_eq!(results.relation("field").unwrap().value.weights, [1.0 / 3.0; 3]);
     user.adjust.user.insert("capital".into(), UserWeights::Prompts(vec![1.0, 1.0]));
-    let Err(Fault::Failed(told)) = run(&user, &mut Desk::new()).1 else { panic!("weights that do not fit") };
+    let mut desk = Desk::new();
+    let Err(Fault::Failed(told)) = run(&user, &mut desk).1 else { panic!("weights that do not fit") };
     assert!(told.what.contains("capital: 2 weights for 3 prompts"), "{told}");
+    assert!(desk.found.is_empty() && desk.beats == 0, "it is said before anything is asked");
 
     let mut likely = spec();
     likely.data.relations.truncate(2);

@@ -158,6 +158,36 @@ impl Training for Trainer {
         Ok(params)
     }
 
+    fn state(&self) -> Option<Vec<u8>> {
+        let numbers: usize = self.slots.iter().map(|s| 3 * s.value.data.len()).sum();
+        let mut bytes = Vec::with_capacity(8 + 4 * numbers);
+        bytes.extend(self.steps.to_le_bytes());
+        for s in &self.slots {
+            for part in [&s.value.data[..], s.first.as_ref(), s.second.as_ref()] {
+                part.iter().for_each(|v| bytes.extend(v.to_le_bytes()));
+            }
+        }
+        Some(bytes)
+    }
+
+    fn restore(&mut self, state: &[u8]) -> bool {
+        let numbers: usize = self.slots.iter().map(|s| 3 * s.value.data.len()).sum();
+        let Some((steps, rest)) = state.split_first_chunk::<8>() else { return false };
+        if rest.len() != 4 * numbers {
+            return false;
+        }
+        let (all, _) = rest.as_chunks::<4>();
+        let mut all = all.iter().map(|b| f32::from_le_bytes(*b));
+        for slot in &mut self.slots {
+            for part in [&mut slot.value.data[..], slot.first.as_mut(), slot.second.as_mut()] {
+                part.iter_mut().zip(&mut all).for_each(|(v, x)| *v = x);
+            }
+        }
+        self.steps = u64::from_le_bytes(*steps);
+        let slots = &self.slots;
+        self.executor.weights.fill(&mut |id| Ok(Cow::Borrowed(&*slots[id].value.data))).is_ok()
+    }
+
     #[cfg(test)]
     fn gradients(&mut self, batch: &Batch, targets: &[Target]) -> Result<Vec<Option<Array>>> {
         self.differentiate(batch, targets)?;

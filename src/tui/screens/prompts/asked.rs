@@ -5,7 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::measures::Measure;
-use super::{ASKED, ID, kept, left_out, prompts, relation, results, rule, view};
+use super::own::kept;
+use super::{ASKED, ID, left_out, prompts, relation, results, rule, view};
 use crate::base::text::{fit, last_part, pad, printable};
 use crate::lab::Tagged;
 use crate::lab::prompts::figures::some_prompts;
@@ -20,6 +21,8 @@ use crate::tui::theme::Role;
 const NOT_ASKED: &str = " left out";
 /// Columns of a model's score.
 const SCORE: usize = 6;
+/// Columns of a prompt's weight.
+const WEIGHT: usize = 5;
 
 /// Draws the pane.
 pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
@@ -42,9 +45,12 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let wide = usize::from(inner.width);
     // What does not fit beside a readable prompt is left out; the figure and `copy` have all.
     let shown = models.len().min(wide.saturating_sub(24) / SCORE);
+    let weights = found.map_or(&[][..], |r| uneven(&r.weights));
+    let column = if weights.is_empty() { 0 } else { WEIGHT };
     let text = wide.saturating_sub(shown * SCORE + 1).max(10);
     let heads: String = models[..shown].iter().map(|m| format!(" {:>5}", initials(m))).collect();
-    let header = format!("{}{heads}", pad("prompt", text));
+    let heads = format!("{}{heads}", if column > 0 { " wt %" } else { "" });
+    let header = format!("{}{heads}", pad("prompt", text - column));
     let (all, not) = (prompts(state), left_out(state));
     let listing = Listing { len: all.len() + not.len(), cursor: state.place(ID).scrolled(ASKED) };
     // Beside every single prompt, in sight whichever of them is: the score that is averaged over all.
@@ -75,8 +81,21 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
                 None => format!(" {:>5}", "…"),
             })
             .collect();
-        format!("{}{scores}", pad(&fit(&prompt, text), text))
+        let at = found.and_then(|r| r.prompts.iter().position(|p| p == all[k]));
+        let weight = match (column, at.and_then(|at| weights.get(at))) {
+            (0, _) => String::new(),
+            (_, Some(w)) => format!(" {:>4.0}", 100.0 * w),
+            (_, None) => " ".repeat(WEIGHT),
+        };
+        let text = text - column;
+        format!("{}{weight}{scores}", pad(&fit(&prompt, text), text))
     });
+}
+
+/// The weights of a relation's prompts where they differ, none where all are the same.
+fn uneven(weights: &[f64]) -> &[f64] {
+    let same = weights.iter().all(|w| (w - weights[0]).abs() < 1e-12);
+    if same { &[] } else { weights }
 }
 
 /// The adjusted scores of a relation in a line; none before they are known.

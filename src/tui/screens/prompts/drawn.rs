@@ -28,6 +28,8 @@ pub enum Drawn {
     Ranks,
     /// Worst to best prompt over all relations.
     Preference,
+    /// Relations on which the choice of the prompt matters.
+    Turned,
     /// Verbalisation stability.
     Stability,
     /// Rank consistency.
@@ -44,10 +46,11 @@ pub enum Drawn {
     Causal(Bias),
 }
 
-const ALL: [Drawn; 12] = [
+const ALL: [Drawn; 13] = [
     Drawn::Prompts,
     Drawn::Ranks,
     Drawn::Preference,
+    Drawn::Turned,
     Drawn::Stability,
     Drawn::Consistency,
     Drawn::Places,
@@ -72,6 +75,7 @@ impl Drawn {
     pub fn published(self) -> Option<&'static str> {
         match self {
             Self::Preference => Some("preference"),
+            Self::Turned => Some("turned"),
             Self::Stability => Some("stability"),
             Self::Consistency => Some("consistency"),
             Self::Disparity => Some("disparity"),
@@ -97,6 +101,7 @@ fn own(state: &State) -> Option<Figure> {
         Drawn::Prompts => figures::prompts(results, engine, id),
         Drawn::Ranks => figures::ranks(results, engine, id),
         Drawn::Preference => figures::preference(results, engine),
+        Drawn::Turned => figures::turned(results, engine),
         Drawn::Stability => figures::stability(results, engine, None),
         Drawn::Consistency => figures::consistency(results, engine),
         Drawn::Places => {
@@ -152,8 +157,11 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
                     state.keymap.label("published")
                 )
             }
+            Drawn::Stability if !results(state).stability.is_empty() => {
+                "n/a: no subject that is asked has a second name; the row Names of the setup says how many are asked".to_owned()
+            }
             Drawn::Curve | Drawn::Consistency | Drawn::Places => missing(state, true),
-            Drawn::Ledger | Drawn::Preference => missing(state, false),
+            Drawn::Ledger | Drawn::Preference | Drawn::Turned => missing(state, false),
             _ => "nothing has been asked yet".to_owned(),
         };
         let text = format!("{what}\n{back} and {next} draw other figures");
@@ -195,7 +203,8 @@ fn readout(state: &State) -> Option<String> {
             let why = r.left_out.first().map_or(String::new(), |l| format!(": {} ({})", l.reason, l.count));
             Some(format!("{} instances, {lost} left out{why}", r.kept))
         }
-        Drawn::Preference => {
+        Drawn::Turned if view(state).published => Some(format!("published: {}", paper::TURNED_NOTE)),
+        Drawn::Preference | Drawn::Turned => {
             let all = found.summaries.iter().find(|s| s.value.unstable.is_some())?;
             let v = &all.value;
             Some(format!(

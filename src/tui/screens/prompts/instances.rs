@@ -32,6 +32,14 @@ pub fn len(state: &State) -> usize {
     look(state).map_or(0, |(_, all)| all.rows.len() + all.left_out.len())
 }
 
+/// Rows of the list that stay in sight above what the models make of one instance.
+const LIST: u16 = 4;
+
+/// Rows of the pane in which everything about one instance can be read: frame, heading, some of the list, and each model.
+pub fn height(state: &State) -> u16 {
+    look(state).map_or(0, |(look, _)| 3 + LIST + 1 + look.one.len() as u16)
+}
+
 /// Draws the pane.
 pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let Some((look, all)) = look(state) else {
@@ -51,9 +59,11 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
         Some((_, why)) => wrapped(&printable(&format!("not asked: {why}")), usize::from(inner.width)),
         None => details(state, look, usize::from(inner.width)),
     };
-    let below = (one.len() as u16).min(inner.height.saturating_sub(3) * 2 / 3);
-    // Eight models with five tokens each take a screen of their own.
-    let cut = usize::from(below) < one.len() && state.place(ID).focus == INSTANCES;
+    let focused = state.place(ID).focus == INSTANCES;
+    let most =
+        if focused { inner.height.saturating_sub(LIST) } else { inner.height.saturating_sub(3) * 2 / 3 };
+    let below = (one.len() as u16).min(most);
+    let cut = usize::from(below) < one.len() && focused;
     let more = if cut { format!(", {}: all", state.keymap.label("zoom")) } else { String::new() };
     let title = format!("Instances {}/{of}{more}{}", all.rows.len(), rule(state));
     let room = usize::from(area.width.saturating_sub(6));

@@ -1,7 +1,8 @@
 //! Which number the lists show: of a prompt P@1, P@k or MRR; of a relation the gap between best and worst prompt, the honest one,
-//! the one by chance, or the standard deviation over prompts.
+//! the one by chance, the standard deviation over prompts, the stability, the adjusted score, or the gap of the ledger's models.
 
-use super::{RELATIONS, results};
+use super::{RELATIONS, ledger, results, view};
+use crate::base::text::printable;
 use crate::lab::prompts::finding::{PromptPreferenceFinding, PromptScoreFinding};
 use crate::stats::estimate::Estimate;
 use crate::tui::action::Effect;
@@ -59,6 +60,12 @@ pub enum Spread {
     ByChance,
     /// Population standard deviation.
     Std,
+    /// Share of subjects with one answer under every name.
+    Stability,
+    /// The adjusted score of the model whose places are drawn.
+    Adjusted,
+    /// The adjusted gap of the two models of the ledger.
+    Pair,
 }
 
 impl Spread {
@@ -67,7 +74,10 @@ impl Spread {
             Self::Gap => Self::HeldOut,
             Self::HeldOut => Self::ByChance,
             Self::ByChance => Self::Std,
-            Self::Std => Self::Gap,
+            Self::Std => Self::Stability,
+            Self::Stability => Self::Adjusted,
+            Self::Adjusted => Self::Pair,
+            Self::Pair => Self::Gap,
         }
     }
 
@@ -78,27 +88,72 @@ impl Spread {
             Self::HeldOut => "held",
             Self::ByChance => "chance",
             Self::Std => "std",
+            Self::Stability => "stable",
+            Self::Adjusted => "adj",
+            Self::Pair => "a-b",
         }
     }
 
-    fn words(self) -> &'static str {
+    /// What it is, with the models that it is of.
+    pub fn words(self, state: &State) -> String {
         match self {
-            Self::Gap => "best less worst prompt, mean over the models",
-            Self::HeldOut => "best less worst prompt, both chosen on other instances, mean over the models",
-            Self::ByChance => "the gap that equally good prompts would show, mean over the models",
-            Self::Std => "standard deviation over prompts, mean over the models",
+            Self::Gap => "best less worst prompt, mean over the models".into(),
+            Self::HeldOut => {
+                "best less worst prompt, both chosen on other instances, mean over the models".into()
+            }
+            Self::ByChance => "the gap that equally good prompts would show, mean over the models".into(),
+            Self::Std => "standard deviation over prompts, mean over the models".into(),
+            Self::Stability => "one answer under every name, first prompt, mean over the models".into(),
+            Self::Adjusted => {
+                format!("adjusted score of {}", printable(drawn_model(state).unwrap_or("no model")))
+            }
+            Self::Pair => match ledger::shown(state) {
+                Some(l) => {
+                    format!(
+                        "adjusted score of {} less that of {}",
+                        printable(&l.value.a),
+                        printable(&l.value.b)
+                    )
+                }
+                None => "the gap of two models".into(),
+            },
         }
     }
 
-    /// The number of a preference; none where it is not defined.
-    pub fn of(self, preference: &PromptPreferenceFinding) -> Option<f64> {
+    /// The number of a relation, 0 to 1; none where it is not defined.
+    pub fn of(self, state: &State, relation: &str) -> Option<f64> {
+        let found = results(state);
+        let mean = |list: Vec<f64>| match list.len() {
+            0 => None,
+            n => Some(list.iter().sum::<f64>() / n as f64),
+        };
+        let over = |of: fn(&PromptPreferenceFinding) -> Option<f64>| {
+            let mine = found.preferences.iter().filter(|p| p.value.relation == relation);
+            mean(mine.filter_map(|p| of(&p.value)).collect())
+        };
+        let adjusted = |model: &str| Some(found.adjusted_of(relation, model)?.value.p_at_1.mean);
         match self {
-            Self::Gap => Some(preference.gap.mean),
-            Self::HeldOut => preference.gap_held_out,
-            Self::ByChance => preference.gap_by_chance,
-            Self::Std => Some(preference.std.mean),
+            Self::Gap => over(|p| Some(p.gap.mean)),
+            Self::HeldOut => over(|p| p.gap_held_out),
+            Self::ByChance => over(|p| p.gap_by_chance),
+            Self::Std => over(|p| Some(p.std.mean)),
+            Self::Stability => {
+                let mine = found.stability.iter().filter(|s| s.value.relation == relation);
+                mean(mine.filter_map(|s| Some(s.value.stability?.mean)).collect())
+            }
+            Self::Adjusted => adjusted(drawn_model(state)?),
+            Self::Pair => {
+                let l = &ledger::shown(state)?.value;
+                Some(adjusted(&l.a)? - adjusted(&l.b)?)
+            }
         }
     }
+}
+
+/// The model whose places are drawn.
+fn drawn_model(state: &State) -> Option<&str> {
+    let models = results(state).models();
+    models.get(view(state).model).or(models.first()).copied()
 }
 
 /// Turns the number of the list that has the focus; away from the relations, that of the prompts.
@@ -108,7 +163,8 @@ pub fn turn(state: &mut State) -> Vec<Effect> {
     let view = super::view_mut(state);
     let told = if on_relations {
         view.spread = view.spread.next();
-        format!("relations: {}", view.spread.words())
+        let spread = view.spread;
+        format!("relations: {}", spread.words(state))
     } else {
         view.measure = view.measure.next();
         format!("prompts: {}", view.measure.name(k))

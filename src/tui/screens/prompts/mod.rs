@@ -4,14 +4,17 @@
 mod asked;
 mod copying;
 mod drawn;
+mod drill;
 mod instances;
 mod ledger;
 mod measures;
 mod origin;
+mod own;
 mod relations;
 mod setup;
 #[cfg(test)]
 mod tests;
+mod weights;
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout as Split, Rect};
@@ -21,11 +24,8 @@ use self::measures::{Measure, Spread};
 use crate::engine::board::Job;
 use crate::engine::message::{Command, Event, Outcome};
 use crate::figure::Figure;
-use crate::lab::Tagged;
 use crate::lab::prompts::Spec;
-use crate::lab::prompts::experiment::refused;
-use crate::lab::prompts::finding::RelationFinding;
-use crate::lab::prompts::question::{LookQuestion, PromptQuestion, Question as Asked};
+use crate::lab::prompts::question::Question as Asked;
 use crate::lab::prompts::results::Results;
 use crate::lab::{self, LabId};
 use crate::tui::action::{Effect, Mouse};
@@ -34,7 +34,7 @@ use crate::tui::panes::listing::Listing;
 use crate::tui::reduce::{job, look};
 use crate::tui::screen::{Origin, Pane, Screen, ScreenId};
 use crate::tui::setup as frame_setup;
-use crate::tui::state::{Prompt, Start, State};
+use crate::tui::state::{Start, State};
 
 /// This screen.
 pub const ID: ScreenId = ScreenId("prompts");
@@ -123,30 +123,24 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
     "previous-pair", "previous pair", "Shows the ledger of the previous pair of models.",
         ["X"], Some(("pair", 12)), |s| !results(s).ledgers.is_empty() => |s| turn_pair(s, false);
     "measure", "next measure",
-        "Lists another number: of relations the gap, the one held out, the one by chance, or the standard deviation; of prompts P@1, P@k or MRR.",
+        "Lists another number: of relations the gap, the one held out, the one by chance, the standard deviation, stability, adjusted scores or the gap of the ledger's models; of prompts P@1, P@k or MRR.",
         ["m"], None, |s| !results(s).models().is_empty() => measures::turn;
     "own-prompt", "own prompt", "Types a prompt of your own, which every model is asked at once.",
-        ["o"], Some(("own prompt", 13)), can_ask => |s| look::ask(s, &OWN);
+        ["o"], Some(("own prompt", 13)), can_ask => |s| look::ask(s, &own::PROMPT);
     "keep-prompt", "keep prompt",
         "Asks the typed prompt under the cursor with the relation's own in the next runs, which then average over it too; or no longer.",
-        ["O"], None, can_keep => keep_prompt;
+        ["O"], None, own::can_keep => own::keep;
+    "prompt-weights", "weights of the prompts",
+        "Types weights for the prompts of the relation under the cursor, by which the next run averages their scores: one for each prompt, or a row for each by name, with semicolons between. Nothing typed makes them equal again.",
+        ["W"], None, |s| live(s) && relation(s).is_some() => weights::ask;
     "instances", "show instances",
-        "Shows what every model answered to the instances of the prompt under the cursor, and what it makes of one. Where the mark is half filled, or a tilde, it answers otherwise under another name.",
-        ["d"], Some(("instances", 14)), can_ask => |s| ask_look(s, 0);
+        "Goes down from a number: from a prompt to what every model answered to its instances, and makes of one; from a figure over all relations, or a ledger, to the number of each relation. Where the mark is half filled, or a tilde, a model answers otherwise under another name.",
+        ["d"], Some(("instances", 14)), drill::can => drill::down;
     "next-mention", "next name", "Shows the same instance under the next name of its subject.",
-        ["n"], None, can_ask => next_mention;
+        ["n"], None, can_ask => drill::next_mention;
     "add-facts", "own data", "Asks a file or folder with facts and prompts too, beside what is asked already; the row Data asks it alone.",
-        ["a"], None, live => |s| look::ask(s, &FILES);
+        ["a"], None, live => |s| look::ask(s, &own::FILES);
 };
-
-static OWN: Prompt = Prompt {
-    label: "prompt",
-    hint: "with [X] for the subject and [Y] for the object",
-    take: take_prompt,
-    follow: None,
-};
-static FILES: Prompt =
-    Prompt { label: "facts and prompts", hint: "file or folder", take: take_files, follow: None };
 
 fn view(state: &State) -> &View {
     &state.screens.prompts
@@ -219,95 +213,6 @@ fn can_ask(state: &State) -> bool {
 
 fn ask(state: &mut State, asked: Asked) -> Vec<Effect> {
     job::ask_run(state, LabId::Prompts, asked.into())
-}
-
-/// Asks for the instances of the prompt under the cursor, and for one of them under one of its names.
-fn ask_look(state: &mut State, mention: usize) -> Vec<Effect> {
-    let (Some(relation), Some(prompt)) = (relation(state), prompt(state)) else { return Vec::new() };
-    let instance = state.place(ID).scrolled(INSTANCES);
-    let asked = LookQuestion { relation: relation.into(), prompt: prompt.into(), instance, mention };
-    ask(state, Asked::Look(asked))
-}
-
-fn next_mention(state: &mut State) -> Vec<Effect> {
-    let shown = results(state).look.as_ref();
-    let next = shown.and_then(|look| {
-        let one = &look.one.first()?.value;
-        let rows = &look.instances.as_ref()?.value.rows;
-        let row = rows.get(state.place(ID).scrolled(INSTANCES).min(rows.len().checked_sub(1)?))?;
-        let at = row.mentions.iter().position(|m| *m == one.mention)?;
-        Some((at + 1) % row.mentions.len())
-    });
-    ask_look(state, next.unwrap_or(0))
-}
-
-fn take_prompt(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
-    let text = text.trim().to_owned();
-    let models = results(state).data.iter().flat_map(|d| &d.value.models);
-    let causal = models.clone().find(|m| m.asked == "causal").map(|m| m.name.as_str());
-    if let Some(reason) = refused(&text, causal) {
-        return Err(reason);
-    }
-    let Some(relation) = relation(state).map(str::to_owned) else {
-        return Err("no relation has its scores yet".into());
-    };
-    // Its line is where the cursor goes: behind the relation's own prompts it may lie outside the pane.
-    let all = prompts(state);
-    let at = all.iter().position(|p| *p == text).unwrap_or(all.len());
-    let place = state.place_mut(ID);
-    place.scroll.insert(ASKED, at);
-    place.scroll.remove(&INSTANCES);
-    Ok(ask(state, Asked::Prompt(PromptQuestion { relation, prompt: text })))
-}
-
-/// The prompts that the next run asks beyond the relation's own.
-fn kept<'a>(state: &'a State, relation: &str) -> &'a [String] {
-    view(state).spec.data.own.get(relation).map_or(&[], Vec::as_slice)
-}
-
-/// Whether the prompt under the cursor was typed, now or for this run.
-fn can_keep(state: &State) -> bool {
-    let (Some(id), Some(text)) = (relation(state), prompt(state)) else { return false };
-    let own = |found: &Tagged<RelationFinding>| !found.value.prompts.iter().any(|p| p == text);
-    live(state) && (kept(state, id).iter().any(|p| p == text) || results(state).relation(id).is_some_and(own))
-}
-
-fn keep_prompt(state: &mut State) -> Vec<Effect> {
-    let (Some(id), Some(text)) = (relation(state), prompt(state)) else { return Vec::new() };
-    let (id, text) = (id.to_owned(), text.to_owned());
-    let own = view_mut(state).spec.data.own.entry(id.clone()).or_default();
-    let told = match own.iter().position(|p| *p == text) {
-        Some(at) => {
-            own.remove(at);
-            "the next run does not ask this prompt"
-        }
-        None => {
-            own.push(text);
-            "the next run asks and averages this prompt too"
-        }
-    };
-    view_mut(state).spec.data.own.retain(|_, prompts| !prompts.is_empty());
-    state.view.toast = Some(told.into());
-    Vec::new()
-}
-
-fn take_files(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
-    let text = text.trim();
-    if text.is_empty() {
-        return Err("name a file or folder".into());
-    }
-    let data = &mut view_mut(state).spec.data;
-    data.add(text.to_owned());
-    let beside = match (data.built_in, data.whole, data.relations.len()) {
-        (true, true, 1) => " beside the built-in one".to_owned(),
-        (true, true, n) => format!(" beside {n} built-in ones"),
-        (true, false, _) => " beside the built-in ones".to_owned(),
-        (false, ..) => String::new(),
-    };
-    let key = state.keymap.label("run");
-    state.view.toast =
-        Some(format!("{key} asks the facts of {}{beside}", crate::base::text::printable(text)));
-    Ok(Vec::new())
 }
 
 fn turn_figure(state: &mut State, on: bool) -> Vec<Effect> {
@@ -402,18 +307,24 @@ impl Screen for Prompts {
         let below = if body.height >= 36 { 12 } else { 10 };
         // Frame, header, prompts, and the adjusted scores.
         let asked_rows = (length(state, ASKED).min(12) as u16 + 4).clamp(8, 12);
+        // Who looks at instances sees what every model makes of one, and has the ledger's room for it.
+        let looking = state.place(ID).focus == INSTANCES;
+        let (asked_rows, below) = match looking {
+            true => (8, instances::height(state).clamp(below, body.height.saturating_sub(16).max(below))),
+            false => (asked_rows, below),
+        };
         let [figure, asked, below] =
             Split::vertical([Constraint::Fill(1), Constraint::Length(asked_rows), Constraint::Length(below)])
                 .areas(right);
-        let [ledger, instances] = Split::horizontal([Constraint::Fill(1), Constraint::Fill(1)]).areas(below);
-        vec![
-            (frame_setup::PANE, setup),
-            (RELATIONS, relations),
-            (ASKED, asked),
-            (FIGURE, figure),
-            (LEDGER, ledger),
-            (INSTANCES, instances),
-        ]
+        let mut panes =
+            vec![(frame_setup::PANE, setup), (RELATIONS, relations), (ASKED, asked), (FIGURE, figure)];
+        if looking {
+            panes.push((INSTANCES, below));
+        } else {
+            let [ledger, instances] = Split::horizontal([Constraint::Fill(1); 2]).areas(below);
+            panes.extend([(LEDGER, ledger), (INSTANCES, instances)]);
+        }
+        panes
     }
 
     fn draw(&self, pane: Pane, frame: &mut Frame, area: Rect, state: &State) {
@@ -491,6 +402,6 @@ impl Screen for Prompts {
     fn on_event(&self, state: &mut State, event: &Event) -> Vec<Effect> {
         let Event::Finished { generation, outcome: Outcome::Done, .. } = event else { return Vec::new() };
         let mine = run(state).is_some_and(|job| job.generation == *generation);
-        if mine { ask_look(state, 0) } else { Vec::new() }
+        if mine { drill::look(state, 0) } else { Vec::new() }
     }
 }

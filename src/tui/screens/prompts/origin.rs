@@ -40,7 +40,7 @@ fn figure(state: &State) -> Option<Origin> {
     let origin = match view(state).drawn {
         Drawn::Prompts => relations(state, "facts asked of every model, P@1 over its prompts"),
         Drawn::Ranks => relations(state, "facts asked of every model, ranks over its prompts by P@1"),
-        Drawn::Preference => preference(state),
+        Drawn::Preference | Drawn::Turned => preference(state),
         Drawn::Stability => stability(state),
         Drawn::Consistency => consistency(state, None),
         Drawn::Places => {

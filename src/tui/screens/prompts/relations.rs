@@ -3,6 +3,7 @@
 use ratatui::Frame;
 use ratatui::layout::Rect;
 
+use super::measures::Spread;
 use super::{ID, RELATIONS, results, rule, run, view};
 use crate::base::text::{fit, pad, printable};
 use crate::engine::message::Outcome;
@@ -43,7 +44,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     }
     let listing = Listing { len: all.len(), cursor: state.place(ID).scrolled(RELATIONS) };
     let counts: Vec<String> = all.iter().map(|r| format!("{}/{}", r.value.kept, r.value.facts)).collect();
-    let gaps: Vec<String> = all.iter().map(|r| gap(state, &r.value.relation)).collect();
+    let gaps: Vec<String> = all.iter().map(|r| listed(state, &r.value.relation)).collect();
     let spread = view(state).spread;
     // The numbers take what they need, and the names the rest.
     let widest = |list: &[String], least: usize| list.iter().map(String::len).fold(least, usize::max);
@@ -71,12 +72,11 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     });
 }
 
-/// The mean over models of the number that is listed, in points.
-fn gap(state: &State, relation: &str) -> String {
-    let mine = results(state).preferences.iter().filter(|p| p.value.relation == relation);
-    let gaps: Vec<f64> = mine.filter_map(|p| view(state).spread.of(&p.value)).collect();
-    match gaps.len() {
-        0 => "n/a".to_owned(),
-        n => format!("{:.1}", 100.0 * gaps.iter().sum::<f64>() / n as f64),
+/// The number that is listed, in points.
+fn listed(state: &State, relation: &str) -> String {
+    match view(state).spread.of(state, relation) {
+        None => "n/a".to_owned(),
+        Some(x) if view(state).spread == Spread::Pair => format!("{:+.1}", 100.0 * x),
+        Some(x) => format!("{:.1}", 100.0 * x),
     }
 }

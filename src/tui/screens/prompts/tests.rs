@@ -44,26 +44,26 @@ fn the_end_of_a_run_asks_for_the_instances_of_its_first_prompt() {
 #[test]
 fn an_own_prompt_is_asked_of_the_relation_under_the_cursor_or_refused_in_the_field() {
     let mut state = finished();
-    let effects = take_prompt(&mut state, " [X] : [Y] ").unwrap();
+    let effects = own::take_prompt(&mut state, " [X] : [Y] ").unwrap();
     let [Asked::Prompt(own)] = &asked(&effects)[..] else { panic!("{effects:?}") };
     assert_eq!((own.relation.as_str(), own.prompt.as_str()), ("capital", "[X] : [Y]"));
     assert_eq!(state.place(ID).scrolled(ASKED), 2, "behind the two prompts of the relation");
-    assert!(take_prompt(&mut state, "no gaps").unwrap_err().contains("[X] and [Y]"));
+    assert!(own::take_prompt(&mut state, "no gaps").unwrap_err().contains("[X] and [Y]"));
     // A model that reads from the left cannot answer inside: the field says so before anything is asked.
     let mut data = results(&state).data.as_ref().unwrap().value.clone();
     data.models[1].asked = "causal".into();
     let data = finding(ALL, Kind::Data(data));
     reduce(&mut state, Action::Event(Box::new(Event::Finding { generation: 1, finding: Box::new(data) })));
-    assert!(take_prompt(&mut state, "[Y] of [X] .").unwrap_err().contains("so that b cannot answer"));
+    assert!(own::take_prompt(&mut state, "[Y] of [X] .").unwrap_err().contains("so that b cannot answer"));
     let mut empty = State::new(Start::new());
-    assert!(take_prompt(&mut empty, "[X] [Y]").is_err());
+    assert!(own::take_prompt(&mut empty, "[X] [Y]").is_err());
 }
 
 #[test]
 fn figures_go_round_and_every_one_is_drawn_where_there_are_results() {
     let mut state = finished();
     let first = view(&state).drawn;
-    for _ in 0..12 {
+    for _ in 0..13 {
         SCREEN.refresh(&mut state);
         assert!(view(&state).figure.is_some(), "{:?}", view(&state).drawn);
         turn_figure(&mut state, true);
@@ -110,6 +110,7 @@ fn a_figure_says_where_what_is_drawn_comes_from() {
         (Drawn::Prompts, "P@1 over its prompts"),
         (Drawn::Ranks, "ranks over its prompts"),
         (Drawn::Preference, "from the worst to the best prompt"),
+        (Drawn::Turned, "from the worst to the best prompt"),
         (Drawn::Stability, "one answer under every name"),
         (Drawn::Consistency, "most frequent place"),
         (Drawn::Places, "most frequent place"),
@@ -134,7 +135,7 @@ fn a_figure_says_where_what_is_drawn_comes_from() {
 #[test]
 fn a_typed_prompt_is_kept_for_the_next_runs_on_demand_alone() {
     let mut state = finished();
-    assert!(!can_keep(&state), "the first prompt is the relation's own");
+    assert!(!own::can_keep(&state), "the first prompt is the relation's own");
     let own = match &findings().into_iter().find_map(|f| match f.body {
         crate::lab::Body::Lab(crate::lab::Kinds::Prompts(Kind::PromptScore(x))) => Some(x),
         _ => None,
@@ -151,11 +152,11 @@ fn a_typed_prompt_is_kept_for_the_next_runs_on_demand_alone() {
     SCREEN.travel(&mut state, ASKED, 2);
     assert_eq!(prompt(&state), Some("[X] : [Y]"));
     assert!(view(&state).spec.data.own.is_empty(), "what is tried is no part of the experiment");
-    assert!(can_keep(&state));
-    keep_prompt(&mut state);
+    assert!(own::can_keep(&state));
+    own::keep(&mut state);
     assert_eq!(view(&state).spec.data.own["capital"], ["[X] : [Y]"]);
-    assert!(can_keep(&state));
-    keep_prompt(&mut state);
+    assert!(own::can_keep(&state));
+    own::keep(&mut state);
     assert!(view(&state).spec.data.own.is_empty());
 }
 
@@ -163,19 +164,95 @@ fn a_typed_prompt_is_kept_for_the_next_runs_on_demand_alone() {
 #[test]
 fn lists_show_every_measure_in_turn() {
     let mut state = finished();
-    let list = |state: &mut State, pane: Pane| -> Vec<String> {
+    let list = |state: &mut State, pane: Pane, turns: usize| -> Vec<String> {
         state.place_mut(ID).focus = pane;
-        let turned = (0..4).map(|_| {
+        let turned = (0..turns).map(|_| {
             measures::turn(state);
             state.view.toast.clone().unwrap()
         });
         turned.collect()
     };
-    let told = list(&mut state, ASKED);
+    let told = list(&mut state, ASKED, 3);
     assert!(told[0].contains("P@5") && told[1].contains("MRR") && told[2].contains("P@1"), "{told:?}");
-    let told = list(&mut state, RELATIONS);
-    assert!(told[0].contains("other instances") && told[2].contains("standard deviation"), "{told:?}");
+    let told = list(&mut state, RELATIONS, 7);
+    for (k, what) in [
+        (0, "other instances"),
+        (2, "standard deviation"),
+        (3, "every name"),
+        (4, "score of a"),
+        (5, "less that of b"),
+    ] {
+        assert!(told[k].contains(what), "{told:?}");
+    }
     assert_eq!(view(&state).spread, Spread::Gap);
+}
+
+/// Instances could be reached from a relation and a prompt alone, and not from what is said over all relations.
+#[test]
+fn every_number_leads_down_to_instances() {
+    for (pane, drawn, spread) in [
+        (LEDGER, Drawn::Prompts, Some(Spread::Pair)),
+        (FIGURE, Drawn::Ledger, Some(Spread::Pair)),
+        (FIGURE, Drawn::Preference, Some(Spread::Gap)),
+        (FIGURE, Drawn::Turned, Some(Spread::Gap)),
+        (FIGURE, Drawn::Stability, Some(Spread::Stability)),
+        (FIGURE, Drawn::Consistency, Some(Spread::Adjusted)),
+        (FIGURE, Drawn::Places, Some(Spread::Adjusted)),
+        (FIGURE, Drawn::Curve, Some(Spread::Adjusted)),
+        (FIGURE, Drawn::Prompts, None),
+        (ASKED, Drawn::Curve, None),
+        (RELATIONS, Drawn::Curve, None),
+    ] {
+        let mut state = finished();
+        view_mut(&mut state).spread = Spread::Std;
+        view_mut(&mut state).drawn = drawn;
+        state.place_mut(ID).focus = pane;
+        assert!(drill::can(&state));
+        let effects = drill::down(&mut state);
+        if let Some(spread) = spread {
+            assert!(effects.is_empty());
+            assert_eq!((view(&state).spread, state.place(ID).focus), (spread, RELATIONS), "{drawn:?}");
+            assert!(spread.of(&state, "capital").is_some(), "{spread:?} of the relation");
+            assert_eq!(asked(&drill::down(&mut state)).len(), 1);
+        } else {
+            assert_eq!(asked(&effects).len(), 1, "{pane:?}");
+        }
+        assert_eq!(state.place(ID).focus, INSTANCES);
+    }
+    let mut state = finished();
+    (view_mut(&mut state).drawn, state.place_mut(ID).focus) = (Drawn::Disparity, FIGURE);
+    assert!(drill::down(&mut state).is_empty());
+    assert!(state.view.toast.is_some_and(|t| t.contains("no instances")));
+}
+
+/// Weights of the user's own could be given in a spec alone.
+#[test]
+fn weights_are_typed_for_the_relation_under_the_cursor() {
+    let mut state = finished();
+    weights::ask(&mut state);
+    assert_eq!(state.view.entry.as_ref().unwrap().buffer, "1 1", "as they are: equal");
+    for (text, told) in [
+        ("1", "1 for 2 prompts of capital"),
+        ("1 2 3", "3 for 2 prompts of capital"),
+        ("1, -1", "-1 is not a number from 0 on"),
+        ("0 0", "add up to 0"),
+        ("1 x", "`x`"),
+        ("1 2;", "row 2 has no weight"),
+    ] {
+        let refused = weights::take(&mut state, text).unwrap_err();
+        assert!(refused.contains(told), "{text}: {refused}");
+    }
+    assert!(view(&state).spec.adjust.user.is_empty());
+    weights::take(&mut state, "3, 1").unwrap();
+    let adjust = view(&state).spec.adjust.clone();
+    assert_eq!(adjust.weights, crate::lab::prompts::spec::Weighting::User);
+    assert_eq!(adjust.user["capital"], crate::lab::prompts::spec::UserWeights::Prompts(vec![3.0, 1.0]));
+    assert!(lab::Spec::from(view(&state).spec.clone()).check("x").is_ok());
+    weights::take(&mut state, "1 2; 3 4").unwrap();
+    weights::ask(&mut state);
+    assert_eq!(state.view.entry.as_ref().unwrap().buffer, "1 2; 3 4");
+    weights::take(&mut state, " ").unwrap();
+    assert_eq!(view(&state).spec, Spec::shipped(), "equal again");
 }
 
 /// What left the comparison was nowhere on the screen but for the first reason.
@@ -194,7 +271,7 @@ fn what_left_a_relation_stands_on_the_screen() {
     state.place_mut(ID).focus = ASKED;
     SCREEN.travel(&mut state, ASKED, 2);
     assert_eq!((prompt(&state), under_cursor(&state)), (None, Err(Some(reason))));
-    assert!(ask_look(&mut state, 0).is_empty(), "it has no instances");
+    assert!(drill::look(&mut state, 0).is_empty(), "it has no instances");
     state.place_mut(ID).focus = RELATIONS;
     let told = format!("{:?}", SCREEN.origin(&state).unwrap());
     for part in ["40 of 42", "Xyzzyville", "not one token of c", reason] {
@@ -227,10 +304,10 @@ fn places_are_drawn_under_the_average_of_as_many_prompts_as_the_user_says() {
 #[test]
 fn other_data_is_set_up_and_said() {
     let mut state = finished();
-    take_files(&mut state, "/data/lama").unwrap();
+    own::take_files(&mut state, "/data/lama").unwrap();
     assert_eq!(view(&state).spec.data.files, ["/data/lama"]);
     assert!(view(&state).spec.data.built_in, "it goes beside what was asked");
-    assert!(take_files(&mut state, " ").is_err());
+    assert!(own::take_files(&mut state, " ").is_err());
     assert!(state.view.toast.as_ref().is_some_and(|t| t.contains("/data/lama")));
 }
 

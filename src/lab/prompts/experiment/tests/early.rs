@@ -139,6 +139,8 @@ fn a_model_beside_itself_is_as_good_as_itself() {
     // Ties fall to the order in which they are given, so that the places stand still.
     let adjusted = results.rank(super::super::super::consistency::Regime::Adjusted, None).unwrap();
     assert_eq!(adjusted.value.consistency.mean, 1.0);
+    // The table gave them an order of 100 % and said nothing of where it is from.
+    assert!(desk.notices.iter().any(|n| n.what.contains("have the same weights")), "{:?}", desk.notices);
 }
 
 /// A file beside them changed what the built-in relations were asked: their names were no longer fitted into the sentence, unless the

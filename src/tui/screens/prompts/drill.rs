@@ -1,0 +1,67 @@
+//! From a number to what it is made of: from one over all relations to that of each relation, and from a relation and prompt to
+//! the instances.
+
+use super::measures::Spread;
+use super::{
+    FIGURE, ID, INSTANCES, LEDGER, RELATIONS, ask, can_ask, ledger, prompt, relation, results, view, view_mut,
+};
+use crate::lab::prompts::question::{LookQuestion, Question as Asked};
+use crate::tui::action::Effect;
+use crate::tui::screens::prompts::drawn::Drawn;
+use crate::tui::state::State;
+
+/// Asks for the instances of the prompt under the cursor, and for one of them under one of its names.
+pub fn look(state: &mut State, mention: usize) -> Vec<Effect> {
+    let (Some(relation), Some(prompt)) = (relation(state), prompt(state)) else { return Vec::new() };
+    let instance = state.place(ID).scrolled(INSTANCES);
+    let asked = LookQuestion { relation: relation.into(), prompt: prompt.into(), instance, mention };
+    ask(state, Asked::Look(asked))
+}
+
+/// Asks for the same instance under the next name of its subject.
+pub fn next_mention(state: &mut State) -> Vec<Effect> {
+    let shown = results(state).look.as_ref();
+    let next = shown.and_then(|look| {
+        let one = &look.one.first()?.value;
+        let rows = &look.instances.as_ref()?.value.rows;
+        let row = rows.get(state.place(ID).scrolled(INSTANCES).min(rows.len().checked_sub(1)?))?;
+        let at = row.mentions.iter().position(|m| *m == one.mention)?;
+        Some((at + 1) % row.mentions.len())
+    });
+    look(state, next.unwrap_or(0))
+}
+
+/// The number of each relation that the one of the focused pane is made of; none where that is of one relation, or of no instance.
+fn parts(state: &State) -> Option<Spread> {
+    match (state.place(ID).focus, view(state).drawn) {
+        (LEDGER, _) | (FIGURE, Drawn::Ledger) => ledger::shown(state).map(|_| Spread::Pair),
+        (FIGURE, Drawn::Preference | Drawn::Turned) => Some(Spread::Gap),
+        (FIGURE, Drawn::Stability) => Some(Spread::Stability),
+        (FIGURE, Drawn::Consistency | Drawn::Places | Drawn::Curve) => Some(Spread::Adjusted),
+        _ => None,
+    }
+}
+
+/// Whether there is something below the focused pane.
+pub fn can(state: &State) -> bool {
+    can_ask(state) || parts(state).is_some() && !results(state).relations.is_empty()
+}
+
+/// One step down.
+pub fn down(state: &mut State) -> Vec<Effect> {
+    let on_figure = state.place(ID).focus == FIGURE;
+    if on_figure && view(state).drawn == Drawn::Disparity {
+        let told = "further pretraining keeps counts by relation and prompt, not what was answered; no instances to show";
+        state.view.toast = Some(told.into());
+        return Vec::new();
+    }
+    if let Some(spread) = parts(state) {
+        view_mut(state).spread = spread;
+        state.place_mut(ID).focus = RELATIONS;
+        let (words, key) = (spread.words(state), state.keymap.label("instances"));
+        state.view.toast = Some(format!("{words}; {key} shows the instances"));
+        return Vec::new();
+    }
+    state.place_mut(ID).focus = INSTANCES;
+    look(state, 0)
+}

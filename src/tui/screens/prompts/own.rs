@@ -1,0 +1,90 @@
+//! What the user adds: prompts that are typed, tried and kept, and data of their own.
+
+use super::{ASKED, ID, INSTANCES, ask, prompt, prompts, relation, results, view, view_mut};
+use crate::lab::Tagged;
+use crate::lab::prompts::experiment::refused;
+use crate::lab::prompts::finding::RelationFinding;
+use crate::lab::prompts::question::{PromptQuestion, Question as Asked};
+use crate::tui::action::Effect;
+use crate::tui::commands::live;
+use crate::tui::state::{Prompt, State};
+
+/// The field of an own prompt.
+pub static PROMPT: Prompt = Prompt {
+    label: "prompt",
+    hint: "with [X] for the subject and [Y] for the object",
+    take: take_prompt,
+    follow: None,
+};
+/// The field of own data.
+pub static FILES: Prompt =
+    Prompt { label: "facts and prompts", hint: "file or folder", take: take_files, follow: None };
+
+pub fn take_prompt(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
+    let text = text.trim().to_owned();
+    let models = results(state).data.iter().flat_map(|d| &d.value.models);
+    let causal = models.clone().find(|m| m.asked == "causal").map(|m| m.name.as_str());
+    if let Some(reason) = refused(&text, causal) {
+        return Err(reason);
+    }
+    let Some(relation) = relation(state).map(str::to_owned) else {
+        return Err("no relation has its scores yet".into());
+    };
+    // Its line is where the cursor goes: behind the relation's own prompts it may lie outside the pane.
+    let all = prompts(state);
+    let at = all.iter().position(|p| *p == text).unwrap_or(all.len());
+    let place = state.place_mut(ID);
+    place.scroll.insert(ASKED, at);
+    place.scroll.remove(&INSTANCES);
+    Ok(ask(state, Asked::Prompt(PromptQuestion { relation, prompt: text })))
+}
+
+/// The prompts that the next run asks beyond the relation's own.
+pub fn kept<'a>(state: &'a State, relation: &str) -> &'a [String] {
+    view(state).spec.data.own.get(relation).map_or(&[], Vec::as_slice)
+}
+
+/// Whether the prompt under the cursor was typed, now or for this run.
+pub fn can_keep(state: &State) -> bool {
+    let (Some(id), Some(text)) = (relation(state), prompt(state)) else { return false };
+    let own = |found: &Tagged<RelationFinding>| !found.value.prompts.iter().any(|p| p == text);
+    live(state) && (kept(state, id).iter().any(|p| p == text) || results(state).relation(id).is_some_and(own))
+}
+
+pub fn keep(state: &mut State) -> Vec<Effect> {
+    let (Some(id), Some(text)) = (relation(state), prompt(state)) else { return Vec::new() };
+    let (id, text) = (id.to_owned(), text.to_owned());
+    let own = view_mut(state).spec.data.own.entry(id.clone()).or_default();
+    let told = match own.iter().position(|p| *p == text) {
+        Some(at) => {
+            own.remove(at);
+            "the next run does not ask this prompt"
+        }
+        None => {
+            own.push(text);
+            "the next run asks and averages this prompt too"
+        }
+    };
+    view_mut(state).spec.data.own.retain(|_, prompts| !prompts.is_empty());
+    state.view.toast = Some(told.into());
+    Vec::new()
+}
+
+pub fn take_files(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err("name a file or folder".into());
+    }
+    let data = &mut view_mut(state).spec.data;
+    data.add(text.to_owned());
+    let beside = match (data.built_in, data.whole, data.relations.len()) {
+        (true, true, 1) => " beside the built-in one".to_owned(),
+        (true, true, n) => format!(" beside {n} built-in ones"),
+        (true, false, _) => " beside the built-in ones".to_owned(),
+        (false, ..) => String::new(),
+    };
+    let key = state.keymap.label("run");
+    state.view.toast =
+        Some(format!("{key} asks the facts of {}{beside}", crate::base::text::printable(text)));
+    Ok(Vec::new())
+}

@@ -1,0 +1,106 @@
+//! Weights of the prompts of a relation, typed on the screen: what the next run averages by.
+
+use super::own::kept;
+use super::{ran, relation, results, view, view_mut};
+use crate::base::numbers::number;
+use crate::lab::prompts::spec::{UserWeights, Weighting};
+use crate::tui::action::Effect;
+use crate::tui::reduce::look;
+use crate::tui::state::{Prompt, State};
+
+static FIELD: Prompt = Prompt {
+    label: "weights of the prompts",
+    hint: "one for each, or rows by name behind semicolons; nothing: equal",
+    take,
+    follow: None,
+};
+
+/// Opens the field, with the weights that are set in it.
+pub fn ask(state: &mut State) -> Vec<Effect> {
+    let Some(id) = relation(state).map(str::to_owned) else { return Vec::new() };
+    let text = match (view(state).spec.adjust.user.get(&id), asked(state, &id)) {
+        (Some(weights), _) => written(weights),
+        (None, Some(n)) => vec!["1"; n].join(" "),
+        (None, None) => String::new(),
+    };
+    look::ask_from(state, &FIELD, &text)
+}
+
+/// How many prompts the next run asks of a relation, where that is known: its own, and those that are kept.
+fn asked(state: &State, id: &str) -> Option<usize> {
+    let (then, now) = (&ran(state)?.data, &view(state).spec.data);
+    let found = &results(state).relation(id)?.value;
+    if (&then.files, then.prompts, then.built_in) != (&now.files, now.prompts, now.built_in) {
+        return None;
+    }
+    let typed = then.own.get(id).map_or(&[][..], Vec::as_slice);
+    let own = found.prompts.iter().filter(|p| !typed.contains(p)).count();
+    Some(own + kept(state, id).len())
+}
+
+fn written(weights: &UserWeights) -> String {
+    let row = |list: &[f64]| list.iter().map(f64::to_string).collect::<Vec<_>>().join(" ");
+    match weights {
+        UserWeights::Prompts(list) => row(list),
+        UserWeights::Joint(table) => table.iter().map(|r| row(r)).collect::<Vec<_>>().join("; "),
+    }
+}
+
+/// Weights as they are typed.
+fn read(text: &str) -> Result<UserWeights, String> {
+    let row = |text: &str| -> Result<Vec<f64>, String> {
+        let words = text.split([',', ' ']).filter(|w| !w.is_empty());
+        words.map(|w| number(w).map_err(|e| format!("`{w}`: {e}"))).collect()
+    };
+    let weights = match text.contains(';') {
+        true => {
+            let table: Vec<Vec<f64>> = text.split(';').map(row).collect::<Result<_, _>>()?;
+            if let Some(k) = table.iter().position(Vec::is_empty) {
+                return Err(format!(
+                    "row {} has no weight: one row for each prompt, a weight for each name",
+                    k + 1
+                ));
+            }
+            UserWeights::Joint(table)
+        }
+        false => UserWeights::Prompts(row(text)?),
+    };
+    weights.weights().map_err(|e| e.to_string())?;
+    Ok(weights)
+}
+
+/// Takes what was typed.
+pub fn take(state: &mut State, text: &str) -> Result<Vec<Effect>, String> {
+    let Some(id) = relation(state).map(str::to_owned) else {
+        return Err("no relation has its scores yet".into());
+    };
+    let adjust = &view(state).spec.adjust;
+    if text.trim().is_empty() {
+        let had = adjust.user.contains_key(&id);
+        let adjust = &mut view_mut(state).spec.adjust;
+        adjust.user.remove(&id);
+        if adjust.user.is_empty() && adjust.weights == Weighting::User {
+            adjust.weights = Weighting::Uniform;
+        }
+        let told = if had { "has equal weights in the next run" } else { "has no weights of its own" };
+        state.view.toast = Some(format!("{id} {told}"));
+        return Ok(Vec::new());
+    }
+    if adjust.prompts.is_some() || adjust.mentions.is_some() {
+        return Err("K prompts are drawn, which have equal weights: set K to all first".into());
+    }
+    let weights = read(text)?;
+    let found = match &weights {
+        UserWeights::Prompts(list) => list.len(),
+        UserWeights::Joint(table) => table.len(),
+    };
+    if let Some(wanted) = asked(state, &id).filter(|n| *n != found) {
+        return Err(format!("{found} for {wanted} prompts of {id}: one for each, in their order"));
+    }
+    let key = state.keymap.label("run");
+    let adjust = &mut view_mut(state).spec.adjust;
+    adjust.user.insert(id.clone(), weights);
+    adjust.weights = Weighting::User;
+    state.view.toast = Some(format!("{key} averages the prompts of {id} by these weights"));
+    Ok(Vec::new())
+}
