@@ -215,7 +215,8 @@ fn swap(state: &mut State) -> Vec<Effect> {
 /// sentences, which nobody has seen; of files it only draws another order.
 fn alike(a: &Spec, b: &Spec) -> bool {
     let what = |spec: &Spec| {
-        let generated = !spec.of_files() && spec.task.data.is_none();
+        let own = |first: bool| spec.task_of(first).1.is_some();
+        let generated = !spec.of_files() && !own(true) && !own(false);
         let Spec { models, task, a, b, training, seed, .. } = spec.clone();
         (models, task, a, b, training, generated.then_some(seed))
     };
