@@ -195,7 +195,12 @@ impl Board {
             Event::Finding { finding, .. } => match &finding.body {
                 Body::Lab(_) => {
                     run.results.take(finding);
-                    if let Some(comparison) = finding.lab.lab().compared(finding) {
+                    let lab = finding.lab.lab();
+                    if let Some(mut comparison) = lab.compared(finding) {
+                        // The same comparison run again for another power is the same question.
+                        if comparison.spec == run.job.spec_hash {
+                            comparison.spec = lab.decides(&run.job.spec).unwrap_or(comparison.spec);
+                        }
                         self.family.join(comparison);
                     }
                 }

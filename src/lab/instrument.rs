@@ -52,6 +52,11 @@ pub trait Instrument: Sync {
     fn compared(_finding: &Finding) -> Option<Comparison> {
         None
     }
+    /// Hash of the spec as far as it decides what its comparisons are, where it asks for more than that: two specs that differ in
+    /// nothing else make the same comparisons.
+    fn decides(_spec: &Self::Spec) -> Option<String> {
+        None
+    }
 }
 
 impl<I: Instrument> Lab for I {
@@ -107,6 +112,10 @@ impl<I: Instrument> Lab for I {
 
     fn compared(&self, finding: &Finding) -> Option<Comparison> {
         I::compared(finding)
+    }
+
+    fn decides(&self, spec: &Spec) -> Option<String> {
+        I::Spec::within(spec).and_then(I::decides)
     }
 
     fn axes(&self) -> &'static [Axis] {

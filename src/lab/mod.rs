@@ -82,6 +82,8 @@ pub trait Lab: Sync {
     fn tables(&self, results: &Results) -> Vec<table::Table>;
     /// The comparison that a finding makes, for corrections over all of a session's; none for findings that test nothing.
     fn compared(&self, finding: &Finding) -> Option<family::Comparison>;
+    /// Hash of what of a spec decides its comparisons, where it asks for more than that.
+    fn decides(&self, spec: &Spec) -> Option<String>;
     /// The fields that a grid may vary, in the order in which its cells are enumerated.
     fn axes(&self) -> &'static [Axis];
     /// The work of a run in multiply-adds, counted from the spec and the sizes of its models alone: the same on every machine,

@@ -4,6 +4,7 @@
 //! here then gives p = 1, where some libraries give 0 or no number.
 
 use super::binomial::at_most;
+use crate::base::suggest::unknown;
 
 /// A test of the hypothesis that discordant items favour neither side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -49,6 +50,15 @@ impl Test {
             Test::Chi2 => chi2(b, c).p,
             Test::Corrected => corrected(b, c).p,
         }
+    }
+}
+
+impl std::str::FromStr for Test {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|t| t.key() == name);
+        found.ok_or_else(|| unknown("test", name, &Self::ALL.map(Self::key)))
     }
 }
 

@@ -21,6 +21,7 @@ pub mod required;
 pub mod rng;
 pub mod sequential;
 pub mod special;
+pub mod student;
 
 pub use estimate::Estimate;
 pub use purpose::Purpose;

@@ -175,6 +175,18 @@ pub struct Shift {
 }
 
 impl Shift {
+    /// The difference of the means of two sets of units that have nothing to do with each other (Welch 1947): the degrees of freedom
+    /// are Satterthwaite's, rounded down.
+    #[must_use]
+    pub fn apart(first: Self, second: Self) -> Self {
+        let (a, b) = (first.error * first.error, second.error * second.error);
+        let share = |square: f64, of: Self| square * square / (of.units as f64 - 1.0);
+        let df = (a + b).powi(2) / (share(a, first) + share(b, second));
+        // Sets without any spread have no degrees of freedom of their own.
+        let units = if df.is_finite() { df as usize + 1 } else { first.units.min(second.units) };
+        Self { mean: first.mean - second.mean, error: (a + b).sqrt(), units }
+    }
+
     /// The mean with its interval by Student's t.
     #[must_use]
     pub fn interval(self, level: f64) -> Estimate {
@@ -357,6 +369,21 @@ mod tests {
         assert!(one.standard_error().is_nan() && one.p().is_nan());
         let same = Differences::of_items(vec![0.0; 5]);
         assert_eq!((same.p(), same.interval(0.95).hi), (1.0, 0.0));
+    }
+
+    /// `scipy.stats.ttest_ind(x, y, equal_var=False)`: t and df 10.81 (SciPy 1.17), which is rounded down: p of t with 10.
+    #[test]
+    fn two_sets_are_compared_by_welchs_test() {
+        let x = Differences::of_items(vec![1.0, 0.0, 1.0, 1.0, 0.0, 0.0, 1.0, 0.0]);
+        let y = Differences::of_items(vec![1.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
+        let s = Shift::apart(x.shift(), y.shift());
+        assert!((s.mean + 0.4).abs() < 1e-12 && s.units == 11, "{s:?}");
+        assert!((s.mean / s.error + 1.870_828_693_386_970_7).abs() < 1e-9, "{}", s.mean / s.error);
+        assert!((s.p() - 0.090_884_096_834_321_3).abs() < 1e-9, "{}", s.p());
+        let alike = Shift::apart(Differences::of_items(vec![1.0; 9]).shift(), x.shift());
+        assert!(alike.error > 0.0 && alike.units == 8);
+        let both = Differences::of_items(vec![1.0; 9]).shift();
+        assert_eq!(Shift::apart(both, both), Shift { mean: 0.0, error: 0.0, units: 9 });
     }
 
     #[test]

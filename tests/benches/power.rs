@@ -1,10 +1,10 @@
 //! Speed and promises of the power lab's arithmetic.
 //!
-//! `cargo bench --bench power`, or with one of `speed`, `compare`, `coverage`, `peeking`, `required`, `simulation`, `grid` after `--`
+//! `cargo bench --bench power`, or with one of `speed`, `compare`, `coverage`, `peeking`, `required`, `signs`, `gallery`, `simulation`, `grid` after `--`
 //! for that part alone. Prints one line a figure; nothing is asserted. The last two are ratios to what `power_theirs.py` takes under
 //! the interpreter that `PROBITY_BENCH_PYTHON` names (default `python3`; it needs statsmodels, scikit-learn and PyTorch), on one
 //! thread each; `grid` takes minutes. `PROBITY_BENCH_ROWS` (default 16384) and `PROBITY_BENCH_SEEDS` (default 5) shorten it,
-//! `PROBITY_BENCH_FORMS` picks the forms.
+//! `PROBITY_BENCH_FORMS` picks the forms, and `PROBITY_BENCH_HIDDEN` (default 0) gives the classifiers so many hidden units.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -12,18 +12,25 @@ use std::process::Command;
 use std::time::Instant;
 
 use probity::corpus::results::{Wanted, read};
-use probity::lab::power::compare::{Names, Terms, compare};
+use probity::engine::Engine;
+use probity::engine::local::{Cache, LocalEngine, LocalOptions};
+use probity::engine::message::{Command as Message, Event};
+use probity::lab::power::compare::{Names, Terms, compare, of_tally};
 use probity::lab::power::pairs::{Pairs, matched};
 use probity::lab::power::pilot::Pilot;
+use probity::lab::power::{Kind, Spec};
+use probity::lab::{Body, Kinds};
+use probity::model::{Device, Dtype};
 use probity::probe::epochs::{best_of, recipes};
 use probity::probe::{Labelled, Matrix};
 use probity::stats::Purpose;
 use probity::stats::mcnemar::Test;
-use probity::stats::paired::{Differences, Table, difference};
+use probity::stats::paired::{Table, difference};
 use probity::stats::power::{Discord, power};
 use probity::stats::required::{Aim, required};
 use probity::stats::rng::{stream, unit};
 use probity::stats::sequential::Sequential;
+use probity::stats::student;
 
 const AIM: Aim = Aim { target: 0.8, level: 0.05, test: Test::Exact };
 /// Simulated data sets in each cell of a table of coverage.
@@ -33,12 +40,14 @@ const ROWS: usize = 1_000_000;
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
-    let parts: [(&str, fn()); 7] = [
+    let parts: [(&str, fn()); 9] = [
         ("speed", speed),
         ("compare", files),
         ("coverage", coverage),
         ("peeking", peeking),
         ("required", covered),
+        ("signs", signs),
+        ("gallery", gallery),
         ("simulation", simulation),
         ("grid", grid),
     ];
@@ -116,10 +125,35 @@ fn files() {
     std::fs::remove_dir_all(&dir).expect("the folder is ours");
 }
 
-/// Share of simulated data sets whose interval holds the true difference, in settings that were fixed beforehand.
+/// Probabilities that only the second, and only the first is right, in settings that were fixed beforehand.
+const SETTINGS: [(f64, f64); 3] = [(0.02, 0.02), (0.10, 0.05), (0.30, 0.28)];
+/// Share of the items of a cluster, or of the seeds of an item, that take the draw that they have in common.
+const SHARED: f64 = 0.632_455_532_033_675_9;
+
+/// Differences of `size` items that share their draw in two fifths of the pairs of them.
+fn together(rng: &mut impl rand::RngCore, (p01, p10): (f64, f64), size: usize) -> Vec<(f64, f64)> {
+    let common = unit(rng);
+    let of = |u: f64| (f64::from(u8::from(u < p10)), f64::from(u8::from((p10..p10 + p01).contains(&u))));
+    (0..size).map(|_| of(if unit(rng) < SHARED { common } else { unit(rng) })).collect()
+}
+
+/// Pairs of clusters of five, or of one item under five seeds.
+fn simulated(rng: &mut impl rand::RngCore, setting: (f64, f64), units: usize, seeds: bool) -> Pairs {
+    let draws: Vec<Vec<(f64, f64)>> = (0..units).map(|_| together(rng, setting, 5)).collect();
+    if seeds {
+        let side =
+            |f: fn(&(f64, f64)) -> f64| (0..5).map(|k| draws.iter().map(|d| f(&d[k])).collect()).collect();
+        return Pairs { a: side(|d| d.0), b: side(|d| d.1), clusters: None, apart: false };
+    }
+    let side = |f: fn(&(f64, f64)) -> f64| vec![draws.iter().flatten().map(f).collect()];
+    let clusters = (0..units as u32).flat_map(|c| [c; 5]).collect();
+    Pairs { a: side(|d| d.0), b: side(|d| d.1), clusters: Some(clusters), apart: false }
+}
+
+/// Share of simulated data sets whose interval holds the true difference.
 fn coverage() {
     for n in [100, 500, 2_000] {
-        for (p01, p10) in [(0.02, 0.02), (0.10, 0.05), (0.30, 0.28)] {
+        for (p01, p10) in SETTINGS {
             let mut rng = stream(n as u64, &format!("coverage {p01} {p10}"));
             let held = (0..RUNS).filter(|_| {
                 let mut table = Table::default();
@@ -133,26 +167,22 @@ fn coverage() {
             println!("coverage, n {n}, p01 {p01}, p10 {p10}: {:.4}", held.count() as f64 / RUNS as f64);
         }
     }
-    for (clusters, size) in [(30, 5), (100, 5)] {
-        let mut rng = stream(clusters as u64, "clusters");
-        // Items of a cluster share their draw in two fifths of the cases.
-        let (p01, p10, shared) = (0.10, 0.05, 0.4f64.sqrt());
-        let held = (0..RUNS).filter(|_| {
-            let sums = (0..clusters).map(|_| {
-                let common = unit(&mut rng);
-                (0..size)
-                    .map(|_| {
-                        let u = if unit(&mut rng) < shared { common } else { unit(&mut rng) };
-                        f64::from(u8::from(u < p10)) - f64::from(u8::from((p10..p10 + p01).contains(&u)))
-                    })
-                    .sum::<f64>()
+    let names = Names { a: "a".into(), b: "b".into(), metric: "correct".into() };
+    let terms = Terms { level: 0.95, margin: 0.02, seed: 0, by: Test::Exact };
+    for (units, seeds) in [(30, false), (100, false), (100, true), (500, true), (2_000, true)] {
+        for (p01, p10) in SETTINGS {
+            let mut rng = stream(units as u64, &format!("coverage of {seeds} {p01} {p10}"));
+            let held = (0..RUNS).filter(|_| {
+                let pairs = simulated(&mut rng, (p01, p10), units, seeds);
+                let e = of_tally(&pairs.tally(), &names, terms).difference;
+                e.lo <= p10 - p01 && p10 - p01 <= e.hi
             });
-            let sums: Vec<f64> = sums.collect();
-            let sizes = vec![f64::from(size); sums.len()];
-            let e = Differences { sums, sizes }.interval(0.95);
-            e.lo <= p10 - p01 && p10 - p01 <= e.hi
-        });
-        println!("coverage, {clusters} clusters of {size}: {:.4}", held.count() as f64 / RUNS as f64);
+            let what = if seeds { "items under 5 seeds" } else { "clusters of 5" };
+            println!(
+                "coverage, {units} {what}, p01 {p01}, p10 {p10}: {:.4}",
+                held.count() as f64 / RUNS as f64
+            );
+        }
     }
 }
 
@@ -160,8 +190,7 @@ fn coverage() {
 fn peeking() {
     for (n, rate) in [(500, 0.04), (2_000, 0.15), (10_000, 0.58)] {
         let mut rng = stream(n as u64, "peeking");
-        let runs = if n > 2_000 { RUNS / 10 } else { RUNS };
-        let stopped = (0..runs).filter(|_| {
+        let stopped = (0..RUNS).filter(|_| {
             let mut test = Sequential::default();
             (0..n).any(|_| {
                 let u = unit(&mut rng);
@@ -171,13 +200,18 @@ fn peeking() {
         });
         println!(
             "peeking, up to {n} items, {rate} of them discordant: {:.4}",
-            stopped.count() as f64 / runs as f64
+            stopped.count() as f64 / RUNS as f64
         );
     }
 }
 
 /// Share of pilots whose interval for the required n holds that of the truth, and the power that the n of the truth has.
 fn covered() {
+    let holds = |pairs: &Pairs, want: f64| {
+        let Some(pilot) = Pilot::of(pairs, 0.95) else { return false };
+        let needed = pilot.required(AIM);
+        needed.lo.is_none_or(|lo| lo <= want) && needed.hi.is_none_or(|hi| want <= hi)
+    };
     for (p01, p10) in [(0.05, 0.10), (0.02, 0.06), (0.28, 0.34)] {
         let truth = Discord { p01, p10 };
         let want = required(truth, AIM).expect("an n").for_good;
@@ -185,18 +219,103 @@ fn covered() {
         println!("required n, p01 {p01}, p10 {p10}: {want}, which has power {reached:.4}");
         for n in [200, 640] {
             let mut rng = stream(n as u64, &format!("pilots {p01} {p10}"));
-            let runs = RUNS / 10;
-            let held = (0..runs).filter(|_| {
+            let held = (0..RUNS).filter(|_| {
                 let of = |u: f64| {
                     (f64::from(u8::from(u < p10)), f64::from(u8::from((p10..p10 + p01).contains(&u))))
                 };
                 let (a, b): (Vec<f64>, Vec<f64>) = (0..n).map(|_| of(unit(&mut rng))).unzip();
-                let pairs = Pairs { a: vec![a], b: vec![b], clusters: None };
-                let Some(pilot) = Pilot::of(&pairs, 0.95) else { return false };
-                let needed = pilot.required(AIM);
-                needed.lo.is_none_or(|lo| lo <= want as f64) && needed.hi.is_none_or(|hi| want as f64 <= hi)
+                let pairs = Pairs { a: vec![a], b: vec![b], clusters: None, apart: false };
+                holds(&pairs, want as f64)
             });
-            println!("  pilots of {n}: {:.4}", held.count() as f64 / runs as f64);
+            println!("  pilots of {n}: {:.4}", held.count() as f64 / RUNS as f64);
+        }
+        clustered(truth, &holds);
+    }
+}
+
+/// The same for clusters of five items, whose variance is `1 + 4 rho` times that of items that stand for themselves.
+fn clustered(truth: Discord, holds: &dyn Fn(&Pairs, f64) -> bool) {
+    let design = 1.0 + 4.0 * SHARED * SHARED;
+    let deviation = (design * (truth.rate() - truth.gap().powi(2)) / 5.0).sqrt();
+    let units = student::required(truth.gap() / deviation, AIM.level, AIM.target, 1e7).expect("a number");
+    let (want, whole) = ((5.0 * units).ceil(), units.ceil() as usize);
+    let mut rng = stream(1, &format!("power of clusters {}", truth.p01));
+    let shown = (0..RUNS / 4).filter(|_| {
+        let pairs = simulated(&mut rng, (truth.p01, truth.p10), whole, false);
+        pairs.differences().p() <= AIM.level && (pairs.differences().mean() > 0.0) == (truth.gap() > 0.0)
+    });
+    let share = shown.count() as f64 / (RUNS / 4) as f64;
+    println!(
+        "  in clusters of 5, design effect {design:.2}: {want} items, which show it in {share:.4} of {} runs",
+        RUNS / 4
+    );
+    for units in [40, 128] {
+        let mut rng = stream(units as u64, &format!("clustered pilots {}", truth.p01));
+        let held =
+            (0..RUNS).filter(|_| holds(&simulated(&mut rng, (truth.p01, truth.p10), units, false), want));
+        println!("  pilots of {units} clusters of 5: {:.4}", held.count() as f64 / RUNS as f64);
+    }
+}
+
+/// How often six parts of the items, drawn at random, do not have the same sign where there is a difference: why that says nothing of
+/// results from files that power does not say.
+fn signs() {
+    for n in [200, 640, 2_000] {
+        let (p01, p10) = (0.05, 0.10);
+        let reached = power(Discord { p01, p10 }, n, AIM.level, AIM.test).expect("a power").power;
+        let mut rng = stream(n, "signs");
+        let turned = (0..RUNS).filter(|_| {
+            let mut parts = [0i64; 6];
+            for i in 0..n as usize {
+                let u = unit(&mut rng);
+                parts[i % 6] += i64::from(u < p10) - i64::from((p10..p10 + p01).contains(&u));
+            }
+            parts.iter().any(|p| *p > 0) && parts.iter().any(|p| *p < 0)
+        });
+        let share = turned.count() as f64 / RUNS as f64;
+        println!(
+            "signs, n {n}, p01 {p01}, p10 {p10}: power {reached:.3}, the sign turns over six parts in {share:.4}"
+        );
+    }
+}
+
+/// The shipped comparison with five seeds up to 4,096 sentences of each class, nothing cached: seconds to the first estimate and to the
+/// end.
+fn gallery() {
+    for round in 0..3 {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let options = LocalOptions {
+            device: Device::Cpu,
+            dtype: Dtype::F32,
+            cache: Cache::at(&folder.path().join("cache")),
+            models: Vec::new(),
+            memory_limit: None,
+            most_models: 2,
+            asked: true,
+        };
+        let mut spec = Spec::shipped();
+        spec.task.sizes = vec![64, 256, 1_024, 4_096];
+        let begun = Instant::now();
+        let mut engine = LocalEngine::start(options).expect("a thread");
+        let mut events = engine.take_events().expect("events");
+        engine.send(Message::Run { job: 1, generation: 1, spec: Box::new(spec.into()) }).expect("an engine");
+        let mut first = None;
+        while let Some(event) = events.blocking_recv() {
+            match event {
+                Event::Finding { finding, .. }
+                    if matches!(finding.body, Body::Lab(Kinds::Power(Kind::Comparison(_)))) =>
+                {
+                    first.get_or_insert(begun.elapsed().as_secs_f64());
+                }
+                Event::Finished { outcome, .. } => {
+                    let (first, all) = (first.unwrap_or(f64::NAN), begun.elapsed().as_secs_f64());
+                    println!(
+                        "gallery, round {round}: first estimate {first:.2} s, whole {all:.2} s ({outcome:?})"
+                    );
+                    break;
+                }
+                _ => {}
+            }
         }
     }
 }
@@ -243,6 +362,7 @@ fn grid() {
     };
     let (rows, columns) = (number("PROBITY_BENCH_ROWS", 16_384), 768);
     let (held, seeds) = (rows / 4, number("PROBITY_BENCH_SEEDS", 5));
+    let hidden: Vec<usize> = Some(number("PROBITY_BENCH_HIDDEN", 0)).filter(|h| *h > 0).into_iter().collect();
     let mut rng = stream(1, "grid");
     let mut values = Vec::with_capacity((rows + held) * (columns + 1));
     let direction: Vec<f64> = (0..columns).map(|_| unit(&mut rng) - 0.5).collect();
@@ -271,19 +391,20 @@ fn grid() {
         Ok(())
     };
     let begin = Instant::now();
-    let best = pool.install(|| best_of(&train, &validation, &recipes(&[], false), &purposes, &mut pulse));
+    let best = pool.install(|| best_of(&train, &validation, &recipes(&hidden, false), &purposes, &mut pulse));
     let seconds = begin.elapsed().as_secs_f64();
     let best = best.expect("nobody stops it").into_iter().flatten().map(|c| c.correct).max().unwrap_or(0);
     let accuracy = best as f64 / held as f64;
     println!(
-        "grid, {rows} vectors, 20 settings x {seeds} seeds, ours: {seconds:.1} s, {epochs} epochs, best validation accuracy {accuracy:.4}"
+        "grid, {rows} vectors, hidden {hidden:?}, 20 settings x {seeds} seeds, ours: {seconds:.1} s, {epochs} epochs, best validation accuracy {accuracy:.4}"
     );
     let file = std::env::temp_dir().join(format!("probity-grid-{}", std::process::id()));
     let bytes: Vec<u8> = values.iter().flat_map(|v| v.to_le_bytes()).collect();
     std::fs::write(&file, bytes).expect("a file");
     let forms =
         std::env::var("PROBITY_BENCH_FORMS").unwrap_or_else(|_| "stacked by_hand single scikit".into());
-    let numbers = [rows, held, columns, seeds].map(|n| n.to_string());
+    let units = hidden.first().copied().unwrap_or(0);
+    let numbers = [rows, held, columns, seeds, units].map(|n| n.to_string());
     let mut arguments = vec!["grid", file.to_str().unwrap_or_default()];
     arguments.extend(numbers.iter().map(String::as_str));
     arguments.extend(forms.split(' '));

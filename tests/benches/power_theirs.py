@@ -23,8 +23,8 @@ def simulation(n, p01, p10, draws=5_000, level=0.05):
 RATES, BATCHES, EPOCHS, PATIENCE = [1e-4, 5e-4, 1e-3, 5e-3, 1e-2], [8, 16, 32, 64], 50, 5
 
 
-def scikit(train, validation, seeds):
-    """scikit-learn's network without a hidden layer; it draws its own validation examples, a tenth of the others."""
+def scikit(train, validation, seeds, hidden):
+    """scikit-learn's network; it draws its own validation examples, a tenth of the others."""
     from sklearn.neural_network import MLPClassifier
 
     warnings.simplefilter("ignore")
@@ -32,14 +32,14 @@ def scikit(train, validation, seeds):
     for seed in range(seeds):
         for rate in RATES:
             for batch in BATCHES:
-                one = MLPClassifier((), alpha=0.0, batch_size=batch, learning_rate_init=rate, max_iter=EPOCHS, early_stopping=True, n_iter_no_change=PATIENCE, tol=0.0, random_state=seed)
+                one = MLPClassifier((hidden,) if hidden else (), alpha=0.0, batch_size=batch, learning_rate_init=rate, max_iter=EPOCHS, early_stopping=True, n_iter_no_change=PATIENCE, tol=0.0, random_state=seed)
                 one.fit(*train)
                 epochs += one.n_iter_
                 best = max(best, one.score(*validation))
     return epochs, best
 
 
-def single(train, validation, seeds):
+def single(train, validation, seeds, hidden):
     """One network after the other, as tutorials have it."""
     import torch
     from torch.nn.functional import cross_entropy
@@ -51,6 +51,8 @@ def single(train, validation, seeds):
         for rate in RATES:
             for batch in BATCHES:
                 net = torch.nn.Linear(x.shape[1], 2)
+                if hidden:
+                    net = torch.nn.Sequential(torch.nn.Linear(x.shape[1], hidden), torch.nn.ReLU(), torch.nn.Linear(hidden, 2))
                 adam = torch.optim.Adam(net.parameters(), lr=rate)
                 lowest, since, most = float("inf"), 0, 0.0
                 for _ in range(EPOCHS):
@@ -70,7 +72,7 @@ def single(train, validation, seeds):
     return epochs, best
 
 
-def stacked(train, validation, seeds):
+def stacked(train, validation, seeds, hidden):
     """All rates and seeds of a batch size at once: they share the order of the batches, and products are taken together. A group of
     parameters for each rate; what has ended is trained on until all have."""
     import torch
@@ -84,6 +86,17 @@ def stacked(train, validation, seeds):
         layers = [torch.nn.Linear(x.shape[1], seeds * 2) for _ in RATES]
         adam = torch.optim.Adam([{"params": list(layer.parameters()), "lr": rate} for layer, rate in zip(layers, RATES)])
         of = lambda part: torch.nn.functional.linear(part, torch.cat([layer.weight for layer in layers]), torch.cat([layer.bias for layer in layers])).view(-1, 2)
+        if hidden:
+            layers = [torch.nn.Linear(x.shape[1], seeds * hidden) for _ in RATES]
+            tops = [torch.nn.Parameter((torch.rand(seeds, hidden, 2) * 2 - 1) / hidden**0.5) for _ in RATES]
+            ends = [torch.nn.Parameter(torch.zeros(seeds, 1, 2)) for _ in RATES]
+            adam = torch.optim.Adam([{"params": [*layer.parameters(), top, end], "lr": rate} for layer, top, end, rate in zip(layers, tops, ends, RATES)])
+
+            def of(part):
+                first = torch.nn.functional.linear(part, torch.cat([layer.weight for layer in layers]), torch.cat([layer.bias for layer in layers])).relu()
+                second = torch.baddbmm(torch.cat(ends), first.view(-1, nets, hidden).transpose(0, 1), torch.cat(tops))
+                return second.transpose(0, 1).reshape(-1, 2)
+
         lowest, since, most = torch.full((nets,), float("inf")), torch.zeros(nets), torch.zeros(nets)
         for _ in range(EPOCHS):
             epochs += int((since < PATIENCE).sum())
@@ -104,8 +117,8 @@ def stacked(train, validation, seeds):
     return epochs, best
 
 
-def by_hand(train, validation, seeds):
-    """The same with the slopes and Adam written out in place: neither autograd nor an optimiser of PyTorch's."""
+def by_hand(train, validation, seeds, hidden):
+    """The same with the slopes and Adam written out in place: neither autograd nor an optimiser of PyTorch's. Linear only."""
     import torch
     from torch.nn.functional import cross_entropy
 
@@ -144,13 +157,15 @@ def by_hand(train, validation, seeds):
     return epochs, best
 
 
-def grid(file, rows, held, columns, seeds, *forms):
+def grid(file, rows, held, columns, seeds, hidden, *forms):
     all_numbers = np.fromfile(file, dtype="<f4").reshape(-1, columns + 1)
     x, y = np.ascontiguousarray(all_numbers[:, :-1]), all_numbers[:, -1].astype(np.int64)
     train, validation = (x[:rows], y[:rows]), (x[rows : rows + held], y[rows : rows + held])
     for name in forms:
+        if hidden and name == "by_hand":
+            continue
         begun = time.perf_counter()
-        epochs, best = {"scikit": scikit, "single": single, "stacked": stacked, "by_hand": by_hand}[name](train, validation, seeds)
+        epochs, best = {"scikit": scikit, "single": single, "stacked": stacked, "by_hand": by_hand}[name](train, validation, seeds, hidden)
         seconds = time.perf_counter() - begun
         print(name, seconds, f"{epochs} epochs, best validation accuracy {best:.4f}", flush=True)
 
@@ -165,4 +180,4 @@ if __name__ == "__main__":
             torch.set_num_threads(1)
         except ImportError:
             pass
-        grid(sys.argv[2], *map(int, sys.argv[3:7]), *sys.argv[7:])
+        grid(sys.argv[2], *map(int, sys.argv[3:8]), *sys.argv[8:])

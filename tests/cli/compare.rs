@@ -104,6 +104,11 @@ fn samples_with_filters_metrics_seeds_and_clusters() {
     let (a, b) = (probity.file("a.csv", &clustered(true)), probity.file("b.csv", &clustered(false)));
     let v = &json_lines(&probity.run(&["compare", &a, &b, "--json"]).stdout)[0];
     assert_eq!((v["clusters"].as_u64(), v["test"].as_str()), (Some(10), Some("paired t over clusters")));
+    // What is said of a comparison yet to be made goes by the clusters too, and stands in the JSON.
+    let outlook = &v["outlook"];
+    assert!(outlook["design"].as_f64().is_some() && outlook["power"]["mean"].as_f64().is_some(), "{outlook}");
+    let told = text(&probity.run(&["compare", &a, &b]).stdout);
+    assert!(told.contains("with 60 items in 10 clusters (design effect"), "{told}");
 }
 
 #[test]

@@ -143,3 +143,42 @@ fn a_plan_on_files_does_not_change_what_is_recommended() {
         .collect();
     assert!(gaps.iter().any(|gap| *gap < 0.0), "some few have the other sign: {gaps:?}");
 }
+
+/// Both sides had one task, and a plan on probes counted only where a size had its `n` test sentences.
+#[test]
+fn a_side_with_a_task_of_its_own_is_compared_unpaired_and_plans_on_probes_count() {
+    let probity = Probity::new();
+    let run = |more: &str| {
+        let spec = format!(
+            "lab = \"power\"\nmodels = [\"bert-tiny\"]\n[task]\nname = \"subj_number\"\nsizes = [8, 32]\n[b]\nlayer = 0\n{more}\n\
+             [training]\ngrid = \"small\"\nseeds = 1\n[plan]\nhypothesis = \"differ\"\nn = 10\n"
+        );
+        let spec = probity.file("apart.toml", &spec);
+        let output = probity.run(&["run", &spec, "--json", "--no-session"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        json_lines(&output.stdout)
+    };
+    let of =
+        |all: &[Value], kind: &str| all.iter().filter(|v| v["kind"] == kind).cloned().collect::<Vec<_>>();
+    let planned = |all: &[Value]| {
+        let made =
+            of(all, "comparison").into_iter().find(|v| v["planned"] == true).expect("the plan's comparison");
+        (made["n"].as_u64(), made["final"].as_bool())
+    };
+    let paired = run("");
+    assert_eq!(planned(&paired), (Some(10), Some(true)));
+    let sizes: Vec<_> = of(&paired, "required").iter().filter_map(|v| v["trained"].as_u64()).collect();
+    assert!(sizes.contains(&16) && sizes.contains(&64), "{sizes:?}");
+    let apart = run("task = \"sentence_length\"");
+    assert_eq!(planned(&apart), (Some(10), Some(true)));
+    let last = of(&apart, "comparison").pop().unwrap();
+    assert!(last["unpaired"] == true && last["both"].is_null(), "{last}");
+    assert!(last["test"].as_str().unwrap().starts_with("unpaired t"), "{last}");
+    assert!(of(&apart, "sequential").is_empty() && !of(&apart, "power").is_empty());
+    let sides: Vec<_> =
+        of(&apart, "configuration").iter().map(|v| (v["task"].clone(), v["n"].as_u64())).collect();
+    // Two classes and six of eight test sentences.
+    assert_eq!(sides[2..], [("subj_number".into(), Some(16)), ("sentence_length".into(), Some(48))]);
+    let surfaces: Vec<_> = of(&apart, "baseline").iter().map(|v| v["side"].clone()).collect();
+    assert!(surfaces.contains(&"a".into()) && surfaces.contains(&"b".into()), "{surfaces:?}");
+}

@@ -5,7 +5,7 @@ use probity::lab::power::Spec;
 use probity::lab::power::compare::{Names, adjust, compare};
 use probity::lab::power::finding::{
     BaselineFinding, CollapseFinding, ComparisonFinding, ConfigurationFinding, Kind, MarginFinding,
-    SequentialFinding, TallyFinding,
+    RequiredFinding, SequentialFinding, TallyFinding,
 };
 use probity::lab::power::pairs::Pairs;
 use probity::lab::power::tally::{places, told};
@@ -34,7 +34,7 @@ fn finding(n: usize, is_final: bool, kind: Kind) -> Finding {
 fn pairs(n: usize) -> Pairs {
     let a = (0..n).map(|i| f64::from(u8::from(i * 37 % 100 < 85))).collect();
     let b = (0..n).map(|i| f64::from(u8::from((i * 37 + 9) % 100 < 78))).collect();
-    Pairs { a: vec![a], b: vec![b], clusters: None }
+    Pairs { a: vec![a], b: vec![b], clusters: None, apart: false }
 }
 
 fn sequential(pairs: &Pairs, names: &Names) -> Vec<Kind> {
@@ -102,7 +102,7 @@ pub fn compared() -> Vec<Finding> {
         made.push(compare(&pairs, &names(4 * n), spec.terms()));
         adjust(&mut made.iter_mut().collect::<Vec<_>>());
         out.extend(made.iter().zip([128, 512]).map(|(c, n)| finding(n, true, Kind::Comparison(c.clone()))));
-        out.extend(asked(&spec, &pairs).into_iter().map(|k| finding(n, true, k)));
+        out.extend(asked(&spec, &pairs).into_iter().map(|k| finding(n, true, after(4 * n as u64, k))));
         out.extend(sequential(&pairs, &names(4 * n)).into_iter().map(|k| finding(n, true, k)));
         out.extend(tallies(&pairs, &names(4 * n)).into_iter().map(|k| finding(n, true, k)));
     }
@@ -116,7 +116,7 @@ pub fn compared() -> Vec<Finding> {
 fn surface(n: usize, n_train: usize) -> Vec<Finding> {
     let of = |(name, share): (&str, f64)| {
         let accuracy = wilson((share * n as f64) as u64, n as u64, 0.95);
-        let baseline = BaselineFinding { name: name.into(), at_n: n_train as u64, accuracy };
+        let baseline = BaselineFinding { name: name.into(), side: None, at_n: n_train as u64, accuracy };
         finding(n, true, Kind::Baseline(baseline))
     };
     [("majority", 0.5), ("bag of words", 0.79), ("length", 0.52), ("first word", 0.5)].map(of).into()
@@ -127,6 +127,14 @@ fn asked(spec: &Spec, pairs: &Pairs) -> Vec<Kind> {
     let names = Names { a: spec.name(true), b: spec.name(false), metric: "accuracy".into() };
     let (_, curve, required) = told(&pairs.tally(), &names, spec, Some(769));
     curve.into_iter().map(Kind::Power).chain(required.map(Kind::Required)).collect()
+}
+
+/// What is needed, of probes that were trained on so many examples.
+fn after(n_train: u64, kind: Kind) -> Kind {
+    match kind {
+        Kind::Required(r) => Kind::Required(RequiredFinding { trained: Some(n_train), ..r }),
+        other => other,
+    }
 }
 
 /// What is kept of the items.
@@ -142,6 +150,15 @@ fn tallies(pairs: &Pairs, names: &Names) -> Vec<Kind> {
 /// The answer to a question about other terms.
 pub fn adjusted(spec: &Spec, generation: u64, ticket: u64) -> Event {
     let findings = asked(spec, &pairs(512)).into_iter().map(|k| finding(512, true, k)).collect();
+    Event::Answer { ticket, answer: Answer::Experiment { generation, findings } }
+}
+
+/// The answer to a question about the first `n` items under the terms of a spec.
+pub fn answered(spec: &Spec, generation: u64, ticket: u64, n: usize) -> Event {
+    let names = Names { a: spec.name(true), b: spec.name(false), metric: "accuracy".into() };
+    let of = |kind: Kind| Finding { spec: lab::Spec::from(spec.clone()).hash(), ..finding(n, true, kind) };
+    let comparison = Kind::Comparison(compare(&pairs(n), &names, spec.terms()));
+    let findings = std::iter::once(comparison).chain(asked(spec, &pairs(n))).map(of).collect();
     Event::Answer { ticket, answer: Answer::Experiment { generation, findings } }
 }
 

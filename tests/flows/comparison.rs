@@ -2,11 +2,11 @@
 
 use probity::lab::family::Comparison;
 use probity::lab::power::Results;
-use probity::lab::power::question::Question as Terms;
+use probity::lab::power::question::{Adjust, Question as Terms};
 use probity::tui::screen::Screen;
 use probity::tui::screens::power::{SCREEN, VERDICT};
 
-use super::common::comparison::{adjusted, compared, comparing, has_compared};
+use super::common::comparison::{adjusted, answered, compared, comparing, has_compared};
 use super::*;
 
 /// The terms that a command asks about.
@@ -207,6 +207,50 @@ fn comparisons_join_the_family_of_the_session() {
     h.keys("f");
     assert!(h.screen().contains("bert-mini"), "{}", h.screen());
     assert_eq!(fold(&h.record).family, h.state.board.family);
+}
+
+/// The bug: the family counted a comparison again that was run again for another power.
+#[test]
+fn the_same_comparison_for_another_power_is_the_same_question() {
+    let mut h = has_compared(120, 40);
+    let before = h.state.board.family.len();
+    h.keys("l enter");
+    let hash = lab::Spec::from(h.state.screens.power.spec.clone()).hash();
+    assert_eq!(h.state.screens.power.spec.test.target, 0.9);
+    h.event(Event::Started { job: 3, generation: 3, spec_hash: hash.clone() });
+    for finding in compared() {
+        let finding = Box::new(lab::Finding { spec: hash.clone(), ..finding });
+        h.event(Event::Finding { generation: 3, finding });
+    }
+    assert_eq!(h.state.board.family.len(), before);
+    assert_eq!(fold(&h.record).family, h.state.board.family);
+}
+
+/// The bug: a typed pilot took the largest power of two below it, also where the engine had answered with what was typed.
+#[test]
+fn a_typed_pilot_is_what_the_engine_answers_and_not_the_next_power_of_two() {
+    let mut h = has_compared(120, 40);
+    h.state.screens.power.pilot = Some(300);
+    let (ticket, generation, target) = asked(&h.keys("l"));
+    let terms = Adjust { alpha: 0.05, target, margin: 0.02, pilot: Some(300) };
+    let shown = |h: &Harness| h.state.screens.power.shown.comparison().unwrap().n;
+    assert_eq!(shown(&h), 256, "what the run told of, until the engine has answered");
+    let spec = terms.of(&probity::lab::power::Spec::shipped());
+    h.event(answered(&spec, generation, ticket, 300));
+    assert_eq!(shown(&h), 300, "{}", h.screen());
+}
+
+/// What the paper's Tables 2 to 4 have for each number of training sentences was nowhere on the screen.
+#[test]
+fn power_and_what_is_recommended_by_training_size_are_a_key_away() {
+    let mut h = has_compared(120, 40);
+    assert!(h.screen().contains("Accuracy ± margin"), "{}", h.screen());
+    h.keys("n");
+    assert!(h.screen().contains("Power by training size"), "{}", h.screen());
+    h.keys("n");
+    assert!(h.screen().contains("Recommended n by training size"), "{}", h.screen());
+    h.keys("n");
+    assert!(h.screen().contains("Accuracy ± margin"), "{}", h.screen());
 }
 
 /// A plan's own comparison of fewer items has the words of that of all items, and stands before it.

@@ -14,11 +14,12 @@ use crate::cli::output;
 use crate::corpus::results::{Results, Wanted, metrics, read};
 use crate::figure::layers::grouped;
 use crate::lab::power::compare::{MOST_LEVEL, Names, Terms, adjust, compare};
-use crate::lab::power::finding::ComparisonFinding;
+use crate::lab::power::finding::{ComparisonFinding, Open};
 use crate::lab::power::pairs::{Matched, matched};
 use crate::lab::power::pilot::Pilot;
 use crate::lab::power::summary::{exaggerated, lead, p_value, points, seen, span};
 use crate::lab::results::Tagged;
+use crate::stats::Estimate;
 use crate::stats::mcnemar::Test;
 use crate::stats::power::share;
 use crate::stats::required::Aim;
@@ -85,6 +86,37 @@ struct Answer {
     matched: usize,
     unmatched_a: usize,
     unmatched_b: usize,
+    outlook: Option<Outlook>,
+}
+
+/// What the items say of a comparison yet to be made.
+#[derive(Serialize)]
+struct Outlook {
+    alpha: f64,
+    target: f64,
+    power: Estimate,
+    type_m: Option<f64>,
+    type_s: Option<f64>,
+    n_test: Open,
+    mde: Option<f64>,
+    design: Option<f64>,
+}
+
+impl Outlook {
+    fn of(found: &Matched, level: f64, aim: Aim) -> Option<Self> {
+        let pilot = Pilot::of(&found.pairs, level)?;
+        let (power, type_m, type_s) = pilot.power(found.pairs.n() as u64, aim).ok()?;
+        Some(Self {
+            alpha: aim.level,
+            target: aim.target,
+            power,
+            type_m,
+            type_s,
+            n_test: pilot.required(aim),
+            mde: pilot.detectable(aim),
+            design: pilot.design(),
+        })
+    }
 }
 
 /// Compares and prints.
@@ -94,7 +126,7 @@ struct Answer {
 pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
     let (margin, level) = (number(&args.margin)?, number(&args.level)?);
-    let by = test(&args.test)?;
+    let by: Test = args.test.parse().map_err(CliError::Usage)?;
     let aim = Aim { target: number(&args.target)?, level: number(&args.alpha)?, test: by };
     aim.check().map_err(|e| usage(&e))?;
     share("level", level).map_err(|e| usage(&e))?;
@@ -132,19 +164,13 @@ pub fn answer(args: &CompareArgs, out: &mut dyn Write) -> Result<(), CliError> {
     for (found, comparison) in all {
         if args.json {
             let (matched, unmatched_a, unmatched_b) = (found.pairs.n(), found.unmatched_a, found.unmatched_b);
-            output::json(out, &Answer { comparison, level, matched, unmatched_a, unmatched_b })?;
+            let outlook = Outlook::of(&found, level, aim);
+            output::json(out, &Answer { comparison, level, matched, unmatched_a, unmatched_b, outlook })?;
         } else {
             tell(&found, comparison, (level, aim), out)?;
         }
     }
     Ok(())
-}
-
-/// The test of that name.
-fn test(name: &str) -> Result<Test, CliError> {
-    let known = Test::ALL.map(Test::key);
-    let found = Test::ALL.into_iter().find(|t| t.key() == name);
-    found.ok_or_else(|| CliError::Usage(crate::base::suggest::unknown("test", name, &known)))
 }
 
 /// The name of a file, with its folder where both files have the same.
@@ -237,14 +263,15 @@ fn outlook(
 ) -> Result<(), CliError> {
     let found = pilot.power(n as u64, aim).ok();
     let power = found.as_ref().map_or(0.0, |p| p.0.mean);
-    let mut text = seen(c, (n, "items"), &percent(power));
+    let mut text = seen(c, (n, "items"), &percent(power), aim.test, pilot.design());
     text += &match pilot.required(aim) {
         needed if needed.mean.is_some() => format!("; {} give {}", span(&needed), percent(aim.target)),
         _ => "; no number of items would be enough".into(),
     };
     if let Some(mde) = pilot.detectable(aim) {
+        let how = c.hundredths();
         text +=
-            &format!("; a difference below {} points would stay unseen", points(mde).trim_start_matches('+'));
+            &format!("; a difference below {} {how} would stay unseen", points(mde).trim_start_matches('+'));
     }
     output::line(out, &text)?;
     let errors = found.and_then(|(_, type_m, type_s)| exaggerated(type_m, type_s));

@@ -39,7 +39,7 @@ pub struct PowerArgs {
     /// Level of the test.
     #[arg(long, default_value = ".05", allow_hyphen_values = true)]
     alpha: String,
-    /// `exact` or `chi2`.
+    /// `exact`, `chi2` or `corrected` (McNemar's).
     #[arg(long, default_value = "exact")]
     test: String,
     /// Print one object as JSON.
@@ -68,14 +68,8 @@ struct Needed {
 /// [`CliError::Usage`] for what is not a question.
 pub fn answer(args: &PowerArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let usage = |e: PowerError| CliError::Usage(e.to_string());
-    let (test, name) = match args.test.as_str() {
-        "exact" => (Test::Exact, "exact"),
-        "chi2" => (Test::Chi2, "chi2"),
-        other => {
-            let known = crate::base::suggest::unknown("test", other, &["exact", "chi2"]);
-            return Err(CliError::Usage(known));
-        }
-    };
+    let test: Test = args.test.parse().map_err(CliError::Usage)?;
+    let name = test.key();
     let discord = Discord::new(probability_of(&args.p01)?, probability_of(&args.p10)?).map_err(usage)?;
     let level = number(&args.alpha)?;
     if let Some(target) = &args.target {

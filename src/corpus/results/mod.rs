@@ -8,16 +8,20 @@
 //! error that names file and line.
 
 mod csv;
+pub mod ids;
 mod line;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use self::ids::{Names, Places};
 use self::line::Line;
 use super::readers::ReadError;
 use super::readers::source::{Frames, open};
+
+/// Most items of a file: their places are numbers of 32 bits, of which the last stands for none.
+const MOST_ITEMS: usize = u32::MAX as usize;
 
 /// What of a file is wanted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,18 +50,29 @@ impl Metric {
 }
 
 /// The results in a file.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Results {
     /// The file.
     pub file: PathBuf,
-    /// Place of each item in the lists, by its identifier. An identifier under a filter is `id filter`.
-    pub places: HashMap<Box<str>, u32>,
-    /// Identifiers in the order of the file.
-    pub ids: Vec<Box<str>>,
+    /// Place of each item in the lists, by its identifier.
+    places: Places,
+    /// Identifiers in the order of the file. An identifier under a filter is `id filter`.
+    pub ids: Names,
     /// The metrics.
     pub metrics: Vec<Metric>,
     /// What each item belongs to, where the file says so.
-    pub clusters: Option<Vec<Box<str>>>,
+    pub clusters: Option<Names>,
+}
+
+impl Results {
+    /// The place of an item; `near` is where it is looked for first, as most files have their items in the same order.
+    #[must_use]
+    pub fn place(&self, id: &str, near: u32) -> Option<u32> {
+        match self.ids.get(near as usize) {
+            Some(there) if there == id => Some(near),
+            _ => self.places.find(&self.ids, id),
+        }
+    }
 }
 
 /// Names of the metrics that all files have, in the order of the first, and of those that some of them lack.
@@ -127,18 +142,11 @@ struct Gather<'a> {
     wanted: &'a Wanted,
     shape: Option<Shape>,
     filters: Vec<String>,
-    places: HashMap<Box<str>, u32>,
-    ids: Vec<Box<str>>,
+    ids: Names,
+    /// The line of each identifier.
+    lines: Vec<u64>,
     values: Vec<Vec<f64>>,
-    clusters: Vec<Box<str>>,
-}
-
-/// Identifier of a row under a filter.
-fn identifier(id: &str, filter: Option<&str>) -> Box<str> {
-    match filter {
-        Some(filter) => format!("{id} {filter}").into_boxed_str(),
-        None => id.into(),
-    }
+    clusters: Names,
 }
 
 impl<'a> Gather<'a> {
@@ -148,10 +156,10 @@ impl<'a> Gather<'a> {
             wanted,
             shape: None,
             filters: Vec::new(),
-            places: HashMap::new(),
-            ids: Vec::new(),
+            ids: Names::default(),
+            lines: Vec::new(),
             values: Vec::new(),
-            clusters: Vec::new(),
+            clusters: Names::default(),
         }
     }
 
@@ -196,16 +204,15 @@ impl<'a> Gather<'a> {
             self.values = vec![Vec::new(); if let Shape::Metrics(names) = &shape { names.len() } else { 1 }];
             self.shape = Some(shape);
         }
-        let id = identifier(id, line.filter.as_deref());
-        let place = self.ids.len() as u32;
-        if self.places.insert(id.clone(), place).is_some() {
-            let shown = crate::base::text::shortened(&id, 60);
-            return self.refuse(number, format!("the identifier `{shown}` comes twice"), "each item once");
+        let place = self.ids.len();
+        if place >= MOST_ITEMS {
+            return self.refuse(number, format!("more than {MOST_ITEMS} items"), "fewer items");
         }
-        self.ids.push(id);
+        self.ids.push(id, line.filter.as_deref());
+        self.lines.push(number);
         self.values(line, number)?;
-        match (&line.cluster, self.clusters.len() as u32 == place) {
-            (Some(cluster), true) => self.clusters.push((**cluster).into()),
+        match (&line.cluster, self.clusters.len() == place) {
+            (Some(cluster), true) => self.clusters.push(cluster, None),
             (None, _) if self.clusters.is_empty() => {}
             _ => {
                 return self.refuse(
@@ -269,19 +276,23 @@ impl<'a> Gather<'a> {
                 self.refuse(number, format!("`{shown}` is not there or no number"), "a number in every row")
             }
         };
-        let values: Vec<f64> = match shape {
-            Shape::Metrics(names) => names.iter().map(|n| at(n)).collect::<Result<_, _>>()?,
+        let value = match shape {
+            Shape::Metrics(names) => {
+                let values: Vec<f64> = names.iter().map(|n| at(n)).collect::<Result<_, _>>()?;
+                self.values.iter_mut().zip(values).for_each(|(list, v)| list.push(v));
+                return Ok(());
+            }
             Shape::Correct => match at("correct")? {
-                v if v == 0.0 || v == 1.0 => vec![v],
+                v if v == 0.0 || v == 1.0 => v,
                 v => return self.refuse(number, format!("`correct` is {v}"), "0 or 1, true or false"),
             },
             Shape::Prediction => match (&line.prediction, &line.target) {
-                (Some(p), Some(t)) => vec![f64::from(u8::from(p == t))],
+                (Some(p), Some(t)) => f64::from(u8::from(p == t)),
                 _ => return self.refuse(number, "no `prediction` or no `target`", "both in every row"),
             },
-            Shape::Bear => vec![f64::from(u8::from(self.best(line, number)?))],
+            Shape::Bear => f64::from(u8::from(self.best(line, number)?)),
         };
-        self.values.iter_mut().zip(values).for_each(|(list, v)| list.push(v));
+        self.values.iter_mut().for_each(|list| list.push(value));
         Ok(())
     }
 
@@ -316,10 +327,15 @@ impl<'a> Gather<'a> {
             };
             return Err(ReadError::file(self.file, what, expected));
         };
+        let places = Places::of(&self.ids).map_err(|place| {
+            let shown = crate::base::text::shortened(self.ids.get(place).unwrap_or_default(), 60);
+            let (line, what) = (self.lines[place], format!("the identifier `{shown}` comes twice"));
+            ReadError::line(self.file, line, what, "each item once")
+        })?;
         let names = if let Shape::Metrics(names) = shape { names } else { vec!["correct".to_owned()] };
         let metrics =
             names.into_iter().zip(self.values).map(|(name, values)| Metric { name, values }).collect();
         let clusters = (self.clusters.len() == self.ids.len()).then_some(self.clusters);
-        Ok(Results { file: self.file.to_owned(), places: self.places, ids: self.ids, metrics, clusters })
+        Ok(Results { file: self.file.to_owned(), places, ids: self.ids, metrics, clusters })
     }
 }

@@ -30,7 +30,7 @@ fn samples_of_the_harness_have_several_metrics() {
     assert_eq!(r.metrics.iter().map(|m| m.name.as_str()).collect::<Vec<_>>(), ["acc", "f1"]);
     assert_eq!((values(&r), r.metrics[1].values.clone()), (vec![1.0, 0.0], vec![0.25, 0.5]));
     assert!(r.metrics[0].is_binary() && !r.metrics[1].is_binary());
-    assert_eq!(r.ids[1].as_ref(), "1 strict");
+    assert_eq!(r.ids.get(1), Some("1 strict"));
     let one = of(HARNESS, &Wanted { metric: Some("f1".into()), ..Wanted::default() }).unwrap();
     assert_eq!((one.metrics.len(), values(&one)), (1, vec![0.25, 0.5]));
     let error = of(HARNESS, &Wanted { metric: Some("em".into()), ..Wanted::default() }).unwrap_err();
@@ -57,10 +57,10 @@ fn bear_plain_rows_and_tables() {
     assert_eq!(values(&plain(rows).unwrap()), [1.0, 0.0]);
     let said = "[{\"id\": 1, \"prediction\": \"x\", \"target\": \"x\", \"cluster\": 7},\n {\"id\": 2, \"prediction\": 3, \"target\": 4, \"cluster\": 7}]";
     let r = plain(said).unwrap();
-    assert_eq!((values(&r), r.clusters.unwrap()[1].as_ref()), (vec![1.0, 0.0], "7"));
+    assert_eq!((values(&r), r.clusters.unwrap().get(1)), (vec![1.0, 0.0], Some("7")));
     let table = "id,prediction,target\n\"a,1\",\"said \"\"yes\"\",\nno\",x\nb,y,y\n";
     let r = plain(table).unwrap();
-    assert_eq!((values(&r), r.ids[0].as_ref()), (vec![0.0, 1.0], "a,1"));
+    assert_eq!((values(&r), r.ids.get(0)), (vec![0.0, 1.0], Some("a,1")));
     assert_eq!(values(&plain("id\tcorrect\n1\tTrue\n2\tfalse\n").unwrap()), [1.0, 0.0]);
     assert_eq!(
         values(&of("id,f1\n1,.5\n", &Wanted { metric: Some("f1".into()), filter: None }).unwrap()),

@@ -157,12 +157,27 @@ pub fn margin(bound: Bound, n: u64, parameters: u64, delta: f64) -> Result<f64, 
 }
 
 /// Parts of a data set: training, validation, test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Ratio(pub [u32; 3]);
 
 impl Ratio {
     /// The paper's 256 : 64 : 64.
     pub const PAPER: Self = Self([4, 1, 1]);
+
+    /// Whether it is the paper's; such a field is left out, so that specs keep the hashes they had before there was one.
+    #[must_use]
+    pub fn is_usual(&self) -> bool {
+        *self == Self::PAPER
+    }
+
+    /// Examples of the parts for `n` that train: at least one each.
+    #[must_use]
+    pub fn parts(self, n: usize) -> [usize; 3] {
+        let [train, rest @ ..] = self.0;
+        let part = |k: u32| ((n as u128 * u128::from(k) / u128::from(train.max(1))) as usize).max(1);
+        [n, part(rest[0]), part(rest[1])]
+    }
 
     /// Examples in all where `n_train` are for training, rounded up.
     #[must_use]
@@ -170,6 +185,12 @@ impl Ratio {
         let sum: u128 = self.0.iter().map(|p| u128::from(*p)).sum();
         let part = u128::from(self.0[0].max(1));
         u64::try_from((u128::from(n_train) * sum).div_ceil(part)).unwrap_or(u64::MAX)
+    }
+}
+
+impl Default for Ratio {
+    fn default() -> Self {
+        Self::PAPER
     }
 }
 
@@ -184,6 +205,20 @@ impl std::str::FromStr for Ratio {
         parts
             .map(Self)
             .ok_or(format!("`{shown}` is no ratio; write train:validation:test, for example 4:1:1"))
+    }
+}
+
+impl TryFrom<String> for Ratio {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Ratio> for String {
+    fn from(ratio: Ratio) -> Self {
+        ratio.to_string()
     }
 }
 
@@ -233,6 +268,8 @@ mod tests {
         assert_eq!(Counted::Mlp(20).parameters(768), 15_401);
         assert_eq!(Ratio::PAPER.total(22_263), 33_395);
         assert_eq!("8:1:1".parse::<Ratio>().unwrap().total(80), 100);
+        assert_eq!((Ratio::PAPER.parts(66), Ratio([8, 1, 2]).parts(64)), ([66, 16, 16], [64, 8, 16]));
+        assert_eq!(Ratio::PAPER.parts(2), [2, 1, 1]);
         for bad in ["4:1", "0:1:1", "a:b:c", "4:1:1:1", "-4:1:1", ""] {
             assert!(bad.parse::<Ratio>().is_err(), "{bad}");
         }

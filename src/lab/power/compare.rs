@@ -66,7 +66,7 @@ pub fn compare(pairs: &Pairs, names: &Names, terms: Terms) -> ComparisonFinding 
 /// table of right and wrong has Tango's interval, which needs no resampling.
 #[must_use]
 pub fn resampled_beside(pairs: &Pairs, tally: &Tally, terms: Terms) -> Option<Estimate> {
-    tally.shift.and_then(|_| resampled(pairs, terms))
+    tally.shift.filter(|_| !tally.apart).and_then(|_| resampled(pairs, terms))
 }
 
 /// The same from what is kept of the items; without resampling, for which all of them are needed.
@@ -77,12 +77,14 @@ pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding
     let each =
         |test: fn(u64, u64) -> f64| tables.iter().map(|t| test(t.only_a, t.only_b)).collect::<Vec<_>>();
     let binary = !tables.is_empty();
+    // Accuracies of two sets of items are shares as well, only without a table.
+    let bounded = binary || tally.apart;
     let count = |c: u64| binary.then_some(c);
     let p = |test: fn(u64, u64) -> f64| binary.then(|| together(each(test)));
     let exact = p(mcnemar::exact);
     let chosen = binary.then(|| together(tables.iter().map(|t| terms.by.p(t.only_a, t.only_b)).collect()));
     let (estimate, margin_p, t_p) = match (&tally.shift, tables.first()) {
-        (Some(shift), _) if binary => (
+        (Some(shift), _) if bounded => (
             shift.interval_within(terms.level, (-1.0, 1.0)),
             shift.equivalence_within(terms.margin),
             Some(shift.p_of_signs()),
@@ -102,7 +104,7 @@ pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding
         only_a: count(total.only_a),
         only_b: count(total.only_b),
         neither: count(total.neither),
-        difference: whole(estimate, binary),
+        difference: whole(estimate, bounded),
         exact_p: exact,
         chi2_p: p(|b, c| mcnemar::chi2(b, c).p),
         corrected_p: p(|b, c| mcnemar::corrected(b, c).p),
@@ -122,6 +124,7 @@ pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding
         seed_sd: spread(tally.gaps.iter().copied()),
         clusters: tally.shift.filter(|_| tally.clustered).map(|s| s.units),
         bootstrap: None,
+        unpaired: tally.apart,
     }
 }
 
@@ -135,6 +138,7 @@ fn whole(e: Estimate, binary: bool) -> Estimate {
 fn title(tally: &Tally, by: Test) -> String {
     match (tally.shift, tally.clustered) {
         (None, _) => format!("{}, Tango's interval", by.title()),
+        (Some(_), _) if tally.apart => "unpaired t (Welch), as the sides have items of their own".into(),
         (Some(_), true) => "paired t over clusters".into(),
         (Some(_), false) => "paired t over items".into(),
     }
@@ -202,7 +206,7 @@ mod tests {
         let a = row(both + only_a, 1.0).chain(row(only_b + neither, 0.0)).collect();
         let b =
             row(both, 1.0).chain(row(only_a, 0.0)).chain(row(only_b, 1.0)).chain(row(neither, 0.0)).collect();
-        Pairs { a: vec![a], b: vec![b], clusters: None }
+        Pairs { a: vec![a], b: vec![b], clusters: None, apart: false }
     }
 
     #[test]
@@ -242,6 +246,7 @@ mod tests {
             a: vec![one.a[0].clone(), other.a[0].clone()],
             b: vec![one.b[0].clone(), other.b[0].clone()],
             clusters: None,
+            apart: false,
         };
         for pairs in [&clusters, &seeds] {
             let c = compare(pairs, &names(), terms());
@@ -261,6 +266,7 @@ mod tests {
             a: vec![one.a[0].clone(), other.a[0].clone()],
             b: vec![one.b[0].clone(), other.b[0].clone()],
             clusters: None,
+            apart: false,
         };
         let c = compare(&pairs, &names(), terms());
         assert_eq!((c.seeds, c.only_a, c.only_b), (2, Some(12), Some(4)));
@@ -277,7 +283,7 @@ mod tests {
         let value = |c: usize| [(1.0, 0.0), (0.0, 1.0), (1.0, 1.0), (1.0, 0.0)][c % 4];
         let a: Vec<f64> = (0..300).map(|i| value(i / 10).0).collect();
         let b: Vec<f64> = (0..300).map(|i| value(i / 10).1).collect();
-        let alone = Pairs { a: vec![a], b: vec![b], clusters: None };
+        let alone = Pairs { a: vec![a], b: vec![b], clusters: None, apart: false };
         let together = Pairs { clusters: Some((0..300).map(|i| i / 10).collect()), ..alone.clone() };
         let (x, y) = (compare(&alone, &names(), terms()), compare(&together, &names(), terms()));
         assert_eq!((y.clusters, x.difference.mean), (Some(30), y.difference.mean));
@@ -290,11 +296,16 @@ mod tests {
     #[test]
     fn several_seeds_without_a_discordant_item_claim_no_certainty() {
         let one = items([20, 0, 0, 12]);
-        let pairs = Pairs { a: vec![one.a[0].clone(); 3], b: vec![one.b[0].clone(); 3], clusters: None };
+        let pairs = Pairs {
+            a: vec![one.a[0].clone(); 3],
+            b: vec![one.b[0].clone(); 3],
+            clusters: None,
+            apart: false,
+        };
         let c = compare(&pairs, &names(), terms());
         assert_eq!((c.difference.mean, c.p), (0.0, 1.0));
         assert!(c.difference.lo < -0.05 && c.difference.hi > 0.05 && c.equivalence_p > 0.05, "{c:?}");
-        let all = Pairs { a: vec![vec![1.0; 5]; 3], b: vec![vec![0.0; 5]; 3], clusters: None };
+        let all = Pairs { a: vec![vec![1.0; 5]; 3], b: vec![vec![0.0; 5]; 3], clusters: None, apart: false };
         let c = compare(&all, &names(), terms());
         assert!((c.p - 0.0625).abs() < 1e-12 && c.difference.lo < 0.7, "{c:?}");
     }
@@ -303,7 +314,7 @@ mod tests {
     fn metrics_of_any_value_take_t_and_resampling() {
         let a: Vec<f64> = (0..200).map(|i| f64::from(i % 7) / 7.0 + 0.02).collect();
         let b: Vec<f64> = (0..200).map(|i| f64::from((i * 3) % 7) / 7.0).collect();
-        let c = compare(&Pairs { a: vec![a], b: vec![b], clusters: None }, &names(), terms());
+        let c = compare(&Pairs { a: vec![a], b: vec![b], clusters: None, apart: false }, &names(), terms());
         assert!(c.both.is_none() && c.exact_p.is_none() && c.t_p.is_some());
         let boot = c.bootstrap.unwrap();
         assert!(
@@ -317,7 +328,7 @@ mod tests {
     fn a_high_level_is_drawn_from_as_many_resamples_as_it_needs() {
         assert_eq!([0.5, 0.95, 0.998, 0.999, 0.9999].map(draws), [2_000, 2_000, 2_000, 4_000, 40_000]);
         let a: Vec<f64> = (0..300).map(|i| f64::from(i * i % 17) / 17.0).collect();
-        let pairs = Pairs { a: vec![a], b: vec![vec![0.4; 300]], clusters: None };
+        let pairs = Pairs { a: vec![a], b: vec![vec![0.4; 300]], clusters: None, apart: false };
         let at = |level| resampled(&pairs, Terms { level, ..terms() }).unwrap();
         let (most, normal) = (at(0.9999), at(0.95).half_width() / 1.96 * 3.891);
         assert!((most.half_width() / normal - 1.0).abs() < 0.08, "{most:?} for {normal}");
@@ -327,7 +338,7 @@ mod tests {
     fn a_single_item_claims_nothing() {
         let c = compare(&items([0, 1, 0, 0]), &names(), terms());
         assert_eq!((c.p, c.difference.mean), (1.0, 1.0));
-        let one = Pairs { a: vec![vec![0.3]], b: vec![vec![0.1]], clusters: None };
+        let one = Pairs { a: vec![vec![0.3]], b: vec![vec![0.1]], clusters: None, apart: false };
         let c = compare(&one, &names(), terms());
         assert_eq!((c.p, c.equivalence_p), (1.0, 1.0));
         assert!(serde_json::to_string(&c).unwrap().contains("difference"));
@@ -340,5 +351,21 @@ mod tests {
         adjust(&mut [&mut x, &mut y]);
         assert_eq!((x.family, y.family), (2, 2));
         assert!((x.holm_p - 2.0 * x.p).abs() < 1e-12 && y.holm_p == y.p.max(x.holm_p));
+    }
+
+    /// Two tasks ask about different sentences: what is right on one has nothing to do with the other.
+    #[test]
+    fn two_sets_of_items_are_not_paired() {
+        let one = items([40, 10, 2, 8]);
+        let apart = Pairs { apart: true, ..one.clone() };
+        let (x, y) = (compare(&one, &names(), terms()), compare(&apart, &names(), terms()));
+        assert!(y.unpaired && y.both.is_none() && y.exact_p.is_none() && y.test.starts_with("unpaired t"));
+        assert_eq!(x.difference.mean, y.difference.mean);
+        assert!(y.p > 2.0 * x.p && y.difference.half_width() > x.difference.half_width(), "{y:?}");
+        assert_eq!((y.hundredths(), y.bootstrap), ("points", None));
+        // Another order of one side changes nothing.
+        let mut turned = apart.clone();
+        turned.b[0].reverse();
+        assert!((compare(&turned, &names(), terms()).p - y.p).abs() < 1e-12);
     }
 }

@@ -1,6 +1,6 @@
 //! Figures of the lab: power against n, accuracies against the bound, and the sequential test.
 
-use super::finding::{BaselineFinding, MarginFinding, NoiseFinding, PowerFinding};
+use super::finding::{BaselineFinding, MarginFinding, NoiseFinding, PowerFinding, RequiredFinding};
 use super::results::Results;
 use crate::base::suggest::unknown;
 use crate::base::text::printable_label;
@@ -10,12 +10,13 @@ use crate::lab::origin::Origin;
 use crate::lab::{Details, EngineInfo, Tagged};
 
 /// The figures that have names.
-const FIGURES: [&str; 4] = ["power", "margins", "sequential", "noise"];
+const FIGURES: [&str; 6] = ["power", "margins", "sequential", "noise", "sizes", "recommended"];
 
 /// Everything that there is to draw.
 #[must_use]
 pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
-    [power, margins, sequential, noise].map(|figure| figure(results, engine)).into_iter().flatten().collect()
+    let all = [power, margins, sequential, noise, sizes, recommended];
+    all.map(|figure| figure(results, engine)).into_iter().flatten().collect()
 }
 
 /// The figure of a name.
@@ -33,6 +34,8 @@ pub fn pick(
         "margins" => margins(results, engine),
         "sequential" => sequential(results, engine),
         "noise" => noise(results, engine),
+        "sizes" => sizes(results, engine),
+        "recommended" => recommended(results, engine),
         _ => return Err(unknown("figure", name, &FIGURES)),
     };
     figure.ok_or_else(|| "the session has no points to draw".into())
@@ -97,6 +100,79 @@ fn telling(results: &Results) -> &[Tagged<PowerFinding>] {
     let rest = &curve[from..];
     let to = rest.iter().position(sure).map_or(rest.len(), |i| i + 1);
     &rest[..to]
+}
+
+/// Power at the test items of each number of training examples (Zhu et al. 2022, the lower halves of Figures 4 to 6).
+#[must_use]
+pub fn sizes(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
+    let (by, first) = several(results)?;
+    let point = |r: &Tagged<RequiredFinding>| Datum {
+        x: r.value.trained.unwrap_or(0) as f64,
+        y: r.value.power,
+        band: r.value.band.map(|p| (p.lo, p.hi)),
+        n: r.n.into(),
+        ..Datum::default()
+    };
+    let (label, role) = ("power of the comparison".into(), Role::line(0).accent(2).strong());
+    let target = first.value.target;
+    let layers = vec![
+        Layer::Line(Line { label, role, points: by.iter().map(point).collect() }),
+        Layer::Rule(Rule { at: target, upright: false, label: format!("wanted power {target}") }),
+    ];
+    Some(Figure {
+        name: "sizes".into(),
+        title: printable_label(&format!(
+            "Power by training size: {} against {}",
+            first.value.a, first.value.b
+        )),
+        x: Axis::doubling("training examples"),
+        y: Axis::linear("power").from_to(0.0, 1.0),
+        layers,
+        provenance: provenance(first, engine),
+    })
+}
+
+/// What is recommended after each number of training examples: training examples by the bound, and test items for the wanted power
+/// (Zhu et al. 2022, the upper halves of Figures 4 to 6). Where the problem has collapsed nothing is.
+#[must_use]
+pub fn recommended(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
+    let (by, first) = several(results)?;
+    if results.collapsed().is_some() {
+        return None;
+    }
+    let at = |r: &Tagged<RequiredFinding>, y: Option<f64>, band: Option<(f64, f64)>| {
+        Some(Datum { x: r.value.trained? as f64, y: y?, band, n: r.n.into(), ..Datum::default() })
+    };
+    let bound = first.value.bound.as_deref().unwrap_or_default();
+    let train: Vec<Datum> =
+        by.iter().filter_map(|r| at(r, r.value.n_train.map(|n| n as f64), None)).collect();
+    let test = by.iter().filter_map(|r| {
+        let n = &r.value.n_test;
+        at(r, n.mean, n.lo.zip(n.hi))
+    });
+    let lines = [
+        (format!("train on, by the {bound} bound"), Role::line(0).accent(1).strong(), train),
+        (format!("test on, for power {}", first.value.target), Role::line(1).accent(2), test.collect()),
+    ];
+    let layers: Vec<Layer> = lines
+        .into_iter()
+        .filter(|(.., points)| !points.is_empty())
+        .map(|(label, role, points)| Layer::Line(Line { label, role, points }))
+        .collect();
+    (!layers.is_empty()).then(|| Figure {
+        name: "recommended".into(),
+        title: printable_label(&format!("Recommended n: {} against {}", first.value.a, first.value.b)),
+        x: Axis::doubling("training examples"),
+        y: Axis::log("examples"),
+        layers,
+        provenance: provenance(first, engine),
+    })
+}
+
+/// What is needed by training size and at the largest one, where there are several.
+fn several(results: &Results) -> Option<(&[Tagged<RequiredFinding>], &Tagged<RequiredFinding>)> {
+    let by = results.by_size();
+    by.last().filter(|_| by.len() > 1).map(|last| (by, last))
 }
 
 /// Power against n for each noise on the second side (Zhu et al. 2022, Figure 3).
@@ -182,7 +258,8 @@ pub fn margins(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure>
 fn surface(results: &Results) -> Option<Layer> {
     let of = results.surface();
     let best = of.iter().max_by(|a, b| a.value.accuracy.mean.total_cmp(&b.value.accuracy.mean))?;
-    let mine = results.baselines.iter().filter(|b| b.value.name == best.value.name);
+    let key = |b: &BaselineFinding| (b.side.clone(), b.name.clone());
+    let mine = results.baselines.iter().filter(|b| key(&b.value) == key(&best.value));
     let point = |b: &Tagged<BaselineFinding>| {
         let v = &b.value;
         Datum { x: v.at_n as f64, y: v.accuracy.mean, n: b.n.into(), ..Datum::default() }

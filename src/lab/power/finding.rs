@@ -147,6 +147,9 @@ pub struct ComparisonFinding {
     /// Clusters that items belong to; none where each stands for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clusters: Option<usize>,
+    /// Whether each side has items of its own, as two tasks have: the test is then Welch's unpaired t.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unpaired: bool,
     /// Percentile interval of the difference by resampling items or clusters, for metrics that are not 0 or 1, several seeds, and
     /// items that belong together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -179,8 +182,11 @@ pub struct PowerFinding {
     pub type_m: Option<f64>,
     /// Share of significant differences with the wrong sign.
     pub type_s: Option<f64>,
-    /// The test.
+    /// McNemar's test whose power it is.
     pub test: Test,
+    /// Whether it is that of Student's paired t in its place: over clusters, for metrics that are not 0 or 1, and for two sets of items.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub student: bool,
 }
 
 /// How many items are needed.
@@ -201,6 +207,16 @@ pub struct RequiredFinding {
     pub mde: Option<f64>,
     /// Power with the items at hand.
     pub power: f64,
+    /// The same with the interval that the pilot leaves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub band: Option<Estimate>,
+    /// Where items belong together: how many times larger the variance of the difference is than that of as many items that stand
+    /// for themselves. Power is then that of Student's t over clusters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub design: Option<f64>,
+    /// Training examples of the probes; none where results are from files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trained: Option<u64>,
     /// Training examples by the bound; none where the difference is too small for one.
     pub n_train: Option<u64>,
     /// Examples in all, at the ratio of the split.
@@ -260,6 +276,14 @@ pub struct SequentialFinding {
     /// Whether it is the word of a plan that stops early: the first step at which it may stop or, where none is, the plan's last.
     #[serde(default)]
     pub planned: bool,
+}
+
+impl ComparisonFinding {
+    /// What a hundredth of the difference is called: accuracies have points.
+    #[must_use]
+    pub fn hundredths(&self) -> &'static str {
+        if self.both.is_some() || self.unpaired { "points" } else { "hundredths" }
+    }
 }
 
 impl SequentialFinding {
@@ -360,6 +384,9 @@ pub struct NoiseFinding {
 pub struct BaselineFinding {
     /// What it goes by.
     pub name: String,
+    /// The side whose task it answers, `a` or `b`; none where both have the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub side: Option<String>,
     /// Training examples.
     pub at_n: u64,
     /// Its accuracy, with Wilson's interval.

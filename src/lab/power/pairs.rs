@@ -6,7 +6,7 @@ use super::tally::Tally;
 use crate::corpus::results::Results;
 use crate::stats::estimate::Estimate;
 use crate::stats::intervals::wilson;
-use crate::stats::paired::{Differences, Table};
+use crate::stats::paired::{Differences, Shift, Table};
 
 /// Values of both sides on the same items.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -17,13 +17,17 @@ pub struct Pairs {
     pub b: Vec<Vec<f64>>,
     /// Number of the cluster of each item.
     pub clusters: Option<Vec<u32>>,
+    /// Whether each side has items of its own, in an order drawn at random: two tasks ask about different sentences, and nothing pairs
+    /// them.
+    pub apart: bool,
 }
 
 impl Pairs {
-    /// Items.
+    /// Items; where each side has its own, those of the side that has fewer.
     #[must_use]
     pub fn n(&self) -> usize {
-        self.a.first().map_or(0, Vec::len)
+        let of = |side: &[Vec<f64>]| side.first().map_or(0, Vec::len);
+        of(&self.a).min(of(&self.b))
     }
 
     /// Runs of each side.
@@ -43,7 +47,7 @@ impl Pairs {
     pub fn select(&self, which: &[usize]) -> Self {
         let of = |side: &[Vec<f64>]| side.iter().map(|v| which.iter().map(|i| v[*i]).collect()).collect();
         let clusters = self.clusters.as_ref().map(|c| which.iter().map(|i| c[*i]).collect());
-        Self { a: of(&self.a), b: of(&self.b), clusters }
+        Self { a: of(&self.a), b: of(&self.b), clusters, apart: self.apart }
     }
 
     /// The table of each seed, for values of 0 and 1.
@@ -66,7 +70,8 @@ impl Pairs {
     #[must_use]
     pub fn means(&self, first: bool) -> Vec<f64> {
         let side = if first { &self.a } else { &self.b };
-        (0..self.n()).map(|i| Self::mean(side, i)).collect()
+        let n = side.first().map_or(0, Vec::len);
+        (0..n).map(|i| Self::mean(side, i)).collect()
     }
 
     /// What each independent unit (an item, or a cluster) adds to the difference, means over the seeds.
@@ -74,6 +79,16 @@ impl Pairs {
     pub fn differences(&self) -> Differences {
         let gap = |i: usize| Self::mean(&self.a, i) - Self::mean(&self.b, i);
         Self::units(self.clusters.as_deref(), (0..self.n()).map(gap))
+    }
+
+    /// The mean difference over independent units, or of two sides that have items of their own.
+    #[must_use]
+    pub fn shift(&self) -> Shift {
+        if self.apart {
+            Shift::apart(self.side(true).shift(), self.side(false).shift())
+        } else {
+            self.differences().shift()
+        }
     }
 
     /// Values of one side by unit.
@@ -119,13 +134,14 @@ impl Pairs {
     #[must_use]
     pub fn tally(&self) -> Tally {
         let binary = self.is_binary() && self.seeds() > 0;
-        let tables = if binary { self.tables() } else { Vec::new() };
+        let tables = if binary && !self.apart { self.tables() } else { Vec::new() };
         let plain = tables.len() == 1 && self.clusters.is_none();
         Tally {
             items: self.n(),
             gaps: self.by_seed().iter().map(|[a, b]| a - b).collect(),
-            shift: (!plain).then(|| self.differences().shift()),
+            shift: (!plain).then(|| self.shift()),
             clustered: self.clusters.is_some(),
+            apart: self.apart,
             tables,
         }
     }
@@ -138,10 +154,10 @@ impl Pairs {
     }
 
     /// Right or wrong of each side on each item, several seeds by their majority; none for values that are not 0 or 1, for an
-    /// even number of seeds, which may tie, and where items belong together.
+    /// even number of seeds, which may tie, where items belong together, and where each side has items of its own.
     #[must_use]
     pub fn votes(&self) -> Option<Vec<(bool, bool)>> {
-        if self.clusters.is_some() || self.seeds().is_multiple_of(2) || !self.is_binary() {
+        if self.apart || self.clusters.is_some() || self.seeds().is_multiple_of(2) || !self.is_binary() {
             return None;
         }
         let vote = |side: &[Vec<f64>], i: usize| Self::mean(side, i) > 0.5;
@@ -226,16 +242,13 @@ pub fn matched(a: &[Results], b: &[Results], metric: &str) -> Result<Matched, Ma
     let mut places = vec![0u32; files.len()];
     for (i, id) in a[0].ids.iter().enumerate() {
         places[0] = i as u32;
-        let mut there = true;
-        for (place, file) in places.iter_mut().zip(&files).skip(1) {
-            match file.places.get(id) {
-                Some(p) => *place = *p,
-                None => {
-                    there = false;
-                    break;
-                }
-            }
-        }
+        let mut others = places.iter_mut().zip(&files).skip(1);
+        // Behind the item before it, as in most files.
+        let there = others.all(|(place, file)| {
+            let found = file.place(id, *place + u32::from(i > 0));
+            *place = found.unwrap_or(*place);
+            found.is_some()
+        });
         if !there {
             continue;
         }
@@ -250,31 +263,25 @@ pub fn matched(a: &[Results], b: &[Results], metric: &str) -> Result<Matched, Ma
     }
     let n = values[0].len();
     if n == 0 {
-        let shown = |r: &Results| crate::base::text::shortened(r.ids.first().map_or("", |i| i), 60);
+        let shown = |r: &Results| crate::base::text::shortened(r.ids.get(0).unwrap_or_default(), 60);
         return Err(MatchError::Disjoint { a: shown(&a[0]), b: shown(&b[0]) });
     }
     let unmatched = |side: &[Results]| {
         let mut left: std::collections::HashSet<&str> = std::collections::HashSet::new();
-        for file in side {
-            if file.ids.len() > n || side.len() > 1 {
-                left.extend(
-                    file.ids
-                        .iter()
-                        .map(|id| &**id)
-                        .filter(|id| !files.iter().all(|f| f.places.contains_key(*id))),
-                );
-            }
+        for file in side.iter().filter(|file| file.ids.len() > n) {
+            let all_have = |(at, id): &(usize, &str)| files.iter().all(|f| f.place(id, *at as u32).is_some());
+            left.extend(file.ids.iter().enumerate().filter(|item| !all_have(item)).map(|(_, id)| id));
         }
         left.len()
     };
     let (unmatched_a, unmatched_b) = (unmatched(a), unmatched(b));
     let second = values.split_off(a.len());
-    Ok(Matched { pairs: Pairs { a: values, b: second, clusters }, unmatched_a, unmatched_b })
+    Ok(Matched { pairs: Pairs { a: values, b: second, clusters, apart: false }, unmatched_a, unmatched_b })
 }
 
 /// The cluster of an item, which all files that name one must agree on.
 fn cluster<'r>(files: &[&'r Results], places: &[u32], id: &'r str) -> Result<&'r str, MatchError> {
-    let named = files.iter().zip(places).filter_map(|(f, p)| f.clusters.as_ref().map(|c| &*c[*p as usize]));
+    let named = files.iter().zip(places).filter_map(|(f, p)| f.clusters.as_ref()?.get(*p as usize));
     let mut all = named;
     let Some(first) = all.next() else { return Ok(id) };
     match all.find(|other| *other != first) {

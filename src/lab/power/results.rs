@@ -22,6 +22,12 @@ pub struct Results {
     pub power: Vec<Tagged<PowerFinding>>,
     /// What is needed, as the latest pilot has it.
     pub required: Option<Tagged<RequiredFinding>>,
+    /// What is needed, by training examples of the probes.
+    #[serde(default)]
+    pub sizes: Vec<Tagged<RequiredFinding>>,
+    /// What is kept of all items of each comparison with a size of its own.
+    #[serde(default)]
+    pub wholes: Vec<Tagged<TallyFinding>>,
     /// The test that may be looked at, by rising number of items.
     pub sequential: Vec<Tagged<SequentialFinding>>,
     /// Accuracies against the bound.
@@ -58,6 +64,9 @@ pub struct Answer {
     pub power: Vec<Tagged<PowerFinding>>,
     /// What is needed.
     pub required: Option<Tagged<RequiredFinding>>,
+    /// The same by training examples of the probes.
+    #[serde(default)]
+    pub sizes: Vec<Tagged<RequiredFinding>>,
     /// The test that may be looked at, as far as the items go.
     #[serde(default)]
     pub sequential: Vec<Tagged<SequentialFinding>>,
@@ -90,7 +99,7 @@ impl Results {
                 replace(&mut self.power, Tagged::new(finding, x), |a, b| a.value.at_n == b.value.at_n);
                 self.power.sort_by_key(|p| p.value.at_n);
             }
-            Kind::Required(x) => self.required = Some(Tagged::new(finding, x)),
+            Kind::Required(x) => self.take_required(finding, x),
             Kind::Sequential(x) => {
                 if self.sequential.first().is_some_and(|p| p.n != finding.n) {
                     self.sequential.clear();
@@ -104,20 +113,11 @@ impl Results {
                 });
             }
             Kind::Baseline(x) => {
-                replace(&mut self.baselines, Tagged::new(finding, x), |a, b| {
-                    (&a.value.name, a.value.at_n) == (&b.value.name, b.value.at_n)
-                });
+                let key = |b: &BaselineFinding| (b.side.clone(), b.name.clone(), b.at_n);
+                replace(&mut self.baselines, Tagged::new(finding, x), |a, b| key(&a.value) == key(&b.value));
             }
             Kind::Collapse(x) => self.collapse = Some(Tagged::new(finding, x)),
-            Kind::Tally(x) => {
-                if self.tallies.first().is_some_and(|t| t.n != finding.n || t.value.metric != x.metric) {
-                    self.tallies.clear();
-                }
-                replace(&mut self.tallies, Tagged::new(finding, x), |a, b| {
-                    a.value.tally.items == b.value.tally.items
-                });
-                self.tallies.sort_by_key(|t| t.value.tally.items);
-            }
+            Kind::Tally(x) => self.take_tally(finding, x),
             Kind::Mdl(x) => replace(&mut self.mdl, Tagged::new(finding, x), |a, b| {
                 (&a.value.side, &a.value.method) == (&b.value.side, &b.value.method)
             }),
@@ -134,6 +134,28 @@ impl Results {
                 });
             }
         }
+    }
+
+    /// What is needed: as the latest pilot has it, and by training size.
+    fn take_required(&mut self, finding: &Finding, x: &RequiredFinding) {
+        if finding.r#final && x.trained.is_some() {
+            replace(&mut self.sizes, Tagged::new(finding, x), |a, b| a.value.trained == b.value.trained);
+            self.sizes.sort_by_key(|r| r.value.trained);
+        }
+        self.required = Some(Tagged::new(finding, x));
+    }
+
+    fn take_tally(&mut self, finding: &Finding, x: &TallyFinding) {
+        if finding.r#final && x.tally.items == finding.n {
+            replace(&mut self.wholes, Tagged::new(finding, x), |a, b| a.value.metric == b.value.metric);
+        }
+        if self.tallies.first().is_some_and(|t| t.n != finding.n || t.value.metric != x.metric) {
+            self.tallies.clear();
+        }
+        replace(&mut self.tallies, Tagged::new(finding, x), |a, b| {
+            a.value.tally.items == b.value.tally.items
+        });
+        self.tallies.sort_by_key(|t| t.value.tally.items);
     }
 
     /// Takes in the answer to the question of this number. False where it is older than the one that is there.
@@ -171,8 +193,12 @@ impl Results {
     /// The base lines of the largest training data, in the order in which they are told.
     #[must_use]
     pub fn surface(&self) -> Vec<&Tagged<BaselineFinding>> {
-        let most = self.baselines.iter().map(|b| b.value.at_n).max();
-        self.baselines.iter().filter(|b| Some(b.value.at_n) == most).collect()
+        // Tasks with more classes have more training examples at the same size.
+        let most = |side: &Option<String>| {
+            let mine = self.baselines.iter().filter(|b| b.value.side == *side);
+            mine.map(|b| b.value.at_n).max()
+        };
+        self.baselines.iter().filter(|b| Some(b.value.at_n) == most(&b.value.side)).collect()
     }
 
     /// The curve, likewise.
@@ -180,6 +206,13 @@ impl Results {
     pub fn curve(&self) -> &[Tagged<PowerFinding>] {
         let answered = self.answer.as_ref().map(|a| a.power.as_slice()).filter(|p| !p.is_empty());
         answered.unwrap_or(&self.power)
+    }
+
+    /// What is needed by training examples of the probes, likewise.
+    #[must_use]
+    pub fn by_size(&self) -> &[Tagged<RequiredFinding>] {
+        let answered = self.answer.as_ref().map(|a| a.sizes.as_slice()).filter(|s| !s.is_empty());
+        answered.unwrap_or(&self.sizes)
     }
 
     /// The steps of the sequential test, likewise.

@@ -1,44 +1,24 @@
 //! The fields of a spec of this lab as settings: one row per parameter, those of the two sides by one function.
 
-use super::bound::Bound;
-use super::spec::{GRIDS, SIZES, SideSpec, Spec};
-use crate::base::numbers::short;
-use crate::base::text::{last_part, shortened};
+mod sides;
+
+use super::bound::{Bound, MOST_CONSTANT, Ratio};
+use super::spec::{GRIDS, MOST_NOISES, MOST_SIZES, SIZES, Spec};
+use crate::base::numbers::{number, short, whole};
 use crate::corpus::probing::PROBING;
-use crate::lab::layer::LayerRef;
 use crate::lab::setting::rows::{level, row, seed};
-use crate::lab::setting::{Kind, Known, Range, Setting, Value};
-use crate::model::PoolOver;
+use crate::lab::setting::{Kind, Range, Setting, SettingError, Value};
 use crate::stats::mcnemar::Test;
 
-/// Classifiers that can be picked; others can be written into a spec.
-const CLASSIFIERS: [&str; 4] = ["logistic", "mlp:20", "mlp:64", "mlp:256"];
 /// Standard deviations of the paper's study of noise.
 pub const NOISES: [f64; 6] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0];
-/// Poolings that can be picked; none is the model's own.
-const POOLINGS: [Option<PoolOver>; 6] = [
-    None,
-    Some(PoolOver::Mean),
-    Some(PoolOver::First),
-    Some(PoolOver::Max),
-    Some(PoolOver::Last),
-    Some(PoolOver::Pooler),
-];
 
 /// All fields, in the order of the setup pane.
 #[must_use]
 pub fn settings() -> Vec<Setting<Spec>> {
-    let mut all = vec![task(), data(), sizes()];
+    let mut all = vec![task(), data(), sizes(), steps(), ratio()];
     for first in [true, false] {
-        all.extend([
-            encoder(first),
-            layer(first),
-            pooling(first),
-            classifier(first),
-            noise(first),
-            corrupted(first),
-            results(first),
-        ]);
+        all.extend(sides::of(first));
     }
     all.extend([
         filter(),
@@ -46,28 +26,19 @@ pub fn settings() -> Vec<Setting<Spec>> {
         grid(),
         seeds(),
         also(),
+        sigmas(),
         alpha(),
         by(),
         target(),
         margin(),
         bound(),
+        own_bound(),
+        delta(),
         level(),
         planned_items(),
     ]);
     all.push(seed("The seed from which every random stream of the run is derived."));
     all
-}
-
-fn side_mut(spec: &mut Spec, first: bool) -> &mut SideSpec {
-    if first { &mut spec.a } else { &mut spec.b }
-}
-
-fn key(first: bool, field: &str) -> String {
-    format!("{}.{field}", if first { "a" } else { "b" })
-}
-
-fn label(first: bool, word: &str) -> String {
-    format!("{} {word}", if first { "A" } else { "B" })
 }
 
 fn task() -> Setting<Spec> {
@@ -107,114 +78,70 @@ fn sizes() -> Setting<Spec> {
     )
 }
 
-fn encoders(spec: &Spec, known: &Known) -> Vec<String> {
-    let twins = known.models.iter().filter(|m| m.layers > 0).map(|m| format!("untrained:{}", m.name));
-    let twins: Vec<String> = twins.collect();
-    let mut names: Vec<String> = known.models.iter().map(|m| m.name.clone()).collect();
-    names.extend(twins);
-    let more: Vec<String> = spec.models.iter().filter(|m| !names.contains(m)).cloned().collect();
-    names.extend(more);
-    names
+/// A list as a text, and back: what is typed is `take`n number by number.
+fn list<T: 'static>(
+    (key, label, help): (&str, &str, &'static str),
+    unset: &'static str,
+    get: impl Fn(&Spec) -> Vec<String> + 'static,
+    take: impl Fn(&str) -> Result<T, String> + 'static,
+    put: impl Fn(&mut Spec, Vec<T>) -> Result<(), String> + 'static,
+) -> Setting<Spec> {
+    Setting::new(
+        key,
+        label,
+        help,
+        move |_, _| Kind::Text(unset),
+        move |spec, _| match get(spec) {
+            all if all.is_empty() => Value::Unset,
+            all => Value::Text(all.join(", ")),
+        },
+        move |spec, _, value| {
+            let text = value.text().unwrap_or_default();
+            let parts = text.split([',', ' ']).filter(|part| !part.is_empty());
+            let all = parts.map(&take).collect::<Result<Vec<T>, String>>();
+            all.and_then(|all| put(spec, all)).map_err(SettingError::Refused)
+        },
+    )
 }
 
-fn encoder(first: bool) -> Setting<Spec> {
-    Setting::new(
-        key(first, "encoder"),
-        label(first, "model"),
-        "The model whose vectors this side reads; an untrained twin has its shape and fresh parameters.",
-        |spec, known| Kind::Choice(encoders(spec, known)),
-        move |spec: &Spec, known| {
-            Value::Choice(encoders(spec, known).iter().position(|n| n == spec.encoder(first)))
+/// All sizes, where quarters of the largest are not what is wanted.
+fn steps() -> Setting<Spec> {
+    let help = "Training sentences of each class, step by step, with commas between; rising.";
+    list(
+        ("task.steps", "Steps", help),
+        "none",
+        |s| s.task.sizes.iter().map(usize::to_string).collect(),
+        |part| {
+            let n = whole(part, SIZES.0 as u64..=SIZES.1 as u64).map_err(|e| e.to_string())?;
+            usize::try_from(n).map_err(|e| e.to_string())
         },
-        move |spec, known, value| {
-            let names = encoders(spec, known);
-            let Some(name) = value.choice().and_then(|i| names.get(i)) else { return Ok(()) };
-            let mut both = [spec.encoder(true).to_owned(), spec.encoder(false).to_owned()];
-            both[usize::from(!first)] = name.clone();
-            // After files of results neither side has an encoder.
-            if both[usize::from(first)].is_empty() {
-                both[usize::from(first)] = name.clone();
+        |s, sizes: Vec<usize>| {
+            let rises = sizes.windows(2).all(|w| w[0] < w[1]);
+            if sizes.is_empty() || sizes.len() > MOST_SIZES || !rises {
+                return Err(format!("write 1 to {MOST_SIZES} sizes, each larger than the one before"));
             }
-            spec.models = both.to_vec();
-            // One name stands for both sides.
-            spec.models.dedup();
-            (spec.a.results, spec.b.results) = (Vec::new(), Vec::new());
+            s.task.sizes = sizes;
             Ok(())
         },
     )
-    .shown(move |spec, _| match spec.encoder(first) {
-        "" => "none: results from a file".into(),
-        name => shortened(name, 40),
-    })
 }
 
-fn layer(first: bool) -> Setting<Spec> {
-    let layers = move |spec: &Spec, known: &Known| {
-        let name = spec.encoder(first).trim_start_matches("untrained:").to_owned();
-        known.layers(&[name]).unwrap_or(12)
-    };
+fn ratio() -> Setting<Spec> {
+    let help = "Parts of training, validation and test; the paper has 4:1:1, and six folds need it.";
     Setting::new(
-        key(first, "layer"),
-        label(first, "layer"),
-        "The layer whose vectors are read; 0 for the embeddings.",
-        move |spec, known| {
-            let most = layers(spec, known);
-            let stops = (0..=most).map(|l| l as f64).collect();
-            Kind::Slider { stops, range: Range::whole(0.0, most as f64), unset: None }
+        "task.ratio",
+        "Split",
+        help,
+        |_, _| Kind::Text("4:1:1"),
+        |spec: &Spec, _| match spec.task.ratio {
+            usual if usual.is_usual() => Value::Unset,
+            ratio => Value::Text(ratio.to_string()),
         },
-        move |spec: &Spec, known| match spec.side(first).layer {
-            LayerRef::Last => Value::Number(layers(spec, known) as f64),
-            LayerRef::At(l) => Value::Number(l as f64),
-        },
-        move |spec, known, value| {
-            let most = layers(spec, known);
-            let layer = value.number().unwrap_or_default() as usize;
-            side_mut(spec, first).layer = if layer == most { LayerRef::Last } else { LayerRef::At(layer) };
+        |spec, _, value| {
+            let ratio = value.text().map_or(Ok(Ratio::PAPER), |text| text.parse());
+            spec.task.ratio = ratio.map_err(SettingError::Refused)?;
             Ok(())
         },
-    )
-    .shown(move |spec, _| spec.side(first).layer.to_string())
-}
-
-fn pooling(first: bool) -> Setting<Spec> {
-    let help = "How token vectors become one; the model's own way is the mean for most.";
-    row(key(first, "pooling"), label(first, "pool"), help).one_of(
-        &POOLINGS,
-        |p| p.map_or("own".to_owned(), |p| p.to_string()),
-        move |s: &Spec, p| s.side(first).pooling == *p,
-        move |s, p| side_mut(s, first).pooling = *p,
-    )
-}
-
-fn classifier(first: bool) -> Setting<Spec> {
-    let help = "What is trained on the vectors: logistic regression, or a perceptron with one hidden layer.";
-    row(key(first, "classifier"), label(first, "probe"), help)
-        .one_of(
-            &CLASSIFIERS,
-            |c| (*c).to_owned(),
-            move |s: &Spec, c| s.side(first).classifier == *c,
-            move |s, c| side_mut(s, first).classifier = (*c).to_owned(),
-        )
-        .shown(move |s, _| s.side(first).classifier.clone())
-}
-
-fn noise(first: bool) -> Setting<Spec> {
-    let help = "Standard deviation of Gaussian noise on every vector (Zhu et al., Figure 3).";
-    row(key(first, "noise"), label(first, "noise"), help).number(
-        &[0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0],
-        Range::real(0.0, 1e6),
-        move |s: &Spec| s.side(first).noise,
-        move |s, noise| side_mut(s, first).noise = noise,
-    )
-}
-
-fn corrupted(first: bool) -> Setting<Spec> {
-    let help = "Steps of training on shuffled words before the encoder is read (Zhu et al., Table 2: 200).";
-    row(key(first, "corrupted"), label(first, "spoil"), help).count(
-        &[0, 50, 100, 200, 500],
-        0..=20_000,
-        move |s: &Spec| s.side(first).corrupted,
-        move |s, steps| side_mut(s, first).corrupted = steps,
     )
 }
 
@@ -244,29 +171,24 @@ fn also() -> Setting<Spec> {
     )
 }
 
-fn results(first: bool) -> Setting<Spec> {
-    let help = "A file of results in place of a probe: lm-evaluation-harness samples, BEAR, JSON lines or CSV; several seeds with commas between. Both sides need one.";
-    let shown = move |s: &Spec| match s.side(first).results.as_slice() {
-        [] => "none".to_owned(),
-        [one] => last_part(one).to_owned(),
-        [one, more @ ..] => format!("{} +{}", last_part(one), more.len()),
-    };
-    row(key(first, "results"), label(first, "file"), help)
-        .file(
-            "none",
-            move |s: &Spec| Some(s.side(first).results.join(", ")).filter(|names| !names.is_empty()),
-            move |s, path| {
-                let names = path.as_deref().unwrap_or_default().split(',').map(str::trim);
-                side_mut(s, first).results = names.filter(|n| !n.is_empty()).map(str::to_owned).collect();
-                s.task.base = std::path::PathBuf::new();
-                if !s.a.results.is_empty() || !s.b.results.is_empty() {
-                    s.models = Vec::new();
-                } else if s.models.is_empty() {
-                    s.models = Spec::shipped().models;
-                }
-            },
-        )
-        .shown(move |s, _| shown(s))
+fn sigmas() -> Setting<Spec> {
+    let help =
+        "Standard deviations of the noise on B with which the comparison is made again, with commas between.";
+    list(
+        ("also.noise", "Sigmas", help),
+        "none",
+        |s| s.also.noise.iter().map(|sigma| sigma.to_string()).collect(),
+        |part| number(part).map_err(|e| e.to_string()),
+        |s, sigmas: Vec<f64>| {
+            let sound = sigmas.iter().all(|sigma| (0.0..=1e6).contains(sigma));
+            let once = sigmas.iter().enumerate().all(|(i, sigma)| !sigmas[..i].contains(sigma));
+            if sigmas.len() > MOST_NOISES || !sound || !once {
+                return Err(format!("write up to {MOST_NOISES} different numbers from 0 to 1e6"));
+            }
+            s.also.noise = sigmas;
+            Ok(())
+        },
+    )
 }
 
 fn filter() -> Setting<Spec> {
@@ -356,12 +278,12 @@ fn margin() -> Setting<Spec> {
 }
 
 fn bound() -> Setting<Spec> {
-    let help = "The bound that recommends training examples: as the paper's tables are made, or as textbooks have it.";
+    let help = "The bound that recommends training examples: as the paper's tables are made, as textbooks have it, or your own.";
     row("test.bound", "Bound", help)
         .one_of(
-            &[Bound::Published, Bound::Textbook],
+            &[Bound::Published, Bound::Textbook, Bound::Own(OWN)],
             |b| b.name().to_owned(),
-            |s: &Spec, b| s.test.bound == *b,
+            |s: &Spec, b| s.test.bound.name() == b.name(),
             |s, b| s.test.bound = *b,
         )
         .shown(|s, _| match s.test.bound {
@@ -370,78 +292,27 @@ fn bound() -> Setting<Spec> {
         })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::lab::power::plan::{Hypothesis, Plan, Stop};
-    use crate::lab::setting::KnownModel;
-    use crate::lab::spec::LabSpec;
+/// The constant of an own bound before another is typed; that of the published one is 95.9 for 768 dimensions.
+const OWN: f64 = 100.0;
 
-    #[test]
-    fn every_step_of_every_row_leaves_a_spec_that_can_run() {
-        let known = Known { models: vec![KnownModel { name: "bert-mini".into(), layers: 4 }] };
-        for setting in settings() {
-            let plan = Plan { hypothesis: Hypothesis::Differ, n: None, stop: Stop::AtN };
-            let mut spec = Spec { plan: Some(plan), ..Spec::shipped() };
-            let values: Vec<Value> = match setting.kind(&spec, &known) {
-                Kind::Slider { stops, .. } => stops.into_iter().map(Value::Number).collect(),
-                Kind::Choice(names) => (0..names.len()).map(|i| Value::Choice(Some(i))).collect(),
-                Kind::Integer(_) => vec![Value::Number(7.0)],
-                _ => continue,
-            };
-            for value in values {
-                setting.set(&mut spec, &known, value.clone()).unwrap();
-                assert_eq!(setting.get(&spec, &known), value, "{}", setting.key);
-                spec.check("x").unwrap_or_else(|e| panic!("{}: {e}", setting.key));
-            }
-        }
-    }
-
-    #[test]
-    fn files_of_results_take_the_place_of_encoders_and_give_it_back() {
-        let known = Known::default();
-        let rows = settings();
-        let row = |key: &str| rows.iter().find(|r| r.key == key).unwrap();
-        let mut spec = Spec::shipped();
-        row("a.results").set(&mut spec, &known, Value::Text("x.jsonl".into())).unwrap();
-        assert!(spec.models.is_empty() && spec.check("x").is_err());
-        row("b.results").set(&mut spec, &known, Value::Text("y.jsonl".into())).unwrap();
-        spec.check("x").unwrap();
-        row("a.results").set(&mut spec, &known, Value::Unset).unwrap();
-        row("b.results").set(&mut spec, &known, Value::Unset).unwrap();
-        spec.check("x").unwrap();
-        assert_eq!(spec.models, Spec::shipped().models);
-    }
-
-    /// The bug: a model chosen for one side after files of results left the other side with an encoder of no name.
-    #[test]
-    fn a_model_chosen_after_files_stands_on_both_sides() {
-        let known = Known { models: vec![KnownModel { name: "bert-mini".into(), layers: 4 }] };
-        let rows = settings();
-        let row = |key: &str| rows.iter().find(|r| r.key == key).unwrap();
-        for side in ["a.encoder", "b.encoder"] {
-            let mut spec = Spec::shipped();
-            row("a.results").set(&mut spec, &known, Value::Text("x.jsonl".into())).unwrap();
-            row("b.results").set(&mut spec, &known, Value::Text("y.jsonl".into())).unwrap();
-            row(side).set(&mut spec, &known, Value::Choice(Some(0))).unwrap();
-            assert_eq!(spec.models, ["bert-mini"], "{side}");
-            spec.check("x").unwrap();
-        }
-    }
-
-    /// The bug: a spec with several files a side lost all but the first when its row was edited.
-    #[test]
-    fn several_seeds_are_several_files_of_a_row() {
-        let (known, rows) = (Known::default(), settings());
-        let row = |key: &str| rows.iter().find(|r| r.key == key).unwrap();
-        let mut spec = Spec::shipped();
-        row("a.results")
-            .set(&mut spec, &known, Value::Text("x/1.jsonl, x/2.jsonl,x/3.jsonl".into()))
-            .unwrap();
-        assert_eq!(spec.a.results, ["x/1.jsonl", "x/2.jsonl", "x/3.jsonl"]);
-        let now = row("a.results").get(&spec, &known);
-        assert_eq!(now, Value::Text("x/1.jsonl, x/2.jsonl, x/3.jsonl".into()));
-        row("a.results").set(&mut spec, &known, now).unwrap();
-        assert_eq!((spec.a.results.len(), row("a.results").text(&spec, &known).as_str()), (3, "1.jsonl +2"));
-    }
+fn own_bound() -> Setting<Spec> {
+    let help = "The constant of your own bound: it recommends n = C / ε² training examples, with ε half the difference.";
+    row("test.own", "C", help).number(
+        &[10.0, 30.0, 100.0, 300.0, 1_000.0],
+        Range::real(1e-6, MOST_CONSTANT),
+        |s: &Spec| if let Bound::Own(constant) = s.test.bound { constant } else { OWN },
+        |s, constant| s.test.bound = Bound::Own(constant),
+    )
 }
+
+fn delta() -> Setting<Spec> {
+    row("test.delta", "δ", "Probability that the bound fails; 1e-8 in the paper.").number(
+        &[1e-8, 1e-4, 0.01, 0.05],
+        Range::real(1e-300, 0.5),
+        |s: &Spec| s.test.delta,
+        |s, x| s.test.delta = x,
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -63,8 +63,11 @@ pub struct TaskSpec {
     /// A file of labelled sentences in place of generated ones; a relative path is relative to the spec's file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
-    /// Training examples of each class, rising. A quarter as many validate, and a quarter as many test.
+    /// Training examples of each class, rising. Those that validate and test follow by the ratio: a quarter as many each.
     pub sizes: Vec<usize>,
+    /// Parts of training, validation and test.
+    #[serde(skip_serializing_if = "Ratio::is_usual")]
+    pub ratio: Ratio,
     /// Folder of the spec's file; not part of what is asked.
     #[serde(skip)]
     pub base: PathBuf,
@@ -72,7 +75,13 @@ pub struct TaskSpec {
 
 impl Default for TaskSpec {
     fn default() -> Self {
-        Self { name: "subj_number".into(), data: None, sizes: vec![64, 256, 1_024], base: PathBuf::new() }
+        Self {
+            name: "subj_number".into(),
+            data: None,
+            sizes: vec![64, 256, 1_024],
+            ratio: Ratio::PAPER,
+            base: PathBuf::new(),
+        }
     }
 }
 
@@ -80,6 +89,12 @@ impl Default for TaskSpec {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SideSpec {
+    /// A task of this side's own; none takes that of both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// A file of labelled sentences of this side's own, in place of generated ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
     /// Layer whose vectors are read; 0 for the embeddings. Word vectors have no other.
     pub layer: LayerRef,
     /// How token vectors become one; none takes the model's own way.
@@ -101,6 +116,8 @@ pub struct SideSpec {
 impl Default for SideSpec {
     fn default() -> Self {
         Self {
+            task: None,
+            data: None,
             layer: LayerRef::Last,
             pooling: None,
             noise: 0.0,
@@ -184,13 +201,6 @@ impl Default for TestSpec {
 }
 
 impl TestSpec {
-    /// Training examples, and examples in all, that the bound recommends for a difference; none where it has no number.
-    #[must_use]
-    pub fn recommended(&self, gap: f64, parameters: Option<u64>) -> (Option<u64>, Option<u64>) {
-        let found = parameters.and_then(|p| bound::recommended(self.bound, gap, p, self.delta).ok());
-        (found.map(|r| r.n_train), found.map(|r| Ratio::PAPER.total(r.n_train)))
-    }
-
     /// Excess risk that the bound leaves after `n` training examples.
     #[must_use]
     pub fn risk(&self, n: u64, parameters: u64) -> Option<f64> {
@@ -213,7 +223,9 @@ impl Default for IntervalSpec {
 }
 
 /// Most standard deviations of a study of noise.
-const MOST_NOISES: usize = 12;
+pub const MOST_NOISES: usize = 12;
+/// Most sizes of training data.
+pub const MOST_SIZES: usize = 12;
 /// Most steps of corruption.
 const MOST_STEPS: usize = 20_000;
 /// Grids that classifiers can be chosen from.
@@ -241,6 +253,36 @@ impl Spec {
         if first { &self.a } else { &self.b }
     }
 
+    /// What a side is probed for: the name of a task, or a file of labelled sentences.
+    #[must_use]
+    pub fn task_of(&self, first: bool) -> (&str, Option<&str>) {
+        let (own, both) = (self.side(first), &self.task);
+        match (&own.data, &own.task) {
+            (Some(data), name) => (name.as_ref().unwrap_or(&both.name), Some(data)),
+            (None, Some(name)) => (name, None),
+            (None, None) => (&both.name, both.data.as_deref()),
+        }
+    }
+
+    /// Whether the sides are probed for different things. Their sentences are different ones, so that nothing pairs them, and the
+    /// comparison is one of two sets of items.
+    #[must_use]
+    pub fn is_apart(&self) -> bool {
+        let of = |first: bool| match self.task_of(first) {
+            (_, Some(data)) => (true, data),
+            (name, None) => (false, name),
+        };
+        !self.of_files() && of(true) != of(false)
+    }
+
+    /// Training examples, and examples in all, that the bound recommends for a difference; none where it has no number.
+    #[must_use]
+    pub fn recommended(&self, gap: f64, parameters: Option<u64>) -> (Option<u64>, Option<u64>) {
+        let test = &self.test;
+        let found = parameters.and_then(|p| bound::recommended(test.bound, gap, p, test.delta).ok());
+        (found.map(|r| r.n_train), found.map(|r| self.task.ratio.total(r.n_train)))
+    }
+
     /// The name of a side: its encoder, with what tells it from the other side.
     #[must_use]
     pub fn name(&self, first: bool) -> String {
@@ -253,6 +295,11 @@ impl Spec {
         }
         let encoder = self.encoder(first);
         let mut name = shortened(last_part(encoder), 40);
+        if self.is_apart() {
+            let (task, data) = self.task_of(first);
+            let task = data.map_or(task.replace('_', " "), |d| last_part(d).to_owned());
+            name += &format!(", {}", shortened(&task, 40));
+        }
         if mine.layer != other.layer || mine.pooling != other.pooling {
             name += &match mine.layer {
                 LayerRef::Last => ", last layer".to_owned(),
@@ -311,6 +358,10 @@ impl Spec {
                     .because(&format!("{name}.results"), "names no file: leave the empty name out".into());
             }
             refuse.twice(&format!("{name}.results"), &side.results)?;
+            if self.of_files() && (side.task.is_some() || side.data.is_some()) {
+                let problem = "is of trained probes, which results from files are not: leave it out".into();
+                return refuse.because(&format!("{name}.task"), problem);
+            }
         }
         if self.of_files() && !self.also.is_off() {
             let problem = "asks for trained probes, which results from files are not: leave it out".into();
@@ -331,9 +382,18 @@ impl Spec {
             None => refuse.unknown("task.name", &self.task.name, &known)?,
             Some(data) => refuse.no_file("task.data", data)?,
         }
+        for (key, side) in [("a", &self.a), ("b", &self.b)] {
+            side.task.iter().try_for_each(|t| refuse.unknown(&format!("{key}.task"), t, &known))?;
+            side.data.iter().try_for_each(|d| refuse.no_file(&format!("{key}.data"), d))?;
+        }
+        if self.also.folds && self.task.ratio != Ratio::PAPER {
+            let problem = "asks for six folds, which split 4:1:1: leave task.ratio out, or the folds".into();
+            return refuse.because("also.folds", problem);
+        }
         let sizes = &self.task.sizes;
-        if sizes.is_empty() || sizes.len() > 12 {
-            return refuse.because("task.sizes", format!("has {} sizes: allowed are 1 to 12", sizes.len()));
+        if sizes.is_empty() || sizes.len() > MOST_SIZES {
+            let count = sizes.len();
+            return refuse.because("task.sizes", format!("has {count} sizes: allowed are 1 to {MOST_SIZES}"));
         }
         if let Some(bad) = sizes.iter().find(|s| !(SIZES.0..=SIZES.1).contains(*s)) {
             let (least, most) = SIZES;
@@ -406,6 +466,9 @@ impl LabSpec for Spec {
         if let Some(data) = &self.task.data {
             there("task.data", &self.path(data))?;
         }
+        for (key, side) in [("a.data", &self.a), ("b.data", &self.b)] {
+            side.data.iter().try_for_each(|file| there(key, &self.path(file)))?;
+        }
         for (key, side) in [("a.results", &self.a), ("b.results", &self.b)] {
             side.results.iter().try_for_each(|file| there(key, &self.path(file)))?;
         }
@@ -417,81 +480,4 @@ impl LabSpec for Spec {
 pub const POWER_TOML: &str = include_str!("../../../assets/specs/power.toml");
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::lab;
-
-    fn parse(text: &str) -> Result<Spec, String> {
-        match lab::Spec::parse(text, "x").map_err(|e| e.to_string())? {
-            lab::Spec::Power(spec) => Ok(*spec),
-            other => Err(format!("{other:?}")),
-        }
-    }
-
-    #[test]
-    fn the_shipped_spec_is_the_default_and_keeps_its_hash() {
-        let spec = Spec::shipped();
-        assert_eq!(
-            (&spec.task, &spec.training, &spec.test),
-            (&TaskSpec::default(), &TrainingSpec::default(), &TestSpec::default())
-        );
-        let text = lab::Spec::from(spec.clone()).to_toml();
-        assert_eq!(parse(&text).unwrap(), spec);
-        assert_ne!(spec.name(true), spec.name(false));
-    }
-
-    #[test]
-    fn values_out_of_range_are_refused_with_their_key() {
-        for (from, to, key) in [
-            ("\"subj_number\"", "\"subj_numbr\"", "did you mean `subj_number`?"),
-            ("[64, 256, 1024]", "[]", "task.sizes"),
-            ("[64, 256, 1024]", "[256, 64]", "task.sizes"),
-            ("[64, 256, 1024]", "[2]", "task.sizes"),
-            ("grid = \"paper\"", "grid = \"huge\"", "training.grid"),
-            ("seeds = 5", "seeds = 0", "training.seeds"),
-            ("alpha = 0.05", "alpha = 0.0", "test.alpha"),
-            ("target = 0.8", "target = 1.0", "test.target"),
-            ("level = 0.95", "level = 1.5", "interval.level"),
-            ("[\"bert-mini\", \"untrained:bert-mini\"]", "[]", "models"),
-            ("[\"bert-mini\", \"untrained:bert-mini\"]", "[\"a\", \"b\", \"c\"]", "models"),
-        ] {
-            assert!(POWER_TOML.contains(from), "{from}");
-            let message = parse(&POWER_TOML.replacen(from, to, 1)).unwrap_err();
-            assert!(message.contains(key), "{to}: {message}");
-        }
-        let message = parse("lab = \"power\"\n[a]\nresults = [\"x\"]").unwrap_err();
-        assert!(message.contains("b.results"), "{message}");
-        let message =
-            parse("lab = \"power\"\nmodels = [\"bert-mini\"]\n[a]\nclassifier = \"mlp\"").unwrap_err();
-        assert!(message.contains("a.classifier"), "{message}");
-        let message = parse("lab = \"power\"\nmodels = [\"bert-mini\"]\n[b]\nnoise = -1.0").unwrap_err();
-        assert!(message.contains("b.noise"), "{message}");
-    }
-
-    /// A file of results that stands in the list twice would count as two seeds.
-    #[test]
-    fn what_a_list_names_twice_is_refused() {
-        for (spec, key) in [
-            ("[a]\nresults = [\"r\", \"r\"]\n[b]\nresults = [\"s\", \"t\"]", "a.results"),
-            ("[a]\nresults = [\"r\", \"s\"]\n[b]\nresults = [\"t\", \"t\"]", "b.results"),
-            ("models = [\"bert-mini\"]\n[also]\nnoise = [0.1, 1.0, 0.1]", "also.noise"),
-        ] {
-            let message = parse(&format!("lab = \"power\"\n{spec}")).unwrap_err();
-            assert!(message.contains(key) && message.contains("twice"), "{message}");
-        }
-    }
-
-    #[test]
-    fn sides_are_named_by_what_tells_them_apart() {
-        let spec =
-            parse("lab = \"power\"\nmodels = [\"bert-mini\"]\n[b]\nnoise = 0.3\nclassifier = \"mlp:20\"")
-                .unwrap();
-        assert_eq!(
-            (spec.name(true).as_str(), spec.name(false).as_str()),
-            ("bert-mini, logistic, noise 0", "bert-mini, mlp:20, noise 0.3")
-        );
-        let files =
-            parse("lab = \"power\"\n[a]\nresults = [\"x/r.jsonl\"]\n[b]\nresults = [\"y/s.jsonl\"]").unwrap();
-        assert_eq!((files.name(true).as_str(), files.name(false).as_str()), ("r.jsonl", "s.jsonl"));
-    }
-}
+mod tests;

@@ -1,6 +1,6 @@
 //! What a run says, in words and tables.
 
-use super::finding::{ComparisonFinding, Open, RequiredFinding, SequentialFinding};
+use super::finding::{BaselineFinding, ComparisonFinding, Open, RequiredFinding, SequentialFinding};
 use super::plan::{Hypothesis, Plan, Stop};
 use super::results::Results;
 use super::spec::Spec;
@@ -9,6 +9,7 @@ use crate::base::text::{printable_label, section};
 use crate::figure::layers::grouped;
 use crate::lab::Tagged;
 use crate::stats::Estimate;
+use crate::stats::mcnemar::Test;
 
 /// Hundredths with a sign and one decimal: `+5.1`.
 #[must_use]
@@ -52,7 +53,7 @@ pub fn lead(c: &Tagged<ComparisonFinding>) -> String {
     let (first, second) = if d.mean >= 0.0 { (&v.a, &v.b) } else { (&v.b, &v.a) };
     let turned = if d.mean >= 0.0 { d } else { Estimate { mean: -d.mean, lo: -d.hi, hi: -d.lo } };
     let by = |x: f64| points(x).trim_start_matches('+').to_owned();
-    let how = if v.both.is_some() { " points" } else { " hundredths" };
+    let how = format!(" {}", v.hundredths());
     let text = if d.mean == 0.0 {
         format!("{first} and {second} are level: {} [{}, {}]{how}", by(0.0), by(turned.lo), by(turned.hi))
     } else {
@@ -85,7 +86,6 @@ pub fn verdict(results: &Results) -> Vec<String> {
     if let Some(required) = required {
         out.push(needed(results, &required.value, c));
     }
-    out.extend(results.at_hand().and_then(|p| exaggerated(p.value.type_m, p.value.type_s)));
     let alpha = required.map_or(0.05, |r| r.value.alpha);
     if v.equivalence_p < alpha {
         let margin = score(100.0 * v.margin);
@@ -109,23 +109,35 @@ pub fn verdict(results: &Results) -> Vec<String> {
         )),
         (None, None) => {}
     }
+    out.extend(results.at_hand().and_then(|p| exaggerated(p.value.type_m, p.value.type_s)));
     out
 }
 
-/// How often a comparison would be seen, and by what: power is that of McNemar's test, which takes one run of each side (a mean
-/// over seeds shows more) on items that stand for themselves (those that belong together show less).
+/// How often a comparison would be seen, and by what. Power is that of the test that counts; only where the sides ran several times
+/// on items that stand for themselves it is that of McNemar's test of one run of each (a mean over seeds shows more).
 #[must_use]
-pub fn seen(c: &ComparisonFinding, (n, items): (usize, &str), share: &str) -> String {
-    let n = grouped(n);
-    let mut text = if c.seeds > 1 {
-        format!("one run of each side on {n} {items} would show this {share} of the time")
-    } else {
-        format!("with {n} {items} you would see this {share} of the time")
-    };
-    if c.clusters.is_some() {
-        text += ", if each stood for itself";
+pub fn seen(
+    c: &ComparisonFinding,
+    (n, items): (usize, &str),
+    share: &str,
+    by: Test,
+    design: Option<f64>,
+) -> String {
+    let (count, units) = (grouped(n), c.clusters.map(grouped));
+    match (units, design) {
+        (Some(units), Some(design)) => format!(
+            "with {count} {items} in {units} clusters (design effect {}) you would see this {share} of the time",
+            score(design)
+        ),
+        (Some(units), None) => {
+            format!("with {count} {items} in {units} clusters you would see this {share} of the time")
+        }
+        _ if c.seeds > 1 && c.both.is_some() => {
+            let by = by.title();
+            format!("one run of each side on {count} {items} would show this {share} of the time by {by}")
+        }
+        _ => format!("with {count} {items} you would see this {share} of the time"),
     }
-    text
 }
 
 /// Type M and type S errors (Gelman and Carlin 2014), where any difference would be significant at all.
@@ -133,7 +145,7 @@ pub fn seen(c: &ComparisonFinding, (n, items): (usize, &str), share: &str) -> St
 pub fn exaggerated(type_m: Option<f64>, type_s: Option<f64>) -> Option<String> {
     let (m, s) = (type_m?, type_s?);
     Some(format!(
-        "a significant difference would be {m:.1} times too large on average (type M), and of the wrong sign {} of the time (type S)",
+        "a significant difference would be {m:.1} times too large on average (type M) and of the wrong sign {} of the time (type S)",
         often(s)
     ))
 }
@@ -145,7 +157,8 @@ fn needed(results: &Results, r: &RequiredFinding, c: &Tagged<ComparisonFinding>)
     let known = results
         .power_at_hand()
         .map_or(String::new(), |p| format!(" [{:.0}, {:.0}]", 100.0 * p.lo, 100.0 * p.hi));
-    let mut text = seen(&c.value, (n, items), &format!("{}{known}", often(r.power)));
+    let by = results.at_hand().map_or(Test::Exact, |p| p.value.test);
+    let mut text = seen(&c.value, (n, items), &format!("{}{known}", often(r.power)), by, r.design);
     text += &match r.n_test.mean {
         Some(_) if results.collapsed().is_some() => String::new(),
         Some(_) => format!("; {} give {}", span(&r.n_test), often(r.target)),
@@ -153,7 +166,8 @@ fn needed(results: &Results, r: &RequiredFinding, c: &Tagged<ComparisonFinding>)
     };
     if let Some(mde) = r.mde {
         let points = points(mde);
-        text += &format!("; a difference below {} points would stay unseen", points.trim_start_matches('+'));
+        let how = c.value.hundredths();
+        text += &format!("; a difference below {} {how} would stay unseen", points.trim_start_matches('+'));
     }
     text
 }
@@ -216,8 +230,10 @@ fn early(results: &Results) -> String {
 }
 
 /// Why an item is no step of the sequential test, where it is none.
-fn stepless(c: &ComparisonFinding) -> Option<&'static str> {
+#[must_use]
+pub fn stepless(c: &ComparisonFinding) -> Option<&'static str> {
     match c {
+        c if c.unpaired => Some("each side has items of its own"),
         c if c.both.is_none() => Some("the metric is not right or wrong"),
         c if c.clusters.is_some() => Some("items belong together"),
         c if c.seeds.is_multiple_of(2) => Some("an even number of runs has no majority"),
@@ -262,17 +278,46 @@ pub fn beside(results: &Results) -> Vec<String> {
 #[must_use]
 pub fn surface(results: &Results) -> Option<String> {
     let lines = results.surface();
-    let best = lines.iter().map(|b| &b.value).max_by(|a, b| a.accuracy.mean.total_cmp(&b.accuracy.mean))?;
-    let of = |name: &str, x: f64| format!("{name} {:.1}", 100.0 * x);
-    let all: Vec<String> = lines.iter().map(|b| of(&b.value.name, b.value.accuracy.mean)).collect();
+    let of = |b: &BaselineFinding| {
+        let side = b.side.as_ref().map_or(String::new(), |side| format!("{}'s ", side.to_uppercase()));
+        format!("{side}{} {:.1}", b.name, 100.0 * b.accuracy.mean)
+    };
+    let all: Vec<String> = lines.iter().map(|b| of(&b.value)).collect();
+    if all.is_empty() {
+        return None;
+    }
     let mut text = format!("base lines on the same sentences, %: {}", all.join(", "));
     let largest = results.configurations.iter().map(|c| c.value.n_train).max();
     let sides = results.configurations.iter().map(|c| &c.value).filter(|v| Some(v.n_train) == largest);
-    for v in sides.filter(|v| v.accuracy.lo <= best.accuracy.mean) {
+    for v in sides {
+        let own = lines.iter().map(|b| &b.value).filter(|b| b.side.as_ref().is_none_or(|s| *s == v.side));
+        let best = own.max_by(|a, b| a.accuracy.mean.total_cmp(&b.accuracy.mean));
+        let Some(best) = best.filter(|best| v.accuracy.lo <= best.accuracy.mean) else { continue };
         text +=
             &format!("; {} ({:.1}) does not clearly beat the {}", v.name, 100.0 * v.accuracy.mean, best.name);
     }
     Some(printable_label(&text))
+}
+
+/// Power and what is needed after each number of training examples, a row each (Zhu et al. 2022, Tables 2 to 4). A problem that has
+/// collapsed has no number recommended.
+#[must_use]
+pub fn by_size(results: &Results) -> Vec<Vec<String>> {
+    let gone = results.collapsed().is_some();
+    let count = |n: Option<u64>| n.filter(|_| !gone).map_or("–".into(), |n| grouped(n as usize));
+    let row = |r: &Tagged<RequiredFinding>| {
+        let v = &r.value;
+        let power = v.band.map_or(probability(v.power), |p| {
+            format!("{} [{}, {}]", probability(p.mean), probability(p.lo), probability(p.hi))
+        });
+        let needed = if gone { "–".into() } else { span(&v.n_test) };
+        vec![count_of(v.trained), grouped(r.n), power, needed, count(v.n_train), count(v.n_total)]
+    };
+    results.by_size().iter().map(row).collect()
+}
+
+fn count_of(n: Option<u64>) -> String {
+    n.map_or("–".into(), |n| grouped(n as usize))
 }
 
 /// What a run found, as lines of text.
@@ -314,6 +359,8 @@ pub fn lines(results: &Results, spec: Option<&Spec>) -> Vec<String> {
     });
     let head = ["measured", "n", "difference", "only a", "only b", "p", "Holm", "equivalence", "test"];
     section(&mut out, "Comparisons", &head, comparison.collect());
+    let head = ["n train", "n test", "power", "test items needed", "recommended n train", "in all"];
+    section(&mut out, "By training examples", &head, by_size(results));
     let noise = results.noise.iter().map(|t| {
         let v = &t.value;
         vec![

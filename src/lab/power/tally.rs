@@ -25,6 +25,9 @@ pub struct Tally {
     pub shift: Option<Shift>,
     /// Whether those units are clusters of items.
     pub clustered: bool,
+    /// Whether each side has items of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub apart: bool,
 }
 
 impl Tally {
@@ -61,7 +64,8 @@ pub fn told(
     };
     let aim = spec.aim();
     let curve = pilot.curve((&names.a, &names.b), aim);
-    let (n_train, n_total) = spec.test.recommended(comparison.difference.mean, parameters);
+    let (n_train, n_total) = spec.recommended(comparison.difference.mean, parameters);
+    let band = pilot.power(pilot.n as u64, aim).ok().map(|p| p.0);
     let required = RequiredFinding {
         a: names.a.clone(),
         b: names.b.clone(),
@@ -69,7 +73,10 @@ pub fn told(
         alpha: aim.level,
         n_test: pilot.required(aim),
         mde: pilot.detectable(aim),
-        power: pilot.power(pilot.n as u64, aim).map_or(0.0, |p| p.0.mean),
+        power: band.map_or(0.0, |p| p.mean),
+        band,
+        design: pilot.design(),
+        trained: None,
         n_train,
         n_total,
         bound: parameters.map(|_| spec.test.bound.name().to_owned()),
@@ -87,8 +94,11 @@ pub fn under(results: &Results, ran: &Spec, asked: &Adjust) -> Option<Answer> {
     let spec = asked.of(ran);
     let v = &at.value;
     let names = Names { a: v.a.clone(), b: v.b.clone(), metric: v.metric.clone() };
-    let parameters = results.required.as_ref().and_then(|r| r.value.parameters);
+    let ran = results.required.as_ref().map(|r| &r.value);
+    let parameters = ran.and_then(|r| r.parameters);
     let (mut comparison, curve, required) = told(&v.tally, &names, &spec, parameters);
+    let trained = ran.and_then(|r| r.trained);
+    let required = required.map(|r| RequiredFinding { trained, ..r });
     // Resampling needs the items; it does not depend on what can be asked, unless they are fewer.
     let whole = results.comparisons.last().filter(|c| c.n == v.tally.items);
     comparison.bootstrap = whole.and_then(|c| c.value.bootstrap);
@@ -96,13 +106,20 @@ pub fn under(results: &Results, ran: &Spec, asked: &Adjust) -> Option<Answer> {
         (comparison.holm_p, comparison.bh_q) = (whole.value.holm_p, whole.value.bh_q);
         comparison.family = whole.value.family;
     }
-    let hash = lab::Spec::from(spec).hash();
+    let hash = lab::Spec::from(spec.clone()).hash();
+    let sizes = results.sizes.iter().filter_map(|size| {
+        let whole = results.wholes.iter().find(|w| w.n == size.n)?;
+        let (_, _, required) = told(&whole.value.tally, &names, &spec, size.value.parameters);
+        Some(carried(whole, &hash, RequiredFinding { trained: size.value.trained, ..required? }))
+    });
+    let sizes = sizes.collect();
     let sequential = results.sequential.iter().filter(|s| s.value.at_n as usize <= v.tally.items);
     Some(Answer {
         ticket: 0,
         comparison: Some(carried(at, &hash, comparison)),
         power: curve.into_iter().map(|p| carried(at, &hash, p)).collect(),
         required: required.map(|r| carried(at, &hash, r)),
+        sizes,
         sequential: sequential.map(|s| carried(at, &hash, stopping(&s.value, asked.alpha))).collect(),
     })
 }
@@ -139,7 +156,7 @@ mod tests {
         let side = |k: usize| -> Vec<Vec<f64>> {
             (0..seeds).map(|s| (0..n).map(|i| f64::from(u8::from((i * k + s) % 5 > 1))).collect()).collect()
         };
-        Pairs { a: side(3), b: side(7), clusters: None }
+        Pairs { a: side(3), b: side(7), clusters: None, apart: false }
     }
 
     fn results(pairs: &Pairs, spec: &Spec) -> Results {

@@ -3,7 +3,7 @@
 
 use super::probes::{Side, purposes, right};
 use super::report::Reporter;
-use super::sentences::{FOLDS, Sentences};
+use super::sentences::FOLDS;
 use crate::base::Problem;
 use crate::lab::fault::Fault;
 use crate::lab::host::{Host, NoticeLevel};
@@ -18,8 +18,6 @@ use crate::probe::mdl::{METHODS, MdlError, uniform};
 pub struct Bench<'a> {
     /// The spec.
     pub spec: &'a Spec,
-    /// What is probed.
-    pub sentences: &'a Sentences,
     /// Both sides.
     pub sides: [&'a Side; 2],
     /// The comparison at each size.
@@ -80,11 +78,11 @@ impl Bench<'_> {
 
     /// Bits that the labels of the training sentences take, by every code and with every seed.
     fn mdl(&self, reporter: &Reporter, host: &mut dyn Host) -> Result<(), Fault> {
-        let drawn = self.sentences.drawn(self.largest());
         let purposes = purposes(self.spec, "code");
         for (side, first) in self.sides.into_iter().zip([true, false]) {
             let name = self.spec.name(first);
-            let [train, ..] = side.data(self.spec, self.sentences, &drawn, host)?;
+            let drawn = side.sentences.drawn(self.largest());
+            let [train, ..] = side.data(self.spec, &side.sentences, &drawn, host)?;
             for method in &METHODS {
                 let weight = codes(self.largest()) / (2 * METHODS.len()) as f64;
                 host.stage(format!("{name}: {} code", method.name), "steps", weight);
@@ -122,18 +120,18 @@ impl Bench<'_> {
     /// Both sides on random labels.
     fn control(&self, reporter: &Reporter, host: &mut dyn Host) -> Result<(), Fault> {
         let Some((size, pairs)) = self.steps.last() else { return Ok(()) };
-        let drawn = self.sentences.drawn(*size);
-        let random = self.sentences.controlled(&drawn, self.spec.seed);
-        let n_train = drawn.parts[0].len();
         for (side, first) in self.sides.into_iter().zip([true, false]) {
             let name = self.spec.name(first);
+            let drawn = side.sentences.drawn(*size);
+            let random = side.sentences.controlled(&drawn, self.spec.seed);
+            let n_train = drawn.parts[0].len();
             host.stage(format!("{name}: control task"), "epochs", super::probes::weight(*size) / 2.0);
             let data = side.data(self.spec, &random, &drawn, host)?;
-            let probes = side.trained(self.spec, &data, host)?;
+            let probes = side.trained(self.spec, &data[0], &data[1], host)?;
             let answers: Vec<Vec<f64>> = probes.iter().map(|p| right(p, &data[2])).collect();
             let learned: f64 = probes.iter().map(|p| right(p, &data[0]).iter().sum::<f64>()).sum();
             let task = if first { &pairs.a } else { &pairs.b };
-            let both = Pairs { a: task.clone(), b: answers, clusters: None };
+            let both = Pairs { a: task.clone(), b: answers, clusters: None, apart: false };
             let level = self.spec.interval.level;
             let finding = ControlFinding {
                 name,
@@ -153,13 +151,13 @@ impl Bench<'_> {
     fn noise(&self, sigma: f64, reporter: &Reporter, host: &mut dyn Host) -> Result<(), Fault> {
         let noisy = self.sides[1].with_noise(sigma);
         for (size, pairs) in self.steps {
-            let drawn = self.sentences.drawn(*size);
+            let drawn = noisy.sentences.drawn(*size);
             let n_train = drawn.parts[0].len();
             let what = format!("{} with noise {sigma}: {n_train} training sentences", self.spec.name(false));
             host.stage(what, "epochs", super::probes::weight(*size) / 2.0);
-            let data = noisy.data(self.spec, self.sentences, &drawn, host)?;
+            let data = noisy.data(self.spec, &noisy.sentences, &drawn, host)?;
             let answers = noisy.answers(self.spec, &data, host)?;
-            let pairs = Pairs { a: pairs.a.clone(), b: answers, clusters: None };
+            let pairs = Pairs { a: pairs.a.clone(), b: answers, clusters: None, apart: pairs.apart };
             self.under((sigma, false), *size, &pairs, reporter, host)?;
         }
         Ok(())
@@ -174,7 +172,7 @@ impl Bench<'_> {
         reporter: &Reporter,
         host: &mut dyn Host,
     ) -> Result<(), Fault> {
-        let n_train = self.sentences.drawn(size).parts[0].len() as u64;
+        let n_train = self.sides[0].sentences.drawn(size).parts[0].len() as u64;
         let mut named = self.spec.clone();
         named.b.noise = sigma;
         let names = Names { a: named.name(true), b: named.name(false), ..reporter.names().clone() };
@@ -198,27 +196,34 @@ impl Bench<'_> {
     /// Six folds of all sentences of the largest size, each sentence tested once; their differences apart and pooled.
     fn folds(&self, reporter: &mut Reporter, host: &mut dyn Host) -> Result<Pairs, Fault> {
         let (size, seeds) = (self.largest(), self.spec.training.seeds);
-        let mut pooled = Pairs { a: vec![Vec::new(); seeds], b: vec![Vec::new(); seeds], clusters: None };
+        let (apart, none) = (self.spec.is_apart(), vec![Vec::new(); seeds]);
+        let mut pooled = Pairs { a: none.clone(), b: none, clusters: None, apart };
         for i in 0..FOLDS {
-            let drawn = self.sentences.fold(size, i);
             let mut fold = Vec::new();
             for (side, first) in self.sides.into_iter().zip([true, false]) {
                 let name = self.spec.name(first);
                 let weight = super::probes::weight(size) / 2.0;
                 host.stage(format!("{name}: fold {} of {FOLDS}", i + 1), "epochs", weight);
-                let data = side.data(self.spec, self.sentences, &drawn, host)?;
+                let data = side.data(self.spec, &side.sentences, &side.sentences.fold(size, i), host)?;
                 fold.push(side.answers(self.spec, &data, host)?);
             }
             let (Some(b), Some(a)) = (fold.pop(), fold.pop()) else { continue };
-            let fold = Pairs { a, b, clusters: None };
+            let fold = Pairs { a, b, clusters: None, apart };
             let gaps = fold.tally().gaps;
             reporter.fold(gaps.iter().sum::<f64>() / gaps.len().max(1) as f64);
             for (all, new) in [(&mut pooled.a, &fold.a), (&mut pooled.b, &fold.b)] {
                 all.iter_mut().zip(new).for_each(|(all, new)| all.extend(new));
             }
         }
+        if apart {
+            // Nothing pairs them; in the drawn order any first part is a fair one.
+            for side in [&mut pooled.a, &mut pooled.b] {
+                let order = reporter.order(side.first().map_or(0, Vec::len));
+                side.iter_mut().for_each(|list| *list = order.iter().map(|i| list[*i]).collect());
+            }
+        }
         reporter.of(format!("accuracy over {FOLDS} folds of {} sentences", pooled.n()), false);
-        reporter.step(&pooled, true, host)?;
+        reporter.step(&pooled, host)?;
         let what = "folds share most of their training sentences: the interval of the pooled comparison does not hold what other training sentences would change";
         let hint = String::new();
         host.notice(NoticeLevel::Info, Problem { what: what.into(), r#where: "also.folds".into(), hint })?;

@@ -52,13 +52,6 @@ pub fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut dyn Hos
         host.notice(NoticeLevel::Warning, Problem { what, r#where: "results".into(), hint: String::new() })?;
     }
     let pairs = found.pairs;
-    if pairs.votes().is_none() && pairs.is_binary() {
-        let what = "the sequential test is left out: it takes an item as one step, which clusters and even numbers of runs do not allow";
-        host.notice(
-            NoticeLevel::Info,
-            Problem { what: what.into(), r#where: "sequential".into(), hint: String::new() },
-        )?;
-    }
     let mut reporter = Reporter::new(spec, None);
     reporter.of(metric.clone(), true);
     host.stage(format!("comparing {} items", count(pairs.n() as f64)), "items", 1.0);
@@ -72,10 +65,21 @@ pub fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut dyn Hos
     steps.dedup();
     for n in steps {
         host.poll()?;
-        reporter.step(&pairs.select(&order[..n]), planned == Some(n), host)?;
+        reporter.part(&pairs.select(&order[..n]), planned == Some(n), host)?;
         host.progress(n, pairs.n());
     }
-    reporter.step(&pairs, true, host)?;
+    reporter.step(&pairs, host)?;
+    if let Some(why) = reporter.stepless() {
+        let what = format!("the sequential test cannot be made, as {why}");
+        let problem = Problem { what, r#where: "sequential".into(), hint: String::new() };
+        host.notice(NoticeLevel::Info, problem)?;
+    }
+    if reporter.is_short_of_power() {
+        // Measured in the bench `power` (`signs`).
+        let what = "whether to give up is judged by the size of the difference and by power, not by its sign over parts of the items: parts drawn at random turn it by chance, and would only say again that power is low";
+        let problem = Problem { what: what.into(), r#where: "collapse".into(), hint: String::new() };
+        host.notice(NoticeLevel::Info, problem)?;
+    }
     reporter.verdict(host)?;
     *kept = Some((pairs, reporter));
     Ok(())

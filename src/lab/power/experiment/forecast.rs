@@ -1,5 +1,7 @@
 //! What a run will need: sentences through the encoders that the cache lacks, and steps of training.
 
+use std::sync::Arc;
+
 use super::probes::Side;
 use super::sentences::{Drawn, FOLDS, Sentences};
 use crate::base::Cancelled;
@@ -25,19 +27,20 @@ const EXPECTED: f64 = 9.0;
 /// # Errors
 /// [`Fault`], as the run itself would report it.
 pub fn of(spec: &Spec, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
-    if spec.of_files() { Ok(Vec::new()) } else { with(spec, &Sentences::of(spec, host)?, host) }
+    if spec.of_files() { Ok(Vec::new()) } else { with(spec, &super::probes::sentences(spec, host)?, host) }
 }
 
 /// The same for sentences that are there already.
 ///
 /// # Errors
 /// As [`of`].
-pub fn with(spec: &Spec, sentences: &Sentences, host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
+pub fn with(spec: &Spec, both: &[Arc<Sentences>; 2], host: &mut dyn Host) -> Result<Vec<Forecast>, Fault> {
     let mut list: Vec<Forecast> = Vec::new();
     let mut bytes = resident().unwrap_or(64 << 20);
     for first in [true, false] {
-        let side = Side::open(spec, first, host)?;
-        let (seconds, range) = seconds(spec, (&side, first), sentences, host)?;
+        let side = Side::open(spec, first, both, host)?;
+        let sentences = side.sentences.clone();
+        let (seconds, range) = seconds(spec, (&side, first), &sentences, host)?;
         let drawn = sentences.drawn(spec.task.sizes.last().copied().unwrap_or(0));
         let vectors = (drawn.parts.iter().map(Vec::len).sum::<usize>() * side.reader.width() * 8) as u64;
         bytes = bytes.max(resident().unwrap_or(0)) + vectors;

@@ -12,9 +12,9 @@ mod sentences;
 use self::report::Reporter;
 use super::finding::Kind;
 use super::pairs::Pairs;
-use super::plan::Hypothesis;
+use super::plan::{AlsoSpec, Hypothesis};
 use super::question::Question as Asked;
-use super::spec::{POWER_TOML, Spec};
+use super::spec::{IntervalSpec, POWER_TOML, Spec, TestSpec};
 use super::studies::STUDIES;
 use super::{figures, summary};
 use crate::base::Problem;
@@ -25,7 +25,7 @@ use crate::lab::fault::Fault;
 use crate::lab::finding::{Body, Finding};
 use crate::lab::grid::{self, Axis, Takes};
 use crate::lab::host::{Host, Share};
-use crate::lab::{Details, EngineInfo, Experiment, Instrument, Kinds, LabId, Preset, Question};
+use crate::lab::{self, Details, EngineInfo, Experiment, Instrument, Kinds, LabId, Preset, Question};
 
 /// The lab.
 pub static LAB: Power = Power;
@@ -79,6 +79,10 @@ impl Instrument for Power {
         figures::pick(name, details, results, engine)
     }
 
+    fn decides(spec: &Spec) -> Option<String> {
+        Some(lab::Spec::from(decisive(spec)).hash())
+    }
+
     fn compared(finding: &Finding) -> Option<Comparison> {
         let Body::Lab(Kinds::Power(kind)) = &finding.body else { return None };
         let mut n = finding.n;
@@ -106,6 +110,16 @@ impl Instrument for Power {
         let spec = finding.spec.clone();
         Some(Comparison { lab: LabId::Power, spec, what, test, n, p, planned })
     }
+}
+
+/// What of a spec decides its comparisons: the sides, their data and training, the test and its order; not the wanted power, nor what
+/// a bound recommends, nor how wide intervals are.
+fn decisive(spec: &Spec) -> Spec {
+    let usual = TestSpec::default();
+    let mut spec = spec.clone();
+    (spec.test.target, spec.test.bound, spec.test.delta) = (usual.target, usual.bound, usual.delta);
+    (spec.also, spec.interval) = (AlsoSpec::default(), IntervalSpec::default());
+    spec
 }
 
 /// The tests of plans that do not count by the p-value of the difference.

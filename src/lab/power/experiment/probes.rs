@@ -28,6 +28,8 @@ use crate::stats::rng::{shuffle, stream};
 
 /// One side at work.
 pub struct Side {
+    /// What it is probed for: those of the other side, too, unless that has a task of its own.
+    pub sentences: Arc<Sentences>,
     /// How it reads sentences.
     pub reader: Reader,
     /// Settings that its classifier is chosen from.
@@ -36,17 +38,23 @@ pub struct Side {
 }
 
 impl Side {
-    /// A side of the spec.
+    /// A side of the spec on its sentences.
     ///
     /// # Errors
     /// [`Fault`] for a model that cannot be loaded or has no such layer.
-    pub fn open(spec: &Spec, first: bool, host: &mut dyn Host) -> Result<Self, Fault> {
+    pub fn open(
+        spec: &Spec,
+        first: bool,
+        sentences: &[Arc<Sentences>; 2],
+        host: &mut dyn Host,
+    ) -> Result<Self, Fault> {
         let side: &SideSpec = spec.side(first);
         let model = host.model(spec.encoder(first))?;
         let reader = Reader::new(model, side, if first { "a" } else { "b" })?;
         let hidden = side.hidden().unwrap_or_default();
         let recipes = recipes(&hidden, spec.training.grid == "small");
-        Ok(Self { reader, recipes, classifier: side.classifier.clone() })
+        let sentences = sentences[usize::from(!first)].clone();
+        Ok(Self { sentences, reader, recipes, classifier: side.classifier.clone() })
     }
 
     /// Corrupts the encoder, where the spec says so.
@@ -75,7 +83,7 @@ impl Side {
     /// The same side with noise of another standard deviation.
     pub fn with_noise(&self, noise: f64) -> Self {
         let (recipes, classifier) = (self.recipes.clone(), self.classifier.clone());
-        Self { reader: self.reader.with_noise(noise), recipes, classifier }
+        Self { sentences: self.sentences.clone(), reader: self.reader.with_noise(noise), recipes, classifier }
     }
 
     /// Vectors and labels of the three parts.
@@ -89,14 +97,23 @@ impl Side {
         drawn: &Drawn,
         host: &mut dyn Host,
     ) -> Result<[Labelled; 3], Fault> {
-        let mut part = |rows: &[usize]| -> Result<Labelled, Fault> {
-            let texts: Vec<&str> = rows.iter().map(|r| sentences.texts[*r].as_str()).collect();
-            let x = self.reader.vectors(&texts, spec.seed, host)?;
-            let y = rows.iter().map(|r| sentences.labels[*r]).collect();
-            Ok(Labelled::new(x, y, sentences.classes)?)
-        };
+        let mut part = |rows: &[usize]| self.part(spec, sentences, rows, host);
         let [train, validation, test] = &drawn.parts;
         Ok([part(train)?, part(validation)?, part(test)?])
+    }
+
+    /// Vectors and labels of some rows.
+    fn part(
+        &self,
+        spec: &Spec,
+        sentences: &Sentences,
+        rows: &[usize],
+        host: &mut dyn Host,
+    ) -> Result<Labelled, Fault> {
+        let texts: Vec<&str> = rows.iter().map(|r| sentences.texts[*r].as_str()).collect();
+        let x = self.reader.vectors(&texts, spec.seed, host)?;
+        let y = rows.iter().map(|r| sentences.labels[*r]).collect();
+        Ok(Labelled::new(x, y, sentences.classes)?)
     }
 
     /// The best classifier of every seed.
@@ -106,7 +123,8 @@ impl Side {
     pub fn trained(
         &self,
         spec: &Spec,
-        [train, validation, _]: &[Labelled; 3],
+        train: &Labelled,
+        validation: &Labelled,
         host: &mut dyn Host,
     ) -> Result<Vec<Mlp>, Fault> {
         let purposes = purposes(spec, &self.classifier);
@@ -129,13 +147,15 @@ impl Side {
         data: &[Labelled; 3],
         host: &mut dyn Host,
     ) -> Result<Vec<Vec<f64>>, Fault> {
-        Ok(self.trained(spec, data, host)?.iter().map(|mlp| right(mlp, &data[2])).collect())
+        let [train, validation, test] = data;
+        Ok(self.trained(spec, train, validation, host)?.iter().map(|mlp| right(mlp, test)).collect())
     }
 }
 
 /// What every seed draws for: training, or sending, a classifier.
 pub fn purposes(spec: &Spec, classifier: &str) -> Vec<Purpose> {
-    let task = spec.task.data.as_deref().unwrap_or(&spec.task.name);
+    let (task, data) = spec.task_of(true);
+    let task = data.unwrap_or(task);
     let purpose = Purpose::new(spec.seed, task, classifier);
     (0..spec.training.seeds).map(|k| purpose.replicate(k)).collect()
 }
@@ -168,16 +188,24 @@ pub fn weight(size: usize) -> f64 {
     2.0 * (size + BASE) as f64
 }
 
+/// The sentences of both sides: the same, unless the spec gives them tasks of their own.
+pub fn sentences(spec: &Spec, host: &mut dyn Host) -> Result<[Arc<Sentences>; 2], Fault> {
+    let first = Arc::new(Sentences::of(spec, true, host)?);
+    let second = if spec.is_apart() { Arc::new(Sentences::of(spec, false, host)?) } else { first.clone() };
+    Ok([first, second])
+}
+
 /// Trains and tests both sides at every size, smallest first.
 pub fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut dyn Host) -> Result<(), Fault> {
     let corruptions = [true, false].into_iter().filter(|first| spec.side(*first).corrupted > 0).count();
     let total: f64 = spec.task.sizes.iter().map(|s| weight(*s)).sum();
     host.plan(total + corruptions as f64 * CORRUPTION + beside::weight(spec));
-    let sentences = Sentences::of(spec, host)?;
+    let sentences = sentences(spec, host)?;
     for forecast in super::forecast::with(spec, &sentences, host)? {
         host.foretell(forecast)?;
     }
-    let (mut a, mut b) = (Side::open(spec, true, host)?, Side::open(spec, false, host)?);
+    let (mut a, mut b) =
+        (Side::open(spec, true, &sentences, host)?, Side::open(spec, false, &sentences, host)?);
     a.corrupt(spec, true, host)?;
     b.corrupt(spec, false, host)?;
     let dim = a.reader.width().max(b.reader.width()) as u64;
@@ -185,44 +213,105 @@ pub fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut dyn Hos
     let mut reporter = Reporter::new(spec, Some(Sizes { dim, hidden: units(&a).max(units(&b)) }));
     let (mut steps, last) = (Vec::new(), spec.task.sizes.last());
     for size in &spec.task.sizes {
-        let drawn = sentences.drawn(*size);
-        let n_train = drawn.parts[0].len();
-        let mut answers = Vec::new();
+        let n_train = a.sentences.drawn(*size).parts[0].len();
+        let mut probes = Vec::new();
         for (side, name) in [(&a, spec.name(true)), (&b, spec.name(false))] {
-            host.stage(format!("{name}: {n_train} training sentences"), "epochs", weight(*size) / 2.0);
-            let data = side.data(spec, &sentences, &drawn, host)?;
-            answers.push(side.answers(spec, &data, host)?);
+            let drawn = side.sentences.drawn(*size);
+            let n = drawn.parts[0].len();
+            host.stage(format!("{name}: {n} training sentences"), "epochs", weight(*size) / 2.0);
+            let train = side.part(spec, &side.sentences, &drawn.parts[0], host)?;
+            let validation = side.part(spec, &side.sentences, &drawn.parts[1], host)?;
+            probes.push(side.trained(spec, &train, &validation, host)?);
         }
-        let (Some(second), Some(first)) = (answers.pop(), answers.pop()) else { continue };
-        let pairs = Pairs { a: first, b: second, clusters: None };
-        reporter.of(format!("accuracy after {n_train} training examples"), Some(size) == last);
+        let (Some(second), Some(first)) = (probes.pop(), probes.pop()) else { continue };
+        reporter.after(n_train, Some(size) == last);
+        let seen = steps.last().map_or(0, |(_, pairs): &(usize, Pairs)| pairs.n());
+        let pairs = tested(spec, (*size, seen), [(&a, &first), (&b, &second)], &mut reporter, host)?;
         for (first, side) in [(true, &a), (false, &b)] {
-            sides(spec, (first, side), &pairs, n_train, sentences.classes, &reporter, host)?;
+            sides(spec, (first, side), &pairs, *size, &reporter, host)?;
         }
-        reporter.step(&pairs, true, host)?;
-        surface(spec, &sentences, &drawn, &reporter, host)?;
+        reporter.step(&pairs, host)?;
+        for (first, side) in [(true, &a), (false, &b)].into_iter().take(if spec.is_apart() { 2 } else { 1 }) {
+            surface(spec, (first, side), *size, &reporter, host)?;
+        }
         steps.push((*size, pairs.clone()));
         *kept = Some((pairs, reporter.clone()));
     }
-    let bench = beside::Bench { spec, sentences: &sentences, sides: [&a, &b], steps: &steps };
+    let bench = beside::Bench { spec, sides: [&a, &b], steps: &steps };
     if let Some(pooled) = bench.measure(&mut reporter, host)? {
         *kept = Some((pooled, reporter.clone()));
     }
     Ok(reporter.verdict(host)?)
 }
 
+/// Test sentences of each side that are read between two reports.
+const TOGETHER: usize = 256;
+
+/// What both sides get right of the test sentences of a size. The sentences arrive in the drawn order, a part at a time; wherever there
+/// are more of them than all that were `seen` at smaller sizes, what they say so far is reported, and where a plan counts them it
+/// counts.
+fn tested(
+    spec: &Spec,
+    (size, seen): (usize, usize),
+    both: [(&Side, &[Mlp]); 2],
+    reporter: &mut Reporter,
+    host: &mut dyn Host,
+) -> Result<Pairs, Fault> {
+    let rows = both.map(|(side, _)| side.sentences.drawn(size).parts[2].clone());
+    // The orders of two sides with the same sentences are the same.
+    let orders = rows.each_ref().map(|rows| reporter.order(rows.len()));
+    let most = rows.each_ref().map(Vec::len);
+    let n = most[0].min(most[1]);
+    let planned = reporter.planned_within(n);
+    let mut places: Vec<usize> = (seen + 1..n).filter(|at| at.is_multiple_of(TOGETHER)).collect();
+    places.extend(planned);
+    places.sort_unstable();
+    places.dedup();
+    let mut found: [Vec<Vec<f64>>; 2] = both.map(|(_, probes)| vec![Vec::new(); probes.len()]);
+    let mut read = [0; 2];
+    for at in places.iter().copied().chain([usize::MAX]) {
+        for (k, (side, probes)) in both.into_iter().enumerate() {
+            let to = if at == usize::MAX { most[k] } else { at };
+            let part: Vec<usize> = orders[k][read[k]..to].iter().map(|i| rows[k][*i]).collect();
+            read[k] = to;
+            if part.is_empty() {
+                continue;
+            }
+            let data = side.part(spec, &side.sentences, &part, host)?;
+            found[k].iter_mut().zip(probes).for_each(|(list, mlp)| list.extend(right(mlp, &data)));
+        }
+        if at != usize::MAX {
+            let pairs =
+                Pairs { a: found[0].clone(), b: found[1].clone(), clusters: None, apart: spec.is_apart() };
+            reporter.part(&pairs, planned == Some(at), host)?;
+        }
+    }
+    // Back into the order of the rows, unless nothing pairs them.
+    let [a, b] = found;
+    let pairs = Pairs { a, b, clusters: None, apart: spec.is_apart() };
+    Ok(if pairs.apart { pairs } else { pairs.select(&placed(&orders[0])) })
+}
+
+/// Where each place of an order stands in it.
+fn placed(order: &[usize]) -> Vec<usize> {
+    let mut places = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(at, item)| places[*item] = at);
+    places
+}
+
 /// Training sentences that base lines learn from, at most.
 const MOST_READ: usize = 50_000;
 
-/// Reports what the surface of the sentences gives away, on the probes' own training and test sentences.
+/// Reports what the surface of a side's sentences gives away, on the probes' own training and test sentences.
 fn surface(
     spec: &Spec,
-    sentences: &Sentences,
-    drawn: &Drawn,
+    (first, side): (bool, &Side),
+    size: usize,
     reporter: &Reporter,
     host: &mut dyn Host,
 ) -> Result<(), Fault> {
     host.poll()?;
+    let (sentences, drawn) = (&side.sentences, side.sentences.drawn(size));
     let of = |row: &usize| (sentences.texts[*row].as_str(), sentences.labels[*row]);
     let mut rows = drawn.parts[0].clone();
     if rows.len() > MOST_READ {
@@ -232,9 +321,11 @@ fn surface(
     }
     let train: Vec<(&str, usize)> = rows.iter().map(of).collect();
     let test: Vec<(&str, usize)> = drawn.parts[2].iter().map(of).collect();
+    let side = spec.is_apart().then(|| if first { "a" } else { "b" }.to_owned());
     for found in shortcuts(&train, &test, sentences.classes) {
         let accuracy = wilson(found.right, found.n, spec.interval.level);
-        let finding = BaselineFinding { name: found.name.into(), at_n: train.len() as u64, accuracy };
+        let (name, side) = (found.name.into(), side.clone());
+        let finding = BaselineFinding { name, side, at_n: train.len() as u64, accuracy };
         host.find(reporter.finding(test.len(), true, host.elapsed(), Kind::Baseline(finding)))?;
     }
     Ok(())
@@ -245,26 +336,27 @@ fn sides(
     spec: &Spec,
     (first, side): (bool, &Side),
     pairs: &Pairs,
-    n_train: usize,
-    classes: usize,
+    size: usize,
     reporter: &Reporter,
     host: &mut dyn Host,
 ) -> Result<(), Fault> {
     let by_seed: Vec<f64> = pairs.by_seed().iter().map(|s| s[usize::from(!first)]).collect();
     let accuracy = pairs.accuracy(first, spec.interval.level);
     let sd = spread(by_seed.iter().copied());
-    let (name, n) = (spec.name(first), pairs.n());
+    let n_train = side.sentences.drawn(size).parts[0].len();
+    let (name, n) = (spec.name(first), if first { &pairs.a } else { &pairs.b }.first().map_or(0, Vec::len));
+    let (task, data) = spec.task_of(first);
     let configuration = ConfigurationFinding {
         name: name.clone(),
         side: if first { "a" } else { "b" }.into(),
-        task: spec.task.data.clone().unwrap_or_else(|| spec.task.name.clone()),
+        task: data.unwrap_or(task).to_owned(),
         encoder: spec.encoder(first).to_owned(),
         layer: Some(side.reader.layer),
         classifier: side.classifier.clone(),
         n_train,
         accuracy,
         sd,
-        majority: Some(1.0 / classes as f64),
+        majority: Some(1.0 / side.sentences.classes as f64),
         seeds: by_seed.len(),
     };
     host.find(reporter.finding(n, true, host.elapsed(), Kind::Configuration(configuration)))?;

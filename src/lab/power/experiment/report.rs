@@ -5,12 +5,15 @@ use crate::lab::finding::{Finding, Label};
 use crate::lab::host::Host;
 use crate::lab::power::bound::{Bound, Counted};
 use crate::lab::power::compare::{Names, adjust, resampled_beside};
-use crate::lab::power::finding::{CollapseFinding, ComparisonFinding, Kind, SequentialFinding, TallyFinding};
+use crate::lab::power::finding::{
+    CollapseFinding, ComparisonFinding, Kind, PowerFinding, RequiredFinding, SequentialFinding, TallyFinding,
+};
 use crate::lab::power::pairs::Pairs;
 use crate::lab::power::pilot::collapse;
 use crate::lab::power::plan::{Plan, Stop};
 use crate::lab::power::question::Adjust;
 use crate::lab::power::spec::Spec;
+use crate::lab::power::summary::stepless;
 use crate::lab::power::tally::{Tally, places, told};
 use crate::lab::{self};
 use crate::stats::rng::{shuffle, stream};
@@ -37,10 +40,12 @@ pub struct Reporter {
     sizes: Option<Sizes>,
     /// Comparisons so far with their numbers of items.
     made: Vec<(usize, ComparisonFinding)>,
-    /// Power at the n of each of them.
-    powers: Vec<f64>,
+    /// Power at the n of each of them, and whether it is of a part of the items, which a plan counted.
+    powers: Vec<(f64, bool)>,
     /// Whether what is reported next is the largest comparison that the spec asks for.
     last: bool,
+    /// Training examples of the probes that are compared; none for files, and for folds, which are trained many times.
+    trained: Option<usize>,
     /// Differences in each fold.
     folds: Vec<f64>,
 }
@@ -59,13 +64,31 @@ impl Reporter {
             made: Vec::new(),
             powers: Vec::new(),
             last: true,
+            trained: None,
             folds: Vec::new(),
         }
     }
 
-    /// The same for another metric, or another size of the training data; whether it is the largest.
+    /// The same for another metric.
     pub fn of(&mut self, metric: String, last: bool) {
-        (self.names.metric, self.last) = (metric, last);
+        (self.names.metric, self.last, self.trained) = (metric, last, None);
+    }
+
+    /// The same for probes trained on so many examples; whether it is the largest size.
+    pub fn after(&mut self, n_train: usize, last: bool) {
+        self.of(format!("accuracy after {n_train} training examples"), last);
+        self.trained = Some(n_train);
+    }
+
+    /// What [`told`] says, of probes that were trained on so many examples.
+    fn told(
+        &self,
+        tally: &Tally,
+        spec: &Spec,
+    ) -> (ComparisonFinding, Vec<PowerFinding>, Option<RequiredFinding>) {
+        let (comparison, curve, required) = told(tally, &self.names, spec, self.parameters());
+        let trained = self.trained.map(|n| n as u64);
+        (comparison, curve, required.map(|r| RequiredFinding { trained, ..r }))
     }
 
     /// Names of the sides and of what is measured.
@@ -84,10 +107,11 @@ impl Reporter {
         at.is_some_and(|plan| plan.n.map_or(self.last, |wanted| wanted == n))
     }
 
-    /// The number of items, fewer than all, at which the plan makes its comparison.
+    /// The number of items, fewer than all of the largest comparison, at which the plan makes its own; none where it has been made.
     pub fn planned_within(&self, all: usize) -> Option<usize> {
         let plan = self.spec.plan.as_ref().filter(|plan| plan.stop == Stop::AtN)?;
-        plan.n.filter(|n| *n < all)
+        let made = self.made.iter().any(|(_, c)| c.planned);
+        plan.n.filter(|n| self.last && !made && *n < all)
     }
 
     /// A finding of this run.
@@ -95,27 +119,48 @@ impl Reporter {
         self.label.finding(n, is_final, t, kind)
     }
 
-    /// Reports everything that pairs say. Only a final step counts as a comparison that was made.
+    /// Reports everything that all pairs of a comparison say, and counts it as one that was made.
     ///
     /// # Errors
     /// [`Cancelled`] where nobody listens any more.
-    pub fn step(&mut self, pairs: &Pairs, is_final: bool, host: &mut dyn Host) -> Result<(), Cancelled> {
+    pub fn step(&mut self, pairs: &Pairs, host: &mut dyn Host) -> Result<(), Cancelled> {
+        self.report(pairs, &self.order(pairs.n()), (true, false), host)
+    }
+
+    /// Reports what the first pairs in the drawn order say, in which they stand: the sequential test goes through them as it will go
+    /// through all. Only where a plan counts them is it a comparison that was made.
+    ///
+    /// # Errors
+    /// [`Cancelled`] where nobody listens any more.
+    pub fn part(&mut self, pairs: &Pairs, counts: bool, host: &mut dyn Host) -> Result<(), Cancelled> {
+        self.report(pairs, &(0..pairs.n()).collect::<Vec<_>>(), (counts, true), host)
+    }
+
+    fn report(
+        &mut self,
+        pairs: &Pairs,
+        order: &[usize],
+        (is_final, is_part): (bool, bool),
+        host: &mut dyn Host,
+    ) -> Result<(), Cancelled> {
         let (n, tally) = (pairs.n(), pairs.tally());
-        let (mut comparison, curve, required) = told(&tally, &self.names, &self.spec, self.parameters());
+        let (mut comparison, curve, required) = self.told(&tally, &self.spec);
         comparison.bootstrap = resampled_beside(pairs, &tally, self.spec.terms());
         if is_final {
             comparison.planned = self.planned(n);
             let of_plan = self.spec.plan.as_ref().filter(|_| comparison.planned);
             comparison.hypothesis = of_plan.map(|plan| plan.hypothesis);
-            self.powers.push(required.as_ref().map_or(0.0, |r| r.power));
+            self.powers.push((required.as_ref().map_or(0.0, |r| r.power), is_part));
             self.made.push((n, comparison));
             self.tell_comparisons(host)?;
         } else {
             host.find(self.finding(n, false, host.elapsed(), Kind::Comparison(comparison)))?;
         }
         let found = curve.into_iter().map(Kind::Power).chain(required.map(Kind::Required));
-        let found: Vec<Kind> =
-            found.chain(self.sequential(pairs, is_final)).chain(self.tallies(pairs, &tally)).collect();
+        let found: Vec<Kind> = found
+            .chain(self.sequential(pairs, order, is_final))
+            .chain(self.tallies(pairs, order, &tally))
+            .collect();
         for kind in found {
             host.find(self.finding(n, is_final, host.elapsed(), kind))?;
         }
@@ -123,8 +168,7 @@ impl Reporter {
     }
 
     /// What the first items in the drawn order say, so that other terms and smaller pilots can be asked about later.
-    fn tallies(&self, pairs: &Pairs, all: &Tally) -> Vec<Kind> {
-        let order = self.order(pairs.n());
+    fn tallies(&self, pairs: &Pairs, order: &[usize], all: &Tally) -> Vec<Kind> {
         let of = |at: usize| {
             let tally = if at == pairs.n() { all.clone() } else { pairs.select(&order[..at]).tally() };
             let Names { a, b, metric } = self.names.clone();
@@ -133,13 +177,27 @@ impl Reporter {
         places(pairs.n()).into_iter().map(of).collect()
     }
 
-    /// Tells all comparisons, adjusted for their number.
+    /// Tells all comparisons, adjusted for their number. What a plan made of a part of the items is the same question as that of all of
+    /// them, and was there before any result: it is not adjusted for what was looked at later, nor they for it.
     fn tell_comparisons(&mut self, host: &mut dyn Host) -> Result<(), Cancelled> {
-        adjust(&mut self.made.iter_mut().map(|(_, c)| c).collect::<Vec<_>>());
+        for part in [true, false] {
+            let mine = self.made.iter_mut().zip(&self.powers).filter(|(_, (_, is_part))| *is_part == part);
+            adjust(&mut mine.map(|((_, c), _)| c).collect::<Vec<_>>());
+        }
         for (n, comparison) in &self.made {
             host.find(self.finding(*n, true, host.elapsed(), Kind::Comparison(comparison.clone())))?;
         }
         Ok(())
+    }
+
+    /// Why an item is no step of the sequential test, where it is none.
+    pub fn stepless(&self) -> Option<&'static str> {
+        self.made.last().and_then(|(_, c)| stepless(c))
+    }
+
+    /// Whether the latest comparison has less power than is wanted.
+    pub fn is_short_of_power(&self) -> bool {
+        self.powers.last().is_some_and(|(power, _)| *power < self.spec.test.target)
     }
 
     /// Whether to give up; the last word of a run.
@@ -148,13 +206,13 @@ impl Reporter {
     /// [`Cancelled`] where nobody listens any more.
     pub fn verdict(&self, host: &mut dyn Host) -> Result<(), Cancelled> {
         let Some((n, last)) = self.made.last() else { return Ok(()) };
-        if last.both.is_none() {
+        if last.both.is_none() && !last.unpaired {
             return Ok(());
         }
-        // A few of a file's items have a sign of their own: where a plan counted them, they are no size that was run.
-        let from = if self.spec.of_files() { self.made.len() - 1 } else { 0 };
-        let all: Vec<&ComparisonFinding> = self.made[from..].iter().map(|(_, c)| c).collect();
-        let best_power = self.powers[from..].iter().copied().fold(0.0, f64::max);
+        // A few of the items have a sign of their own: where a plan counted them, they are no size that was run.
+        let sizes = || self.made.iter().zip(&self.powers).filter(|(_, (_, part))| !part);
+        let all: Vec<&ComparisonFinding> = sizes().map(|((_, c), _)| c).collect();
+        let best_power = sizes().map(|(_, (power, _))| *power).fold(0.0, f64::max);
         let (collapsed, reasons) = collapse(&all, &self.folds, best_power, self.spec.test.target);
         let (a, b) = (self.names.a.clone(), self.names.b.clone());
         let finding = CollapseFinding { a, b, collapsed, reasons };
@@ -188,11 +246,9 @@ impl Reporter {
 
     /// The sequential test over the items, at places that grow and where it may first stop; nothing where an item has no vote
     /// of its own. A plan that stops early looks at its n items and no more; its word is marked once all items are there.
-    fn sequential(&self, pairs: &Pairs, is_final: bool) -> Vec<Kind> {
+    fn sequential(&self, pairs: &Pairs, order: &[usize], is_final: bool) -> Vec<Kind> {
         let Some(votes) = pairs.votes() else { return Vec::new() };
-        let mut order = self.order(votes.len());
-        order.truncate(self.early().and_then(|plan| plan.n).unwrap_or(usize::MAX));
-        let n = order.len();
+        let n = order.len().min(self.early().and_then(|plan| plan.n).unwrap_or(usize::MAX));
         let mut places: Vec<usize> = if n <= PLACES {
             (1..=n).collect()
         } else {
@@ -200,8 +256,8 @@ impl Reporter {
         };
         places.dedup();
         let (mut test, mut kinds, mut stopped) = (Sequential::default(), Vec::new(), false);
-        for (i, item) in order.into_iter().enumerate() {
-            let (a, b) = votes[item];
+        for (i, item) in order[..n].iter().enumerate() {
+            let (a, b) = votes[*item];
             test.add(a, b);
             let may_stop = test.may_stop(self.spec.test.alpha);
             let first = may_stop && !std::mem::replace(&mut stopped, may_stop);
@@ -229,10 +285,12 @@ impl Reporter {
     /// The comparison under other terms, on the first items in the drawn order.
     pub fn answer(&self, pairs: &Pairs, asked: &Adjust, t: f64) -> Vec<Finding> {
         let n = asked.pilot.unwrap_or(usize::MAX).clamp(2.min(pairs.n()), pairs.n());
-        let smaller;
-        let pairs = if n < pairs.n() {
-            smaller = pairs.select(&self.order(pairs.n())[..n]);
-            &smaller
+        let (smaller, mut order) = (n < pairs.n(), self.order(pairs.n()));
+        let first;
+        let pairs = if smaller {
+            first = pairs.select(&order[..n]);
+            order = (0..n).collect();
+            &first
         } else {
             pairs
         };
@@ -242,11 +300,20 @@ impl Reporter {
         let spec = lab::Spec::from(changed.spec.clone());
         changed.label = changed.label.under(spec.hash());
         let tally = pairs.tally();
-        let (mut comparison, curve, required) = told(&tally, &self.names, &changed.spec, self.parameters());
-        comparison.bootstrap = resampled_beside(pairs, &tally, changed.spec.terms());
+        let (mut comparison, curve, required) = self.told(&tally, &changed.spec);
+        // Resampling does not depend on what can be asked, unless there are fewer items.
+        let known = self
+            .made
+            .iter()
+            .rev()
+            .find(|(at, made)| !smaller && *at == n && made.metric == comparison.metric);
+        comparison.bootstrap = match known {
+            Some((_, made)) => made.bootstrap,
+            None => resampled_beside(pairs, &tally, changed.spec.terms()),
+        };
         let mut kinds = vec![Kind::Comparison(comparison)];
         kinds.extend(curve.into_iter().map(Kind::Power).chain(required.map(Kind::Required)));
-        kinds.extend(changed.sequential(pairs, false));
+        kinds.extend(changed.sequential(pairs, &order, false));
         kinds.into_iter().map(|kind| changed.finding(n, true, t, kind)).collect()
     }
 }

@@ -1,5 +1,5 @@
-//! The sentences that are probed: generated, or from the user's file, split 4 : 1 : 1 within each class. Where a task keeps the
-//! words that it asks about in groups, no word is in two parts, nor in two folds.
+//! The sentences that are probed: generated, or from the user's file, split 4 : 1 : 1 (unless the spec says otherwise) within each
+//! class. Where a task keeps the words that it asks about in groups, no word is in two parts, nor in two folds.
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::ControlFlow;
@@ -9,6 +9,7 @@ use crate::corpus::probing::{GROUPS, ProbingTask};
 use crate::corpus::readers::{Reading, Row};
 use crate::lab::fault::{Fault, problem};
 use crate::lab::host::{Host, NoticeLevel};
+use crate::lab::power::bound::Ratio;
 use crate::lab::power::spec::Spec;
 use crate::stats::rng::{shuffle, stream, unit};
 
@@ -28,6 +29,8 @@ pub struct Sentences {
     pub classes: usize,
     /// Rows of each class in the order in which they are taken: for training, validation, test.
     parts: [Vec<Vec<usize>>; 3],
+    /// Parts of training, validation and test.
+    ratio: Ratio,
     /// The fold of each sentence where the task says which words belong together; empty where it does not.
     folds: Vec<usize>,
 }
@@ -39,39 +42,39 @@ pub struct Drawn {
     pub parts: [Vec<usize>; 3],
 }
 
-/// Examples of the parts of a size, per class.
-#[must_use]
-pub fn counts(size: usize) -> [usize; 3] {
-    let quarter = (size / 4).max(1);
-    [size, quarter, quarter]
-}
-
 impl Sentences {
-    /// Sentences for the largest size of the spec.
+    /// Sentences of a side for the largest size of the spec.
     ///
     /// # Errors
     /// [`Fault`] for a file that cannot be read, or with too few sentences of a class.
-    pub fn of(spec: &Spec, host: &mut dyn Host) -> Result<Self, Fault> {
+    pub fn of(spec: &Spec, first: bool, host: &mut dyn Host) -> Result<Self, Fault> {
         let largest = spec.task.sizes.last().copied().unwrap_or(0);
-        let each = counts(largest);
+        let each = spec.task.ratio.parts(largest);
         let needed: usize = each.iter().sum();
-        let (texts, labels, classes) = match &spec.task.data {
-            Some(file) => read(spec, file, host)?,
-            None => {
-                // Every fold must have a quarter of the training part, from all of its groups.
-                let quarter = each[0].div_ceil(4);
+        let (texts, labels, classes) = match spec.task_of(first) {
+            (_, Some(file)) => read(spec, file, host)?,
+            (name, None) => {
+                // Every fold must have a quarter of the training part, from all of its groups, or one of the other parts.
+                let quarter = each[0].div_ceil(4).max(each[1]).max(each[2]);
                 let grouped = quarter.next_multiple_of(GROUPS / FOLDS) * FOLDS;
                 let told = |e: crate::corpus::probing::ProbingError| problem(&e, "task", "lower task.sizes");
-                let task = ProbingTask::named(&spec.task.name).map_err(told)?;
+                let task = ProbingTask::named(name).map_err(told)?;
                 let classes = task.labels.len();
                 let needed = if task.is_grouped() { grouped } else { needed };
                 let set = task.examples(needed * classes, spec.seed).map_err(told)?;
                 let folds = set.examples.iter().filter_map(|e| e.group).map(|g| g * FOLDS / GROUPS).collect();
                 let (texts, labels) = set.examples.into_iter().map(|e| (e.text, e.label)).unzip();
-                return Self::split(texts, labels, &numbered(classes), each, spec.seed, folds);
+                return Self::split(
+                    texts,
+                    labels,
+                    &numbered(classes),
+                    (spec.task.ratio, largest),
+                    spec.seed,
+                    folds,
+                );
             }
         };
-        Self::split(texts, labels, &classes, each, spec.seed, Vec::new())
+        Self::split(texts, labels, &classes, (spec.task.ratio, largest), spec.seed, Vec::new())
     }
 
     /// Parts of each class, in an order drawn by the seed.
@@ -79,10 +82,11 @@ impl Sentences {
         texts: Vec<String>,
         labels: Vec<usize>,
         names: &[String],
-        each: [usize; 3],
+        (ratio, largest): (Ratio, usize),
         seed: u64,
         folds: Vec<usize>,
     ) -> Result<Self, Fault> {
+        let each = ratio.parts(largest);
         let mut rng = stream(seed, "split of sentences");
         let mut parts: [Vec<Vec<usize>>; 3] = Default::default();
         for (class, name) in names.iter().enumerate() {
@@ -96,7 +100,7 @@ impl Sentences {
                         rows.len()
                     ),
                     r#where: "task.data".into(),
-                    hint: format!("set task.sizes to at most {}", rows.len() * 2 / 3),
+                    hint: format!("set task.sizes to at most {}", rows.len() * each[0] / needed),
                 }
                 .into());
             }
@@ -115,13 +119,13 @@ impl Sentences {
                 part.push(rows.by_ref().take(n).collect());
             }
         }
-        Ok(Self { texts, labels, classes: names.len(), parts, folds })
+        Ok(Self { texts, labels, classes: names.len(), parts, ratio, folds })
     }
 
     /// The rows of a size, each part with equally many of every class. Smaller sizes are the beginnings of larger ones.
     #[must_use]
     pub fn drawn(&self, size: usize) -> Drawn {
-        let counts = counts(size);
+        let counts = self.ratio.parts(size);
         let part =
             |k: usize| self.parts[k].iter().flat_map(|rows| rows.iter().take(counts[k]).copied()).collect();
         Drawn { parts: [part(0), part(1), part(2)] }
@@ -136,7 +140,7 @@ impl Sentences {
     /// sentence of the size is tested once. Sizes that four does not divide leave a few sentences out.
     #[must_use]
     pub fn fold(&self, size: usize, i: usize) -> Drawn {
-        let counts = counts(size);
+        let counts = self.ratio.parts(size);
         let quarter = counts[1];
         let mut parts: [Vec<usize>; 3] = Default::default();
         for class in 0..self.classes {
@@ -244,7 +248,7 @@ mod tests {
     fn every_sentence_is_tested_in_one_fold_and_trained_on_in_four() {
         let texts: Vec<String> = (0..120).map(|i| format!("s{i}")).collect();
         let labels: Vec<usize> = (0..120).map(|i| i % 2).collect();
-        let s = Sentences::split(texts, labels, &numbered(2), counts(40), 3, vec![]).unwrap();
+        let s = Sentences::split(texts, labels, &numbered(2), (Ratio::PAPER, 40), 3, vec![]).unwrap();
         let folds: Vec<Drawn> = (0..FOLDS).map(|i| s.fold(40, i)).collect();
         for fold in &folds {
             assert_eq!(fold.parts.iter().map(Vec::len).collect::<Vec<_>>(), [80, 20, 20]);
@@ -268,10 +272,11 @@ mod tests {
             let set = task.examples(n, 9).unwrap();
             let folds: Vec<usize> = set.examples.iter().map(|e| e.group.unwrap() / 2).collect();
             let (texts, labels) = set.examples.into_iter().map(|e| (e.text, e.label)).unzip();
-            let s = Sentences::split(texts, labels, &numbered(2), counts(size), 9, folds.clone()).unwrap();
+            let s = Sentences::split(texts, labels, &numbered(2), (Ratio::PAPER, size), 9, folds.clone())
+                .unwrap();
             for smaller in [16, size] {
                 let drawn = s.drawn(smaller);
-                assert_eq!(drawn.parts.each_ref().map(Vec::len), counts(smaller).map(|n| 2 * n));
+                assert_eq!(drawn.parts.each_ref().map(Vec::len), Ratio::PAPER.parts(smaller).map(|n| 2 * n));
                 let of = |part: &[usize]| part.iter().map(|r| folds[*r]).collect::<HashSet<_>>();
                 assert_eq!(
                     drawn.parts.each_ref().map(|p| of(p)),
@@ -293,7 +298,7 @@ mod tests {
     fn control_labels_are_balanced_and_have_nothing_to_do_with_the_task() {
         let texts: Vec<String> = (0..1_200).map(|i| format!("s{i}")).collect();
         let labels: Vec<usize> = (0..1_200).map(|i| i % 2).collect();
-        let s = Sentences::split(texts, labels, &numbered(2), counts(400), 3, vec![]).unwrap();
+        let s = Sentences::split(texts, labels, &numbered(2), (Ratio::PAPER, 400), 3, vec![]).unwrap();
         let drawn = s.drawn(400);
         let control = s.controlled(&drawn, 1);
         assert_eq!(control, s.controlled(&drawn, 1));
@@ -310,7 +315,8 @@ mod tests {
         let texts: Vec<String> = (0..400).map(|i| format!("s{i}")).collect();
         let labels: Vec<usize> = (0..400).map(|i| i % 2).collect();
         let names = numbered(2);
-        let s = Sentences::split(texts.clone(), labels.clone(), &names, counts(128), 3, vec![]).unwrap();
+        let s =
+            Sentences::split(texts.clone(), labels.clone(), &names, (Ratio::PAPER, 128), 3, vec![]).unwrap();
         let (small, large) = (s.drawn(32), s.drawn(128));
         assert_eq!(large.parts.iter().map(Vec::len).collect::<Vec<_>>(), [256, 64, 64]);
         let mut rows = large.parts.concat();
@@ -321,7 +327,8 @@ mod tests {
             assert!(a.iter().all(|r| b.contains(r)));
             assert_eq!(a.iter().filter(|r| labels[**r] == 0).count() * 2, a.len());
         }
-        let error = Sentences::split(texts, labels, &names, counts(200), 3, vec![]).unwrap_err().to_string();
+        let error =
+            Sentences::split(texts, labels, &names, (Ratio::PAPER, 200), 3, vec![]).unwrap_err().to_string();
         assert!(error.contains("has 200 sentences"), "{error}");
     }
 }

@@ -9,7 +9,7 @@ use crate::base::text::{fit, printable};
 use crate::engine::message::Outcome;
 use crate::figure::Figure;
 use crate::figure::layers::grouped;
-use crate::lab::power::summary::span;
+use crate::lab::power::summary::{span, stepless};
 use crate::tui::layout::inside;
 use crate::tui::panes::{message, pane_block, problem};
 use crate::tui::screen::Pane;
@@ -59,7 +59,8 @@ pub fn curve(frame: &mut Frame, area: Rect, state: &State) {
     chart(frame, area, state, (CURVE, &title), view(state).curve.as_ref(), below);
 }
 
-/// Accuracies against the bound, or the study of noise where there is one; the user turns from one to the other.
+/// Accuracies against the bound, power and what is recommended by training size, or the study of noise: the user turns from one to the
+/// next.
 pub fn margins(frame: &mut Frame, area: Rect, state: &State) {
     let found = results(state);
     if view(state).spec.of_files() && found.margins.is_empty() {
@@ -68,21 +69,19 @@ pub fn margins(frame: &mut Frame, area: Rect, state: &State) {
         let text = "bounds are about training, of which results from files say nothing";
         return message(frame, inside(area), text, state.theme().style(Role::Dim));
     }
-    let below =
-        found.recommended().map(|(n, bound)| format!(" {bound} bound: train on {}", grouped(n as usize)));
-    let view = view(state);
-    let other = |what: &str| match &view.noise {
-        Some(_) => format!(" {}: {what}", state.keymap.short_label("noise")),
-        None => String::new(),
+    let (now, next) = view(state).below();
+    let of = |figure: &Figure| match figure.name.as_str() {
+        "noise" => ("Power vs n by noise on B", "noise"),
+        "sizes" => ("Power by training size", "power by size"),
+        "recommended" => ("Recommended n by training size", "n by size"),
+        _ => ("Accuracy ± margin of the bound", "bound"),
     };
-    let (title, below) = if view.shows_noise() {
-        ("Power vs n by noise on B", Some(other("accuracy and bound")))
-    } else {
-        let more = other("noise");
-        ("Accuracy ± margin of the bound", below.map(|text| text + &more).or(Some(more)))
-    };
-    let below = below.filter(|text| !text.is_empty());
-    chart(frame, area, state, (MARGINS, title), view.below(), below);
+    let title = now.map_or("Accuracy ± margin of the bound", |figure| of(figure).0);
+    let train = found.recommended().filter(|_| now.is_some_and(|figure| figure.name == "margins"));
+    let train = train.map(|(n, bound)| format!(" {bound} bound: train on {}", grouped(n as usize)));
+    let turn = next.map(|figure| format!(" {}: {}", state.keymap.short_label("noise"), of(figure).1));
+    let below: String = [train, turn].into_iter().flatten().collect();
+    chart(frame, area, state, (MARGINS, title), now, Some(below).filter(|text| !text.is_empty()));
 }
 
 /// The test that may be looked at.
@@ -97,8 +96,9 @@ pub fn sequential(frame: &mut Frame, area: Rect, state: &State) {
     });
     if below.is_none() && found.comparison().is_some() {
         frame.render_widget(pane_block(state, SEQUENTIAL, "Peeking allowed"), area);
-        let text = "an item is one step: clusters, an even number of seeds and other metrics have none";
-        return message(frame, inside(area), text, state.theme().style(Role::Dim));
+        let why = found.comparison().and_then(|c| stepless(&c.value)).unwrap_or("no item is a step");
+        let text = format!("the sequential test cannot be made, as {why}");
+        return message(frame, inside(area), &text, state.theme().style(Role::Dim));
     }
     chart(
         frame,
@@ -116,23 +116,24 @@ pub fn verdict(frame: &mut Frame, area: Rect, state: &State) {
     let inner = inside(area);
     let table = words::table(state);
     let beside = !table.is_empty() && usize::from(inner.width) >= words::TABLE + 44;
-    let right = if beside { words::TABLE as u16 + 1 } else { 0 };
-    let left = Rect { width: inner.width - right, ..inner };
-    let mut lines = words::lines(state, usize::from(left.width));
+    let mut lines = words::lines(state, usize::from(inner.width), if beside { table.len() } else { 0 });
     if lines.is_empty() {
         return nothing(frame, inner, state);
     }
-    if beside {
-        let area = Rect { x: left.right() + 1, width: right - 1, ..inner };
-        write(frame, area, table, 0, state);
-    } else {
-        lines.extend(table.into_iter().map(|(role, line)| (role, format!(" {line}"))));
+    if !beside {
+        lines.extend(table.iter().map(|(role, line)| (*role, format!(" {line}"))));
     }
     let from = state.place(super::ID).scrolled(VERDICT).min(lines.len().saturating_sub(1));
-    let hidden = lines.len().saturating_sub(from + usize::from(left.height));
-    write(frame, left, lines, from, state);
+    let hidden = lines.len().saturating_sub(from + usize::from(inner.height));
+    write(frame, inner, lines, from, state);
+    if beside {
+        // It stands beside the first lines and moves with them.
+        let width = words::TABLE as u16;
+        let area = Rect { x: inner.right() - width, width, ..inner };
+        write(frame, area, table, from, state);
+    }
     if hidden > 0 {
-        let row = Rect { y: left.bottom() - 1, height: 1, ..left };
+        let row = Rect { y: inner.bottom() - 1, height: 1, ..inner };
         let text = format!(" … {} more lines: scroll or zoom", hidden + 1);
         let text = format!("{text:<width$}", width = usize::from(row.width));
         frame.render_widget(Line::styled(text, state.theme().style(Role::Dim)), row);

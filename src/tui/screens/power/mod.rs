@@ -17,6 +17,7 @@ use crate::figure::Figure;
 use crate::lab::power::figures;
 use crate::lab::power::plan::{Hypothesis, Plan, Stop};
 use crate::lab::power::question::{Adjust, Question as Asked};
+use crate::lab::power::results::Answer;
 use crate::lab::power::spec::TestSpec;
 use crate::lab::power::tally::under;
 use crate::lab::power::{Results, Spec};
@@ -53,12 +54,11 @@ pub struct View {
     answered: Option<(Adjust, (usize, usize))>,
     /// The figures; none before there is anything to draw.
     pub curve: Option<Figure>,
-    /// Accuracies against the bound.
-    pub margins: Option<Figure>,
-    /// Power against n by noise; none where no such study ran.
-    pub noise: Option<Figure>,
-    /// Whether the margins stay where they are although there is a study of noise.
-    pub bound: bool,
+    /// What the lower left pane can show, in turn: the study of noise where one ran, accuracies against the bound, power and what is
+    /// recommended by training size.
+    pub below: Vec<Figure>,
+    /// How often that pane was turned.
+    pub turned: usize,
     /// The sequential test.
     pub sequential: Option<Figure>,
     /// Comparisons of this session that have shown anything: too late for a plan.
@@ -76,9 +76,8 @@ impl View {
             shown: Results::default(),
             answered: None,
             curve: None,
-            margins: None,
-            noise: None,
-            bound: false,
+            below: Vec::new(),
+            turned: 0,
             sequential: None,
             seen: Vec::new(),
         }
@@ -86,14 +85,10 @@ impl View {
 }
 
 impl View {
-    /// Whether the pane of the margins shows the study of noise in their place.
-    fn shows_noise(&self) -> bool {
-        !self.bound && self.noise.is_some()
-    }
-
-    /// What that pane shows.
-    fn below(&self) -> Option<&Figure> {
-        if self.shows_noise() { self.noise.as_ref() } else { self.margins.as_ref() }
+    /// What the lower left pane shows, and what it shows when it is turned.
+    fn below(&self) -> (Option<&Figure>, Option<&Figure>) {
+        let at = |turned: usize| self.below.get(turned % self.below.len().max(1));
+        (at(self.turned), at(self.turned + 1).filter(|_| self.below.len() > 1))
     }
 }
 
@@ -116,9 +111,9 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
         ["t"], Some(("study", 13)), |s| s.replay.is_none() => |s| popups::pick(s, &studies::STUDIES, 0);
     "survey", "known data sets", "Shows for known data sets whether they are large enough for this comparison.",
         ["d"], Some(("data sets", 16)), always => |s| popups::show(s, &studies::SURVEY);
-    "noise", "margins or noise",
-        "Shows in the lower left pane accuracies against the bound, or power by noise where that was studied.",
-        ["n"], None, |s| view(s).noise.is_some() => turn;
+    "noise", "margins, sizes or noise",
+        "Shows in the lower left pane, in turn, accuracies against the bound, power and what is recommended by training size, and power by noise where that was studied.",
+        ["n"], None, |s| view(s).below.len() > 1 => turn;
     "plan", "freeze a plan",
         "Writes into the setup, before any result is seen, what the run is to show; again for the next plan, and for none.",
         ["P"], Some(("plan", 17)), |s| s.replay.is_none() => plan;
@@ -191,8 +186,13 @@ fn answer(state: &mut State) {
         Some(known) if *known == key => view(state).shown.answer.clone(),
         _ => under(found, ran, &asked),
     };
-    // What an older program recorded holds no tallies; its engine has answered instead.
-    let answer = answer.or_else(|| found.answer.clone().filter(|_| found.tallies.is_empty()));
+    // Of a pilot between the places that a run tells of, the engine knows more; so it does of what an older program recorded, which
+    // holds no tallies.
+    let hash = lab::Spec::from(asked.of(ran)).hash();
+    let exact =
+        |a: &Answer| a.comparison.as_ref().is_some_and(|c| Some(c.n) == asked.pilot && c.spec == hash);
+    let engines = found.answer.as_ref().filter(|a| !same && exact(a) || found.tallies.is_empty());
+    let answer = engines.cloned().or(answer);
     let shown = Results { answer, ..found.clone() };
     let view = view_mut(state);
     view.seen.extend(fresh);
@@ -201,7 +201,7 @@ fn answer(state: &mut State) {
 
 fn turn(state: &mut State) -> Vec<Effect> {
     let view = view_mut(state);
-    view.bound = !view.bound;
+    view.turned += 1;
     Vec::new()
 }
 
@@ -215,7 +215,8 @@ fn swap(state: &mut State) -> Vec<Effect> {
 /// sentences, which nobody has seen; of files it only draws another order.
 fn alike(a: &Spec, b: &Spec) -> bool {
     let what = |spec: &Spec| {
-        let generated = !spec.of_files() && spec.task.data.is_none();
+        let own = |first: bool| spec.task_of(first).1.is_some();
+        let generated = !spec.of_files() && !own(true) && !own(false);
         let Spec { models, task, a, b, training, seed, .. } = spec.clone();
         (models, task, a, b, training, generated.then_some(seed))
     };
@@ -251,7 +252,8 @@ fn departs(view: &View) -> bool {
 }
 
 /// What is told where [`departs`] holds.
-const DEPARTED: &str = "results have been seen: a run under these terms is not what was planned";
+const DEPARTED: &str =
+    "results have been seen: a run under these terms is not what was planned, and takes no plan with it";
 
 /// Freezes a plan, or takes it out. Once the comparison has shown anything it is too late for either.
 fn plan(state: &mut State) -> Vec<Effect> {
@@ -338,14 +340,14 @@ impl Screen for Power {
     }
 
     fn travel(&self, state: &mut State, pane: Pane, by: i64) {
-        let len = if pane == VERDICT { words::lines(state, 60).len() } else { 0 };
+        let len = if pane == VERDICT { words::lines(state, 60, 0).len() } else { 0 };
         state.place_mut(ID).travel(pane, by, len);
     }
 
     fn figure<'a>(&self, state: &'a State) -> Option<&'a Figure> {
         let view = view(state);
         match state.place(ID).focus {
-            MARGINS => view.below(),
+            MARGINS => view.below().0,
             SEQUENTIAL => view.sequential.as_ref(),
             _ => view.curve.as_ref(),
         }
@@ -369,12 +371,14 @@ impl Screen for Power {
         let found = results(state);
         let drawn = (
             figures::power(found, engine),
-            figures::margins(found, engine),
-            figures::noise(found, engine),
+            [figures::noise, figures::margins, figures::sizes, figures::recommended]
+                .iter()
+                .filter_map(|figure| figure(found, engine))
+                .collect(),
             figures::sequential(found, engine),
         );
         let view = view_mut(state);
-        (view.curve, view.margins, view.noise, view.sequential) = drawn;
+        (view.curve, view.below, view.sequential) = drawn;
     }
 
     fn on_event(&self, state: &mut State, event: &Event) -> Vec<Effect> {

@@ -2,6 +2,7 @@
 
 use super::{DEPARTED, TOO_LATE, ask, departs, has_shown, own, ran, results, view, view_mut};
 use crate::lab::power::Spec;
+use crate::lab::power::bound::Bound;
 use crate::lab::power::settings::settings;
 use crate::lab::setting::{Kind, Range, SettingError, Value};
 use crate::lab::{self, LabId};
@@ -16,7 +17,7 @@ pub static SETUP: PowerSetup = PowerSetup;
 const LIVE: [&str; 3] = ["test.alpha", "test.target", "test.margin"];
 /// Rows that matter for files of results alone, and rows that matter for probes alone.
 const OF_FILES: [&str; 2] = ["test.filter", "test.metric"];
-const OF_PROBES: [&str; 5] = ["layer", "pooling", "classifier", "noise", "corrupted"];
+const OF_PROBES: [&str; 6] = ["task", "layer", "pooling", "classifier", "noise", "corrupted"];
 
 /// The row of a plan's items, there as long as there is a plan.
 const PLANNED: &str = "plan.n";
@@ -69,8 +70,16 @@ impl Setup for PowerSetup {
             let of_probes = of_probes
                 || key.starts_with("task.")
                 || key.starts_with("training.")
-                || key == "also"
-                || key == "test.bound";
+                || key.starts_with("also")
+                || ["test.bound", "test.own", "test.delta"].contains(&key);
+            // An own bound has its δ in its constant.
+            let own = matches!(spec.test.bound, Bound::Own(_));
+            if key == "test.own" && !own
+                || key == "test.delta" && own
+                || key == "also.noise" && spec.also.noise.is_empty()
+            {
+                return false;
+            }
             if files { !of_probes } else { !OF_FILES.contains(&key) }
         };
         let mut rows: Vec<Row> =
@@ -117,6 +126,9 @@ impl Setup for PowerSetup {
     fn take(&self, state: &mut State, spec: &lab::Spec) {
         if let Some(spec) = own(spec) {
             view_mut(state).spec = spec.clone();
+            if departs(view(state)) {
+                state.view.toast = Some(DEPARTED.to_owned());
+            }
         }
     }
 }

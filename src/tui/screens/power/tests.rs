@@ -28,7 +28,7 @@ fn without_a_comparison_nothing_is_asked_and_nothing_is_said() {
     assert!(setup::SETUP.set(&mut state, "test.target", Value::Number(0.9)).unwrap().is_empty());
     assert_eq!(view(&state).spec.test.target, 0.9);
     assert!(
-        words::lines(&state, 60).is_empty()
+        words::lines(&state, 60, 0).is_empty()
             && SCREEN.origin(&state).is_none()
             && SCREEN.figure(&state).is_none()
     );
@@ -63,19 +63,21 @@ fn margins_and_noise_share_a_pane_and_both_can_be_seen() {
         layers: Vec::new(),
         provenance: Provenance::default(),
     };
-    view_mut(&mut state).margins = Some(figure("margins"));
+    view_mut(&mut state).below = vec![figure("margins")];
     let shown = |state: &State| {
         let mut state = state.clone();
         state.place_mut(ID).focus = MARGINS;
         SCREEN.figure(&state).map(|f| f.name.clone())
     };
     assert_eq!(shown(&state).as_deref(), Some("margins"));
-    view_mut(&mut state).noise = Some(figure("noise"));
-    assert_eq!(shown(&state).as_deref(), Some("noise"));
     turn(&mut state);
     assert_eq!(shown(&state).as_deref(), Some("margins"));
-    turn(&mut state);
-    assert_eq!(shown(&state).as_deref(), Some("noise"));
+    view_mut(&mut state).turned = 0;
+    view_mut(&mut state).below = vec![figure("noise"), figure("margins"), figure("sizes")];
+    for name in ["noise", "margins", "sizes", "noise"] {
+        assert_eq!(shown(&state).as_deref(), Some(name));
+        turn(&mut state);
+    }
 }
 
 #[test]

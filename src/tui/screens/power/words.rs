@@ -1,24 +1,32 @@
 //! The verdict as lines, the numbers as text to copy, and where they come from.
 
 use super::setup::SETUP;
-use super::{CURVE, ID, SEQUENTIAL, ran, results, terms};
+use super::{CURVE, ID, MARGINS, SEQUENTIAL, ran, results, terms, view};
 use crate::base::text::{printable, wrapped};
 use crate::figure::layers::grouped;
-use crate::lab::power::finding::ComparisonFinding;
+use crate::lab::power::finding::{ComparisonFinding, RequiredFinding};
 use crate::lab::power::summary::{beside, lead, p_value, planned, recommended, surface, verdict};
 use crate::lab::{LabId, Spec, Tagged};
+use crate::stats::Estimate;
 use crate::tui::screen::Origin;
 use crate::tui::setup::{self, Setup};
 use crate::tui::state::State;
 use crate::tui::theme::Role;
 
-/// Lines of at most `room` columns, with how they are drawn; none before there is a comparison.
-pub fn lines(state: &State, room: usize) -> Vec<(Role, String)> {
+/// Lines of at most `room` columns, with how they are drawn; none before there is a comparison. The first `narrowed` of them leave room for
+/// the table at their right.
+pub fn lines(state: &State, room: usize, narrowed: usize) -> Vec<(Role, String)> {
     let found = results(state);
     let Some(c) = found.comparison() else { return Vec::new() };
     let mut out = Vec::new();
+    let (whole, narrow) = (room.saturating_sub(2), room.saturating_sub(TABLE + 3));
     let mut say = |role: Role, sentence: &str| {
-        let text = wrapped(sentence, room.saturating_sub(2));
+        let left = narrowed.saturating_sub(out.len());
+        let mut text = if left > 0 { wrapped(sentence, narrow) } else { wrapped(sentence, whole) };
+        if left > 0 && text.len() > left {
+            let rest = text.split_off(left).join(" ");
+            text.extend(wrapped(&rest, whole));
+        }
         out.extend(text.into_iter().map(|line| (role, format!(" {line}"))));
     };
     for (k, sentence) in verdict(found).into_iter().enumerate() {
@@ -119,6 +127,19 @@ pub fn copied(state: &State) -> Option<String> {
                 format!("{}\t{}\t{}\t{}\n", v.at_n, v.log_e, v.lo, v.hi)
             };
             Some(format!("n\tlog_e\tlo\thi\n{}", found.steps().iter().map(row).collect::<String>()))
+        }
+        MARGINS
+            if view(state).below().0.is_some_and(|f| ["sizes", "recommended"].contains(&f.name.as_str())) =>
+        {
+            let whole = |n: Option<f64>| n.map_or(String::new(), |n| n.to_string());
+            let row = |r: &Tagged<RequiredFinding>| {
+                let (v, band) = (&r.value, r.value.band.unwrap_or(Estimate::exact(r.value.power)));
+                let (trained, train) = (v.trained.map(|n| n as f64), v.n_train.map(|n| n as f64));
+                let (trained, test, train) = (whole(trained), whole(v.n_test.mean), whole(train));
+                format!("{trained}\t{}\t{}\t{}\t{}\t{test}\t{train}\n", r.n, v.power, band.lo, band.hi)
+            };
+            let rows: String = found.by_size().iter().map(row).collect();
+            Some(format!("n_train\tn_test\tpower\tlo\thi\tneeded_test\trecommended_train\n{rows}"))
         }
         _ => Some(verdict(found).join("\n")).filter(|t| !t.is_empty()),
     }

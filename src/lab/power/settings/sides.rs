@@ -1,0 +1,213 @@
+//! The rows of a side: those of the second stand beside those of the first.
+
+use super::super::spec::{SideSpec, Spec};
+use crate::base::text::{last_part, shortened};
+use crate::corpus::probing::PROBING;
+use crate::lab::layer::LayerRef;
+use crate::lab::setting::rows::row;
+use crate::lab::setting::{Kind, Known, Range, Setting, Value};
+use crate::model::PoolOver;
+
+/// All rows of a side, in the order of the setup pane.
+pub fn of(first: bool) -> Vec<Setting<Spec>> {
+    vec![
+        own_task(first),
+        encoder(first),
+        layer(first),
+        pooling(first),
+        classifier(first),
+        noise(first),
+        corrupted(first),
+        results(first),
+    ]
+}
+
+/// Classifiers that can be picked; others can be written into a spec.
+const CLASSIFIERS: [&str; 4] = ["logistic", "mlp:20", "mlp:64", "mlp:256"];
+
+/// Poolings that can be picked; none is the model's own.
+const POOLINGS: [Option<PoolOver>; 6] = [
+    None,
+    Some(PoolOver::Mean),
+    Some(PoolOver::First),
+    Some(PoolOver::Max),
+    Some(PoolOver::Last),
+    Some(PoolOver::Pooler),
+];
+
+fn side_mut(spec: &mut Spec, first: bool) -> &mut SideSpec {
+    if first { &mut spec.a } else { &mut spec.b }
+}
+
+fn key(first: bool, field: &str) -> String {
+    format!("{}.{field}", if first { "a" } else { "b" })
+}
+
+fn label(first: bool, word: &str) -> String {
+    format!("{} {word}", if first { "A" } else { "B" })
+}
+
+/// A task of a side's own; the first entry is that of both.
+fn own_task(first: bool) -> Setting<Spec> {
+    let names = || {
+        let own = PROBING.iter().map(|t| t.id.replace('_', " "));
+        std::iter::once("as above".to_owned()).chain(own).collect::<Vec<_>>()
+    };
+    Setting::new(
+        key(first, "task"),
+        label(first, "task"),
+        "A task of this side's own. Other sentences are other items: the comparison is then unpaired.",
+        move |_, _| Kind::Choice(names()),
+        move |spec: &Spec, _| {
+            let own = spec.side(first).task.as_ref();
+            Value::Choice(own.map_or(Some(0), |own| PROBING.iter().position(|t| t.id == own).map(|i| i + 1)))
+        },
+        move |spec, _, value| {
+            let at = value.choice().unwrap_or(0);
+            let side = side_mut(spec, first);
+            side.task = at.checked_sub(1).and_then(|i| PROBING.get(i)).map(|t| t.id.to_owned());
+            side.data = None;
+            Ok(())
+        },
+    )
+    .shown(move |spec, _| match &spec.side(first).data {
+        Some(data) => last_part(data).to_owned(),
+        None => spec.side(first).task.as_ref().map_or("as above".into(), |task| task.replace('_', " ")),
+    })
+}
+
+fn encoders(spec: &Spec, known: &Known) -> Vec<String> {
+    let twins = known.models.iter().filter(|m| m.layers > 0).map(|m| format!("untrained:{}", m.name));
+    let twins: Vec<String> = twins.collect();
+    let mut names: Vec<String> = known.models.iter().map(|m| m.name.clone()).collect();
+    names.extend(twins);
+    let more: Vec<String> = spec.models.iter().filter(|m| !names.contains(m)).cloned().collect();
+    names.extend(more);
+    names
+}
+
+fn encoder(first: bool) -> Setting<Spec> {
+    Setting::new(
+        key(first, "encoder"),
+        label(first, "model"),
+        "The model whose vectors this side reads; an untrained twin has its shape and fresh parameters.",
+        |spec, known| Kind::Choice(encoders(spec, known)),
+        move |spec: &Spec, known| {
+            Value::Choice(encoders(spec, known).iter().position(|n| n == spec.encoder(first)))
+        },
+        move |spec, known, value| {
+            let names = encoders(spec, known);
+            let Some(name) = value.choice().and_then(|i| names.get(i)) else { return Ok(()) };
+            let mut both = [spec.encoder(true).to_owned(), spec.encoder(false).to_owned()];
+            both[usize::from(!first)] = name.clone();
+            // After files of results neither side has an encoder.
+            if both[usize::from(first)].is_empty() {
+                both[usize::from(first)] = name.clone();
+            }
+            spec.models = both.to_vec();
+            // One name stands for both sides.
+            spec.models.dedup();
+            (spec.a.results, spec.b.results) = (Vec::new(), Vec::new());
+            Ok(())
+        },
+    )
+    .shown(move |spec, _| match spec.encoder(first) {
+        "" => "none: results from a file".into(),
+        name => shortened(name, 40),
+    })
+}
+
+fn layer(first: bool) -> Setting<Spec> {
+    let layers = move |spec: &Spec, known: &Known| {
+        let name = spec.encoder(first).trim_start_matches("untrained:").to_owned();
+        known.layers(&[name]).unwrap_or(12)
+    };
+    Setting::new(
+        key(first, "layer"),
+        label(first, "layer"),
+        "The layer whose vectors are read; 0 for the embeddings.",
+        move |spec, known| {
+            let most = layers(spec, known);
+            let stops = (0..=most).map(|l| l as f64).collect();
+            Kind::Slider { stops, range: Range::whole(0.0, most as f64), unset: None }
+        },
+        move |spec: &Spec, known| match spec.side(first).layer {
+            LayerRef::Last => Value::Number(layers(spec, known) as f64),
+            LayerRef::At(l) => Value::Number(l as f64),
+        },
+        move |spec, known, value| {
+            let most = layers(spec, known);
+            let layer = value.number().unwrap_or_default() as usize;
+            side_mut(spec, first).layer = if layer == most { LayerRef::Last } else { LayerRef::At(layer) };
+            Ok(())
+        },
+    )
+    .shown(move |spec, _| spec.side(first).layer.to_string())
+}
+
+fn pooling(first: bool) -> Setting<Spec> {
+    let help = "How token vectors become one; the model's own way is the mean for most.";
+    row(key(first, "pooling"), label(first, "pool"), help).one_of(
+        &POOLINGS,
+        |p| p.map_or("own".to_owned(), |p| p.to_string()),
+        move |s: &Spec, p| s.side(first).pooling == *p,
+        move |s, p| side_mut(s, first).pooling = *p,
+    )
+}
+
+fn classifier(first: bool) -> Setting<Spec> {
+    let help = "What is trained on the vectors: logistic regression, or a perceptron with one hidden layer.";
+    row(key(first, "classifier"), label(first, "probe"), help)
+        .one_of(
+            &CLASSIFIERS,
+            |c| (*c).to_owned(),
+            move |s: &Spec, c| s.side(first).classifier == *c,
+            move |s, c| side_mut(s, first).classifier = (*c).to_owned(),
+        )
+        .shown(move |s, _| s.side(first).classifier.clone())
+}
+
+fn noise(first: bool) -> Setting<Spec> {
+    let help = "Standard deviation of Gaussian noise on every vector (Zhu et al., Figure 3).";
+    row(key(first, "noise"), label(first, "noise"), help).number(
+        &[0.0, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0],
+        Range::real(0.0, 1e6),
+        move |s: &Spec| s.side(first).noise,
+        move |s, noise| side_mut(s, first).noise = noise,
+    )
+}
+
+fn corrupted(first: bool) -> Setting<Spec> {
+    let help = "Steps of training on shuffled words before the encoder is read (Zhu et al., Table 2: 200).";
+    row(key(first, "corrupted"), label(first, "spoil"), help).count(
+        &[0, 50, 100, 200, 500],
+        0..=20_000,
+        move |s: &Spec| s.side(first).corrupted,
+        move |s, steps| side_mut(s, first).corrupted = steps,
+    )
+}
+
+fn results(first: bool) -> Setting<Spec> {
+    let help = "A file of results in place of a probe: lm-evaluation-harness samples, BEAR, JSON lines or CSV; several seeds with commas between. Both sides need one.";
+    let shown = move |s: &Spec| match s.side(first).results.as_slice() {
+        [] => "none".to_owned(),
+        [one] => last_part(one).to_owned(),
+        [one, more @ ..] => format!("{} +{}", last_part(one), more.len()),
+    };
+    row(key(first, "results"), label(first, "file"), help)
+        .file(
+            "none",
+            move |s: &Spec| Some(s.side(first).results.join(", ")).filter(|names| !names.is_empty()),
+            move |s, path| {
+                let names = path.as_deref().unwrap_or_default().split(',').map(str::trim);
+                side_mut(s, first).results = names.filter(|n| !n.is_empty()).map(str::to_owned).collect();
+                s.task.base = std::path::PathBuf::new();
+                if !s.a.results.is_empty() || !s.b.results.is_empty() {
+                    s.models = Vec::new();
+                } else if s.models.is_empty() {
+                    s.models = Spec::shipped().models;
+                }
+            },
+        )
+        .shown(move |s, _| shown(s))
+}

@@ -1,0 +1,128 @@
+//! Every row sets what it shows, and a spec that can run.
+
+use super::*;
+use crate::lab::power::plan::{Hypothesis, Plan, Stop};
+use crate::lab::setting::{Known, KnownModel};
+use crate::lab::spec::LabSpec;
+
+#[test]
+fn every_step_of_every_row_leaves_a_spec_that_can_run() {
+    let known = Known { models: vec![KnownModel { name: "bert-mini".into(), layers: 4 }] };
+    for setting in settings() {
+        let plan = Plan { hypothesis: Hypothesis::Differ, n: None, stop: Stop::AtN };
+        let mut spec = Spec { plan: Some(plan), ..Spec::shipped() };
+        let values: Vec<Value> = match setting.kind(&spec, &known) {
+            Kind::Slider { stops, .. } => stops.into_iter().map(Value::Number).collect(),
+            Kind::Choice(names) => (0..names.len()).map(|i| Value::Choice(Some(i))).collect(),
+            Kind::Integer(_) => vec![Value::Number(7.0)],
+            _ => continue,
+        };
+        for value in values {
+            setting.set(&mut spec, &known, value.clone()).unwrap();
+            assert_eq!(setting.get(&spec, &known), value, "{}", setting.key);
+            spec.check("x").unwrap_or_else(|e| panic!("{}: {e}", setting.key));
+        }
+    }
+}
+
+#[test]
+fn files_of_results_take_the_place_of_encoders_and_give_it_back() {
+    let known = Known::default();
+    let rows = settings();
+    let row = |key: &str| rows.iter().find(|r| r.key == key).unwrap();
+    let mut spec = Spec::shipped();
+    row("a.results").set(&mut spec, &known, Value::Text("x.jsonl".into())).unwrap();
+    assert!(spec.models.is_empty() && spec.check("x").is_err());
+    row("b.results").set(&mut spec, &known, Value::Text("y.jsonl".into())).unwrap();
+    spec.check("x").unwrap();
+    row("a.results").set(&mut spec, &known, Value::Unset).unwrap();
+    row("b.results").set(&mut spec, &known, Value::Unset).unwrap();
+    spec.check("x").unwrap();
+    assert_eq!(spec.models, Spec::shipped().models);
+}
+
+/// The bug: a model chosen for one side after files of results left the other side with an encoder of no name.
+#[test]
+fn a_model_chosen_after_files_stands_on_both_sides() {
+    let known = Known { models: vec![KnownModel { name: "bert-mini".into(), layers: 4 }] };
+    let rows = settings();
+    let row = |key: &str| rows.iter().find(|r| r.key == key).unwrap();
+    for side in ["a.encoder", "b.encoder"] {
+        let mut spec = Spec::shipped();
+        row("a.results").set(&mut spec, &known, Value::Text("x.jsonl".into())).unwrap();
+        row("b.results").set(&mut spec, &known, Value::Text("y.jsonl".into())).unwrap();
+        row(side).set(&mut spec, &known, Value::Choice(Some(0))).unwrap();
+        assert_eq!(spec.models, ["bert-mini"], "{side}");
+        spec.check("x").unwrap();
+    }
+}
+
+/// The bug: a spec with several files a side lost all but the first when its row was edited.
+#[test]
+fn several_seeds_are_several_files_of_a_row() {
+    let (known, rows) = (Known::default(), settings());
+    let row = |key: &str| rows.iter().find(|r| r.key == key).unwrap();
+    let mut spec = Spec::shipped();
+    row("a.results").set(&mut spec, &known, Value::Text("x/1.jsonl, x/2.jsonl,x/3.jsonl".into())).unwrap();
+    assert_eq!(spec.a.results, ["x/1.jsonl", "x/2.jsonl", "x/3.jsonl"]);
+    let now = row("a.results").get(&spec, &known);
+    assert_eq!(now, Value::Text("x/1.jsonl, x/2.jsonl, x/3.jsonl".into()));
+    row("a.results").set(&mut spec, &known, now).unwrap();
+    assert_eq!((spec.a.results.len(), row("a.results").text(&spec, &known).as_str()), (3, "1.jsonl +2"));
+}
+
+/// The sizes between, the noises, the split, the bound's constant and its δ could be given in a spec file only.
+#[test]
+fn lists_are_typed_and_what_they_cannot_be_is_refused() {
+    let (known, rows, mut spec) = (Known::default(), settings(), Spec::shipped());
+    let row = |key: &str| rows.iter().find(|r| r.key == key).unwrap();
+    let set = |spec: &mut Spec, key: &str, text: &str| {
+        row(key).set(spec, &known, Value::Text(text.into())).map_err(|e| e.to_string())
+    };
+    set(&mut spec, "task.steps", "32, 100 1000").unwrap();
+    set(&mut spec, "also.noise", ".1, 1").unwrap();
+    set(&mut spec, "task.ratio", "8:1:1").unwrap();
+    assert_eq!((&spec.task.sizes[..], &spec.also.noise[..]), (&[32, 100, 1000][..], &[0.1, 1.0][..]));
+    assert_eq!(spec.task.ratio.to_string(), "8:1:1");
+    spec.check("x").unwrap();
+    assert_eq!(row("task.steps").get(&spec, &known), Value::Text("32, 100, 1000".into()));
+    for (key, bad) in [
+        ("task.steps", "100, 32"),
+        ("task.steps", "2"),
+        ("task.steps", ""),
+        ("task.steps", "many"),
+        ("also.noise", "1, 1"),
+        ("also.noise", "-1"),
+        ("also.noise", "nan"),
+        ("task.ratio", "4:1"),
+    ] {
+        let before = spec.clone();
+        assert!(set(&mut spec, key, bad).is_err(), "{key} {bad}");
+        assert_eq!(spec, before);
+    }
+    row("test.own").set(&mut spec, &known, Value::Number(120.0)).unwrap();
+    row("test.delta").set(&mut spec, &known, Value::Number(0.05)).unwrap();
+    assert_eq!((spec.test.bound, spec.test.delta), (Bound::Own(120.0), 0.05));
+    row("also.noise").set(&mut spec, &known, Value::Unset).unwrap();
+    assert!(spec.also.noise.is_empty());
+}
+
+/// Both sides of a comparison had one task.
+#[test]
+fn a_side_can_have_a_task_of_its_own() {
+    let (known, rows, mut spec) = (Known::default(), settings(), Spec::shipped());
+    let row = rows.iter().find(|r| r.key == "b.task").unwrap();
+    row.set(&mut spec, &known, Value::Choice(Some(1))).unwrap();
+    assert!(spec.is_apart() && spec.check("x").is_ok());
+    assert_eq!((spec.task_of(true).0, spec.task_of(false).0), ("subj_number", PROBING[0].id));
+    assert!(
+        spec.name(true).contains("subj number") && spec.name(false).contains("past present"),
+        "{}",
+        spec.name(true)
+    );
+    row.set(&mut spec, &known, Value::Choice(Some(0))).unwrap();
+    assert!(!spec.is_apart() && spec == Spec::shipped());
+    // The same task named twice is one.
+    spec.b.task = Some("subj_number".into());
+    assert!(!spec.is_apart());
+}
