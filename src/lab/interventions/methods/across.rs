@@ -6,6 +6,7 @@
 //! that of a walk that goes on (PGD). Embeddings are not images: nothing is clamped to a range, only to the ball.
 
 use super::attack::Aim;
+use super::proof::{Effort, Proofs};
 use crate::base::matrix::argmax;
 use crate::base::{Cancelled, Pulse};
 use crate::lab::interventions::method::{
@@ -60,6 +61,10 @@ pub trait Attack: Send {
         epsilon: f32,
         pulse: &mut dyn Pulse,
     ) -> Result<Vec<Option<Vec<f32>>>, Cancelled>;
+    /// How many passes through the probe a row costs that does not move, where that is more than a thorough proof may cost.
+    fn dear(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// Makes the attacks of a method. They may keep what they found at one radius for the next.
@@ -120,7 +125,8 @@ impl Fitted for Target {
         };
         let wishes = targets.iter().map(wish).collect();
         let attacks = (self.chain)(&self.plan, mlp.classes());
-        Ok(Box::new(Rows { target: self, h, from, wishes, attacks }))
+        let proofs = Proofs::new(mlp, h.rows());
+        Ok(Box::new(Rows { target: self, h, from, wishes, attacks, proofs }))
     }
     fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = self.probe.to_bytes();
@@ -135,6 +141,7 @@ struct Rows<'a> {
     from: Vec<usize>,
     wishes: Vec<Wish>,
     attacks: Vec<Box<dyn Attack>>,
+    proofs: Proofs,
 }
 
 impl Prepared for Rows<'_> {
@@ -147,8 +154,13 @@ impl Prepared for Rows<'_> {
         let (h, from, wishes) = (self.h, self.from.as_slice(), self.wishes.as_slice());
         let field = Field { mlp: self.target.probe.mlp(), h, from, wishes, seed: self.target.seed };
         let stands = |i: &usize| (from[*i] == wishes[*i].class) != (wishes[*i].aim == Aim::Towards);
-        let mut standing: Vec<usize> = (0..h.rows()).filter(stands).collect();
+        let standing: Vec<usize> = (0..h.rows()).filter(stands).collect();
+        let mut standing = self.proofs.unproved(&field, &standing, epsilon, Effort::Quick);
         for attack in &mut self.attacks {
+            if attack.dear().is_some_and(|passes| Proofs::is_worth(field.mlp, passes)) {
+                pulse.beat(0, 1)?;
+                standing = self.proofs.unproved(&field, &standing, epsilon, Effort::Thorough);
+            }
             if standing.is_empty() {
                 break;
             }
