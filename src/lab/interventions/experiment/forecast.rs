@@ -185,8 +185,9 @@ fn counted(bench: &Bench, host: &dyn Host) -> (Work, Work) {
         }
         let values = strengths(m) as f64;
         let (test, rivals) = (bench.test.len(), MOST_RIVALS * bench.test.len().min(RIVAL_EXAMPLES));
-        // What the model itself does is asked of the first replicate, and of the others where their fits differ.
-        let alone = is_shared(method) || method.is_control();
+        // What the model itself does is asked of the first replicate, and of the others where their fits differ and only the head
+        // is left to run.
+        let alone = is_shared(method) || method.is_control() || !bench.model.ends_at(bench.site.layer);
         let full = if alone { test as f64 } else { test as f64 * replicates + rivals as f64 };
         let bare = test as f64 * replicates + rivals as f64 - full;
         work.add(&named(bench, SWEEP, i), values * full);
@@ -391,10 +392,7 @@ impl<'a> Slices<'a> {
             before: &before,
             prior: &bench.prior,
             site: bench.site,
-            conduct: kind == SWEEP
-                && bench.model.has_head()
-                && bench.labels.target_classes == 2
-                && bench.model.ends_at(bench.site.layer),
+            conduct: kind == SWEEP && bench.model.has_head() && bench.labels.target_classes == 2,
             meter: None,
         };
         let begun = Instant::now();
