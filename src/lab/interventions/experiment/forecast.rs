@@ -29,7 +29,7 @@ use crate::lab::interventions::spec::MethodSpec;
 use crate::lab::interventions::table::{Judged as Scored, Sweep};
 use crate::lab::interventions::tally::Tally;
 use crate::lab::store::Store;
-use crate::probe::train::{PATIENCE, Recipe, SEARCH_STEPS, train};
+use crate::probe::train::{EPOCH, Recipe, SEARCH_STEPS, train};
 use crate::probe::{Grid, Intervention, Labelled, Mlp, Probe, Split, TrainingData};
 use crate::stats::Purpose;
 use crate::stats::bootstrap::Resamples;
@@ -40,7 +40,8 @@ use crate::stats::rng::stream;
 const SLICE: usize = 192;
 /// Steps of a slice of training.
 const STEPS: usize = 100;
-/// Steps after which most networks of a grid have settled; they take between [`PATIENCE`] and [`SEARCH_STEPS`].
+/// Steps after which most networks of a grid have settled; they take between [`EPOCH`], where the first validation has no fault,
+/// and [`SEARCH_STEPS`].
 const EXPECTED_STEPS: usize = 700;
 /// Strengths of a slice of a sweep, spread over the grid.
 const APPLIED: usize = 6;
@@ -151,7 +152,7 @@ fn seconds(bench: &Bench, host: &mut dyn Host) -> Result<(f64, Option<[f64; 2]>)
     }
     let fixed = work.seconds(host, &mut |kind| slices.work(kind))?;
     let step = training.seconds(host, &mut |kind| slices.work(kind))?;
-    let [least, expected, most] = [PATIENCE, EXPECTED_STEPS, SEARCH_STEPS].map(|n| fixed + step * n as f64);
+    let [least, expected, most] = [EPOCH, EXPECTED_STEPS, SEARCH_STEPS].map(|n| fixed + step * n as f64);
     Ok((expected, (step > 0.0).then_some([least, most])))
 }
 

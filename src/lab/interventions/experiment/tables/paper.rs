@@ -13,9 +13,9 @@ use crate::lab::table::{Entry, Table};
 use crate::stats::Estimate;
 
 const OURS: &str = "this run";
-const HELD_OUT: &str = "this run, chosen and reported on different halves";
-const PAPERS_WAY: &str = "this run, the paper's way";
-const THEIRS: &str = "published (BERT, Wikipedia)";
+const HELD_OUT: &str = "held out";
+const PAPERS_WAY: &str = "paper's way";
+const THEIRS: &str = "published";
 
 /// The tables that there are findings for.
 pub fn tables(results: &Results) -> Vec<Table> {
@@ -63,33 +63,31 @@ fn is_the_papers(results: &Results, data: &Tagged<DataFinding>) -> bool {
 /// Table 1: test examples by both properties.
 fn contingency(results: &Results) -> Option<Table> {
     let mut entries = Vec::new();
-    let mut rows = |source: &str, values: &[String], others: &[String], counts: &[Vec<f64>]| {
-        let heads: Vec<String> =
-            others.iter().map(|v| format!("Ze = {v}")).chain(["no Ze".to_owned()]).collect();
-        let total: Vec<f64> = (0..heads.len()).map(|j| counts.iter().map(|r| r[j]).sum()).collect();
+    // Rows by the target's values, the last of all; columns likewise.
+    let mut rows = |source: &str, (values, others): (&[String], &[String]), counts: &[Vec<f64>]| {
+        let heads = others.iter().map(|v| format!("Ze = {v}"));
+        let heads: Vec<String> = heads.chain(["no Ze".to_owned(), "total".to_owned()]).collect();
         let named = values.iter().map(|v| format!("Zc = {v}")).chain(["total".to_owned()]);
-        for (name, row) in named.zip(counts.iter().chain([&total])) {
-            let all = row.iter().sum();
-            for (head, n) in heads.iter().map(String::as_str).zip(row.iter().copied()).chain([("total", all)])
-            {
-                entries.push(entry(
-                    &[source, &name],
-                    "test examples",
-                    head,
-                    Some(Estimate::exact(n)),
-                    n as usize,
-                ));
+        for (name, row) in named.zip(counts) {
+            for (head, n) in heads.iter().zip(row) {
+                let value = Some(Estimate::exact(*n));
+                entries.push(entry(&[source, &name], "test examples", head, value, *n as usize));
             }
         }
     };
     for Tagged { model, value, .. } in &results.data {
-        let counts: Vec<Vec<f64>> =
-            value.counts.iter().map(|row| row.iter().map(|n| *n as f64).collect()).collect();
-        rows(model, &value.target_values, &value.other_values, &counts);
+        let with_total = |row: &[f64]| [row, &[row.iter().sum()]].concat();
+        let counts = value.counts.iter().map(|row| row.iter().map(|n| *n as f64).collect::<Vec<_>>());
+        let counts: Vec<Vec<f64>> = counts.collect();
+        let width = counts.first().map_or(0, Vec::len);
+        let all: Vec<f64> = (0..width).map(|j| counts.iter().map(|r| r[j]).sum()).collect();
+        let counts: Vec<Vec<f64>> = counts.iter().chain([&all]).map(|row| with_total(row)).collect();
+        rows(model, (&value.target_values, &value.other_values), &counts);
     }
     if let Some(data) = results.data.iter().find(|d| is_the_papers(results, d)).map(|d| &d.value) {
-        let thousands: Vec<Vec<f64>> = TABLE_1.iter().map(|row| row.map(|n| 1000.0 * n).to_vec()).collect();
-        rows("published, rounded to thousands", &data.target_values, &data.other_values, &thousands);
+        let thousands = TABLE_1.map(|row| row.map(|n| 1000.0 * n).to_vec());
+        let values = (data.target_values.as_slice(), data.other_values.as_slice());
+        rows("published, rounded to thousands", values, &thousands);
     }
     let caption = "Test examples by the value of the target (Zc) and of the property that is to stay (Ze); Table 1 of Canby et al.";
     table("contingency", caption, &["data", "target"], (0, 1.0), entries)
@@ -167,14 +165,15 @@ fn optimum(results: &Results, oracle: OracleKind) -> Option<Table> {
         }
     }
     let (name, judge, origin) = match oracle {
-        OracleKind::Mlp => ("optimum", "MLP oracle", "Table 3 of Canby et al."),
+        OracleKind::Mlp => ("optimum", "MLP oracle", "Table 3 of Canby et al"),
         OracleKind::Linear => {
             ("optimum-linear", "linear oracle", "Canby et al. draw this in Figures 4 to 6 and print no table")
         }
     };
     let caption = format!(
-        "Completeness, selectivity and reliability at the strength of highest reliability, {judge}; {origin}. Completeness of a \
-         nullifying method is of another definition than that of a counterfactual one"
+        "Completeness, selectivity and reliability at the strength of highest reliability, {judge}; {origin}. Held out: chosen on one \
+         half of the test examples and reported on the other; paper's way: both on all; published: of BERT and Wikipedia sentences. \
+         Completeness of a nullifying method is of another definition than that of a counterfactual one"
     );
     table(name, &caption, &["model", "method"], (3, 1.0), entries)
 }
@@ -211,7 +210,7 @@ mod tests {
         };
         assert!(row("| PGD |").ends_with("| 0.734 | 0.390 | 0.509 | 0.112 |"), "{markdown}");
         assert!(row("| AlterRep |").ends_with("| 1.000 | 0.784 | 0.835 | 0.100 |"), "{markdown}");
-        assert!(optimum.write(Form::Latex).contains("\\multicolumn{4}{c}{published (BERT, Wikipedia)}"));
+        assert!(optimum.write(Form::Latex).contains("\\multicolumn{4}{c}{published}"));
         let csv = optimum.write(Form::Csv);
         assert!(
             csv.lines().any(|l| l.contains("published") && l.contains("PGD") && l.contains("0.5092")),
@@ -225,7 +224,7 @@ mod tests {
         let line = |start: &str| contingency.lines().find(|l| l.starts_with(start)).unwrap().to_owned();
         assert_eq!(
             line("| published, rounded to thousands | Zc = Sg"),
-            "| published, rounded to thousands | Zc = Sg | 31000 | 5000 | 176000 | 212000 |"
+            "| published, rounded to thousands | Zc = Sg | 31000 | 5000 | 176000 | 213000 |"
         );
         assert_eq!(line("| bert-mini | total"), "| bert-mini | total | 300 | 110 | 1990 | 2400 |");
         let probes = named("probes").write(Form::Markdown);
