@@ -48,6 +48,14 @@ pub struct Field<'a> {
     pub seed: u64,
 }
 
+impl Field<'_> {
+    /// Whether a row is not yet where it is to go.
+    #[must_use]
+    pub fn stands(&self, row: usize) -> bool {
+        (self.from[row] == self.wishes[row].class) != (self.wishes[row].aim == Aim::Towards)
+    }
+}
+
 /// One attack.
 pub trait Attack: Send {
     /// Attacks the rows named in `rows`: for each the point found within `epsilon` that meets its wish, if any.
@@ -125,7 +133,7 @@ impl Fitted for Target {
         };
         let wishes = targets.iter().map(wish).collect();
         let attacks = (self.chain)(&self.plan, mlp.classes());
-        let proofs = Proofs::new(mlp, h.rows());
+        let proofs = Proofs::new(mlp);
         Ok(Box::new(Rows { target: self, h, from, wishes, attacks, proofs }))
     }
     fn to_bytes(&self) -> Vec<u8> {
@@ -153,8 +161,7 @@ impl Prepared for Rows<'_> {
         }
         let (h, from, wishes) = (self.h, self.from.as_slice(), self.wishes.as_slice());
         let field = Field { mlp: self.target.probe.mlp(), h, from, wishes, seed: self.target.seed };
-        let stands = |i: &usize| (from[*i] == wishes[*i].class) != (wishes[*i].aim == Aim::Towards);
-        let standing: Vec<usize> = (0..h.rows()).filter(stands).collect();
+        let standing: Vec<usize> = (0..h.rows()).filter(|i| field.stands(*i)).collect();
         let mut standing = self.proofs.unproved(&field, &standing, epsilon, Effort::Quick);
         for attack in &mut self.attacks {
             if attack.dear().is_some_and(|passes| Proofs::is_worth(field.mlp, passes)) {

@@ -4,7 +4,8 @@
 //! output back to the input (CROWN, Zhang et al. 2018), where the input's range gives the bound in closed form. The range of a
 //! hidden unit comes from interval arithmetic (Gowal et al. 2018), which is exact for the first layer, or, in the thorough
 //! form, from such bounds of its own. A row whose margin stays above 0 stands whatever an attack does, and is returned
-//! unchanged by every attack of [`super::across`]: a proof changes no result and only saves the search for what is not there.
+//! unchanged by every attack of [`super::across`]: a proof changes no result and only saves the search for what is not there (but for
+//! rounding: rows that are attacked are multiplied in batches, and what is proved is missing from them).
 //! The bounds hold in exact arithmetic; an allowance for rounding is taken off each.
 
 use super::across::{Field, Wish};
@@ -15,7 +16,7 @@ use crate::probe::{Matrix, Mlp};
 use rayon::prelude::*;
 
 /// How ranges of hidden units behind the first layer are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effort {
     /// By intervals: about the work of one step of an attack.
     Quick,
@@ -26,50 +27,35 @@ pub(crate) enum Effort {
 /// Share of the size of a sum's terms that its rounding may make up.
 const ROUNDING: f32 = 1e-5;
 
-/// What is known of each row: the largest radius at which it was proved to stand, and the least at which a proof failed.
+/// Proofs about one perceptron. Nothing is kept from radius to radius: what is proved at one depends on it alone, and not on which
+/// others were asked about before.
 #[derive(Debug)]
 pub(crate) struct Proofs {
     /// Weights without their signs.
     sizes: Vec<Matrix>,
-    proved: Vec<f32>,
-    failed: [Vec<f32>; 2],
 }
 
 impl Proofs {
-    /// Nothing is known yet of `rows` rows before this perceptron.
-    pub(crate) fn new(mlp: &Mlp, rows: usize) -> Self {
+    /// Readies them.
+    pub(crate) fn new(mlp: &Mlp) -> Self {
         let size = |w: &Matrix| Matrix::from_fn(w.rows(), w.cols(), |i, j| w.row(i)[j].abs());
-        Self {
-            sizes: mlp.layers().iter().map(|l| size(&l.weight)).collect(),
-            proved: vec![0.0; rows],
-            failed: [vec![f32::INFINITY; rows], vec![f32::INFINITY; rows]],
-        }
+        Self { sizes: mlp.layers().iter().map(|l| size(&l.weight)).collect() }
     }
 
     /// Those of `rows` that are not proved to stand within `epsilon`.
     pub(crate) fn unproved(
-        &mut self,
+        &self,
         field: &Field<'_>,
         rows: &[usize],
         epsilon: f32,
         effort: Effort,
     ) -> Vec<usize> {
-        let open = |r: &&usize| self.proved[**r] < epsilon && epsilon < self.failed[effort as usize][**r];
-        let asked: Vec<usize> = rows.iter().filter(open).copied().collect();
         let sizes = &self.sizes;
-        let stands: Vec<bool> = asked
+        let stands: Vec<bool> = rows
             .par_chunks(if effort == Effort::Quick { CHUNK } else { 1 })
             .flat_map_iter(|rows| Bounds { field, sizes, rows, epsilon }.stand(effort))
             .collect();
-        for (row, stands) in asked.into_iter().zip(stands) {
-            if stands {
-                self.proved[row] = self.proved[row].max(epsilon);
-            } else {
-                let failed = &mut self.failed[effort as usize][row];
-                *failed = failed.min(epsilon);
-            }
-        }
-        rows.iter().copied().filter(|r| self.proved[*r] < epsilon).collect()
+        rows.iter().zip(stands).filter(|(_, stands)| !stands).map(|(row, _)| *row).collect()
     }
 
     /// Whether a thorough proof costs less than the `passes` of one row through the perceptron that it may save, and tells more
@@ -323,7 +309,7 @@ mod tests {
                 let field = Field { mlp: &mlp, h: &h, from: &from, wishes: &wishes, seed: 5 };
                 let mut proved = [0, 0];
                 for epsilon in [0.01, 0.05, 0.1, 0.2, 0.4] {
-                    let open = |effort| Proofs::new(&mlp, h.rows()).unproved(&field, &all, epsilon, effort);
+                    let open = |effort| Proofs::new(&mlp).unproved(&field, &all, epsilon, effort);
                     let (quick, thorough) = (open(Effort::Quick), open(Effort::Thorough));
                     assert!(thorough.iter().all(|r| quick.contains(r)), "a thorough proof tells less");
                     proved[0] += all.len() - quick.len();
@@ -371,11 +357,9 @@ mod tests {
         let size: f32 = mlp.layers()[0].weight.iter_rows().map(|w| (w[1] - w[0]).abs()).sum();
         for (row, logits) in mlp.logits(&h).iter_rows().enumerate() {
             let distance = (logits[1] - logits[0]).abs() / size;
-            let mut proofs = Proofs::new(&mlp, h.rows());
+            let proofs = Proofs::new(&mlp);
             assert!(proofs.unproved(&field, &[row], 0.999 * distance, Effort::Quick).is_empty());
             assert_eq!(proofs.unproved(&field, &[row], 1.001 * distance, Effort::Quick), [row]);
-            // What is known of one radius is known of smaller ones.
-            assert!(proofs.unproved(&field, &[row], 0.5 * distance, Effort::Quick).is_empty());
         }
     }
 
@@ -395,7 +379,7 @@ mod tests {
         let h = Matrix::from_vec(1, 1, vec![0.25]).unwrap();
         let wishes = [Wish { aim: Aim::AwayFrom, class: 0 }];
         let field = Field { mlp: &mlp, h: &h, from: &[0], wishes: &wishes, seed: 0 };
-        assert!(Proofs::new(&mlp, 1).unproved(&field, &[0], 0.3, Effort::Quick).is_empty());
+        assert!(Proofs::new(&mlp).unproved(&field, &[0], 0.3, Effort::Quick).is_empty());
         // With the signs turned, margin = 0.5 - relu(x) - relu(-x) = 0.5 - |x|, which is 0 at x = .5: the chords say more is possible.
         let turned = Mlp::from_layers(vec![
             layer(vec![1.0, -1.0], 1, &[0.0, 0.0]),
@@ -403,7 +387,7 @@ mod tests {
         ])
         .unwrap();
         let field = Field { mlp: &turned, ..field };
-        let open = |epsilon| Proofs::new(&turned, 1).unproved(&field, &[0], epsilon, Effort::Quick);
+        let open = |epsilon| Proofs::new(&turned).unproved(&field, &[0], epsilon, Effort::Quick);
         assert!(open(0.2499).is_empty() && open(0.26) == [0]);
     }
 }

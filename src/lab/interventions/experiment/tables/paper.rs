@@ -103,9 +103,11 @@ fn probes(results: &Results) -> Option<Table> {
             let role = role(p);
             let column = if Some(p.property.as_str()) == target { "Zc" } else { "Ze" };
             entries.push(entry(&[&data.model, &role], OURS, column, Some(p.accuracy), *n));
-            let theirs = TABLE_2.iter().find(|(name, _)| *name == role && is_the_papers(results, data));
-            let theirs = theirs.map(|(_, a)| Estimate::exact(a[usize::from(column == "Ze")]));
-            entries.push(entry(&[&data.model, &role], THEIRS, column, theirs, 0));
+            if is_the_papers(results, data) {
+                let theirs = TABLE_2.iter().find(|(name, _)| *name == role);
+                let theirs = theirs.map(|(_, a)| Estimate::exact(a[usize::from(column == "Ze")]));
+                entries.push(entry(&[&data.model, &role], THEIRS, column, theirs, 0));
+            }
         }
     }
     let caption = "Accuracy of the probes on the test examples, in per cent; Table 2 of Canby et al.";
