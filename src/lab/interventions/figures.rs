@@ -82,17 +82,14 @@ pub fn curves(
     if let Some(at) = marker {
         layers.push(Layer::Rule(Rule { at, upright: true, label: format!("{symbol} = {at}") }));
     }
-    let names: Vec<String> = drawn.iter().map(|c| c.key.method.title()).collect();
+    let mut names: Vec<String> = drawn.iter().map(|c| c.key.method.title()).collect();
+    let last = names.pop().unwrap_or_default();
+    let names = if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) };
     let ids: Vec<String> = drawn.iter().map(|c| c.key.method.file_name()).collect();
     let points = drawn.iter().flat_map(|c| &c.points);
     Some(Figure {
         name: format!("reliability-{short}-{}-{oracle}", ids.join("-")),
-        title: format!(
-            "{} on {short}, layer {}, {}",
-            names.join(" and "),
-            first.points[0].value.layer,
-            judge(oracle)
-        ),
+        title: format!("{names} on {short}, layer {}, {}", first.points[0].value.layer, judge(oracle)),
         x: Axis { scale: scale(&first.key.method.name), ..Axis::linear(label) },
         y: Axis::linear("completeness, selectivity, reliability").from_to(0.0, 1.0),
         layers,
