@@ -21,16 +21,18 @@ use crate::lab::table::{Form, Table};
   probity export agreement-2 --figure pareto -o pareto.png
   probity export agreement-2 --figure reliability --method fgsm,pgd --oracle linear -o curves.svg
   probity export agreement-2 --figure reliability --method pgd --marker .112 -o pgd.csv
+  probity export paper --figure figure-1 -o figure-1.png
+  probity export paper --table optimum -o table-3.tex
   probity export benchmark --figure heatmap --sentence 311 --method attention,ig -o pair.svg
   probity export benchmark --table interpretability -o table.tex")]
 pub struct ExportArgs {
     /// Name or file of the session.
     pub session: String,
-    /// Which figure, for example `reliability` (C, S and R against the strength), `pareto` (C against S, all methods) or `heatmap`; an
+    /// Which figure, for example `reliability` (C, S and R against the strength), `pareto` (C against S, all methods), `figure-1` to `figure-6` (of Canby et al.) or `heatmap`; an
     /// unknown name lists those of the session's lab.
     #[arg(long, value_name = "NAME", required_unless_present = "table")]
     pub figure: Option<String>,
-    /// Which table of the paper, in place of a figure: `accuracy`, `interpretability`, `accuracy-perturbations`, `perturbations` (of the saliency lab).
+    /// Which table of the paper, in place of a figure: `accuracy`, `interpretability`, `accuracy-perturbations`, `perturbations` (of the saliency lab), `contingency`, `probes`, `optimum`, `optimum-linear`, `map` (of the interventions lab).
     #[arg(long, value_name = "NAME", conflicts_with_all = ["figure", "model", "with", "relation", "method", "oracle", "sentence", "partner", "marker"])]
     pub table: Option<String>,
     /// File to write; its extension determines the format.

@@ -234,19 +234,40 @@ impl<T: Real> Pass<T> {
     /// Runs the rows in `x` forward.
     pub(crate) fn forward(&mut self, mlp: &Mlp<T>, x: &[T]) {
         self.rows = x.len() / mlp.inputs();
-        let last = mlp.layers.len() - 1;
-        for (i, layer) in mlp.layers.iter().enumerate() {
-            let (before, after) = self.outputs.split_at_mut(i);
-            let input = before.last().map_or(x, Vec::as_slice);
-            let out = &mut after[0];
-            // The product is added onto the bias, which saves a pass over the output.
-            out.clear();
-            (0..self.rows).for_each(|_| out.extend_from_slice(&layer.bias));
-            let input = View::new(input, self.rows, layer.weight.rows());
-            matmul(out, T::ONE, input, layer.weight.view(), T::ONE);
-            if i < last {
-                out.iter_mut().for_each(|v| *v = if *v > T::ZERO { *v } else { T::ZERO });
-            }
+        for i in 0..mlp.layers.len() {
+            self.layer(mlp, i, x);
+        }
+    }
+
+    /// Runs rows on whose first layer is done: `first` has its outputs before the ReLU, row after row.
+    pub(crate) fn forward_from_first(&mut self, mlp: &Mlp<T>, first: &[T]) {
+        self.rows = first.len() / mlp.layers[0].bias.len();
+        self.outputs[0].clear();
+        self.outputs[0].extend_from_slice(first);
+        self.rectify(mlp, 0);
+        for i in 1..mlp.layers.len() {
+            self.layer(mlp, i, &[]);
+        }
+    }
+
+    /// Layer `i`, whose input is `x` for the first and the output of the layer before for the others.
+    fn layer(&mut self, mlp: &Mlp<T>, i: usize, x: &[T]) {
+        let layer = &mlp.layers[i];
+        let (before, after) = self.outputs.split_at_mut(i);
+        let input = before.last().map_or(x, Vec::as_slice);
+        let out = &mut after[0];
+        // The product is added onto the bias, which saves a pass over the output.
+        out.clear();
+        (0..self.rows).for_each(|_| out.extend_from_slice(&layer.bias));
+        let input = View::new(input, self.rows, layer.weight.rows());
+        matmul(out, T::ONE, input, layer.weight.view(), T::ONE);
+        self.rectify(mlp, i);
+    }
+
+    /// ReLU, on the outputs of hidden layers.
+    fn rectify(&mut self, mlp: &Mlp<T>, i: usize) {
+        if i + 1 < mlp.layers.len() {
+            self.outputs[i].iter_mut().for_each(|v| *v = if *v > T::ZERO { *v } else { T::ZERO });
         }
     }
 

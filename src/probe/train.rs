@@ -169,7 +169,7 @@ pub fn train(
     if course.run.correct.is_empty() {
         course.validate(&mut trainer.pass, &mlp, step);
     }
-    course.run.rising = step >= most && !course.settled(step) && course.sound;
+    course.run.rising = course.sound && course.best.is_some_and(|(_, since)| since + PATIENCE > most);
     Ok((!course.kept.is_empty()).then_some(Trained { run: course.run, kept: course.kept }))
 }
 
@@ -208,8 +208,11 @@ impl<'a> Course<'a> {
         !self.settled(step)
     }
 
+    /// Whether the accuracy has not risen for so long that it counts as settled, or cannot rise: the 500 steps that would follow
+    /// an answer without a fault change nothing that the rule looks at.
     fn settled(&self, step: usize) -> bool {
-        self.best.is_some_and(|(_, since)| step - since >= PATIENCE)
+        let n = self.validation.len();
+        self.best.is_some_and(|(most, since)| most == n || step - since >= PATIENCE)
     }
 }
 
@@ -358,6 +361,30 @@ mod tests {
         assert!(!whole.rising && whole.steps() > PATIENCE);
         let cut = run(&[16], 1e-2, last_rise).unwrap().run;
         assert!(cut.rising && cut.correct == whole.correct[..cut.correct.len()]);
+    }
+
+    /// An answer without a fault cannot get better: the training ends there, and says of the cap what it would have said 500 steps
+    /// later.
+    #[test]
+    fn training_ends_where_nothing_can_rise() {
+        let parts = |n, seed| {
+            let x = quadrants(n, seed).x().clone();
+            let y = x.iter_rows().map(|r| usize::from(r[0] > 0.0)).collect();
+            let apart = |i: usize, j: usize| x.row(i)[j] + if j == 0 { x.row(i)[0].signum() } else { 0.0 };
+            Labelled::new(Matrix::from_fn(n, 3, apart), y, 2).unwrap()
+        };
+        let (data, validation) = (parts(600, 1), parts(200, 2));
+        let trained = |most| {
+            let purpose = Purpose::new(3, "side", "mlp");
+            train(&data, &validation, &recipe(&[8], 1e-2), most, &purpose, &mut || Ok(()))
+                .unwrap()
+                .unwrap()
+                .run
+        };
+        let run = trained(SEARCH_STEPS);
+        let first = run.correct.iter().position(|c| *c == 200).unwrap();
+        assert_eq!((run.correct.len(), run.rising), (first + 1, false));
+        assert!(trained(run.steps() + PATIENCE - 1).rising && !trained(run.steps() + PATIENCE).rising);
     }
 
     /// Weights are kept for every validation that the rule can choose, and only for those.

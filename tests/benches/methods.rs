@@ -22,6 +22,8 @@ const WIDTH: usize = 768;
 const HIDDEN: usize = 256;
 /// Rows that are attacked.
 const ATTACKED: usize = 5_000;
+/// Rows that AutoAttack is run on: the other side asks each up to 5,000 times at every radius.
+const STANDING: usize = 250;
 
 /// Measures one method on the data in a folder.
 type Part = fn(&Path);
@@ -46,7 +48,14 @@ fn theirs(folder: &Path, part: &str) {
     let python = std::env::var("PROBITY_BENCH_PYTHON").unwrap_or_else(|_| "python3".into());
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/benches/methods_theirs.py");
     std::io::stdout().flush().expect("an output");
-    let run = Command::new(python).arg(script).arg(folder).arg(part).status();
+    let radii: Vec<String> = EPSILONS.iter().map(ToString::to_string).collect();
+    let run = Command::new(python)
+        .arg(script)
+        .arg(folder)
+        .arg(part)
+        .env("PROBITY_BENCH_RADII", radii.join(","))
+        .env("PROBITY_BENCH_ROWS", STANDING.to_string())
+        .status();
     if !run.is_ok_and(|s| s.success()) {
         println!("theirs {part} | failed |");
     }
@@ -95,7 +104,7 @@ fn rlace(folder: &Path) {
     }
 }
 
-fn attack(folder: &Path, id: &str, radii: &[f64]) {
+fn attack(folder: &Path, id: &str, radii: &[f64], count: usize) {
     let layer = |name: &str, inputs: usize, outputs: usize| Layer {
         weight: Dense::from_vec(inputs, outputs, numbers(&folder.join(format!("{name}.f32"))))
             .expect("its shape"),
@@ -104,7 +113,7 @@ fn attack(folder: &Path, id: &str, radii: &[f64]) {
     let layers = vec![layer("w1", WIDTH, HIDDEN), layer("w2", HIDDEN, HIDDEN), layer("w3", HIDDEN, 2)];
     let probe: Probe<Intervention> = Probe::from_mlp(Mlp::from_layers(layers).expect("a network"));
     let data = data(folder);
-    let rows: Vec<usize> = (0..ATTACKED).collect();
+    let rows: Vec<usize> = (0..count).collect();
     let h = data.train().x().select_rows(&rows);
     let targets: Vec<usize> = rows.iter().map(|r| 1 - data.train().y()[*r]).collect();
     let method: &dyn Method = find(id).expect("a method");
@@ -113,7 +122,7 @@ fn attack(folder: &Path, id: &str, radii: &[f64]) {
     let then = Instant::now();
     // In chunks side by side, as a run goes through its test examples.
     use rayon::prelude::*;
-    let chunks: Vec<Vec<usize>> = rows.chunks(512).map(<[usize]>::to_vec).collect();
+    let chunks: Vec<Vec<usize>> = rows.chunks(512.min(count / 2)).map(<[usize]>::to_vec).collect();
     let reached: usize = chunks
         .par_iter()
         .map(|chunk| {
@@ -127,18 +136,18 @@ fn attack(folder: &Path, id: &str, radii: &[f64]) {
             radii.iter().map(count).sum::<usize>()
         })
         .sum();
-    let share = reached as f64 / (ATTACKED * radii.len()) as f64;
+    let share = reached as f64 / (count * radii.len()) as f64;
     println!(
-        "{id}, {} radii x {ATTACKED} rows | {:.2} | {share:.4} reach the wanted value",
+        "{id}, {} radii x {count} rows | {:.2} | {share:.4} reach the wanted value",
         radii.len(),
         then.elapsed().as_secs_f64()
     );
 }
 
 fn pgd(folder: &Path) {
-    attack(folder, "pgd", &EPSILONS);
+    attack(folder, "pgd", &EPSILONS, ATTACKED);
 }
 
 fn autoattack(folder: &Path) {
-    attack(folder, "autoattack", &EPSILONS);
+    attack(folder, "autoattack", &EPSILONS, STANDING);
 }

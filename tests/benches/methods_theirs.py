@@ -1,5 +1,6 @@
 """The other side of tests/benches/methods.rs: `methods_theirs.py FOLDER PART`. `data` makes the data; `inlp` fits scikit-learn's logistic
-regression with the projections of the authors' code, `rlace` times steps of the authors' algorithm, `pgd` attacks with PyTorch.
+regression with the projections of the authors' code, `rlace` times steps of the authors' algorithm, `pgd` and `autoattack` attack with
+PyTorch, written anew after the papers and the authors' code.
 Prints lines of `figure | seconds | what`."""
 
 import os
@@ -110,7 +111,8 @@ def rlace(folder):
     print(f"theirs: a step of RLACE | {np.median(times):.4f} | least {min(times):.4f}, most {max(times):.4f}, {len(times)} steps, {THREADS} threads")
 
 
-def pgd(folder):
+def attacked(folder, count):
+    """The network, the first rows, the classes that they are to leave, and the paper's radii."""
     import torch
 
     x, y = load(folder)
@@ -120,8 +122,15 @@ def pgd(folder):
         w = np.fromfile(folder / f"{name}.f32", dtype=np.float32).reshape(layer.in_features, layer.out_features)
         layer.weight.data = torch.from_numpy(w.T.copy())
         layer.weight.requires_grad_(False)
-    h, wanted = torch.from_numpy(x[:ATTACKED]), torch.from_numpy(1 - y[:ATTACKED])
-    radii = np.concatenate([np.geomspace(0.005, 0.2, 20), np.geomspace(0.2, 5.0, 10)[1:]])
+    radii = [float(r) for r in os.environ["PROBITY_BENCH_RADII"].split(",")]
+    return net, torch.from_numpy(x[:count]), torch.from_numpy(y[:count]), radii
+
+
+def pgd(folder):
+    import torch
+
+    net, h, y, radii = attacked(folder, ATTACKED)
+    wanted = 1 - y
     begun, reached = time.perf_counter(), 0
     for radius in radii:
         low, high, moved = h - radius, h + radius, h.clone()
@@ -137,8 +146,121 @@ def pgd(folder):
     print(f"theirs: pgd, {len(radii)} radii x {ATTACKED} rows | {time.perf_counter() - begun:.2f} | {share:.4f} reach the wanted value, PyTorch, {THREADS} threads")
 
 
-def autoattack(_):
-    print("theirs: autoattack | - | the authors' code is not among the packages; see RESULTS.md")
+def slope(torch, net, x, y, of):
+    """A loss of each row, its gradient, and the logits."""
+    x = x.detach().requires_grad_(True)
+    logits = net(x)
+    loss = of(logits, y)
+    return loss.detach(), torch.autograd.grad(loss.sum(), x)[0], logits.detach()
+
+
+def apgd(torch, net, h, y, radius, steps=100):
+    """APGD-CE of the authors' code in its standard version, without clamping to a range; the last point across, if any."""
+    of = lambda logits, y: torch.nn.functional.cross_entropy(logits, y, reduction="none")
+    low, high = h - radius, h + radius
+    u = 2 * torch.rand_like(h) - 1
+    x = h + radius * u / u.abs().max(1, keepdim=True)[0]
+    loss, grad, logits = slope(torch, net, x, y, of)
+    met, fallen = x.clone(), logits.argmax(1) != y
+    best, best_grad, highest = x.clone(), grad.clone(), loss.clone()
+    size, before = torch.full((len(h), 1), 2 * radius), x.clone()
+    share = lambda percent: max(int(percent * steps / 100), 1)
+    wait, waited = share(22), 0
+    last, rises, checked, halved = torch.full_like(loss, -np.inf), torch.zeros_like(loss), loss.clone(), torch.ones_like(loss, dtype=torch.bool)
+    for i in range(steps):
+        a = 0.75 if i else 1.0
+        v = torch.minimum(torch.maximum(x + size * grad.sign(), low), high)
+        moved = torch.minimum(torch.maximum(x + a * (v - x) + (1 - a) * (x - before), low), high)
+        before, x = x, moved
+        loss, grad, logits = slope(torch, net, x, y, of)
+        over = logits.argmax(1) != y
+        fallen |= over
+        met[over] = x[over]
+        rises += loss > last
+        last = loss
+        better = loss > highest
+        highest[better], best[better], best_grad[better] = loss[better], x[better], grad[better]
+        waited += 1
+        if waited == wait:
+            stuck = ~halved & (checked >= highest)
+            halved = (rises <= 0.75 * wait) | stuck
+            checked, rises = highest.clone(), torch.zeros_like(rises)
+            size[halved] /= 2
+            x[halved], grad[halved] = best[halved], best_grad[halved]
+            wait, waited = max(wait - share(3), share(6)), 0
+    return met, fallen
+
+
+def fab(torch, net, h, y, radius, steps=100):
+    """FAB for two classes, one restart, without a box: the projection in closed form. The nearest point across, if within the radius."""
+    of = lambda logits, y: (logits.gather(1, 1 - y[:, None]) - logits.gather(1, y[:, None]))[:, 0]
+    x, nearest, least = h.clone(), h.clone(), torch.full((len(h),), np.inf)
+    for _ in range(steps):
+        gap, w, _ = slope(torch, net, x, y, of)
+        offset = (w * x).sum(1) - gap
+        length = w.abs().sum(1).clamp_min(1e-12)
+        one, two = [((w * p).sum(1) - offset) / length for p in (x, h)]
+        a1, a2 = one.abs().clamp_min(1e-8), two.abs().clamp_min(1e-8)
+        a = (a1 / (a1 + a2)).clamp_max(0.1)[:, None]
+        side = w.sign()
+        x = (1 - a) * (x - 1.05 * one[:, None] * side) + a * (h - 1.05 * two[:, None] * side)
+        with torch.no_grad():
+            over = net(x).argmax(1) != y
+        distance = (x - h).abs().max(1)[0]
+        better = over & (distance < least)
+        least[better], nearest[better] = distance[better], x[better]
+        x[over] = h[over] + 0.9 * (x[over] - h[over])
+    return nearest, least <= radius
+
+
+def square(torch, net, h, y, radius, queries=5000):
+    """Square of the authors' code on a vector: one window of neighbouring coordinates a query, the same for all rows, as theirs."""
+    draw = np.random.default_rng(0)
+    margin = lambda x, y: (lambda z: (z.gather(1, y[:, None]) - z.gather(1, 1 - y[:, None]))[:, 0])(net(x))
+    width = h.shape[1]
+    with torch.no_grad():
+        best = h + radius * (2 * torch.randint(0, 2, h.shape) - 1)
+        margins = margin(best, y)
+        for query in range(queries):
+            left = (margins > 0).nonzero()[:, 0]
+            if len(left) == 0:
+                break
+            share = 0.8 / 2 ** sum(query > after for after in (10, 50, 200, 500, 1000, 2000, 4000))
+            size = max(round(share * width), 1)
+            at, side = draw.integers(0, width - size + 1), 2 * radius * (2 * draw.integers(0, 2) - 1)
+            x, near = best[left], h[left]
+            x[:, at : at + size] += side
+            x = torch.minimum(torch.maximum(x, near - radius), near + radius)
+            new = margin(x, y[left])
+            lower = new < margins[left]
+            margins[left[lower]], best[left[lower]] = new[lower], x[lower]
+    return best, margins <= 0
+
+
+def autoattack(folder):
+    """The authors' protocol: each attack on the rows that still stand, at every radius anew."""
+    import torch
+
+    rows = int(os.environ["PROBITY_BENCH_ROWS"])
+    net, h, y, radii = attacked(folder, rows)
+    torch.manual_seed(0)
+    seconds, reached = {"apgd": 0.0, "fab": 0.0, "square": 0.0}, 0
+    for radius in radii:
+        moved = h.clone()
+        with torch.no_grad():
+            standing = (net(h).argmax(1) == y).nonzero()[:, 0]
+        for attack in (apgd, fab, square):
+            if len(standing) == 0:
+                break
+            begun = time.perf_counter()
+            points, fallen = attack(torch, net, h[standing], y[standing], radius)
+            moved[standing[fallen]] = points[fallen]
+            standing = standing[~fallen]
+            seconds[attack.__name__] += time.perf_counter() - begun
+        with torch.no_grad():
+            reached += (net(moved).argmax(1) != y).sum().item()
+    share, parts = reached / (rows * len(radii)), ", ".join(f"{name} {s:.1f}" for name, s in seconds.items())
+    print(f"theirs: autoattack, {len(radii)} radii x {rows} rows | {sum(seconds.values()):.2f} | {share:.4f} reach the wanted value, PyTorch, {THREADS} threads ({parts})")
 
 
 if __name__ == "__main__":

@@ -168,6 +168,7 @@ fn behaviour(method: &str, parameter: &str, value: f64, n: usize) -> BehaviourFi
         correct_before: banded(0.962, n),
         correct_after: banded(0.962 - 0.8 * c, n),
         replicates: 5,
+        told: None,
     }
 }
 

@@ -22,6 +22,7 @@ pub fn compared(n: usize) -> Vec<Kind> {
                 b,
                 oracle,
                 p_greater: 0.97 - 0.3 * (i % 2) as f64,
+                p: None,
                 turns_with,
             }));
         }

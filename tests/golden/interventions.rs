@@ -3,6 +3,7 @@
 
 pub mod attacks;
 pub mod erasure;
+pub mod official;
 pub mod robust;
 pub mod saturated;
 pub mod scores;

@@ -33,6 +33,7 @@ fn main() -> std::process::ExitCode {
             interventions::tests(),
             interventions::attacks::tests(),
             interventions::erasure::tests(),
+            interventions::official::tests(),
             interventions::robust::tests(),
             interventions::saturated::tests(),
             interventions::scores::tests(),

@@ -14,7 +14,7 @@ use probity::engine::message::{
 use probity::lab::interventions::banded::Banded;
 use probity::lab::interventions::finding::{
     BehaviourFinding, Beside, ExampleFinding, How, Kind, OptimumFinding, PaperFinding, ReliabilityFinding,
-    Shift,
+    Shift, Told,
 };
 use probity::lab::interventions::optimum::End;
 use probity::lab::interventions::oracle::OracleKind;
@@ -173,6 +173,7 @@ fn behaviour() -> BoxedStrategy<Kind> {
                 correct_before: b,
                 correct_after: a,
                 replicates: 3,
+                told: Some(Told { rank_before: b, rank_after: a, forms: 80, lost: 7, won: 2, p: 0.18 }),
             })
         })
         .boxed()

@@ -52,7 +52,14 @@ pub fn verdict() -> BoxedStrategy<Kind> {
                 }),
                 2 => {
                     let turns_with = vec![reason];
-                    Kind::Versus(VersusFinding { a: key, b: other, oracle, p_greater: value, turns_with })
+                    Kind::Versus(VersusFinding {
+                        a: key,
+                        b: other,
+                        oracle,
+                        p_greater: value,
+                        p: Some(value),
+                        turns_with,
+                    })
                 }
                 3 => {
                     let (order, places) = (vec![key, other], vec![vec![value, 0.5]; 2]);

@@ -353,6 +353,30 @@ fn an_intervention_below_the_oracle_goes_through_the_blocks_between() {
     assert!(moved.selectivity.mean < 0.999, "a change below reaches the oracle above: {moved:?}");
 }
 
+/// Below the last layer the model's own answer was of the first examples alone.
+#[test]
+fn the_model_answers_for_all_test_examples_at_any_layer() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = fixture(dir.path());
+    let mut rig = Rig::new(Cache::none());
+    let mut spec = plain(&model);
+    spec.task.examples = 1500;
+    spec.site.layer = LayerRef::At(1);
+    rig.send(run(1, spec));
+    assert_eq!(rig.finish(), Outcome::Done, "{:?}", rig.board.notices);
+    let (results, all) = (rig.results(), rig.results().data[0].value.n_test);
+    assert!(all > 256 && !results.behaviour.is_empty());
+    for b in &results.behaviour {
+        assert_eq!((b.n, b.is_final, b.value.replicates), (all, true, 1));
+        let told = b.value.told.as_ref().unwrap();
+        assert!((0.0..=1.0).contains(&told.p) && told.forms > 2 && told.lost + told.won <= all as u64);
+        if b.value.method == "inlp" && b.value.value == 0.0 {
+            assert_eq!((told.lost, told.won, told.p), (0, 0, 1.0), "nothing was changed");
+            assert_eq!(told.rank_before.mean, told.rank_after.mean);
+        }
+    }
+}
+
 /// Sentence encoders have no head: prompts need one, interventions on hidden states do not.
 #[test]
 fn a_model_without_a_head_is_intervened_on_at_and_below_the_oracle() {

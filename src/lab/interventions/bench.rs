@@ -54,8 +54,9 @@ pub struct Chunk {
     /// The form that the grammar asks for, per example.
     pub correct: Vec<usize>,
     continuation: Continuation,
-    /// The model's logits of the two forms before any intervention; none without a language model head.
-    forms: Option<Vec<[f32; 2]>>,
+    /// The model's logits of the two forms before any intervention, and their ranks among all verb forms; none without a language
+    /// model head.
+    forms: Option<Vec<([f32; 2], [u32; 2])>>,
 }
 
 /// Scores of one strength on one chunk under one oracle.
@@ -82,6 +83,12 @@ pub struct Conduct {
     pub correct_before: Vec<f64>,
     /// The same after.
     pub correct_after: Vec<f64>,
+    /// 1 over the rank of the correct form among the verb forms of all sentences, before.
+    pub rank_before: Vec<f64>,
+    /// The same after.
+    pub rank_after: Vec<f64>,
+    /// How many verb forms there are.
+    pub forms: usize,
 }
 
 impl Conduct {
@@ -90,6 +97,9 @@ impl Conduct {
         self.flipped.extend(more.flipped);
         self.correct_before.extend(more.correct_before);
         self.correct_after.extend(more.correct_after);
+        self.rank_before.extend(more.rank_before);
+        self.rank_after.extend(more.rank_after);
+        self.forms = more.forms;
     }
 }
 
@@ -171,7 +181,7 @@ impl Chunk {
             other: rows.iter().map(|r| labels.other[*r]).collect(),
             correct: rows.iter().map(|r| labels.form[*r]).collect(),
             oracle_h: clean.later.into_iter().next().unwrap_or_else(|| h.clone()),
-            forms: clean.forms,
+            forms: paired(clean.forms, clean.ranks),
             twins: None,
             continuation,
             h,
@@ -331,13 +341,9 @@ impl Applied<'_> {
                 None
             };
             if court.conduct && j == 0 {
-                let after = continued.as_ref().and_then(|c| c.forms.as_deref());
-                conduct = self
-                    .chunk
-                    .forms
-                    .as_deref()
-                    .zip(after)
-                    .map(|(before, after)| self.chunk.conduct(before, after));
+                let after = continued.as_ref().and_then(|c| paired(c.forms.clone(), c.ranks.clone()));
+                let both = self.chunk.forms.as_deref().zip(after.as_deref());
+                conduct = both.map(|(before, after)| self.chunk.conduct(before, after));
             }
             let seen = continued.and_then(|c| c.later.into_iter().next());
             let seen = seen.as_ref().unwrap_or(&h);
@@ -407,6 +413,11 @@ impl Scores {
     }
 }
 
+/// Logits and ranks of the two forms, row by row.
+fn paired(forms: Option<Vec<[f32; 2]>>, ranks: Option<Vec<[u32; 2]>>) -> Option<Vec<([f32; 2], [u32; 2])>> {
+    forms.zip(ranks).map(|(forms, ranks)| forms.into_iter().zip(ranks).collect())
+}
+
 fn add_defined(sum: &mut [Option<f64>], more: &[Option<f64>], w: f64) {
     for (a, b) in sum.iter_mut().zip(more) {
         if let (Some(a), Some(b)) = (a, b) {
@@ -447,11 +458,13 @@ impl Chunk {
         }
     }
 
-    fn conduct(&self, before: &[[f32; 2]], after: &[[f32; 2]]) -> Conduct {
+    fn conduct(&self, before: &[([f32; 2], [u32; 2])], after: &[([f32; 2], [u32; 2])]) -> Conduct {
         // Probability of the first form relative to both: the logistic function of the difference of logits.
         let first = |l: &[f32; 2]| 1.0 / (1.0 + f64::from(l[1] - l[0]).exp());
-        let mut conduct = Conduct::default();
-        for ((before, after), y) in before.iter().zip(after).zip(&self.correct) {
+        let mut conduct = Conduct { forms: self.continuation.form_count(), ..Conduct::default() };
+        for (((before, rank_before), (after, rank_after)), y) in before.iter().zip(after).zip(&self.correct) {
+            conduct.rank_before.push(1.0 / f64::from(rank_before[*y]));
+            conduct.rank_after.push(1.0 / f64::from(rank_after[*y]));
             let correct = |p: f64| if *y == 0 { p } else { 1.0 - p };
             conduct.flipped.push(f64::from(u8::from((before[0] > before[1]) != (after[0] > after[1]))));
             conduct.correct_before.push(correct(first(before)));

@@ -13,7 +13,7 @@ pub struct Continuation {
     layer: usize,
     at: HookPoint,
     parts: Vec<Part>,
-    /// Union of the verb forms: the rows of the vocabulary that are scored.
+    /// The verb forms of all sentences of the task: the rows of the vocabulary that are scored.
     vocab: Vec<u32>,
     /// Columns of the two forms, per row.
     columns: Vec<[usize; 2]>,
@@ -34,6 +34,8 @@ struct Part {
 pub struct Continued {
     /// Logits of the two forms, per row; none where the model has no language model head.
     pub forms: Option<Vec<[f32; 2]>>,
+    /// Their ranks among the verb forms of all sentences, from 1; of equals each counts as the first. None where `forms` is none.
+    pub ranks: Option<Vec<[u32; 2]>>,
     /// Hidden states at the verb's position (rows x D) at each of the later layers that were asked for, in their order.
     pub later: Vec<Matrix>,
 }
@@ -51,7 +53,7 @@ impl Continuation {
         pulse: &mut dyn Pulse,
     ) -> Result<Self, StimuliError> {
         let forms = |r: &usize| stimuli.list[*r].forms;
-        let mut vocab: Vec<u32> = rows.iter().flat_map(forms).collect();
+        let mut vocab: Vec<u32> = stimuli.list.iter().flat_map(|s| s.forms).collect();
         vocab.sort_unstable();
         vocab.dedup();
         let column = |id: u32| vocab.partition_point(|v| *v < id);
@@ -80,6 +82,11 @@ impl Continuation {
         Ok(Self { layer, at, parts, vocab, columns })
     }
 
+    /// Verb forms that ranks are among.
+    pub fn form_count(&self) -> usize {
+        self.vocab.len()
+    }
+
     /// Number of rows.
     pub fn len(&self) -> usize {
         self.columns.len()
@@ -104,9 +111,10 @@ impl Continuation {
     ) -> Result<Continued, StimuliError> {
         // Without a head there is nothing to predict with; hidden states can be changed and read all the same.
         let mut forms = model.has_head().then(|| vec![[0.0; 2]; self.len()]);
+        let mut ranks = model.has_head().then(|| vec![[0; 2]; self.len()]);
         let mut later_hidden = vec![Matrix::zeros(self.len(), h.cols()); later.len()];
         if forms.is_none() && later.is_empty() {
-            return Ok(Continued { forms, later: later_hidden });
+            return Ok(Continued { forms, ranks, later: later_hidden });
         }
         let points: Vec<HookPoint> = later.iter().map(|l| model.arch().after_block(*l)).collect();
         for (i, part) in self.parts.iter().enumerate() {
@@ -118,10 +126,13 @@ impl Continuation {
                 plan = plan.capture_at(*at, Sites::At(part.sites.clone()));
             }
             let trace = model.forward(&part.batch, &plan)?;
-            if let Some(forms) = &mut forms {
+            if let Some((forms, ranks)) = forms.as_mut().zip(ranks.as_mut()) {
                 let logits = trace.logits()?;
                 for (k, place) in part.places.iter().enumerate() {
-                    forms[*place] = self.columns[*place].map(|c| logits.row(k)[c]);
+                    let row = logits.row(k);
+                    let before = |c: usize| row.iter().filter(|z| **z > row[c]).count() as u32;
+                    forms[*place] = self.columns[*place].map(|c| row[c]);
+                    ranks[*place] = self.columns[*place].map(|c| 1 + before(c));
                 }
             }
             for (at, out) in points.iter().zip(&mut later_hidden) {
@@ -132,7 +143,7 @@ impl Continuation {
             }
             pulse.beat(i + 1, self.parts.len())?;
         }
-        Ok(Continued { forms, later: later_hidden })
+        Ok(Continued { forms, ranks, later: later_hidden })
     }
 
     /// Probabilities over the whole vocabulary of the two forms of one row, going on from `h` (one row x D).
@@ -219,7 +230,16 @@ mod tests {
             for layer in 1..=model.depth() {
                 let h = stimuli.hidden(&model, layer, &rows, &mut NoPulse).unwrap();
                 let c = Continuation::new(&model, &stimuli, &rows, layer, &mut NoPulse).unwrap();
-                let found = c.run(&model, &h, &[], &mut NoPulse).unwrap().forms.unwrap();
+                let found = c.run(&model, &h, &[], &mut NoPulse).unwrap();
+                let (found, ranks) = (found.forms.unwrap(), found.ranks.unwrap());
+                for (forms, ranks) in found.iter().zip(&ranks) {
+                    let count = c.form_count() as u32;
+                    assert!(
+                        ranks.iter().all(|r| (1..=count).contains(r)) && count > 20,
+                        "{ranks:?} of {count}"
+                    );
+                    assert_eq!(forms[0] > forms[1], ranks[0] < ranks[1], "{forms:?} {ranks:?}");
+                }
                 let apart = own.iter().flatten().zip(found.iter().flatten()).map(|(a, b)| (a - b).abs());
                 let worst = apart.fold(0.0, f32::max);
                 assert!(worst < 2e-4, "{} after block {layer}: {worst}", builtin.name);

@@ -2,10 +2,12 @@
 //!
 //! Both follow the paper (Canby et al.): reliability solid, completeness dashed, selectivity dotted, one colour a method.
 
+mod behaviour;
 mod distance;
 mod map;
 mod plane;
 
+pub use self::behaviour::behaviour;
 pub use self::distance::distance;
 pub use self::map::map;
 pub use self::plane::{Rated, pareto};
@@ -15,6 +17,7 @@ use super::finding::ReliabilityFinding;
 use super::key::{CurveKey, MethodKey};
 use super::map::{Map, Score};
 use super::oracle::OracleKind;
+use super::paper::{Drawing, FIGURES};
 use super::results::{Curve, Results};
 use super::{find, looks};
 use crate::figure::layers::{Count, Datum, Line, Points, Rule, Spot, grouped};
@@ -79,17 +82,14 @@ pub fn curves(
     if let Some(at) = marker {
         layers.push(Layer::Rule(Rule { at, upright: true, label: format!("{symbol} = {at}") }));
     }
-    let names: Vec<String> = drawn.iter().map(|c| c.key.method.title()).collect();
+    let mut names: Vec<String> = drawn.iter().map(|c| c.key.method.title()).collect();
+    let last = names.pop().unwrap_or_default();
+    let names = if names.is_empty() { last } else { format!("{} and {last}", names.join(", ")) };
     let ids: Vec<String> = drawn.iter().map(|c| c.key.method.file_name()).collect();
     let points = drawn.iter().flat_map(|c| &c.points);
     Some(Figure {
         name: format!("reliability-{short}-{}-{oracle}", ids.join("-")),
-        title: format!(
-            "{} on {short}, layer {}, {}",
-            names.join(" and "),
-            first.points[0].value.layer,
-            judge(oracle)
-        ),
+        title: format!("{names} on {short}, layer {}, {}", first.points[0].value.layer, judge(oracle)),
         x: Axis { scale: scale(&first.key.method.name), ..Axis::linear(label) },
         y: Axis::linear("completeness, selectivity, reliability").from_to(0.0, 1.0),
         layers,
@@ -97,7 +97,22 @@ pub fn curves(
     })
 }
 
-/// Every figure that a board has data for: curves of each model, method and oracle, and the plane of each model and oracle.
+/// A figure of the paper: its methods, as far as the run has them, in one figure. None where the run has none of them.
+pub fn drawing(
+    results: &Results,
+    engine: Option<&EngineInfo>,
+    model: &str,
+    of: &Drawing,
+    marker: Option<f64>,
+) -> Option<Figure> {
+    let methods: Vec<MethodKey> = of.methods.iter().map(|m| MethodKey::named(m)).collect();
+    let figure = curves(results, engine, model, &methods, of.oracle, marker)?;
+    let title = format!("{} (as {} of Canby et al.)", figure.title, of.name.replace("figure-", "Figure "));
+    Some(Figure { name: format!("{}-{}", of.name, in_print(model)), title, ..figure })
+}
+
+/// Every figure that a board has data for: curves of each model, method and oracle, those of the paper that show several methods in
+/// one, and the plane of each model and oracle.
 pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     let each = results.curves.iter().map(|c| &c.key);
     let alone =
@@ -106,6 +121,11 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
     let mut planes: Vec<(&str, OracleKind)> = each.map(|k| (k.model.as_str(), k.oracle)).collect();
     planes.sort_unstable();
     planes.dedup();
+    for (model, oracle) in &planes {
+        let there = |m: &&&str| results.curve(model, &MethodKey::named(m), *oracle).is_some();
+        let several = |f: &&Drawing| f.oracle == *oracle && f.methods.iter().filter(there).count() > 1;
+        out.extend(FIGURES.iter().filter(several).filter_map(|f| drawing(results, engine, model, f, None)));
+    }
     let mut measured: Vec<(&str, MethodKey)> = Vec::new();
     for d in &results.distances {
         let key = (d.model.as_str(), d.value.method_key());
@@ -114,6 +134,14 @@ pub fn all(results: &Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
         }
     }
     out.extend(measured.iter().filter_map(|(model, method)| distance(results, engine, model, method)));
+    let mut asked: Vec<(&str, MethodKey)> = Vec::new();
+    for b in &results.behaviour {
+        let key = (b.model.as_str(), b.value.method_key());
+        if !asked.contains(&key) {
+            asked.push(key);
+        }
+    }
+    out.extend(asked.iter().filter_map(|(model, method)| behaviour(results, engine, model, method, None)));
     out.extend(planes.into_iter().filter_map(|(model, oracle)| pareto(results, engine, model, oracle)));
     for (model, method, oracle) in Map::keys(results) {
         let one = |score: &Score| map(results, engine, (&model, &method, oracle), *score);
@@ -313,6 +341,23 @@ mod tests {
         assert!(best.points.iter().all(|p| p.n == Count::from((2400, 410))));
     }
 
+    /// The paper's first figure has all attacks in one; of its third the run has one of two methods.
+    #[test]
+    fn figures_of_the_paper_show_several_methods_in_one() {
+        let results = sample::results();
+        let of = |name: &str| {
+            let figure = FIGURES.iter().find(|f| f.name == name).unwrap();
+            drawing(&results, None, "bert-mini", figure, None)
+        };
+        let first = of("figure-1").unwrap();
+        assert!(
+            first.title.starts_with("FGSM and PGD on bert-mini") && first.title.contains("(as Figure 1 of")
+        );
+        assert_eq!(lines(&first).len(), 6);
+        assert_eq!(lines(&of("figure-3").unwrap()).len(), 3);
+        assert!(of("figure-4").is_none(), "no linear oracle ran");
+    }
+
     /// `random` once had no look of its own and took that meant for RLACE.
     #[test]
     fn the_random_control_has_the_look_meant_for_it() {
@@ -324,7 +369,8 @@ mod tests {
     fn an_empty_board_has_no_figures_and_a_full_one_all() {
         assert!(all(&Results::default(), None).is_empty());
         let figures = all(&sample::results(), None);
-        assert_eq!(figures.len(), 5);
+        let names: Vec<&str> = figures.iter().map(|f| f.name.as_str()).collect();
+        assert_eq!((names.len(), names.contains(&"figure-1-bert-mini")), (6, true), "{names:?}");
         for figure in &figures {
             assert!(render(figure, "svg").unwrap().is_some(), "{}", figure.name);
         }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::banded::Banded;
+pub use super::behaviour::{BehaviourFinding, Told};
 use super::distance::DistanceFinding;
 use super::front::FrontFinding;
 use super::key::{CurveKey, MethodKey, Place};
@@ -266,7 +267,7 @@ pub struct Beside {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
-fn is_zero(n: &usize) -> bool {
+pub(super) fn is_zero(n: &usize) -> bool {
     *n == 0
 }
 
@@ -345,31 +346,6 @@ pub struct PaperFinding {
     pub at_end: Option<End>,
 }
 
-/// What the language model does with the changed hidden state.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct BehaviourFinding {
-    /// Method in the registry.
-    pub method: String,
-    /// Hyperparameters that differ from the method's defaults.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub options: BTreeMap<String, f64>,
-    /// Layer of the intervention.
-    pub layer: usize,
-    /// Name of the swept hyperparameter.
-    pub parameter: String,
-    /// Its value.
-    pub value: f64,
-    /// Share of examples whose preferred word form changes.
-    pub flip_rate: Banded,
-    /// Probability of the correct form before, relative to both forms.
-    pub correct_before: Banded,
-    /// The same after the intervention.
-    pub correct_after: Banded,
-    /// Replicates of the method behind it; 0 where nothing is said.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub replicates: usize,
-}
-
 /// A probability before and after the intervention.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Shift {
@@ -422,14 +398,6 @@ impl ReliabilityFinding {
 
 impl OptimumFinding {
     /// The method that it is the optimum of.
-    #[must_use]
-    pub fn method_key(&self) -> MethodKey {
-        MethodKey { name: self.method.clone(), options: self.options.clone() }
-    }
-}
-
-impl BehaviourFinding {
-    /// The method after which the model behaves so.
     #[must_use]
     pub fn method_key(&self) -> MethodKey {
         MethodKey { name: self.method.clone(), options: self.options.clone() }

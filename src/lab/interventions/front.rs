@@ -29,6 +29,9 @@ pub const MARGIN: f64 = 0.01;
 pub const RULE: &str = "dominated: by the ends of both intervals, another setting is better by more than .01 on one axis and not worse by more \
                         than .01 on the other";
 
+/// What the front mixes where both kinds of method are in it, for figures and the screen.
+pub const MIXED: &str = "of counterfactual methods toward another value, of nullifying ones toward no value: two definitions on one axis";
+
 /// Where a setting stands among all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

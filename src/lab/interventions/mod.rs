@@ -6,6 +6,7 @@
 
 pub mod assess;
 pub mod banded;
+pub mod behaviour;
 pub mod bench;
 pub mod continuation;
 pub mod distance;
@@ -22,6 +23,7 @@ pub mod methods;
 pub mod optimum;
 pub mod options;
 pub mod oracle;
+pub mod paper;
 pub mod parameter;
 pub mod pick;
 pub mod presets;

@@ -1,16 +1,30 @@
 //! The figure that a command line asks for, by name, model, methods and oracle.
 
-use super::figures::{curves, distance, map, pareto};
+use super::figures::{behaviour, curves, distance, drawing, map, pareto};
 use super::key::MethodKey;
 use super::map::Score;
+use super::paper;
 use super::results::{Curve, Results};
 use crate::base::suggest::unknown;
 use crate::figure::Figure;
 use crate::lab::{Details, EngineInfo};
 
-/// The figures that have names.
-const FIGURES: [&str; 6] =
-    ["reliability", "pareto", "distance", "map", "map-completeness", "map-selectivity"];
+/// The figures that have names: the lab's own, and those of the paper.
+const FIGURES: [&str; 13] = [
+    "reliability",
+    "behaviour",
+    "pareto",
+    "distance",
+    "map",
+    "map-completeness",
+    "map-selectivity",
+    "figure-1",
+    "figure-2",
+    "figure-3",
+    "figure-4",
+    "figure-5",
+    "figure-6",
+];
 
 /// Picks and draws a figure; what is not said is the first there is.
 ///
@@ -28,6 +42,17 @@ pub fn pick(
     let detail = |key: &str| details.more.iter().find(|(k, _)| *k == key).map(|(_, v)| *v);
     let all: Vec<&Curve> = results.curves.iter().collect();
     let of_model = narrowed("model", details.model, &all, |c| c.key.model.clone())?;
+    if let Some(figure) = paper::FIGURES.iter().find(|f| f.name == name) {
+        let model = of_model.first().map(|c| c.key.model.as_str());
+        let drawn = model.and_then(|model| drawing(results, engine, model, figure, details.marker));
+        return drawn.ok_or_else(|| {
+            let methods = figure.methods.join(", ");
+            format!(
+                "{name} shows {methods} under the {} oracle, and the session has no such points",
+                figure.oracle
+            )
+        });
+    }
     let judged = narrowed("oracle", detail("oracle"), &of_model, |c| c.key.oracle.to_string())?;
     let Some(first) = judged.first() else { return Err("the session has no points to draw".into()) };
     let (model, oracle) = (first.key.model.clone(), first.key.oracle);
@@ -46,6 +71,15 @@ pub fn pick(
         }
         methods.extend(found.iter().map(|c| c.key.method.clone()));
         parameters.extend(found.iter().map(|c| c.parameter.as_str()));
+    }
+    if name == "behaviour" {
+        let none = || {
+            format!(
+                "what {model} itself does was not asked: it has no language model head, or its target is not of two values"
+            )
+        };
+        let drawn = methods.iter().find_map(|m| behaviour(results, engine, &model, m, details.marker));
+        return drawn.ok_or_else(none);
     }
     if name == "distance" {
         let none = || format!("no distances of model {model} were measured");

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::banded::Banded;
-use super::finding::{Beside, How, OptimumFinding, ReliabilityFinding};
+use super::finding::{
+    Beside, DataFinding, How, OptimumFinding, PaperFinding, ProbeFinding, ProbeRole, ReliabilityFinding,
+};
 use super::key::{CurveKey, MethodKey, Place};
 use super::map::{Chosen, MapFinding, NoMapFinding};
 use super::oracle::OracleKind;
@@ -14,6 +16,53 @@ use crate::stats::estimate::Estimate;
 fn tagged<T>(value: T) -> Tagged<T> {
     let (spec, model) = ("0123456789ab".into(), "bert-mini".into());
     Tagged { spec, model, seed: 0, n: 2400, is_final: true, t: 1.0, level: Some(0.95), value }
+}
+
+/// What the experiment is on: the paper's question, its test examples by subject and attractor.
+pub fn data() -> Tagged<DataFinding> {
+    let numbers = || ["Sg", "Pl"].map(str::to_owned).to_vec();
+    tagged(DataFinding {
+        task: "agreement".into(),
+        data_hash: "abc".into(),
+        source: None,
+        model_hash: "def".into(),
+        layer: 4,
+        layers: 4,
+        dim: 160,
+        counts: vec![vec![200, 60, 1290], vec![100, 50, 700]],
+        target_values: numbers(),
+        other_values: numbers(),
+        n_oracle: (4800, 4000),
+        n_intervention: 4560,
+        n_test: 2400,
+        phi: (0.1, 0.0),
+        scale: (9.0, 0.8),
+    })
+}
+
+/// Its probes.
+pub fn probes() -> Vec<Tagged<ProbeFinding>> {
+    let of = |role, oracle, property: &str, accuracy: f64| {
+        tagged(ProbeFinding {
+            role,
+            property: property.into(),
+            classifier: "1x64 lr 1e-3".into(),
+            oracle,
+            layer: 4,
+            accuracy: Estimate { mean: accuracy, lo: accuracy - 0.01, hi: accuracy },
+            majority: 0.6,
+            balanced_accuracy: accuracy,
+            calibration_error: 0.02,
+            cached: false,
+            grid: "small".into(),
+            choice: None,
+        })
+    };
+    vec![
+        of(ProbeRole::Oracle, Some(OracleKind::Mlp), "subject_number", 0.998),
+        of(ProbeRole::Oracle, Some(OracleKind::Mlp), "attractor_number", 0.91),
+        of(ProbeRole::Interventional, None, "subject_number", 0.997),
+    ]
 }
 
 /// The results.
@@ -61,7 +110,18 @@ pub fn results() -> Results {
                     completeness,
                     selectivity,
                     reliability,
-                    how: How { replicates: 5, chosen: Some("held_out".into()), ..How::default() },
+                    how: How {
+                        replicates: 5,
+                        chosen: Some("held_out".into()),
+                        paper: Some(PaperFinding {
+                            value,
+                            completeness,
+                            selectivity,
+                            reliability,
+                            at_end: None,
+                        }),
+                        ..How::default()
+                    },
                 });
             }
             points.push(tagged(ReliabilityFinding {

@@ -35,12 +35,29 @@ pub fn settings() -> Vec<Setting<Spec>> {
     ]
 }
 
-/// The options of a method, as its registry entry lists them; none where the spec does not run it. A spec may run a method
-/// several times with other options: `nth` says which of these is meant.
+/// The options of a method, as its registry entry lists them, after the file of one that was made elsewhere; none where the spec
+/// does not run it. A spec may run a method several times with other options: `nth` says which of these is meant.
 #[must_use]
 pub fn options(spec: &Spec, method: &str, nth: usize) -> Vec<Setting<Spec>> {
-    let known = find(method).filter(|_| nth_of(spec, method, nth).is_some());
-    known.map_or(Vec::new(), |m| m.settings().iter().map(|o| option(m.id(), nth, o)).collect())
+    let Some(known) = find(method).filter(|_| nth_of(spec, method, nth).is_some()) else { return Vec::new() };
+    let given = known.needs().file.then(|| own_file(known.id(), nth));
+    given.into_iter().chain(known.settings().iter().map(|o| option(known.id(), nth, o))).collect()
+}
+
+/// The file of a method that was made elsewhere.
+fn own_file(method: &'static str, nth: usize) -> Setting<Spec> {
+    let help = "A safetensors file with `directions`, or with the edited `states` of what `probity states` wrote; the method needs one.";
+    row(option_key(method, "file"), "file", help).file(
+        "none yet",
+        move |spec: &Spec| nth_of(spec, method, nth).and_then(|i| spec.methods[i].file.clone()),
+        move |spec, path| {
+            if let Some(i) = nth_of(spec, method, nth) {
+                // What is typed is relative to where the program runs.
+                spec.methods[i].base = std::path::PathBuf::new();
+                spec.methods[i].file = path;
+            }
+        },
+    )
 }
 
 /// The place in the spec of a method that it may run several times.

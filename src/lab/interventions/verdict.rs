@@ -74,6 +74,10 @@ pub struct VersusFinding {
     pub oracle: OracleKind,
     /// Over resamples of examples and of replicates, the strengths chosen anew in each; ties count half.
     pub p_greater: f64,
+    /// Whether the two differ at all: twice the smaller share, and no less than so many resamples can tell. None in older
+    /// recordings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p: Option<f64>,
     /// What turns the verdict: `linear oracle` or `mlp oracle`, `recipe 1`, `recipe 2`. A verdict that turns is no verdict.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub turns_with: Vec<String>,

@@ -21,17 +21,17 @@ crate::harness::tests! {
 }
 
 /// A probe under attack, away from the true labels.
-struct Ground {
-    property: String,
-    mlp: Mlp,
-    h: Matrix,
-    truth: Vec<usize>,
+pub struct Ground {
+    pub property: String,
+    pub mlp: Mlp,
+    pub h: Matrix,
+    pub truth: Vec<usize>,
     from: Vec<usize>,
     wishes: Vec<Wish>,
 }
 
 impl Ground {
-    fn all(set: &Set) -> Vec<Self> {
+    pub fn all(set: &Set) -> Vec<Self> {
         let named = ["zc", "z3"].iter().filter(|p| set.properties().iter().any(|(name, _)| name == *p));
         named
             .map(|p| {
@@ -43,12 +43,12 @@ impl Ground {
             .collect()
     }
 
-    fn field(&self) -> Field<'_> {
+    pub fn field(&self) -> Field<'_> {
         Field { mlp: &self.mlp, h: &self.h, from: &self.from, wishes: &self.wishes, seed: 1 }
     }
 
     /// Rows that the probe gets right.
-    fn right(&self) -> Vec<usize> {
+    pub fn right(&self) -> Vec<usize> {
         (0..self.truth.len()).filter(|i| self.from[*i] == self.truth[*i]).collect()
     }
 }

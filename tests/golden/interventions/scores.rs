@@ -19,13 +19,13 @@ crate::harness::tests! {
 }
 
 /// Oracles of all properties, and the scores of changed embeddings.
-struct Judge {
+pub struct Judge {
     oracles: Vec<(String, Probe<Oracle>)>,
     before: Matrix,
 }
 
 impl Judge {
-    fn new(set: &Set) -> Self {
+    pub fn new(set: &Set) -> Self {
         let oracle = |(p, _)| {
             let probe = Probe::from_mlp(set.mlp(&format!("oracle.{p}")));
             (p, probe)
@@ -33,7 +33,7 @@ impl Judge {
         Self { oracles: set.properties().into_iter().map(oracle).collect(), before: set.x("test") }
     }
 
-    fn score(
+    pub fn score(
         &self,
         property: &str,
         after: &Matrix,
@@ -58,12 +58,12 @@ impl Judge {
     }
 }
 
-fn mean(v: &[f64]) -> f64 {
+pub fn mean(v: &[f64]) -> f64 {
     v.iter().sum::<f64>() / v.len() as f64
 }
 
 /// Compares everything that `scores.json` says about one intervention; every number to 1e-5.
-fn compare(
+pub fn compare(
     report: &mut Report,
     name: &str,
     want: &Value,

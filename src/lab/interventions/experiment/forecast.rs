@@ -29,7 +29,7 @@ use crate::lab::interventions::spec::MethodSpec;
 use crate::lab::interventions::table::{Judged as Scored, Sweep};
 use crate::lab::interventions::tally::Tally;
 use crate::lab::store::Store;
-use crate::probe::train::{PATIENCE, Recipe, SEARCH_STEPS, train};
+use crate::probe::train::{EPOCH, Recipe, SEARCH_STEPS, train};
 use crate::probe::{Grid, Intervention, Labelled, Mlp, Probe, Split, TrainingData};
 use crate::stats::Purpose;
 use crate::stats::bootstrap::Resamples;
@@ -40,7 +40,8 @@ use crate::stats::rng::stream;
 const SLICE: usize = 192;
 /// Steps of a slice of training.
 const STEPS: usize = 100;
-/// Steps after which most networks of a grid have settled; they take between [`PATIENCE`] and [`SEARCH_STEPS`].
+/// Steps after which most networks of a grid have settled; they take between [`EPOCH`], where the first validation has no fault,
+/// and [`SEARCH_STEPS`].
 const EXPECTED_STEPS: usize = 700;
 /// Strengths of a slice of a sweep, spread over the grid.
 const APPLIED: usize = 6;
@@ -151,7 +152,7 @@ fn seconds(bench: &Bench, host: &mut dyn Host) -> Result<(f64, Option<[f64; 2]>)
     }
     let fixed = work.seconds(host, &mut |kind| slices.work(kind))?;
     let step = training.seconds(host, &mut |kind| slices.work(kind))?;
-    let [least, expected, most] = [PATIENCE, EXPECTED_STEPS, SEARCH_STEPS].map(|n| fixed + step * n as f64);
+    let [least, expected, most] = [EPOCH, EXPECTED_STEPS, SEARCH_STEPS].map(|n| fixed + step * n as f64);
     Ok((expected, (step > 0.0).then_some([least, most])))
 }
 
@@ -185,8 +186,9 @@ fn counted(bench: &Bench, host: &dyn Host) -> (Work, Work) {
         }
         let values = strengths(m) as f64;
         let (test, rivals) = (bench.test.len(), MOST_RIVALS * bench.test.len().min(RIVAL_EXAMPLES));
-        // What the model itself does is asked of the first replicate, and of the others where their fits differ.
-        let alone = is_shared(method) || method.is_control();
+        // What the model itself does is asked of the first replicate, and of the others where their fits differ and only the head
+        // is left to run.
+        let alone = is_shared(method) || method.is_control() || !bench.model.ends_at(bench.site.layer);
         let full = if alone { test as f64 } else { test as f64 * replicates + rivals as f64 };
         let bare = test as f64 * replicates + rivals as f64 - full;
         work.add(&named(bench, SWEEP, i), values * full);
@@ -391,10 +393,7 @@ impl<'a> Slices<'a> {
             before: &before,
             prior: &bench.prior,
             site: bench.site,
-            conduct: kind == SWEEP
-                && bench.model.has_head()
-                && bench.labels.target_classes == 2
-                && bench.model.ends_at(bench.site.layer),
+            conduct: kind == SWEEP && bench.model.has_head() && bench.labels.target_classes == 2,
             meter: None,
         };
         let begun = Instant::now();

@@ -25,7 +25,7 @@ impl Bench {
         let path = spec.and_then(|m| Some((m.file_path()?, m.file.clone()?)));
         let Some((path, named)) = path else {
             let what = format!("{} needs a file, and the spec names none", method.title());
-            return Err(refuse(what, "set `file` under its [[method]] in a spec file"));
+            return Err(refuse(what, "set its file in the setup, or `file` under its [[method]] in a spec"));
         };
         host.poll()?;
         let given = Given::read(&path)

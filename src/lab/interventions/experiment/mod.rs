@@ -33,6 +33,7 @@ use super::spec::{AGREEMENT_TOML, Spec};
 use crate::base::Problem;
 use crate::figure::Figure;
 use crate::lab::demand::{Forecast, Size};
+use crate::lab::family::Comparison;
 use crate::lab::fault::Fault;
 use crate::lab::finding::Finding;
 use crate::lab::grid::{self, Axis, Takes};
@@ -95,6 +96,10 @@ impl Instrument for Interventions {
 
     fn figures(results: &super::Results, engine: Option<&EngineInfo>) -> Vec<Figure> {
         super::figures::all(results, engine)
+    }
+
+    fn compared(finding: &Finding) -> Option<Comparison> {
+        verdicts::compared(finding)
     }
 
     fn pick(

@@ -7,7 +7,7 @@ use super::prepare::Bench;
 use crate::lab::interventions::assess::{Readable, Strength, bands};
 use crate::lab::interventions::banded::Banded;
 use crate::lab::interventions::bench::Conduct;
-use crate::lab::interventions::finding::{BehaviourFinding, Beside, Kind, ReliabilityFinding};
+use crate::lab::interventions::finding::{BehaviourFinding, Beside, Kind, ReliabilityFinding, Told};
 use crate::lab::interventions::key::MethodKey;
 use crate::lab::interventions::method::{Goal, Method};
 use crate::lab::interventions::oracle::Sight;
@@ -17,6 +17,7 @@ use crate::lab::interventions::score::{
 use crate::lab::interventions::table::Sweep as Judged;
 use crate::lab::interventions::tally::Tally;
 use crate::probe::Matrix;
+use crate::stats::mcnemar;
 use crate::stats::replicates::{Bands, exact_floor};
 
 /// What the model did after one strength by the fit of one panel, in single precision.
@@ -25,7 +26,13 @@ pub struct Behaved {
     flipped: Vec<f32>,
     before: Vec<f32>,
     after: Vec<f32>,
+    rank_before: Vec<f32>,
+    rank_after: Vec<f32>,
+    forms: usize,
 }
+
+/// What [`Behaved`] has of each example.
+const COLUMNS: usize = 5;
 
 impl Behaved {
     /// Appends further examples.
@@ -34,6 +41,16 @@ impl Behaved {
         add(&mut self.flipped, &more.flipped);
         add(&mut self.before, &more.correct_before);
         add(&mut self.after, &more.correct_after);
+        add(&mut self.rank_before, &more.rank_before);
+        add(&mut self.rank_after, &more.rank_after);
+        self.forms = more.forms;
+    }
+
+    /// Examples whose correct form the model prefers before and not after, and after and not before.
+    fn turned(&self) -> (u64, u64) {
+        let pairs = || self.before.iter().zip(&self.after).map(|(b, a)| (*b > 0.5, *a > 0.5));
+        let count = |wanted| pairs().filter(|pair| *pair == wanted).count() as u64;
+        (count((true, false)), count((false, true)))
     }
 
     /// Number of examples.
@@ -202,9 +219,9 @@ pub fn behaviour(
     let n = behaved.first().map(|b| b.len()).filter(|n| *n > 0)?;
     let level = bench.label.level();
     let resamples = bench.resamples(n);
-    let columns = Matrix::from_fn(n, 3 * behaved.len(), |i, j| {
-        let b = behaved[j / 3];
-        [&b.flipped, &b.before, &b.after][j % 3][i]
+    let columns = Matrix::from_fn(n, COLUMNS * behaved.len(), |i, j| {
+        let b = behaved[j / COLUMNS];
+        [&b.flipped, &b.before, &b.after, &b.rank_before, &b.rank_after][j % COLUMNS][i]
     });
     let means: Vec<f64> = (0..columns.cols())
         .map(|j| columns.iter_rows().map(|row| f64::from(row[j])).sum::<f64>() / n as f64)
@@ -215,15 +232,16 @@ pub fn behaviour(
         sums.iter().zip(&means).map(|(s, m)| m + f64::from(*s) / n as f64).collect()
     });
     let banded = |which: usize| {
-        let theta: Vec<f64> = means.iter().skip(which).step_by(3).copied().collect();
+        let theta: Vec<f64> = means.iter().skip(which).step_by(COLUMNS).copied().collect();
         let draws: Vec<f64> =
-            drawn.iter().flat_map(|row| row.iter().skip(which).step_by(3)).copied().collect();
-        let column = |j: usize| columns.iter_rows().map(move |row| row[3 * j + which]);
-        let constant = (0..theta.len()).all(|j| column(j).all(|v| v == columns.row(0)[3 * j + which]));
+            drawn.iter().flat_map(|row| row.iter().skip(which).step_by(COLUMNS)).copied().collect();
+        let column = |j: usize| columns.iter_rows().map(move |row| row[COLUMNS * j + which]);
+        let constant = (0..theta.len()).all(|j| column(j).all(|v| v == columns.row(0)[COLUMNS * j + which]));
         let bands = Bands::new(&theta, &draws, level);
         let floored = bands.map(|b| b.floored(exact_floor(b.narrow.mean, n, constant, level)));
         floored.map_or(Banded::UNKNOWN, Banded::from)
     };
+    let (lost, won) = behaved[0].turned();
     let kind = Kind::Behaviour(BehaviourFinding {
         method: named.key.name.clone(),
         options: named.key.options.clone(),
@@ -234,6 +252,14 @@ pub fn behaviour(
         correct_before: banded(1),
         correct_after: banded(2),
         replicates: behaved.len(),
+        told: Some(Told {
+            rank_before: banded(3),
+            rank_after: banded(4),
+            forms: behaved[0].forms,
+            lost,
+            won,
+            p: mcnemar::exact(lost, won),
+        }),
     });
     Some((kind, n))
 }

@@ -177,8 +177,8 @@ impl Sweep {
         let (oracles, sights) = (panel.oracles.clone(), panel.sights.clone());
         // One fit for all panels changes the model's answers in one way; of a control one is enough.
         let same = at > 0 && (is_shared(self.named.method) || self.named.method.is_control());
-        // Where only the head is left the model's own answer is cheap; else the blocks in between run again for
-        // every value, and the subsample has to do.
+        // Where only the head is left the model's own answer is cheap; else the blocks in between run again for every value, and
+        // the first replicate has to do.
         let everywhere = model.ends_at(site.layer);
         let total = self.values.len();
         let which = self.seen.len() - 1;
@@ -200,7 +200,7 @@ impl Sweep {
                         before: &sights[*c],
                         prior: &prior,
                         site,
-                        conduct: model.has_head() && classes == 2 && !same && (*c == 0 || everywhere),
+                        conduct: model.has_head() && classes == 2 && !same && (at == 0 || everywhere),
                         meter: gauge.as_deref().filter(|_| at == 0 && *c == 0).map(|g| &g.meter),
                     };
                     applied.judge(value, court, &mut |_, _| shared.beat())

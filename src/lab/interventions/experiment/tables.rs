@@ -1,6 +1,7 @@
 //! The tables that a run prints: data, probes, optima, each number with its interval.
 
 mod map;
+mod paper;
 
 use crate::base::numbers::short;
 use crate::base::text::{printable_label, section};
@@ -48,7 +49,7 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
 
 /// The tables of a run that papers would print.
 pub fn all(results: &Results) -> Vec<Table> {
-    map::table(results).into_iter().collect()
+    paper::tables(results).into_iter().chain(map::table(results)).collect()
 }
 
 fn describe(data: &Tagged<DataFinding>) -> Vec<String> {

@@ -2,7 +2,10 @@
 
 use super::prepare::Bench;
 use super::sweep::{Concluded, Sweep};
+use crate::base::numbers::short;
+use crate::lab::family::Comparison;
 use crate::lab::fault::Fault;
+use crate::lab::finding::{Body, Finding};
 use crate::lab::host::Host;
 use crate::lab::interventions::finding::{Kind, ReliabilityFinding};
 use crate::lab::interventions::front::FrontFinding;
@@ -10,6 +13,7 @@ use crate::lab::interventions::optimum::Draws;
 use crate::lab::interventions::oracle::OracleKind;
 use crate::lab::interventions::ranking::Ranking;
 use crate::lab::interventions::verdict::{RankingFinding, VersusFinding};
+use crate::lab::{Kinds, LabId};
 
 /// Compares all methods under every oracle, and then all their settings. `concluded` is by method, then by oracle.
 ///
@@ -49,6 +53,44 @@ pub fn compare(
     Ok(())
 }
 
+/// The p-value of a share of resamples in which one is the more reliable, over `resamples` of them: twice the smaller side, and
+/// never below what so many can tell from nothing.
+fn two_sided(share: f64, resamples: usize) -> f64 {
+    (2.0 * share.min(1.0 - share)).max(2.0 / (resamples as f64 + 1.0)).min(1.0)
+}
+
+/// The comparison that a finding makes: two methods under an oracle, or the model's answers before and after an intervention.
+pub fn compared(finding: &Finding) -> Option<Comparison> {
+    let Body::Lab(Kinds::Interventions(kind)) = &finding.body else { return None };
+    let (what, test, p) = match kind {
+        Kind::Versus(v) => {
+            let what = format!(
+                "{} against {}: reliability, {} oracle, {}",
+                v.a.title(),
+                v.b.title(),
+                v.oracle,
+                finding.model
+            );
+            (what, "bootstrap paired over examples and trainings", v.p?)
+        }
+        Kind::Behaviour(b) if finding.r#final => {
+            let at = format!("{} at {} {}", b.method_key().title(), b.parameter, short(b.value));
+            let what = format!("{at}: correct form preferred after and before, {}", finding.model);
+            (what, "exact McNemar", b.told.as_ref()?.p)
+        }
+        _ => return None,
+    };
+    Some(Comparison {
+        lab: LabId::Interventions,
+        spec: finding.spec.clone(),
+        what,
+        test: test.into(),
+        n: finding.n,
+        p,
+        planned: false,
+    })
+}
+
 fn report(
     bench: &Bench,
     sweeps: &[Sweep],
@@ -69,6 +111,7 @@ fn report(
                 b: key(*b),
                 oracle,
                 p_greater: ranking.better[*a][*b],
+                p: Some(two_sided(ranking.better[*a][*b], bench.resample_count)),
                 turns_with: turns.map(|(name, _)| name.clone()).collect(),
             });
             host.find(bench.label.finding(n, true, host.elapsed(), body))?;
@@ -82,4 +125,55 @@ fn report(
         replicates: bench.replicates(),
     });
     Ok(host.find(bench.label.finding(n, true, host.elapsed(), body))?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::finding::Label;
+    use crate::lab::interventions::Spec;
+    use crate::lab::interventions::banded::Banded;
+    use crate::lab::interventions::finding::{BehaviourFinding, Told};
+    use crate::lab::interventions::key::MethodKey;
+    use crate::stats::Estimate;
+
+    #[test]
+    fn resamples_say_no_more_than_their_number_allows() {
+        assert_eq!(two_sided(1.0, 999), 0.002);
+        assert_eq!(two_sided(0.5, 999), 1.0);
+        assert!((two_sided(0.98, 999) - 0.04).abs() < 1e-12 && (two_sided(0.02, 999) - 0.04).abs() < 1e-12);
+    }
+
+    #[test]
+    fn verdicts_and_final_behaviour_are_comparisons() {
+        let label = Label::new(&Spec::shipped().into(), "bert-mini");
+        let (a, b) = (MethodKey::named("pgd"), MethodKey::named("inlp"));
+        let oracle = OracleKind::Mlp;
+        let versus = VersusFinding { a, b, oracle, p_greater: 0.98, p: Some(0.04), turns_with: Vec::new() };
+        let joined = compared(&label.finding(2400, true, 1.0, Kind::Versus(versus))).unwrap();
+        assert_eq!(
+            (joined.what.as_str(), joined.p),
+            ("PGD against INLP: reliability, mlp oracle, bert-mini", 0.04)
+        );
+        let some: Banded = Estimate::exact(0.5).into();
+        let behaviour = |told| {
+            Kind::Behaviour(BehaviourFinding {
+                method: "pgd".into(),
+                options: Default::default(),
+                layer: 3,
+                parameter: "epsilon".into(),
+                value: 0.112,
+                flip_rate: some,
+                correct_before: some,
+                correct_after: some,
+                replicates: 1,
+                told,
+            })
+        };
+        let told = Some(Told { rank_before: some, rank_after: some, forms: 90, lost: 9, won: 1, p: 0.02 });
+        let joined = compared(&label.finding(2400, true, 1.0, behaviour(told.clone()))).unwrap();
+        assert!(joined.what.starts_with("PGD at epsilon .112") && joined.p == 0.02, "{joined:?}");
+        assert_eq!(compared(&label.finding(256, false, 1.0, behaviour(told))), None);
+        assert_eq!(compared(&label.finding(2400, true, 1.0, behaviour(None))), None);
+    }
 }

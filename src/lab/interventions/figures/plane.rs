@@ -5,8 +5,10 @@ use crate::base::numbers::short;
 use crate::figure::layers::{Count, Datum, Guide, Line, Points, Spot};
 use crate::figure::role::BLACK;
 use crate::figure::{Axis, Dash, Emphasis, Figure, Layer, Marker, Role};
+use crate::lab::interventions::find;
 use crate::lab::interventions::finding::ReliabilityFinding;
-use crate::lab::interventions::front::{Front, RULE, Standing};
+use crate::lab::interventions::front::{Front, MIXED, RULE, Standing};
+use crate::lab::interventions::method::Goal;
 use crate::lab::interventions::oracle::OracleKind;
 use crate::lab::interventions::results::{Curve, Results};
 use crate::lab::{EngineInfo, Tagged};
@@ -55,6 +57,13 @@ impl<'a> Rated<'a> {
         [self.front.count(Standing::Dominated), self.points.len()]
     }
 
+    /// Whether both kinds of method are among the settings, whose completeness is of two definitions.
+    #[must_use]
+    pub fn is_mixed(&self) -> bool {
+        let is = |goal| self.points.iter().any(|p| find(&p.value.method).is_some_and(|m| m.goal() == goal));
+        is(Goal::Counterfactual) && is(Goal::Nullifying)
+    }
+
     /// The knee in words, or why there is none: `PGD, epsilon 0.136`.
     pub fn knee(&self) -> Result<String, String> {
         let knee = self.front.knee.as_ref().map_err(ToString::to_string)?;
@@ -100,6 +109,9 @@ pub fn pareto(
     let mut provenance = provenance(results, engine, model, drawn.iter().flat_map(|c| &c.points));
     provenance.entries.push(("front".into(), format!("{} (faint: dominated or not rated)", rated.counts())));
     provenance.entries.push(("rule".into(), RULE.into()));
+    if rated.is_mixed() {
+        provenance.entries.push(("completeness".into(), MIXED.into()));
+    }
     Some(Figure {
         name: format!("pareto-{short}-{oracle}"),
         title: format!(
@@ -220,5 +232,12 @@ mod tests {
             csv.contains(&format!("# front: {dominated} of 108 settings dominated"))
                 && csv.contains("# rule: ")
         );
+        assert!(
+            rated.is_mixed()
+                && csv.contains("# completeness: of counterfactual methods toward another value")
+        );
+        let mut alike = results.clone();
+        alike.curves.retain(|c| c.key.method.name != "inlp");
+        assert!(!Rated::of(&alike, "bert-mini", OracleKind::Mlp).is_mixed());
     }
 }

@@ -6,6 +6,7 @@
 //! that of a walk that goes on (PGD). Embeddings are not images: nothing is clamped to a range, only to the ball.
 
 use super::attack::Aim;
+use super::proof::{Effort, Proofs};
 use crate::base::matrix::argmax;
 use crate::base::{Cancelled, Pulse};
 use crate::lab::interventions::method::{
@@ -47,6 +48,14 @@ pub struct Field<'a> {
     pub seed: u64,
 }
 
+impl Field<'_> {
+    /// Whether a row is not yet where it is to go.
+    #[must_use]
+    pub fn stands(&self, row: usize) -> bool {
+        (self.from[row] == self.wishes[row].class) != (self.wishes[row].aim == Aim::Towards)
+    }
+}
+
 /// One attack.
 pub trait Attack: Send {
     /// Attacks the rows named in `rows`: for each the point found within `epsilon` that meets its wish, if any.
@@ -60,6 +69,10 @@ pub trait Attack: Send {
         epsilon: f32,
         pulse: &mut dyn Pulse,
     ) -> Result<Vec<Option<Vec<f32>>>, Cancelled>;
+    /// How many passes through the probe a row costs that does not move, where that is more than a thorough proof may cost.
+    fn dear(&self) -> Option<usize> {
+        None
+    }
 }
 
 /// Makes the attacks of a method. They may keep what they found at one radius for the next.
@@ -120,7 +133,8 @@ impl Fitted for Target {
         };
         let wishes = targets.iter().map(wish).collect();
         let attacks = (self.chain)(&self.plan, mlp.classes());
-        Ok(Box::new(Rows { target: self, h, from, wishes, attacks }))
+        let proofs = Proofs::new(mlp);
+        Ok(Box::new(Rows { target: self, h, from, wishes, attacks, proofs }))
     }
     fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = self.probe.to_bytes();
@@ -135,6 +149,7 @@ struct Rows<'a> {
     from: Vec<usize>,
     wishes: Vec<Wish>,
     attacks: Vec<Box<dyn Attack>>,
+    proofs: Proofs,
 }
 
 impl Prepared for Rows<'_> {
@@ -146,9 +161,13 @@ impl Prepared for Rows<'_> {
         }
         let (h, from, wishes) = (self.h, self.from.as_slice(), self.wishes.as_slice());
         let field = Field { mlp: self.target.probe.mlp(), h, from, wishes, seed: self.target.seed };
-        let stands = |i: &usize| (from[*i] == wishes[*i].class) != (wishes[*i].aim == Aim::Towards);
-        let mut standing: Vec<usize> = (0..h.rows()).filter(stands).collect();
+        let standing: Vec<usize> = (0..h.rows()).filter(|i| field.stands(*i)).collect();
+        let mut standing = self.proofs.unproved(&field, &standing, epsilon, Effort::Quick);
         for attack in &mut self.attacks {
+            if attack.dear().is_some_and(|passes| Proofs::is_worth(field.mlp, passes)) {
+                pulse.beat(0, 1)?;
+                standing = self.proofs.unproved(&field, &standing, epsilon, Effort::Thorough);
+            }
             if standing.is_empty() {
                 break;
             }

@@ -77,6 +77,8 @@ impl Method for AutoAttack {
 
 #[cfg(test)]
 mod tests {
+    use super::super::across::{Field, Wish};
+    use super::super::attack::Aim;
     use super::*;
     use crate::base::matrix::argmax;
     use crate::base::{Cancelled, NoPulse};
@@ -134,6 +136,46 @@ mod tests {
             let apgd = answers(&s, &at(&s, &Apgd, epsilon));
             for (i, target) in s.targets().iter().enumerate() {
                 assert!(all[i] == *target || (fab[i] != *target && apgd[i] != *target));
+            }
+        }
+    }
+
+    /// The protocol without proofs: every attack on every row that still stands.
+    fn plain(s: &Sample, epsilon: f64) -> Matrix {
+        let (mlp, targets) = (s.probe.mlp(), s.targets());
+        let from = answers(s, &s.test);
+        let wish = |t: &usize| match mlp.classes() {
+            2 => Wish { aim: Aim::AwayFrom, class: 1 - t },
+            _ => Wish { aim: Aim::Towards, class: *t },
+        };
+        let wishes: Vec<Wish> = targets.iter().map(wish).collect();
+        let field = Field { mlp, h: &s.test, from: &from, wishes: &wishes, seed: s.fit_data().seed };
+        let mut standing: Vec<usize> = (0..from.len()).filter(|i| from[*i] != targets[*i]).collect();
+        let mut moved = s.test.clone();
+        for mut attack in CHAIN(&plan(&options(&AutoAttack)), mlp.classes()) {
+            let found = attack.run(&field, &standing, epsilon as f32, &mut NoPulse).unwrap();
+            let mut found = found.into_iter();
+            standing.retain(|row| match found.next().unwrap() {
+                Some(point) => {
+                    moved.row_mut(*row).copy_from_slice(&point);
+                    false
+                }
+                None => true,
+            });
+        }
+        moved
+    }
+
+    /// What is proved to stand is attacked by none, and nothing changes.
+    #[test]
+    fn proofs_change_no_result() {
+        for classes in [2, 3] {
+            let s = sample(classes);
+            for epsilon in [0.02, 0.1, 0.3, 0.8] {
+                assert!(
+                    identical(&at(&s, &AutoAttack, epsilon), &plain(&s, epsilon)),
+                    "{classes}, {epsilon}"
+                );
             }
         }
     }

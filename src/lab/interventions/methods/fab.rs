@@ -98,9 +98,18 @@ impl Attack for Search {
         epsilon: f32,
         pulse: &mut dyn Pulse,
     ) -> Result<Vec<Option<Vec<f32>>>, Cancelled> {
-        let missing: Vec<usize> = rows.iter().copied().filter(|r| !self.found.contains_key(r)).collect();
-        let new = self.nearest(field, &missing, pulse)?;
-        self.found.extend(missing.into_iter().zip(new));
+        // Whole groups of rows at a time, so that a row's point does not depend on which others stood when it was first asked for:
+        // products of batches are rounded by their size.
+        let mut wanted: Vec<usize> =
+            rows.iter().filter(|r| !self.found.contains_key(r)).map(|r| r / CHUNK).collect();
+        wanted.dedup();
+        let of = |group: usize| group * CHUNK..((group + 1) * CHUNK).min(field.h.rows());
+        let standing = |group| of(group).filter(|r| field.stands(*r)).collect();
+        let groups: Vec<Vec<usize>> = wanted.into_iter().map(standing).collect();
+        let pulse = SharedPulse::new(pulse, groups.len() * self.iterations);
+        let found: Result<Vec<_>, Cancelled> =
+            groups.par_iter().map(|rows| self.chunk(field, rows, &pulse)).collect();
+        self.found.extend(groups.into_iter().flatten().zip(found?.into_iter().flatten()));
         let within = |n: &Nearest| (n.distance <= epsilon).then(|| n.point.clone());
         Ok(rows.iter().map(|r| self.found.get(r).and_then(Option::as_ref).and_then(within)).collect())
     }

@@ -15,6 +15,7 @@ pub mod leace;
 pub mod mean_difference;
 pub mod own;
 pub mod pgd;
+pub(crate) mod proof;
 mod put;
 pub mod random;
 pub mod rlace;

@@ -7,6 +7,7 @@
 
 use super::across::{Attack, Chain, Field, Plan, Target, Wish};
 use super::attack::Aim;
+use crate::base::matmul::{View, matmul};
 use crate::base::{Cancelled, Pulse, SharedPulse};
 use crate::lab::interventions::method::{FitData, Fitted, Goal, InterventionError, Method, Needs};
 use crate::lab::interventions::options::{Options, Setting, SettingKind};
@@ -15,6 +16,7 @@ use crate::probe::mlp::{CHUNK, Pass};
 use crate::stats::rng::{below, stream};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// The method: Square by itself.
 #[derive(Debug)]
@@ -105,6 +107,9 @@ impl Attack for Draws {
             rows.par_chunks(CHUNK).map(|rows| self.chunk(field, rows, epsilon, &pulse)).collect();
         Ok(chunks?.into_iter().flatten().collect())
     }
+    fn dear(&self) -> Option<usize> {
+        Some(self.queries)
+    }
 }
 
 impl Draws {
@@ -120,19 +125,19 @@ impl Draws {
         let mut seekers: Vec<Seeker> =
             rows.iter().enumerate().map(|(i, r)| Seeker::new(i, *r, field, epsilon)).collect();
         let mut pass = Pass::new(field.mlp);
-        let mut points: Vec<f32> = Vec::new();
+        let mut first: Vec<f32> = Vec::new();
         for query in 0..=self.queries {
-            points.clear();
+            first.clear();
             for seeker in &mut seekers {
                 if query > 0 {
-                    seeker.draw(query - 1, field.h.row(seeker.row), epsilon);
+                    seeker.draw(query - 1, field, epsilon);
                 }
-                points.extend_from_slice(&seeker.tried);
+                first.extend_from_slice(&seeker.tried);
             }
-            pass.forward(field.mlp, &points);
+            pass.forward_from_first(field.mlp, &first);
             let logits = pass.logits().chunks_exact(field.mlp.classes());
             for (seeker, logits) in seekers.iter_mut().zip(logits) {
-                seeker.judge(logits, field.wishes[seeker.row]);
+                seeker.judge(logits, field);
             }
             seekers.retain(|seeker| {
                 let over = seeker.margin <= 0.0;
@@ -151,13 +156,21 @@ impl Draws {
 }
 
 /// A row that still stands.
+///
+/// A query changes a window of its best point, which for most of the search is a few coordinates; so the first layer of the
+/// perceptron is brought up to date by what they change, and only the layers behind it are run in full.
 struct Seeker {
     /// Its place in the chunk and in the field.
     place: usize,
     row: usize,
     rng: ChaCha8Rng,
     best: Vec<f32>,
+    /// Outputs of the first layer before its ReLU, at the best point and at the one tried.
+    first: Vec<f32>,
     tried: Vec<f32>,
+    /// The window tried: its coordinates and their new places.
+    window: Range<usize>,
+    put: Vec<f32>,
     margin: f32,
 }
 
@@ -165,38 +178,108 @@ impl Seeker {
     fn new(place: usize, row: usize, field: &Field<'_>, epsilon: f32) -> Self {
         let mut rng = stream(field.seed, &format!("square {row}"));
         let corner = |h: &f32| if below(&mut rng, 2) == 0 { h - epsilon } else { h + epsilon };
-        let tried: Vec<f32> = field.h.row(row).iter().map(corner).collect();
-        Self { place, row, rng, best: tried.clone(), tried, margin: f32::INFINITY }
+        let best: Vec<f32> = field.h.row(row).iter().map(corner).collect();
+        let tried = first_layer(field, &best);
+        let (first, put) = (tried.clone(), Vec::new());
+        Self { place, row, rng, best, first, tried, window: 0..0, put, margin: f32::INFINITY }
     }
 
     /// Sets a window of the best point to one side of the ball.
-    fn draw(&mut self, query: usize, h: &[f32], epsilon: f32) {
+    fn draw(&mut self, query: usize, field: &Field<'_>, epsilon: f32) {
+        let h = field.h.row(self.row);
         let width = ((share(query) * h.len() as f64).round() as usize).clamp(1, h.len());
         let start = below(&mut self.rng, (h.len() - width + 1) as u32) as usize;
         let side = if below(&mut self.rng, 2) == 0 { -epsilon } else { epsilon };
-        self.tried.copy_from_slice(&self.best);
-        // Twice the radius to one side, clipped to the ball, is that side from wherever it was.
-        let window = self.tried[start..start + width].iter_mut();
-        window.zip(&h[start..]).for_each(|(x, h)| *x = h + side);
-    }
-
-    /// Keeps the point tried if its margin is lower.
-    fn judge(&mut self, logits: &[f32], wish: Wish) {
-        let others = logits.iter().enumerate().filter(|(j, _)| *j != wish.class).map(|(_, z)| *z);
-        let gap = logits[wish.class] - others.fold(f32::NEG_INFINITY, f32::max);
-        let margin = if wish.aim == Aim::AwayFrom { gap } else { -gap };
-        // A tie is no success for a class that would lose it.
-        let margin = if wish.is_met(logits) { margin.min(0.0) } else { margin.max(f32::MIN_POSITIVE) };
-        if margin < self.margin {
-            self.margin = margin;
-            self.best.copy_from_slice(&self.tried);
+        self.window = start..start + width;
+        self.tried.copy_from_slice(&self.first);
+        self.put.clear();
+        let weight = field.mlp.layers().first().map(|l| &l.weight);
+        for j in self.window.clone() {
+            // Twice the radius to one side, clipped to the ball, is that side from wherever it was.
+            let (x, put) = (self.best[j], h[j] + side);
+            self.put.push(put);
+            if let Some(weight) = weight.filter(|_| put != x) {
+                self.tried.iter_mut().zip(weight.row(j)).for_each(|(t, w)| *t += (put - x) * w);
+            }
         }
     }
+
+    /// Keeps the point tried if its margin is lower. One that seems to be across the boundary is looked at again in full, because
+    /// the first layer was brought up to date many times and rounded each time.
+    fn judge(&mut self, logits: &[f32], field: &Field<'_>) {
+        let margin = margin(logits, field.wishes[self.row]);
+        if margin >= self.margin {
+            return;
+        }
+        self.margin = margin;
+        self.best[self.window.clone()].copy_from_slice(&self.put);
+        self.first.copy_from_slice(&self.tried);
+        if margin <= 0.0 {
+            self.first = first_layer(field, &self.best);
+            let mut pass = Pass::new(field.mlp);
+            pass.forward_from_first(field.mlp, &self.first);
+            self.margin = self::margin(pass.logits(), field.wishes[self.row]);
+        }
+    }
+}
+
+/// Outputs of the perceptron's first layer at a point, before its ReLU.
+fn first_layer(field: &Field<'_>, x: &[f32]) -> Vec<f32> {
+    let Some(layer) = field.mlp.layers().first() else { return Vec::new() };
+    let mut out = layer.bias.clone();
+    let weight = &layer.weight;
+    matmul(&mut out, 1.0, View::new(x, 1, weight.rows()), weight.view(), 1.0);
+    out
+}
+
+/// How far a row of logits is from meeting a wish; 0 or less where it does.
+fn margin(logits: &[f32], wish: Wish) -> f32 {
+    let others = logits.iter().enumerate().filter(|(j, _)| *j != wish.class).map(|(_, z)| *z);
+    let gap = logits[wish.class] - others.fold(f32::NEG_INFINITY, f32::max);
+    let margin = if wish.aim == Aim::AwayFrom { gap } else { -gap };
+    // A tie is no success for a class that would lose it.
+    if wish.is_met(logits) { margin.min(0.0) } else { margin.max(f32::MIN_POSITIVE) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The first layer is brought up to date query by query; run in full at every query, the search goes the same way.
+    #[test]
+    fn updated_layers_are_those_run_in_full() {
+        for hidden in [&[][..], &[14], &[12, 10]] {
+            let mut rng = stream(3, "square test");
+            let mlp = crate::probe::Mlp::fresh(40, hidden, 2, &mut rng);
+            let h = crate::probe::Matrix::from_vec(
+                6,
+                40,
+                (0..240).map(|_| 4.0 * crate::stats::rng::unit(&mut rng) as f32 - 2.0).collect(),
+            )
+            .unwrap();
+            let from: Vec<usize> =
+                mlp.logits(&h).iter_rows().map(crate::base::matrix::argmax::<f32>).collect();
+            let wishes: Vec<Wish> = from.iter().map(|c| Wish { aim: Aim::AwayFrom, class: *c }).collect();
+            let field = Field { mlp: &mlp, h: &h, from: &from, wishes: &wishes, seed: 1 };
+            for row in 0..6 {
+                let mut seeker = Seeker::new(0, row, &field, 1e-3);
+                for query in 0..=600 {
+                    if query > 0 {
+                        seeker.draw(query - 1, &field, 1e-3);
+                    }
+                    let mut point = seeker.best.clone();
+                    point[seeker.window.clone()].copy_from_slice(&seeker.put);
+                    let exact = first_layer(&field, &point);
+                    let far = exact.iter().zip(&seeker.tried).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+                    assert!(far < 1e-5, "{hidden:?}, query {query}: {far}");
+                    let mut pass = Pass::new(&mlp);
+                    pass.forward_from_first(&mlp, &seeker.tried);
+                    seeker.judge(pass.logits(), &field);
+                    assert!(seeker.best.iter().zip(h.row(row)).all(|(x, h)| (x - h).abs() <= 1.001e-3));
+                }
+            }
+        }
+    }
 
     /// The authors' schedule: .8, halved after 10, 50, 200, 500, 1,000, 2,000 and 4,000 queries.
     #[test]

@@ -47,7 +47,8 @@ fn keys_are_distinct_and_every_option_of_every_method_is_a_row() {
     let mut keys: Vec<String> = settings().into_iter().map(|s| s.key).collect();
     for method in registry() {
         let rows = options(&spec, method.id(), 0);
-        assert_eq!(rows.len(), method.settings().len(), "{}", method.id());
+        let file = usize::from(method.needs().file);
+        assert_eq!(rows.len(), method.settings().len() + file, "{}", method.id());
         keys.extend(rows.into_iter().map(|s| s.key));
     }
     let all = keys.len();
@@ -91,6 +92,33 @@ fn own_data_shows_its_file_and_leaves_no_correlation_to_set() {
     assert_eq!(refused.to_string(), "the file's own rows decide");
     put(&mut spec, "task.data", Value::Unset).unwrap();
     assert_eq!(spec, Spec::shipped());
+}
+
+/// Directions and states made elsewhere could be named in a spec file only.
+#[test]
+fn the_file_of_a_method_made_elsewhere_is_a_row_of_the_setup() {
+    use crate::lab::interventions::spec::MethodSpec;
+    for id in ["directions", "states", "erased_states"] {
+        let mut spec = Spec::shipped();
+        assert!(options(&spec, id, 0).is_empty(), "it does not run yet");
+        spec.methods.push(MethodSpec { base: "/elsewhere".into(), ..MethodSpec::named(id) });
+        assert!(spec.check("test").is_err(), "{id} needs a file");
+        let row = || options(&spec, id, 0).remove(0);
+        assert_eq!(
+            (row().text(&spec, &known()).as_str(), row().kind(&spec, &known())),
+            ("none yet", Kind::File("none yet"))
+        );
+        put(&mut spec, &format!("method.{id}.file"), Value::Text("folder/own.safetensors".into())).unwrap();
+        let last = spec.methods.last().unwrap();
+        assert_eq!(
+            last.file_path(),
+            Some("folder/own.safetensors".into()),
+            "not relative to the spec's folder"
+        );
+        assert_eq!(options(&spec, id, 0)[0].text(&spec, &known()), "own.safetensors");
+        put(&mut spec, &format!("method.{id}.file"), Value::Unset).unwrap();
+        assert_eq!(spec.methods.last().unwrap().file, None);
+    }
 }
 
 #[test]

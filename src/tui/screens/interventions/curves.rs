@@ -51,11 +51,14 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
     let symbol = method(state).map_or("strength", |m| m.parameter.symbol.as_str());
     let view = view(state);
     let room = usize::from(area.width.saturating_sub(6));
-    let long = format!("C, S, R vs {symbol}: {drawn} on {}, {} oracle", view.model, view.oracle);
+    let long = match view.behaviour {
+        Some(_) => format!("What the model does vs {symbol}: {drawn} on {}", view.model),
+        None => format!("C, S, R vs {symbol}: {drawn} on {}, {} oracle", view.model, view.oracle),
+    };
     let title = if width(&long) <= room { long } else { format!("{drawn} vs {symbol}, {}", view.model) };
     frame.render_widget(pane_block(state, CURVES, &fit(&printable(&title), room)), area);
     let inner = inside(area);
-    let Some(figure) = &view.curves else { return nothing(frame, inner, state) };
+    let Some(figure) = super::lines(state) else { return nothing(frame, inner, state) };
     let chart = Chart { figure, theme: state.theme(), glyphs: state.view.glyphs, form: Form::Lines };
     let area = chart_area(inner, state);
     frame.render_widget(chart, area);
@@ -65,7 +68,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
         readout(state, room),
         rests_on(state, room),
         verdict(state),
-        behaviour(state),
+        behaviour(state, room),
         distance(state, room),
     ];
     for (row, line) in below.rows().zip(lines.into_iter().flatten()) {
@@ -195,10 +198,10 @@ fn verdict(state: &State) -> Option<Line<'static>> {
 }
 
 /// What the model itself does at the marker.
-fn behaviour(state: &State) -> Option<Line<'static>> {
+fn behaviour(state: &State, room: usize) -> Option<Line<'static>> {
     let b = measured_behaviour(state)?;
     let v = &b.value;
-    let text = format!(
+    let mut text = format!(
         " model at {}: flips {} {}, correct form {} → {}  n {}",
         short(v.value),
         percent(v.flip_rate.mean),
@@ -207,7 +210,25 @@ fn behaviour(state: &State) -> Option<Line<'static>> {
         score(v.correct_after.mean),
         b.n
     );
+    if let Some(told) = &v.told {
+        // The test before the rank, and both only whole.
+        let (before, after) = (score(told.rank_before.mean), score(told.rank_after.mean));
+        let more = [
+            format!("  McNemar {}:{} p {}", told.lost, told.won, p_value(told.p)),
+            format!("  1/rank of {} {before} → {after}", told.forms),
+        ];
+        for part in more.iter().filter(|_| v.replicates > 0) {
+            if width(&text) + width(part) <= room {
+                text.push_str(part);
+            }
+        }
+    }
     Some(Line::styled(text, state.theme().style(Role::Dim)))
+}
+
+/// A p-value in three decimals, or how small it is at least.
+fn p_value(p: f64) -> String {
+    if p < 0.001 { "< .001".into() } else { score(p) }
 }
 
 /// How far the changed states at the marker are from real ones, in units of what unchanged ones are: with intervals where

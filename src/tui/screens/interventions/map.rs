@@ -9,7 +9,7 @@ use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 
 use super::curves::estimate;
-use super::measured::{method, method_key, results};
+use super::measured::{behaviour_figure, method, method_key, results};
 use super::{CURVES, view, view_mut};
 use crate::base::numbers::{score, short};
 use crate::base::text::{fit, printable, width, wrapped};
@@ -57,17 +57,23 @@ pub fn figure(state: &State) -> Option<Figure> {
     figures::map(results(state), state.board.engine.as_ref(), of, score)
 }
 
-/// Draws the next of the figures: the curves, then the map of each score.
+/// Draws the next of the figures that there are: the curves, what the model does, then the map of each score.
 pub fn turn(state: &mut State, on: bool) -> Vec<Effect> {
-    if map(state).is_none() {
+    let asked = behaviour_figure(state).is_some();
+    let scores = if map(state).is_some() { &Score::ALL[..] } else { &[] };
+    let mut all = vec![(None, false)];
+    all.extend(asked.then_some((None, true)));
+    all.extend(scores.iter().map(|s| (Some(*s), false)));
+    if all.len() == 1 {
         let title = method_key(state).title();
         state.view.toast = Some(format!("no map of layers of {title}: a spec asks for one by [map]"));
         return Vec::new();
     }
-    let all: Vec<Option<Score>> = std::iter::once(None).chain(Score::ALL.map(Some)).collect();
-    let at = all.iter().position(|s| *s == view(state).score).unwrap_or(0);
+    let drawn = (view(state).score, view(state).conduct);
+    let at = all.iter().position(|shown| *shown == drawn).unwrap_or(0);
     let by = if on { 1 } else { all.len() - 1 };
-    view_mut(state).score = all[(at + by) % all.len()];
+    let view = view_mut(state);
+    (view.score, view.conduct) = all[(at + by) % all.len()];
     Vec::new()
 }
 

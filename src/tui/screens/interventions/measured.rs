@@ -208,6 +208,15 @@ pub fn curves_figure(state: &State) -> Option<Figure> {
     Some(figure)
 }
 
+/// What the model does against the strength; none where it was not asked.
+pub fn behaviour_figure(state: &State) -> Option<Figure> {
+    let (engine, view) = (state.board.engine.as_ref(), view(state));
+    let mut figure =
+        figures::behaviour(results(state), engine, &view.model, &method_key(state), Some(marker(state)))?;
+    figure.x.scale = scale(state);
+    Some(figure)
+}
+
 /// The knee of the front, or why there is none, and how many settings are dominated, from the longest form to the shortest; whether there
 /// is a knee. Every form has the count before what may be cut away.
 pub fn front(state: &State) -> Option<(bool, Vec<String>)> {

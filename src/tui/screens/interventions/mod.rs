@@ -80,6 +80,10 @@ pub struct View {
     pub curves: Option<Figure>,
     /// The score whose map is wanted in the place of the curves; none means the curves.
     pub score: Option<Score>,
+    /// Whether what the model does is wanted in the place of the oracle's view.
+    pub conduct: bool,
+    /// The figure of what the model does; none where another is drawn.
+    pub behaviour: Option<Figure>,
     /// Row and column of the cursor on the map, from 0.
     pub cell: (usize, usize),
     /// The figure of the map; none where the curves are drawn.
@@ -113,6 +117,8 @@ impl View {
             scale: None,
             curves: None,
             score: None,
+            conduct: false,
+            behaviour: None,
             cell: (0, 0),
             map: None,
             pareto: None,
@@ -156,7 +162,7 @@ static COMMANDS: &[Entry] = rows! { Context::Screen(ID);
     "axis", "switch axis", "Switches the horizontal axis between linear and logarithmic.",
         ["x"], None, always => switch_axis;
     "next-map", "next figure",
-        "Draws the next figure: the curves, or the map of layers by reliability, completeness, selectivity.",
+        "Draws the next figure: the curves, what the model does, or the map of layers by reliability, completeness, selectivity.",
         ["}"], None, always => |s| map::turn(s, true);
     "previous-map", "previous figure", "Draws the previous figure.",
         ["{"], None, always => |s| map::turn(s, false);
@@ -358,7 +364,7 @@ impl Screen for Interventions {
     fn figure<'a>(&self, state: &'a State) -> Option<&'a Figure> {
         match state.place(ID).focus {
             PARETO => view(state).pareto.as_ref(),
-            _ => view(state).map.as_ref().or(view(state).curves.as_ref()),
+            _ => view(state).map.as_ref().or(lines(state)),
         }
     }
 
@@ -377,8 +383,9 @@ impl Screen for Interventions {
     fn refresh(&self, state: &mut State) {
         let (curves, pareto) = (measured::curves_figure(state), measured::pareto_figure(state));
         let (front, map) = (measured::front(state), map::figure(state));
+        let behaviour = view(state).conduct.then(|| measured::behaviour_figure(state)).flatten();
         let view = view_mut(state);
-        view.map = map;
+        (view.map, view.behaviour) = (map, behaviour);
         (view.curves, view.pareto, view.front) = (curves, pareto, front);
     }
 
@@ -440,8 +447,13 @@ fn follow_point(view: &mut View, point: &PointQuestion) {
     view.example = point.example;
 }
 
+/// The lines in the pane of the curves: what the model does, if that is wanted, or the oracle's view.
+fn lines(state: &State) -> Option<&Figure> {
+    view(state).behaviour.as_ref().or(view(state).curves.as_ref())
+}
+
 fn drag_marker(state: &mut State, area: Rect, x: u16) -> Vec<Effect> {
-    let figure = view(state).curves.as_ref();
+    let figure = lines(state);
     let value = figure.and_then(|figure| chart::value_at(figure, curves::chart_area(inside(area), state), x));
     let stop = value.and_then(|value| nearest_stop(state, value));
     let row = frame_setup::row(state, setup::STRENGTH).zip(stop);

@@ -1,11 +1,13 @@
 //! Where the numbers in a pane come from, and the shell command that reproduces them.
 
 use super::measured::{example, method_key, readout, results};
-use super::{CURVES, EXAMPLE, ID, PROBES, map, ran};
+use super::{CURVES, EXAMPLE, ID, PARETO, PROBES, map, ran, view};
 use crate::base::numbers::{plus_minus, score, short};
 use crate::lab::Tagged;
 use crate::lab::examples::TaskSpec;
+use crate::lab::interventions::figures::Rated;
 use crate::lab::interventions::finding::ReliabilityFinding;
+use crate::lab::interventions::front::MIXED;
 use crate::lab::interventions::spec::{PROCEDURE, Spec};
 use crate::tui::screen::Origin;
 use crate::tui::state::State;
@@ -39,9 +41,14 @@ pub fn focused_origin(state: &State) -> Option<Origin> {
             origin.entries.insert(3, ("strength".into(), cell.value.strength.title().into()));
             Some(origin)
         }
-        _ => {
+        pane => {
             let point = readout(state)?.point;
-            Some(point_origin(state, point, &point.value))
+            let mut origin = point_origin(state, point, &point.value);
+            let rated = Rated::of(results(state), &view(state).model, view(state).oracle);
+            if pane == PARETO && rated.is_mixed() {
+                origin.entries.push(("completeness".into(), MIXED.into()));
+            }
+            Some(origin)
         }
     }
 }

@@ -87,3 +87,36 @@ pub fn multiply_adds(
     };
     layers.iter().map(row).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::interventions::experiment::counted;
+    use crate::lab::interventions::spec::MapSpec;
+    use crate::lab::layer::LayerRef;
+
+    const SIZE: Size = Size { blocks: 4, width: 64, parameters: 400_000 };
+
+    fn counted_with(map: Option<MapSpec>) -> u128 {
+        counted::of(&Spec { map, ..Spec::shipped() }, &[SIZE])
+    }
+
+    /// What a map adds to the count of a run: nothing without one, more for each layer, and less where strengths are given and need
+    /// not be found.
+    #[test]
+    fn a_map_adds_to_the_count_by_layers_methods_and_strengths() {
+        let at = |layers: &[usize]| layers.iter().map(|l| LayerRef::At(*l)).collect();
+        let (two, all) = (MapSpec { layers: at(&[1, 2]), ..MapSpec::default() }, MapSpec::default());
+        let one = MapSpec { methods: vec!["pgd".into()], ..all.clone() };
+        let given = MapSpec { value: [("pgd".to_owned(), 0.112)].into(), ..one.clone() };
+        let [none, two, all, one, given] =
+            [None, Some(two), Some(all), Some(one), Some(given)].map(counted_with);
+        assert!(none < given && given < one && one < all && two < all, "{none} {given} {one} {all} {two}");
+        // All strengths are tried where none is given: most of the map's work with one method is PGD's.
+        let strengths = strengths(Spec::shipped().methods.iter().find(|m| m.name == "pgd").unwrap()) as u128;
+        let swept = (one - none) - (given - none);
+        assert!(swept * (strengths + 1) / (strengths - 1) <= one - none, "{swept} of {}", one - none);
+        let gone = MapSpec { layers: at(&[9, 10]), ..MapSpec::default() };
+        assert_eq!(counted_with(Some(gone)), none, "layers that the model does not have");
+    }
+}

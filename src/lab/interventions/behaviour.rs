@@ -1,0 +1,63 @@
+//! What the language model itself does after an intervention: which form it prefers, how sure it is of the right one, and where that
+//! stands among the verb forms.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::banded::Banded;
+use super::finding::is_zero;
+use super::key::MethodKey;
+
+/// What the language model does with the changed hidden state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BehaviourFinding {
+    /// Method in the registry.
+    pub method: String,
+    /// Hyperparameters that differ from the method's defaults.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub options: BTreeMap<String, f64>,
+    /// Layer of the intervention.
+    pub layer: usize,
+    /// Name of the swept hyperparameter.
+    pub parameter: String,
+    /// Its value.
+    pub value: f64,
+    /// Share of examples whose preferred word form changes.
+    pub flip_rate: Banded,
+    /// Probability of the correct form before, relative to both forms.
+    pub correct_before: Banded,
+    /// The same after the intervention.
+    pub correct_after: Banded,
+    /// Replicates of the method behind it; 0 where nothing is said.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub replicates: usize,
+    /// Ranks and the paired test; none in older recordings.
+    #[serde(flatten)]
+    pub told: Option<Told>,
+}
+
+/// Where the correct form stands among others, and whether the intervention tells in what the model prefers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Told {
+    /// Mean of 1 over the rank of the correct form among the verb forms of all sentences, before.
+    pub rank_before: Banded,
+    /// The same after.
+    pub rank_after: Banded,
+    /// How many verb forms there are.
+    pub forms: usize,
+    /// Examples whose correct form is preferred to the other one before and not after, by the first replicate.
+    pub lost: u64,
+    /// Those where it is after and not before.
+    pub won: u64,
+    /// Exact McNemar of the two counts.
+    pub p: f64,
+}
+
+impl BehaviourFinding {
+    /// The method after which the model behaves so.
+    #[must_use]
+    pub fn method_key(&self) -> MethodKey {
+        MethodKey { name: self.method.clone(), options: self.options.clone() }
+    }
+}

@@ -1,0 +1,252 @@
+//! The paper's tables from a run's findings, with the published rows beside them: the contingency table of the test examples, the
+//! probes' accuracies, and the strengths of highest reliability under each oracle.
+
+use crate::lab::Tagged;
+use crate::lab::interventions::finding::{
+    DataFinding, OptimumFinding, PaperFinding, ProbeFinding, ProbeRole,
+};
+use crate::lab::interventions::key::MethodKey;
+use crate::lab::interventions::oracle::OracleKind;
+use crate::lab::interventions::paper::{Published, TABLE_1, TABLE_2, published};
+use crate::lab::interventions::results::Results;
+use crate::lab::table::{Entry, Table};
+use crate::stats::Estimate;
+
+const OURS: &str = "this run";
+const HELD_OUT: &str = "held out";
+const PAPERS_WAY: &str = "paper's way";
+const THEIRS: &str = "published";
+
+/// The tables that there are findings for.
+pub fn tables(results: &Results) -> Vec<Table> {
+    let optimum = |oracle| optimum(results, oracle);
+    let all = [contingency(results), probes(results), optimum(OracleKind::Mlp), optimum(OracleKind::Linear)];
+    all.into_iter().flatten().collect()
+}
+
+fn entry(row: &[&str], group: &str, column: &str, value: Option<Estimate>, n: usize) -> Entry {
+    let row = row.iter().map(|r| (*r).to_owned()).collect();
+    Entry { row, group: group.to_owned(), column: column.to_owned(), value, n }
+}
+
+fn table(
+    name: &str,
+    caption: &str,
+    stub: &[&str],
+    (decimals, scale): (usize, f64),
+    entries: Vec<Entry>,
+) -> Option<Table> {
+    let stub = stub.iter().map(|s| (*s).to_owned()).collect();
+    (!entries.is_empty()).then(|| Table {
+        name: name.into(),
+        caption: caption.into(),
+        stub,
+        decimals,
+        scale,
+        entries,
+    })
+}
+
+/// The property that is intervened on: that of the first probe, for oracles of the target are trained first.
+fn target<'a>(results: &'a Results, model: &str) -> Option<&'a str> {
+    let mut mine = results.probes.iter().filter(|p| p.model == model && p.value.role == ProbeRole::Oracle);
+    mine.next().map(|p| p.value.property.as_str())
+}
+
+/// Whether the run asks what the paper asks: the number of the subject, the attractor's to stay.
+fn is_the_papers(results: &Results, data: &Tagged<DataFinding>) -> bool {
+    let d = &data.value;
+    let shape = d.counts.len() == 2 && d.other_values.len() == 2;
+    shape && d.task == "agreement" && target(results, &data.model) == Some("subject_number")
+}
+
+/// Table 1: test examples by both properties.
+fn contingency(results: &Results) -> Option<Table> {
+    let mut entries = Vec::new();
+    // Rows by the target's values, the last of all; columns likewise.
+    let mut rows = |source: &str, (values, others): (&[String], &[String]), counts: &[Vec<f64>]| {
+        let heads = others.iter().map(|v| format!("Ze = {v}"));
+        let heads: Vec<String> = heads.chain(["no Ze".to_owned(), "total".to_owned()]).collect();
+        let named = values.iter().map(|v| format!("Zc = {v}")).chain(["total".to_owned()]);
+        for (name, row) in named.zip(counts) {
+            for (head, n) in heads.iter().zip(row) {
+                let value = Some(Estimate::exact(*n));
+                entries.push(entry(&[source, &name], "test examples", head, value, *n as usize));
+            }
+        }
+    };
+    for Tagged { model, value, .. } in &results.data {
+        let with_total = |row: &[f64]| [row, &[row.iter().sum()]].concat();
+        let counts = value.counts.iter().map(|row| row.iter().map(|n| *n as f64).collect::<Vec<_>>());
+        let counts: Vec<Vec<f64>> = counts.collect();
+        let width = counts.first().map_or(0, Vec::len);
+        let all: Vec<f64> = (0..width).map(|j| counts.iter().map(|r| r[j]).sum()).collect();
+        let counts: Vec<Vec<f64>> = counts.iter().chain([&all]).map(|row| with_total(row)).collect();
+        rows(model, (&value.target_values, &value.other_values), &counts);
+    }
+    if let Some(data) = results.data.iter().find(|d| is_the_papers(results, d)).map(|d| &d.value) {
+        let thousands = TABLE_1.map(|row| row.map(|n| 1000.0 * n).to_vec());
+        let values = (data.target_values.as_slice(), data.other_values.as_slice());
+        rows("published, rounded to thousands", values, &thousands);
+    }
+    let caption = "Test examples by the value of the target (Zc) and of the property that is to stay (Ze); Table 1 of Canby et al.";
+    table("contingency", caption, &["data", "target"], (0, 1.0), entries)
+}
+
+/// Table 2: accuracies on the test examples, in per cent.
+fn probes(results: &Results) -> Option<Table> {
+    let mut entries = Vec::new();
+    for data in &results.data {
+        let mine = results.probes.iter().filter(|p| p.model == data.model);
+        let target = target(results, &data.model);
+        for Tagged { value: p, n, .. } in mine {
+            let role = role(p);
+            let column = if Some(p.property.as_str()) == target { "Zc" } else { "Ze" };
+            entries.push(entry(&[&data.model, &role], OURS, column, Some(p.accuracy), *n));
+            if is_the_papers(results, data) {
+                let theirs = TABLE_2.iter().find(|(name, _)| *name == role);
+                let theirs = theirs.map(|(_, a)| Estimate::exact(a[usize::from(column == "Ze")]));
+                entries.push(entry(&[&data.model, &role], THEIRS, column, theirs, 0));
+            }
+        }
+    }
+    let caption = "Accuracy of the probes on the test examples, in per cent; Table 2 of Canby et al.";
+    table("probes", caption, &["model", "probe"], (1, 100.0), entries)
+}
+
+fn role(p: &ProbeFinding) -> String {
+    match (p.role, p.oracle) {
+        (ProbeRole::Interventional, _) => "interventional MLP".into(),
+        (ProbeRole::Oracle, Some(OracleKind::Linear)) => "linear oracle".into(),
+        (ProbeRole::Oracle, _) => "MLP oracle".into(),
+    }
+}
+
+/// Scores in the table's order, with the strength they are at.
+type Scored = [Option<Estimate>; 4];
+
+fn scored(p: &Published) -> Scored {
+    [p.completeness, p.selectivity, p.reliability, p.value].map(|v| Some(Estimate::exact(v)))
+}
+
+/// Table 3, and for the linear oracle what the paper's appendix only draws: each method at the strength of its highest
+/// reliability.
+fn optimum(results: &Results, oracle: OracleKind) -> Option<Table> {
+    let mut entries = Vec::new();
+    for data in &results.data {
+        // The order in which methods ran, whether they have an optimum or not.
+        let curves = results.curves.iter().filter(|c| c.key.model == data.model && c.key.oracle == oracle);
+        for key in curves.map(|c| &c.key.method) {
+            let best = results.optimum(&data.model, key, oracle);
+            let none = results
+                .without
+                .iter()
+                .find(|o| o.model == data.model && o.value.method_key() == *key && o.value.oracle == oracle);
+            if best.is_none() && none.is_none() {
+                continue;
+            }
+            let n = best.map_or(0, |b| b.n);
+            let title = key.title();
+            let mut add = |group: &str, scored: Scored| {
+                for (column, value) in ["C", "S", "R", "at"].into_iter().zip(scored) {
+                    entries.push(entry(&[&data.model, &title], group, column, value, n));
+                }
+            };
+            add(HELD_OUT, best.map_or([None; 4], |b| ours(&b.value)));
+            let paper = best.and_then(|b| b.value.how.paper.as_ref());
+            let paper = paper.or(none.and_then(|o| o.value.paper.as_ref()));
+            let alike = |p: &PaperFinding| {
+                [&p.completeness, &p.selectivity, &p.reliability].map(|b| Some(b.estimate()))
+            };
+            let [c, s, r] = paper.map_or([None; 3], alike);
+            add(PAPERS_WAY, [c, s, r, paper.map(|p| Estimate::exact(p.value))]);
+            if oracle == OracleKind::Mlp && is_the_papers(results, data) {
+                let theirs = published(&key.name).filter(|_| *key == MethodKey::named(&key.name));
+                add(THEIRS, theirs.map_or([None; 4], scored));
+            }
+        }
+    }
+    let (name, judge, origin) = match oracle {
+        OracleKind::Mlp => ("optimum", "MLP oracle", "Table 3 of Canby et al"),
+        OracleKind::Linear => {
+            ("optimum-linear", "linear oracle", "Canby et al. draw this in Figures 4 to 6 and print no table")
+        }
+    };
+    let caption = format!(
+        "Completeness, selectivity and reliability at the strength of highest reliability, {judge}; {origin}. Held out: chosen on one \
+         half of the test examples and reported on the other; paper's way: both on all; published: of BERT and Wikipedia sentences. \
+         Completeness of a nullifying method is of another definition than that of a counterfactual one"
+    );
+    table(name, &caption, &["model", "method"], (3, 1.0), entries)
+}
+
+fn ours(best: &OptimumFinding) -> Scored {
+    let of = [&best.completeness, &best.selectivity, &best.reliability].map(|b| Some(b.estimate()));
+    [of[0], of[1], of[2], Some(Estimate::exact(best.value))]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::interventions::sample;
+    use crate::lab::table::Form;
+
+    fn results() -> Results {
+        let mut results = sample::results();
+        results.data = vec![sample::data()];
+        results.probes = sample::probes();
+        results
+    }
+
+    fn named(name: &str) -> Table {
+        let results = results();
+        tables(&results).into_iter().find(|t| t.name == name).unwrap_or_else(|| panic!("no table {name}"))
+    }
+
+    #[test]
+    fn published_rows_stand_beside_those_of_the_run_in_every_form() {
+        let optimum = named("optimum");
+        let markdown = optimum.write(Form::Markdown);
+        let row = |title: &str| {
+            markdown.lines().find(|l| l.contains(title)).unwrap_or_else(|| panic!("{markdown}"))
+        };
+        assert!(row("| PGD |").ends_with("| 0.734 | 0.390 | 0.509 | 0.112 |"), "{markdown}");
+        assert!(row("| AlterRep |").ends_with("| 1.000 | 0.784 | 0.835 | 0.100 |"), "{markdown}");
+        assert!(optimum.write(Form::Latex).contains("\\multicolumn{4}{c}{published}"));
+        let csv = optimum.write(Form::Csv);
+        assert!(
+            csv.lines().any(|l| l.contains("published") && l.contains("PGD") && l.contains("0.5092")),
+            "{csv}"
+        );
+    }
+
+    #[test]
+    fn contingency_and_accuracies_are_those_of_tables_1_and_2() {
+        let contingency = named("contingency").write(Form::Markdown);
+        let line = |start: &str| contingency.lines().find(|l| l.starts_with(start)).unwrap().to_owned();
+        assert_eq!(
+            line("| published, rounded to thousands | Zc = Sg"),
+            "| published, rounded to thousands | Zc = Sg | 31000 | 5000 | 176000 | 213000 |"
+        );
+        assert_eq!(line("| bert-mini | total"), "| bert-mini | total | 300 | 110 | 1990 | 2400 |");
+        let probes = named("probes").write(Form::Markdown);
+        assert!(
+            probes.lines().any(|l| l.starts_with("| bert-mini | MLP oracle") && l.contains("99.4")),
+            "{probes}"
+        );
+        assert!(
+            probes.lines().any(|l| l.starts_with("| bert-mini | interventional MLP") && l.contains("99.5")),
+            "{probes}"
+        );
+    }
+
+    /// The published numbers are of one question: another task has none beside it.
+    #[test]
+    fn another_task_has_no_published_row() {
+        let mut results = results();
+        results.data[0].value.task = "animacy".into();
+        for table in tables(&results) {
+            assert!(!table.write(Form::Csv).contains("published"), "{}", table.name);
+        }
+    }
+}

@@ -1,0 +1,393 @@
+//! Proofs that no point of the ball is across a probe's boundary: what no attack can move, none has to try.
+//!
+//! The least margin over the ball is bounded from below by replacing each ReLU by lines above and below it, layer by layer from the
+//! output back to the input (CROWN, Zhang et al. 2018), where the input's range gives the bound in closed form. The range of a
+//! hidden unit comes from interval arithmetic (Gowal et al. 2018), which is exact for the first layer, or, in the thorough
+//! form, from such bounds of its own. A row whose margin stays above 0 stands whatever an attack does, and is returned
+//! unchanged by every attack of [`super::across`]: a proof changes no result and only saves the search for what is not there (but for
+//! rounding: rows that are attacked are multiplied in batches, and what is proved is missing from them).
+//! The bounds hold in exact arithmetic; an allowance for rounding is taken off each.
+
+use super::across::{Field, Wish};
+use super::attack::Aim;
+use crate::base::matmul::{View, matmul};
+use crate::probe::mlp::CHUNK;
+use crate::probe::{Matrix, Mlp};
+use rayon::prelude::*;
+
+/// How ranges of hidden units behind the first layer are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effort {
+    /// By intervals: about the work of one step of an attack.
+    Quick,
+    /// By bounds of their own, unit by unit: about as many passes as the network has hidden units.
+    Thorough,
+}
+
+/// Share of the size of a sum's terms that its rounding may make up.
+const ROUNDING: f32 = 1e-5;
+
+/// Proofs about one perceptron. Nothing is kept from radius to radius: what is proved at one depends on it alone, and not on which
+/// others were asked about before.
+#[derive(Debug)]
+pub(crate) struct Proofs {
+    /// Weights without their signs.
+    sizes: Vec<Matrix>,
+}
+
+impl Proofs {
+    /// Readies them.
+    pub(crate) fn new(mlp: &Mlp) -> Self {
+        let size = |w: &Matrix| Matrix::from_fn(w.rows(), w.cols(), |i, j| w.row(i)[j].abs());
+        Self { sizes: mlp.layers().iter().map(|l| size(&l.weight)).collect() }
+    }
+
+    /// Those of `rows` that are not proved to stand within `epsilon`.
+    pub(crate) fn unproved(
+        &self,
+        field: &Field<'_>,
+        rows: &[usize],
+        epsilon: f32,
+        effort: Effort,
+    ) -> Vec<usize> {
+        let sizes = &self.sizes;
+        let stands: Vec<bool> = rows
+            .par_chunks(if effort == Effort::Quick { CHUNK } else { 1 })
+            .flat_map_iter(|rows| Bounds { field, sizes, rows, epsilon }.stand(effort))
+            .collect();
+        rows.iter().zip(stands).filter(|(_, stands)| !stands).map(|(row, _)| *row).collect()
+    }
+
+    /// Whether a thorough proof costs less than the `passes` of one row through the perceptron that it may save, and tells more
+    /// than a quick one.
+    pub(crate) fn is_worth(mlp: &Mlp, passes: usize) -> bool {
+        let cost = |l: usize| mlp.layers()[l].weight.data().len();
+        let hidden = mlp.layers().len() - 1;
+        let units = |l: usize| 2 * mlp.layers()[l].bias.len();
+        let dear: usize = (1..hidden).map(|l| units(l) * (0..l).map(cost).sum::<usize>()).sum();
+        hidden > 1 && dear < passes.saturating_mul((0..=hidden).map(cost).sum())
+    }
+}
+
+/// Some rows at one radius.
+struct Bounds<'a> {
+    field: &'a Field<'a>,
+    sizes: &'a [Matrix],
+    rows: &'a [usize],
+    epsilon: f32,
+}
+
+/// Least and largest output of each unit of a hidden layer before its ReLU, row after row.
+struct Range {
+    low: Vec<f32>,
+    high: Vec<f32>,
+}
+
+/// Linear functions of a layer's outputs, `per` of them for each row: coefficients, constants, and the size of what was added up.
+struct Linear {
+    per: usize,
+    weights: Vec<f32>,
+    constants: Vec<f32>,
+    sizes: Vec<f32>,
+}
+
+impl Bounds<'_> {
+    /// Whether each row is proved to stand.
+    fn stand(&self, effort: Effort) -> Vec<bool> {
+        let mlp = self.field.mlp;
+        let hidden = mlp.layers().len() - 1;
+        let mut ranges: Vec<Range> = Vec::new();
+        for layer in 0..hidden {
+            let mut range = self.interval(layer, ranges.last());
+            if layer > 0 && effort == Effort::Thorough {
+                self.tighten(layer, &mut range, &ranges);
+            }
+            ranges.push(range);
+        }
+        let mut stands = vec![true; self.rows.len()];
+        for slot in 0..mlp.classes() - 1 {
+            let (linear, asked) = self.margin(slot);
+            if !asked.contains(&true) {
+                break;
+            }
+            let low = self.least(hidden, linear, &ranges);
+            stands.iter_mut().zip(low).zip(asked).for_each(|((s, low), asked)| *s &= !asked || low > 0.0);
+        }
+        stands
+    }
+
+    /// The margin that an attack has to bring down to 0, as a function of the last hidden layer: its `slot`-th for each row, and whether
+    /// a row has so many. To leave a class for any other, one margin of several will do; to reach a class, that of the class
+    /// that the row is in.
+    fn margin(&self, slot: usize) -> (Linear, Vec<bool>) {
+        let Some(last) = self.field.mlp.layers().last() else { return (Linear::empty(), Vec::new()) };
+        let (mut linear, mut asked) = (Linear::empty(), Vec::new());
+        linear.per = 1;
+        for row in self.rows {
+            let Wish { aim, class } = self.field.wishes[*row];
+            let (keep, to) = match aim {
+                Aim::Towards => (self.field.from[*row], class),
+                Aim::AwayFrom => (class, if slot < class { slot } else { slot + 1 }),
+            };
+            asked.push(aim == Aim::AwayFrom || slot == 0);
+            linear.weights.extend(last.weight.iter_rows().map(|w| w[keep] - w[to]));
+            linear.constants.push(last.bias[keep] - last.bias[to]);
+            linear.sizes.push(last.bias[keep].abs() + last.bias[to].abs());
+        }
+        (linear, asked)
+    }
+
+    /// The ranges of a hidden layer's units by interval arithmetic from those of the layer before, or from the ball.
+    fn interval(&self, layer: usize, before: Option<&Range>) -> Range {
+        let (weight, sizes) = (&self.field.mlp.layers()[layer], &self.sizes[layer]);
+        let inputs = weight.weight.rows();
+        let (mut middle, mut reach) = (Vec::new(), Vec::new());
+        match before {
+            None => {
+                self.rows.iter().for_each(|r| middle.extend_from_slice(self.field.h.row(*r)));
+                reach.resize(middle.len(), self.epsilon);
+            }
+            Some(range) => {
+                for (low, high) in range.low.iter().zip(&range.high) {
+                    let (low, high) = (low.max(0.0), high.max(0.0));
+                    middle.push(0.5 * (low + high));
+                    reach.push(0.5 * (high - low));
+                }
+            }
+        }
+        let (n, outputs) = (self.rows.len(), weight.bias.len());
+        let product = |x: &[f32], w: &Matrix| {
+            let mut out = vec![0.0; n * outputs];
+            matmul(&mut out, 0.0, View::new(x, n, inputs), w.view(), 1.0);
+            out
+        };
+        let (centre, radius) = (product(&middle, &weight.weight), product(&reach, sizes));
+        middle.iter_mut().for_each(|m| *m = m.abs());
+        let size = product(&middle, sizes);
+        let (mut low, mut high) = (Vec::with_capacity(n * outputs), Vec::with_capacity(n * outputs));
+        for (i, ((centre, radius), size)) in centre.iter().zip(&radius).zip(&size).enumerate() {
+            let bias = weight.bias[i % outputs];
+            let reach = radius + ROUNDING * (radius + size + bias.abs());
+            low.push(centre + bias - reach);
+            high.push(centre + bias + reach);
+        }
+        Range { low, high }
+    }
+
+    /// Draws the ranges of a hidden layer in by bounds of its own for each unit.
+    fn tighten(&self, layer: usize, range: &mut Range, before: &[Range]) {
+        let weight = &self.field.mlp.layers()[layer];
+        let (n, units) = (self.rows.len(), weight.bias.len());
+        for sign in [1.0, -1.0] {
+            let mut linear = Linear::empty();
+            linear.per = units;
+            let transposed = weight.weight.transposed();
+            for _ in 0..n {
+                linear.weights.extend(transposed.data().iter().map(|w| sign * w));
+                linear.constants.extend(weight.bias.iter().map(|b| sign * b));
+                linear.sizes.extend(weight.bias.iter().map(|b| b.abs()));
+            }
+            let least = self.least(layer, linear, before);
+            if sign > 0.0 {
+                range.low.iter_mut().zip(least).for_each(|(low, l)| *low = low.max(l));
+            } else {
+                range.high.iter_mut().zip(least).for_each(|(high, l)| *high = high.min(-l));
+            }
+        }
+    }
+
+    /// The least that functions of the outputs of the hidden layers before layer `layer` can be over the ball: a lower bound.
+    fn least(&self, layer: usize, mut linear: Linear, ranges: &[Range]) -> Vec<f32> {
+        for below in (0..layer).rev() {
+            linear.relax(&ranges[below]);
+            linear =
+                linear.through(&self.field.mlp.layers()[below].weight, &self.field.mlp.layers()[below].bias);
+        }
+        let d = self.field.h.cols();
+        let each = linear.weights.chunks_exact(d).zip(linear.constants.iter().zip(&linear.sizes)).enumerate();
+        each.map(|(i, (weights, (constant, size)))| {
+            let h = self.field.h.row(self.rows[i / linear.per]);
+            let (mut dot, mut reach, mut added) = (0.0, 0.0, *size);
+            for (w, h) in weights.iter().zip(h) {
+                dot += w * h;
+                reach += w.abs();
+                added += (w * h).abs();
+            }
+            dot + constant - self.epsilon * reach - ROUNDING * (added + self.epsilon * reach)
+        })
+        .collect()
+    }
+}
+
+impl Linear {
+    fn empty() -> Self {
+        Self { per: 1, weights: Vec::new(), constants: Vec::new(), sizes: Vec::new() }
+    }
+
+    /// From functions of a layer's outputs to functions of what goes into its ReLU that lie nowhere above them.
+    fn relax(&mut self, range: &Range) {
+        let units = self.weights.len() / self.constants.len().max(1);
+        for (i, weights) in self.weights.chunks_exact_mut(units.max(1)).enumerate() {
+            let at = i / self.per * units;
+            let ranges = range.low[at..at + units].iter().zip(&range.high[at..at + units]);
+            for (w, (low, high)) in weights.iter_mut().zip(ranges) {
+                if *high <= 0.0 {
+                    *w = 0.0;
+                } else if *low < 0.0 {
+                    if *w < 0.0 {
+                        // Above a ReLU lies the chord between its ends.
+                        let slope = high / (high - low);
+                        let lift = -*w * slope * low;
+                        self.constants[i] += *w * slope * -low;
+                        self.sizes[i] += lift.abs();
+                        *w *= slope;
+                    } else if *high <= -low {
+                        // Below it lie 0 and the diagonal; that which leaves the smaller gap.
+                        *w = 0.0;
+                    }
+                }
+            }
+        }
+    }
+
+    /// From functions of what a layer gives to functions of what it takes.
+    fn through(self, weight: &Matrix, bias: &[f32]) -> Self {
+        let (n, outputs, inputs) = (self.constants.len(), weight.cols(), weight.rows());
+        let mut weights = vec![0.0; n * inputs];
+        let view = View::new(&self.weights, n, outputs);
+        matmul(&mut weights, 0.0, view, weight.view().t(), 1.0);
+        let (mut constants, mut sizes) = (self.constants, self.sizes);
+        for (i, row) in self.weights.chunks_exact(outputs).enumerate() {
+            for (w, b) in row.iter().zip(bias) {
+                constants[i] += w * b;
+                sizes[i] += (w * b).abs();
+            }
+        }
+        Self { per: self.per, weights, constants, sizes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::across::Attack;
+    use super::super::apgd::{Loss, Walk};
+    use super::super::square::Draws;
+    use super::*;
+    use crate::base::NoPulse;
+    use crate::base::matrix::argmax;
+    use crate::probe::Dense;
+    use crate::probe::mlp::Layer;
+    use crate::stats::rng::{below, stream, unit};
+
+    /// A perceptron whose margins are worth something, embeddings, and what it says of them.
+    fn ground(hidden: &[usize], classes: usize, seed: u64) -> (Mlp, Matrix, Vec<usize>) {
+        let d = 9;
+        let mut rng = stream(seed, "proof");
+        let mut mlp = Mlp::fresh(d, hidden, classes, &mut rng);
+        mlp.layers_mut().iter_mut().for_each(|l| l.weight.data_mut().iter_mut().for_each(|w| *w *= 2.0));
+        let values: Vec<f32> = (0..60 * d).map(|_| (4.0 * unit(&mut rng) - 2.0) as f32).collect();
+        let h = Matrix::from_vec(60, d, values).unwrap();
+        let from = mlp.logits(&h).iter_rows().map(argmax).collect();
+        (mlp, h, from)
+    }
+
+    /// Away from every class and towards every other one.
+    fn wishes(from: &[usize], classes: usize) -> [Vec<Wish>; 2] {
+        let away = from.iter().map(|c| Wish { aim: Aim::AwayFrom, class: *c }).collect();
+        let towards = from.iter().map(|c| Wish { aim: Aim::Towards, class: (c + 1) % classes }).collect();
+        [away, towards]
+    }
+
+    /// Nothing crosses that was proved to stand: neither corners and points of the ball, drawn by the hundred, nor the attacks.
+    #[test]
+    fn what_is_proved_to_stand_stands() {
+        let shapes: [(&[usize], usize); 4] = [(&[], 3), (&[12], 2), (&[10, 8], 2), (&[8, 7, 6], 3)];
+        for (seed, (hidden, classes)) in (1..).zip(shapes) {
+            let (mlp, h, from) = ground(hidden, classes, seed);
+            let all: Vec<usize> = (0..h.rows()).collect();
+            for wishes in wishes(&from, classes) {
+                let field = Field { mlp: &mlp, h: &h, from: &from, wishes: &wishes, seed: 5 };
+                let mut proved = [0, 0];
+                for epsilon in [0.01, 0.05, 0.1, 0.2, 0.4] {
+                    let open = |effort| Proofs::new(&mlp).unproved(&field, &all, epsilon, effort);
+                    let (quick, thorough) = (open(Effort::Quick), open(Effort::Thorough));
+                    assert!(thorough.iter().all(|r| quick.contains(r)), "a thorough proof tells less");
+                    proved[0] += all.len() - quick.len();
+                    proved[1] += all.len() - thorough.len();
+                    let safe: Vec<usize> = all.iter().copied().filter(|r| !thorough.contains(r)).collect();
+                    let mut rng = stream(seed, "points");
+                    for row in &safe {
+                        let point = |corner: bool, rng: &mut rand_chacha::ChaCha8Rng| {
+                            let u = if corner {
+                                2.0 * f64::from(below(rng, 2)) - 1.0
+                            } else {
+                                2.0 * unit(rng) - 1.0
+                            };
+                            epsilon * u as f32
+                        };
+                        let some = Dense::from_vec(
+                            200,
+                            h.cols(),
+                            (0..200 * h.cols())
+                                .map(|i| h.row(*row)[i % h.cols()] + point(i % 2 == 0, &mut rng))
+                                .collect(),
+                        )
+                        .unwrap();
+                        assert!(mlp.logits(&some).iter_rows().all(|l| !wishes[*row].is_met(l)), "{epsilon}");
+                    }
+                    let attacks: [&mut dyn Attack; 2] =
+                        [&mut Walk { loss: Loss::CrossEntropy, iterations: 40 }, &mut Draws { queries: 200 }];
+                    for attack in attacks {
+                        let found = attack.run(&field, &safe, epsilon, &mut NoPulse).unwrap();
+                        assert!(found.iter().all(Option::is_none), "{hidden:?} at {epsilon}");
+                    }
+                }
+                // Proofs that never succeed would pass all this.
+                assert!(proved[0] > 40 && proved[1] >= proved[0], "{hidden:?}: {proved:?} of 300");
+            }
+        }
+    }
+
+    /// A linear probe's margin over a ball is known: a proof succeeds just below the distance to the boundary and fails just above.
+    #[test]
+    fn it_is_exact_on_a_linear_probe() {
+        let (mlp, h, from) = ground(&[], 2, 9);
+        let [wishes, _] = wishes(&from, 2);
+        let field = Field { mlp: &mlp, h: &h, from: &from, wishes: &wishes, seed: 0 };
+        let size: f32 = mlp.layers()[0].weight.iter_rows().map(|w| (w[1] - w[0]).abs()).sum();
+        for (row, logits) in mlp.logits(&h).iter_rows().enumerate() {
+            let distance = (logits[1] - logits[0]).abs() / size;
+            let proofs = Proofs::new(&mlp);
+            assert!(proofs.unproved(&field, &[row], 0.999 * distance, Effort::Quick).is_empty());
+            assert_eq!(proofs.unproved(&field, &[row], 1.001 * distance, Effort::Quick), [row]);
+        }
+    }
+
+    /// Two hidden units whose sum is the margin: the least over the ball can be worked out by hand.
+    #[test]
+    fn bounds_are_those_worked_out_by_hand() {
+        let layer = |weight: Vec<f32>, rows, bias: &[f32]| Layer {
+            weight: Matrix::from_vec(rows, bias.len(), weight).unwrap(),
+            bias: bias.to_vec(),
+        };
+        // margin = relu(x) + relu(-x) + 0.5 against 0: at least .5 everywhere; the lines give relu >= 0 where x crosses 0.
+        let mlp = Mlp::from_layers(vec![
+            layer(vec![1.0, -1.0], 1, &[0.0, 0.0]),
+            layer(vec![1.0, 0.0, 1.0, 0.0], 2, &[0.5, 0.0]),
+        ])
+        .unwrap();
+        let h = Matrix::from_vec(1, 1, vec![0.25]).unwrap();
+        let wishes = [Wish { aim: Aim::AwayFrom, class: 0 }];
+        let field = Field { mlp: &mlp, h: &h, from: &[0], wishes: &wishes, seed: 0 };
+        assert!(Proofs::new(&mlp).unproved(&field, &[0], 0.3, Effort::Quick).is_empty());
+        // With the signs turned, margin = 0.5 - relu(x) - relu(-x) = 0.5 - |x|, which is 0 at x = .5: the chords say more is possible.
+        let turned = Mlp::from_layers(vec![
+            layer(vec![1.0, -1.0], 1, &[0.0, 0.0]),
+            layer(vec![-1.0, 0.0, -1.0, 0.0], 2, &[0.5, 0.0]),
+        ])
+        .unwrap();
+        let field = Field { mlp: &turned, ..field };
+        let open = |epsilon| Proofs::new(&turned).unproved(&field, &[0], epsilon, Effort::Quick);
+        assert!(open(0.2499).is_empty() && open(0.26) == [0]);
+    }
+}
