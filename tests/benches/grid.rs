@@ -12,20 +12,10 @@ use probity::session::parts::part::{Head, Reader, Writer, glance};
 use probity::session::record::Record;
 
 /// Cells of a fraction of a second.
-const CELL: &str = r#"
-lab = "interventions"
-models = ["bert-tiny"]
-[task]
-examples = 800
-[probe]
-oracles = ["linear"]
-replicates = 2
-[interval]
-resamples = 100
-[[method]]
-name = "alterrep"
-values = [0.5, 4]
-"#;
+const CELL: &str = concat!(
+    "lab = \"interventions\"\nmodels = [\"bert-tiny\"]\n[task]\nexamples = 800\n",
+    include_str!("../common/cell.toml")
+);
 /// Cells of the large set.
 const MANY: usize = 10_000;
 
