@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 #[path = "../common/daemon.rs"]
 mod daemon;
@@ -21,8 +21,12 @@ const KINDS: [u8; 2] = [4, 5];
 /// Longest run that is measured.
 const LONGEST: Duration = Duration::from_secs(240);
 
-/// Stands in for ssh: starts the far end here, copies bytes both ways, and notes each frame from there with the second since it began, its
-/// kind and its length.
+/// Seconds of the clock.
+fn now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64())
+}
+
+/// Stands in for ssh: starts the far end here, copies bytes both ways, and notes each frame from there with its time, kind and length.
 fn copy(log: &Path) {
     let probity = env!("CARGO_BIN_EXE_probity");
     let mut command = Command::new(probity);
@@ -40,7 +44,7 @@ fn copy(log: &Path) {
             }
         }
     });
-    let (begun, mut open, mut buffer) = (Instant::now(), Vec::new(), vec![0; 64 << 10]);
+    let (mut open, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
     while let Ok(n @ 1..) = from.read(&mut buffer) {
         open.extend_from_slice(&buffer[..n]);
         while open.len() >= HEADER {
@@ -48,8 +52,7 @@ fn copy(log: &Path) {
             if open.len() < HEADER + length {
                 break;
             }
-            writeln!(notes, "{} {} {}", begun.elapsed().as_secs_f64(), open[3], HEADER + length)
-                .expect("a log");
+            writeln!(notes, "{} {} {}", now(), open[3], HEADER + length).expect("a log");
             open.drain(..HEADER + length);
         }
         let mut out = std::io::stdout();
@@ -80,7 +83,8 @@ fn run(spec: &Path, folder: &Path, ssh: &Path, variables: &[(&str, &Path)]) -> f
 
 /// Bytes of the busiest second.
 fn busiest(pieces: &[(f64, usize)]) -> usize {
-    let mut seconds = vec![0; pieces.last().map_or(0, |p| p.0 as usize) + 1];
+    let longest = pieces.iter().map(|p| p.0 as usize).max().unwrap_or(0);
+    let mut seconds = vec![0; longest + 1];
     pieces.iter().for_each(|(t, bytes)| seconds[*t as usize] += bytes);
     seconds.into_iter().max().unwrap_or(0)
 }
@@ -89,6 +93,7 @@ fn raw(name: &str, spec: &Path) {
     let tmp = tempfile::tempdir().expect("a folder");
     let log = tmp.path().join("log");
     let own = std::env::current_exe().expect("this program");
+    let begun = now();
     run(spec, tmp.path(), &own, &[(LOG, &log)]);
     let text = std::fs::read_to_string(&log).unwrap_or_default();
     let (mut pieces, mut there, mut progress) = (Vec::new(), 0, 0);
@@ -99,11 +104,11 @@ fn raw(name: &str, spec: &Path) {
             "there" => there = number(1) as usize,
             _ => {
                 progress += usize::from(number(1) as u8 == KINDS[1]);
-                pieces.push((number(0), number(2) as usize));
+                pieces.push((number(0) - begun, number(2) as usize));
             }
         }
     }
-    let seconds = pieces.last().map_or(f64::NAN, |p| p.0);
+    let seconds = pieces.iter().map(|p| p.0).fold(f64::NAN, f64::max);
     let bytes: usize = pieces.iter().map(|p| p.1).sum();
     println!(
         "{name:>12}  raw   {seconds:>6.1} s  {:>5} messages, {:>4.0}/s, {progress:>3} of progress  {:>8.0} B/s, busiest {:>7}  there {there} B",
