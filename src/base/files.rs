@@ -2,15 +2,19 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
+use sha2::{Digest, Sha256};
 use tempfile::{NamedTempFile, TempDir};
 
-/// Prefix of the names of files and folders that are being written, followed by the number of the process that writes them; both serve
-/// to find what killed processes left behind.
+/// Prefix of the names of files and folders that are being written, followed by the number of the process that writes them and by where
+/// that number means something; these serve to find what killed processes left behind.
 pub const UNFINISHED: &str = ".probity-";
 /// What is unfinished and has not been written to for this long is removed if its process is gone.
 const STALE: Duration = Duration::from_secs(3600);
+/// What a process of another machine has left unfinished is removed after this time: on a shared folder nothing else can be known of it.
+const ABANDONED: Duration = Duration::from_secs(24 * 3600);
 
 /// Why a file could not be put in place.
 #[derive(Debug, thiserror::Error)]
@@ -60,8 +64,35 @@ pub fn folder_in(folder: &Path) -> std::io::Result<TempDir> {
     tempfile::Builder::new().prefix(&own_prefix()).tempdir_in(folder).map_err(bare)
 }
 
+/// The home of numbers that the system does not name.
+const UNKNOWN: &str = "unknown";
+
 fn own_prefix() -> String {
-    format!("{UNFINISHED}{}-", std::process::id())
+    format!("{UNFINISHED}{}@{}-", std::process::id(), home())
+}
+
+/// Where the number of this process means something: eight digits for this machine since it was started, and this container on it. A
+/// folder may be shared by many, each with processes of the same numbers. Where the system does not say it, all that lies there counts
+/// as left by others.
+fn home() -> &'static str {
+    static HOME: OnceLock<String> = OnceLock::new();
+    HOME.get_or_init(|| {
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let numbers = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        match boot.is_empty() {
+            true => UNKNOWN.to_owned(),
+            false => hex(&Sha256::digest(format!("{boot}{}", numbers.display()))[..4]),
+        }
+    })
+}
+
+/// Whether something unfinished of this age was left by a process that is gone; `rest` is its name after the prefix.
+fn is_left(rest: &str, age: Duration) -> bool {
+    let owner = rest.split_once('-').and_then(|(owner, _)| owner.split_once('@'));
+    match owner.map(|(pid, place)| (pid.parse(), place)) {
+        Some((Ok(pid), place)) if place == home() && place != UNKNOWN => age > STALE && !is_running(pid),
+        _ => age > ABANDONED,
+    }
 }
 
 /// An error without the name of the unfinished file, which would mean nothing to the user.
@@ -77,14 +108,14 @@ fn sweep(folder: &Path) {
         let name = entry.file_name();
         let Some(rest) = name.to_str().and_then(|n| n.strip_prefix(UNFINISHED)) else { continue };
         let old = entry.metadata().and_then(|m| m.modified()).ok().and_then(|t| t.elapsed().ok());
-        let owner = rest.split_once('-').and_then(|(pid, _)| pid.parse().ok());
-        if old.is_none_or(|age| age <= STALE) || owner.is_some_and(is_running) {
+        if !old.is_some_and(|age| is_left(rest, age)) {
             continue;
         }
+        let numbered = rest.starts_with(|c: char| c.is_ascii_digit());
         match entry.file_type() {
             // A folder without a number may have an owner that this place does not know of.
             Ok(kind) if kind.is_dir() => {
-                if owner.is_some() {
+                if numbered {
                     let _ = std::fs::remove_dir_all(entry.path());
                 }
             }
@@ -242,40 +273,63 @@ mod tests {
         assert_eq!(names, ["a.txt"], "nothing is left beside it");
     }
 
+    /// Two hours ago, and two days.
+    const AGES: [Duration; 2] = [Duration::from_secs(2 * 3600), Duration::from_secs(48 * 3600)];
+
+    fn dead() -> u32 {
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        ended.id()
+    }
+
     #[test]
     fn what_killed_processes_left_is_removed_and_nothing_else() {
         let folder = tempfile::tempdir().unwrap();
-        let old = std::time::SystemTime::now() - 2 * STALE;
-        let file = |name: String, aged: bool| {
+        let file = |name: String, age: Duration| {
             let path = folder.path().join(name);
             let file = std::fs::File::create(&path).unwrap();
-            if aged {
-                file.set_modified(old).unwrap();
-            }
+            file.set_modified(std::time::SystemTime::now() - age).unwrap();
             path
         };
-        let mut ended = std::process::Command::new("true").spawn().unwrap();
-        ended.wait().unwrap();
-        let (dead, own) = (ended.id(), std::process::id());
-        let gone = [format!("{UNFINISHED}{dead}-a"), format!("{UNFINISHED}Abc123")].map(|n| file(n, true));
+        let (dead, own, home) = (dead(), std::process::id(), home());
+        let gone = [
+            file(format!("{UNFINISHED}{dead}@{home}-a"), AGES[0]),
+            file(format!("{UNFINISHED}Abc123"), AGES[1]),
+        ];
         let kept = [
-            file(format!("{UNFINISHED}{own}-a"), true),
-            file(format!("{UNFINISHED}{dead}-b"), false),
-            file("results.csv".into(), true),
+            file(format!("{UNFINISHED}{own}@{home}-a"), AGES[1]),
+            file(format!("{UNFINISHED}{dead}@{home}-b"), Duration::ZERO),
+            file("results.csv".into(), AGES[1]),
         ];
         write_whole(&folder.path().join("new"), b"x").unwrap();
         assert!(gone.iter().all(|p| !p.exists()), "left by processes that are no more");
         assert!(kept.iter().all(|p| p.exists()), "being written, or not ours");
     }
 
+    /// On a folder that machines share, the file of another machine's process was removed after an hour, because this one had no
+    /// process of that number; and the file of a dead one stayed for as long as it had one.
+    #[test]
+    fn what_other_machines_write_is_judged_by_its_age_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (dead, own) = (dead(), std::process::id());
+        for (pid, age, there) in [(dead, AGES[0], true), (dead, AGES[1], false), (own, AGES[1], false)] {
+            for name in [format!("{UNFINISHED}{pid}@0badcafe-a"), format!("{UNFINISHED}{pid}-a")] {
+                let path = folder.path().join(name);
+                let file = std::fs::File::create(&path).unwrap();
+                file.set_modified(std::time::SystemTime::now() - age).unwrap();
+                write_whole(&folder.path().join("new"), b"x").unwrap();
+                assert_eq!(path.exists(), there, "{} after {age:?}", path.display());
+                let _ = std::fs::remove_file(path);
+            }
+        }
+    }
+
     /// Folders stayed for ever: only files were removed.
     #[test]
     fn folders_of_killed_processes_are_removed_and_no_others() {
         let folder = tempfile::tempdir().unwrap();
-        let old = std::time::SystemTime::now() - 2 * STALE;
-        let mut ended = std::process::Command::new("true").spawn().unwrap();
-        ended.wait().unwrap();
-        let (dead, own) = (ended.id(), std::process::id());
+        let old = std::time::SystemTime::now() - AGES[0];
+        let (dead, own, home) = (dead(), std::process::id(), home());
         let left = |name: String, aged: bool| {
             let path = folder.path().join(name);
             std::fs::create_dir(&path).unwrap();
@@ -285,16 +339,16 @@ mod tests {
             }
             path
         };
-        let gone = left(format!("{UNFINISHED}{dead}-a"), true);
+        let gone = left(format!("{UNFINISHED}{dead}@{home}-a"), true);
         let kept = [
-            left(format!("{UNFINISHED}{own}-a"), true),
-            left(format!("{UNFINISHED}{dead}-b"), false),
+            left(format!("{UNFINISHED}{own}@{home}-a"), true),
+            left(format!("{UNFINISHED}{dead}@{home}-b"), false),
             left(format!("{UNFINISHED}gallery-a"), true),
             left("results".into(), true),
         ];
         let made = folder_in(folder.path()).unwrap();
         let name = made.path().file_name().unwrap().to_string_lossy().into_owned();
-        assert!(name.starts_with(&format!("{UNFINISHED}{own}-")), "{name}");
+        assert!(name.starts_with(&format!("{UNFINISHED}{own}@{home}-")), "{name}");
         assert!(!gone.exists(), "left by a process that is no more");
         assert!(kept.iter().all(|p| p.join("link").exists()), "in use, or not ours");
     }

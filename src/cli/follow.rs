@@ -1,5 +1,6 @@
 //! `probity follow`: how far a grid has got, whoever computes it.
 
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,14 +10,17 @@ use crossterm::cursor::MoveTo;
 use crossterm::terminal::{Clear, ClearType};
 
 use super::error::CliError;
-use super::output;
+use super::{output, ranges};
 use crate::base::text::{fit, printable_label};
 use crate::session::parts::folder::Folder;
 use crate::session::parts::watch::{View, Watch};
 
 #[cfg(unix)]
 mod far;
+mod found;
 pub mod screen;
+
+use found::{Found, Told};
 
 /// Show how far the shards of a grid have got: cells done, running and failed, and the time that is left.
 #[derive(Debug, Args)]
@@ -45,6 +49,9 @@ pub struct FollowArgs {
     #[cfg(unix)]
     #[arg(long, value_name = "ADDRESS")]
     pub remote: Option<crate::remote::Address>,
+    /// Print what finished cells found as well, but for the cells of these numbers, as a screen elsewhere asks for it.
+    #[arg(long, hide = true, requires = "json", value_name = "CELLS", value_parser = ranges::read)]
+    pub found: Option<BTreeSet<usize>>,
 }
 
 /// How often the folder is looked at.
@@ -66,11 +73,21 @@ pub fn follow(args: &FollowArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let folder = Folder::open(&args.dir)?;
     let mut known = Watch::default();
     let mut shown = Shown::new(args);
+    let mut found = args.found.as_ref().map(|without| Found::new(&folder, without));
     loop {
-        if shown.take(args, &known.look(&folder), out)? {
-            return Ok(());
+        let view = known.look(&folder);
+        let over = shown.take(args, &view, out);
+        let more = match &mut found {
+            Some(found) => found.tell(&view, |told| told.print(out))?,
+            None => false,
+        };
+        // What there is to tell of the cells is told before the end.
+        if !more {
+            if over? {
+                return Ok(());
+            }
+            std::thread::sleep(EVERY);
         }
-        std::thread::sleep(EVERY);
     }
 }
 

@@ -1,7 +1,7 @@
 //! `probity merge`: the parts of a grid become one session.
 
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use clap::Args;
@@ -28,7 +28,8 @@ use crate::stats::corrections::{benjamini_hochberg, holm};
   probity replay grid.probity.jsonl --headless
 
 Comparisons of all cells are corrected together, from the p-values that each of them recorded. Ranks, verdicts and common
-vocabularies compare what is within a cell: models that are to be ranked together belong into one.")]
+vocabularies compare what is within a cell: models that are to be ranked together belong into one. More than a replay reads (256 MiB) becomes
+several sessions, of whole cells: FILE, FILE-2 and so on.")]
 pub struct MergeArgs {
     /// The folder that `probity run --out DIR` wrote.
     #[arg(value_name = "DIR")]
@@ -64,6 +65,15 @@ struct Report<'a> {
     bytes: u64,
     comparisons: usize,
     below_05: [usize; 3],
+    sessions: Vec<Volume>,
+}
+
+/// One of the sessions that were written.
+#[derive(Debug, Serialize)]
+struct Volume {
+    path: String,
+    cells: usize,
+    bytes: u64,
 }
 
 /// Joins the parts.
@@ -83,20 +93,19 @@ pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
             args.dir.display()
         )));
     }
-    let mut whole = Whole::new(&args.output, args.force)?;
-    let mut file = BufWriter::new(whole.file());
-    let merged = write(&folder, &survey, name::utc(SystemTime::now()), &mut file)?;
-    drop(file);
-    whole.place()?;
+    let (merged, volumes) = join(args, &folder, &survey)?;
     let corrected = corrected(&merged);
     if args.json {
-        return output::json(out, &report(&folder, &survey, &merged, &corrected));
+        return output::json(out, &report(&folder, &survey, &merged, &corrected, volumes));
     }
-    let path = output::full(&args.output);
+    let place = match &volumes[..] {
+        [one] => one.path.clone(),
+        several => format!("{} sessions, because a replay reads {} of one", several.len(), show(MAX_FILE)),
+    };
     output::line(
         out,
         &format!(
-            "grid {}: {} of {} cells, {} lines and {} in {path}",
+            "grid {}: {} of {} cells, {} lines and {} in {place}",
             folder.head.hash,
             merged.cells,
             folder.cells.len(),
@@ -104,6 +113,11 @@ pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
             show(merged.bytes)
         ),
     )?;
+    if volumes.len() > 1 {
+        volumes.iter().try_for_each(|Volume { path, cells, bytes }| {
+            output::line(out, &format!("  {cells} cells, {}: {path}", show(*bytes)))
+        })?;
+    }
     for copy in &survey.copies {
         output::line(out, &format!("the same as another part, left out: {}", output::full(copy)))?;
     }
@@ -111,13 +125,46 @@ pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
     family(&folder, &merged, &corrected)
         .iter()
         .try_for_each(|line| output::line(out, &printable_label(line)))?;
-    if merged.bytes > MAX_FILE || merged.entries > MAX_ENTRIES {
+    for large in volumes.iter().filter(|v| v.bytes > MAX_FILE) {
         output::say(&format!(
-            "warning: a session of more than {MAX_ENTRIES} lines or {} does not replay in full; each of its lines can be read as JSON",
+            "warning: {} has one cell of {}, and no replay opens more than {}; each of its lines can be read as JSON",
+            large.path,
+            show(large.bytes),
             show(MAX_FILE)
         ));
     }
     Ok(())
+}
+
+/// Writes the sessions; they appear together, when all of them are whole.
+fn join(args: &MergeArgs, folder: &Folder, survey: &Survey) -> Result<(Merged, Vec<Volume>), CliError> {
+    let created = name::utc(SystemTime::now());
+    let (mut all, mut written, mut volumes) = (Merged::default(), Vec::new(), Vec::new());
+    for (k, cells) in survey.volumes(MAX_FILE, MAX_ENTRIES).into_iter().enumerate() {
+        let path = numbered(&args.output, k + 1);
+        let mut whole = Whole::new(&path, args.force)?;
+        let mut file = BufWriter::new(whole.file());
+        let merged = write(folder, survey, &cells, created.clone(), &mut file)?;
+        drop(file);
+        written.push(whole);
+        volumes.push(Volume { path: output::full(&path), cells: merged.cells, bytes: merged.bytes });
+        all.cells += merged.cells;
+        all.entries += merged.entries;
+        all.bytes += merged.bytes;
+        all.family.extend(merged.family);
+    }
+    written.into_iter().try_for_each(Whole::place)?;
+    Ok((all, volumes))
+}
+
+/// `grid.probity.jsonl`, and `grid-2.probity.jsonl` for the second session of a set.
+fn numbered(path: &Path, number: usize) -> PathBuf {
+    if number == 1 {
+        return path.to_owned();
+    }
+    let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+    let at = name.find('.').filter(|at| *at > 0).unwrap_or(name.len());
+    path.with_file_name(format!("{}-{number}{}", &name[..at], &name[at..]))
 }
 
 /// What is not there, as lines.
@@ -181,7 +228,13 @@ fn family(folder: &Folder, merged: &Merged, corrected: &Corrected) -> Vec<String
     out
 }
 
-fn report<'a>(folder: &'a Folder, survey: &Survey, merged: &Merged, corrected: &Corrected) -> Report<'a> {
+fn report<'a>(
+    folder: &'a Folder,
+    survey: &Survey,
+    merged: &Merged,
+    corrected: &Corrected,
+    sessions: Vec<Volume>,
+) -> Report<'a> {
     Report {
         grid: &folder.head.hash,
         cells: folder.cells.len(),
@@ -192,5 +245,24 @@ fn report<'a>(folder: &'a Folder, survey: &Survey, merged: &Merged, corrected: &
         bytes: merged.bytes,
         comparisons: merged.family.len(),
         below_05: below(merged, corrected),
+        sessions,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sessions_of_a_set_are_numbered_before_what_their_names_end_with() {
+        for (name, second) in [
+            ("out/grid.probity.jsonl", "out/grid-2.probity.jsonl"),
+            ("grid", "grid-2"),
+            (".hidden", ".hidden-2"),
+            ("a.b/c.jsonl", "a.b/c-2.jsonl"),
+        ] {
+            assert_eq!(numbered(Path::new(name), 1), Path::new(name));
+            assert_eq!(numbered(Path::new(name), 2), Path::new(second));
+        }
     }
 }

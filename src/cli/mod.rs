@@ -17,6 +17,7 @@ pub mod models;
 pub mod names;
 pub mod output;
 pub mod progress;
+mod ranges;
 #[cfg(unix)]
 pub mod remote;
 pub mod replay;

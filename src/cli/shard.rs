@@ -20,7 +20,7 @@ use crate::lab::Size;
 use crate::lab::grid::Cell;
 use crate::lab::grid::share::shares;
 use crate::session::parts::folder::{Folder, State};
-use crate::session::parts::part::{Head, Writer};
+use crate::session::parts::part::{Form, Head, Writer};
 use crate::session::parts::status::Reporter;
 use crate::session::parts::{PartError, VERSION};
 
@@ -80,6 +80,7 @@ pub fn run(
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let Some(dir) = &args.out else { return Err(CliError::Usage("--out DIR is missing".into())) };
+    parquet(args.parquet)?;
     let cells: Vec<Cell> = tasks.iter().map(|t| t.cell.clone()).collect();
     let folder = join(dir, &cells)?;
     let work: Vec<u128> = folder.cells.iter().map(|c| u128::from(c.work)).collect();
@@ -118,6 +119,20 @@ pub fn run(
     output::line(out, &format!("{said}; parts in {}", output::full(dir)))?;
     end?;
     if status.failed > 0 { Err(CliError::Told) } else { Ok(()) }
+}
+
+/// Refuses parts in Parquet where the program cannot write them.
+///
+/// # Errors
+/// [`CliError::Usage`] with the way out.
+pub fn parquet(asked: bool) -> Result<(), CliError> {
+    if asked && !Form::HAS_COLUMNS {
+        return Err(CliError::Usage(
+            "--parquet: this program was built without Parquet; build it with `cargo install --features parquet`, or let it write JSON lines"
+                .into(),
+        ));
+    }
+    Ok(())
 }
 
 /// Refuses a memory limit that the largest of these cells cannot keep, before any of them is computed. One stands for all: every cell
@@ -214,7 +229,9 @@ impl Share<'_> {
                     continue;
                 }
                 // What belongs to something else is not written over; what is damaged is computed again.
-                State::Broken(error @ (PartError::Version { .. } | PartError::Other { .. })) => {
+                State::Broken(
+                    error @ (PartError::Version { .. } | PartError::Other { .. } | PartError::Without { .. }),
+                ) => {
                     return Err(error.into());
                 }
                 State::Broken(error) => {
@@ -257,7 +274,8 @@ impl Share<'_> {
             spec: listed.spec.clone(),
             at: listed.at.clone(),
         };
-        let path = self.folder.part(index);
+        let form = if self.args.parquet { Form::Columns } else { Form::Lines };
+        let path = self.folder.part_as(index, form);
         let writer = Writer::new(path.clone(), &head, Some(&mut self.reporter), self.info.clone())?;
         let mut sinks = Sinks {
             board: Board { engine: self.info.clone(), ..Board::default() },

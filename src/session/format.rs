@@ -261,6 +261,12 @@ impl Entry {
         }
     }
 
+    /// Reads a line of a session; none for what this version does not know.
+    #[must_use]
+    pub fn read(line: &str) -> Option<Self> {
+        parse_entry(line.as_bytes(), true).ok()
+    }
+
     /// The entry as a line of the file, with its line end.
     ///
     /// # Errors

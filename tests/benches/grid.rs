@@ -1,4 +1,5 @@
-//! What a grid costs: overhead a cell from 1 to 48 of them, one process and two, and memory and time of joining 10,000.
+//! What a grid costs: overhead a cell from 1 to 48 of them, one process and two, and files, memory and time of joining, following and replaying
+//! 10,000.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,22 +13,12 @@ use probity::session::parts::part::{Head, Reader, Writer, glance};
 use probity::session::record::Record;
 
 /// Cells of a fraction of a second.
-const CELL: &str = r#"
-lab = "interventions"
-models = ["bert-tiny"]
-[task]
-examples = 800
-[probe]
-oracles = ["linear"]
-replicates = 2
-[interval]
-resamples = 100
-[[method]]
-name = "alterrep"
-values = [0.5, 4]
-"#;
-/// Cells of the large set.
-const MANY: usize = 10_000;
+const CELL: &str = concat!(
+    "lab = \"interventions\"\nmodels = [\"bert-tiny\"]\n[task]\nexamples = 800\n",
+    include_str!("../common/cell.toml")
+);
+/// Cells of the sets that are joined, unless others are asked for.
+const MANY: [usize; 3] = [100, 1_000, 10_000];
 
 fn grid_of(cells: usize) -> String {
     format!("{CELL}[grid]\nseed = {:?}\n", (0..cells).collect::<Vec<_>>())
@@ -130,37 +121,63 @@ fn fill(folder: &Folder, cells: &[grid::Cell], model: &Path) {
     }
 }
 
-fn joining() {
+/// Files of a folder and all below it, and their bytes.
+fn weigh(dir: &Path) -> (usize, u64) {
+    let entries = std::fs::read_dir(dir).expect("a folder").flatten();
+    entries.fold((0, 0), |(files, bytes), entry| match entry.metadata() {
+        Ok(about) if about.is_dir() => {
+            let (more, further) = weigh(&entry.path());
+            (files + more, bytes + further)
+        }
+        Ok(about) => (files + 1, bytes + about.len()),
+        Err(_) => (files, bytes),
+    })
+}
+
+fn joining(sets: &[usize]) {
+    let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
     let tmp = tempfile::tempdir().expect("a folder");
     let small = tmp.path().join("small");
     let spec = tmp.path().join("one.toml");
     std::fs::write(&spec, grid_of(1)).expect("a spec");
     run(tmp.path(), &["run", &spec.display().to_string(), "--out", &small.display().to_string(), "--quiet"]);
     let model = Folder::open(&small).expect("a folder").part(0);
-    println!("cells  merge s  merge MiB  follow s  follow MiB  session MiB");
-    for cells in [100, 1_000, MANY] {
+    println!(
+        "cells  files  parts MiB  merge s  MiB  follow s  MiB  sessions  in all MiB  replay of the first s  MiB"
+    );
+    for cells in sets.iter().copied() {
         let file = tmp.path().join(format!("{cells}.toml"));
         std::fs::write(&file, grid_of(cells)).expect("a spec");
         let list = grid::read(&file).expect("a grid");
-        let dir = tmp.path().join(format!("out-{cells}"));
+        let (dir, joined) =
+            (tmp.path().join(format!("out-{cells}")), tmp.path().join(format!("joined-{cells}")));
+        std::fs::create_dir(&joined).expect("a folder");
         let folder = Folder::join(&dir, &list, &vec![1; cells]).expect("a folder");
         fill(&folder, &list, &model);
-        let (dir, session) = (dir.display().to_string(), tmp.path().join(format!("{cells}.probity.jsonl")));
-        let (merge, held) = run(tmp.path(), &["merge", &dir, "-o", &session.display().to_string()]);
+        let (files, bytes) = weigh(&dir);
+        let session = joined.join("all.probity.jsonl").display().to_string();
+        let dir = dir.display().to_string();
+        let (merge, held) = run(tmp.path(), &["merge", &dir, "-o", &session]);
         let (follow, looked) = run(tmp.path(), &["follow", &dir, "--once"]);
-        let size = std::fs::metadata(&session).map_or(f64::NAN, |m| m.len() as f64 / f64::from(1 << 20));
-        println!("{cells:>5}  {merge:>7.2}  {held:>9.1}  {follow:>8.2}  {looked:>10.1}  {size:>11.1}");
+        let (replay, played) = run(tmp.path(), &["replay", &session, "--headless"]);
+        let (sessions, size) = weigh(&joined);
+        println!(
+            "{cells:>5}  {files:>5}  {:>9.1}  {merge:>7.2}  {held:>5.1}  {follow:>6.2}  {looked:>5.1}  {sessions:>8}  {:>10.1}  {replay:>19.2}  {played:>5.1}",
+            mib(bytes),
+            mib(size)
+        );
     }
 }
 
 fn main() {
-    // `cargo bench --bench grid -- cells` or `-- merge`; both without a word.
+    // `cargo bench --bench grid -- cells` or `-- merge`, or `-- merge 20000`; both without a word.
     let asked: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
     let wanted = |part: &str| asked.is_empty() || asked.iter().any(|a| a == part);
+    let sets: Vec<usize> = asked.iter().filter_map(|a| a.parse().ok()).collect();
     if wanted("cells") {
         overhead();
     }
     if wanted("merge") {
-        joining();
+        joining(if sets.is_empty() { &MANY } else { &sets });
     }
 }

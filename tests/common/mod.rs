@@ -1,6 +1,7 @@
 //! A harness that drives the screen without a terminal.
 
 pub mod comparison;
+pub mod daemon;
 mod facts;
 mod fake;
 pub mod saliency;

@@ -2,28 +2,17 @@
 
 use std::process::Command;
 
-use super::Screen;
+use super::{SMALL, Screen};
 
-const GRID: &str = r#"
-lab = "interventions"
-models = ["bert-tiny"]
-[task]
-examples = 800
-[probe]
-oracles = ["linear"]
-[interval]
-resamples = 100
-[[method]]
-name = "inlp"
-values = [0, 4]
-[grid]
-seed = [1, 2]
-"#;
+/// Two cells of the small experiment.
+fn grid() -> String {
+    SMALL.replace("2000", "800") + "[grid]\nseed = [1, 2]\n"
+}
 
 #[test]
 fn a_grid_is_followed_on_the_screen_while_its_shards_are_computed() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("grid.toml"), GRID).unwrap();
+    std::fs::write(folder.path().join("grid.toml"), grid()).unwrap();
     let run = |folder: &std::path::Path, shard: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_probity"));
         command.args(["run", "grid.toml", "--out", "out", "--quiet", "--shard", shard]).current_dir(folder);

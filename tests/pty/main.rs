@@ -1,5 +1,6 @@
 //! The program on a real pseudo-terminal: it starts, answers keys, survives every size, and gives the terminal back.
 
+mod far;
 mod follow;
 mod jobs;
 mod torture;
@@ -118,6 +119,11 @@ impl Screen {
     }
 
     fn of(program: &str, folder: tempfile::TempDir, args: &[&str]) -> Self {
+        Self::with(program, folder, args, &[])
+    }
+
+    /// The same with further variables.
+    fn with(program: &str, folder: tempfile::TempDir, args: &[&str], variables: &[(&str, &str)]) -> Self {
         let size = PtySize { rows: 40, cols: 120, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).unwrap();
         let mut command = CommandBuilder::new(program);
@@ -132,6 +138,7 @@ impl Screen {
         command.env("PROBITY_CACHE_DIR", folder.path());
         command.env("XDG_CONFIG_HOME", folder.path());
         command.env("HF_HUB_OFFLINE", "1");
+        variables.iter().for_each(|(name, value)| command.env(name, value));
         let child = pair.slave.spawn_command(command).unwrap();
         drop(pair.slave);
         let screen = Arc::new(Mutex::new(vt100::Parser::new(40, 120, 0)));

@@ -1,16 +1,16 @@
 //! `probity follow --remote`: a grid that another machine sees, looked at by the program there and shown by this one.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use super::{FollowArgs, Shown};
+use super::{FollowArgs, Shown, Told};
 use crate::cli::error::CliError;
-use crate::cli::output;
+use crate::cli::{output, ranges};
 use crate::remote::{Address, RemoteError, failed};
-use crate::session::parts::watch::View;
 
 /// Longest line that is read, in bytes.
 const MAX_LINE: u64 = 16 << 20;
@@ -24,35 +24,41 @@ const PAUSE: Duration = Duration::from_secs(5);
 pub(super) fn follow(args: &FollowArgs, address: &Address, out: &mut dyn Write) -> Result<(), CliError> {
     let mut shown = Shown::new(args);
     let kind = if args.once { Some("--once") } else { args.keep.then_some("--keep") };
-    let take = |view: View| match shown.take(args, &view, out) {
-        Ok(false) => ControlFlow::Continue(()),
-        Ok(true) => ControlFlow::Break(Ok(())),
-        Err(error) => ControlFlow::Break(Err(error)),
+    let take = |told: Told| match told {
+        Told::View(view) => match shown.take(args, &view, out) {
+            Ok(false) => ControlFlow::Continue(()),
+            Ok(true) => ControlFlow::Break(Ok(())),
+            Err(error) => ControlFlow::Break(Err(error)),
+        },
+        // Nobody asked for it.
+        Told::Entry(_) | Told::Whole(_) => ControlFlow::Continue(()),
     };
     let broke = |error: &RemoteError| {
         output::say(&format!("{error}; trying again"));
         !args.once
     };
-    watch(address, &args.dir, kind, take, broke)?
+    watch(address, &args.dir, (kind, false), take, broke)?
 }
 
-/// Passes on what the program there sees, until `take` has seen enough. A link that breaks after something came is told of and, if
-/// `broke` says so, tried again.
+/// Passes on what the program there sees, until `take` has seen enough; with `found`, also what finished cells found, each once. A link that
+/// breaks after something came is told of and, if `broke` says so, tried again.
 ///
 /// # Errors
 /// [`CliError::Failed`] with the host and what the program there says.
 pub(super) fn watch<T>(
     address: &Address,
     dir: &Path,
-    kind: Option<&str>,
-    mut take: impl FnMut(View) -> ControlFlow<T>,
+    (kind, found): (Option<&str>, bool),
+    mut take: impl FnMut(Told) -> ControlFlow<T>,
     mut broke: impl FnMut(&RemoteError) -> bool,
 ) -> Result<T, CliError> {
-    let mut arguments = vec!["follow".to_owned(), "--json".into()];
-    arguments.extend(kind.map(str::to_owned));
-    arguments.extend(["--".to_owned(), dir.display().to_string()]);
     let mut heard = false;
+    let mut whole = BTreeSet::new();
     loop {
+        let mut arguments = vec!["follow".to_owned(), "--json".into()];
+        arguments.extend(kind.map(str::to_owned));
+        arguments.extend(found.then(|| format!("--found={}", ranges::listed(&whole))));
+        arguments.extend(["--".to_owned(), dir.display().to_string()]);
         let fail = |what: &str| CliError::Failed(format!("{}: {what}", address.host()));
         let mut command = address.program(!heard, &arguments);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -70,11 +76,16 @@ pub(super) fn watch<T>(
             let mut stdout = BufReader::new(stdout);
             let mut line = String::new();
             while over.is_none() && stdout.by_ref().take(MAX_LINE).read_line(&mut line).is_ok_and(|n| n > 0) {
-                match serde_json::from_str(&line) {
-                    Ok(view) => over = take(view).break_value(),
+                match Told::read(&line) {
                     // One line that was cut is the link's end; anything else is no follower.
-                    Err(_) if heard && !line.ends_with('\n') => break,
-                    Err(_) => {
+                    _ if heard && !line.ends_with('\n') => break,
+                    Some(told) => {
+                        if let Told::Whole(cell) = told {
+                            whole.insert(cell);
+                        }
+                        over = take(told).break_value();
+                    }
+                    None => {
                         let _ = child.kill();
                         let _ = child.wait();
                         return Err(fail("what came is not of `probity follow`"));

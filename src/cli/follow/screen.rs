@@ -1,19 +1,19 @@
 //! `probity --follow DIR`: all shards of a grid as one live session on the screen.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
 use super::EVERY;
+use super::found::{Found, Told};
 use crate::base::Problem;
 use crate::cli::error::CliError;
 use crate::cli::submit::again;
 use crate::cli::tui::{TuiArgs, look, open_with, outside};
-use crate::session::format::{Entry, Item};
 use crate::session::parts::folder::Folder;
-use crate::session::parts::part::Reader;
-use crate::session::parts::watch::{View, Watch, sign};
+use crate::session::parts::watch::Watch;
 use crate::session::replay::Step;
 use crate::tui::action::Action;
 use crate::tui::outside::Submitter;
@@ -22,8 +22,6 @@ use crate::tui::state::{Followed, ReplayState};
 
 /// What waits for the screen; a folder of many cells is read no faster than it is shown.
 const QUEUE: usize = 256;
-/// Finished cells that are read before the folder is looked at again.
-const AT_ONCE: usize = 64;
 
 /// Opens the screen on a folder of this machine, or of one that ssh reaches.
 ///
@@ -96,7 +94,7 @@ fn show(
 /// Looks at the folder until the screen goes, and plays what finished cells found.
 fn feed(folder: &Folder, actions: &Sender<Action>) {
     let mut watch = Watch::default();
-    let mut played = vec![false; folder.cells.len()];
+    let mut found = Found::new(folder, &BTreeSet::new());
     let mut last = None;
     while !actions.is_closed() {
         let seen = match Folder::open(folder.dir()) {
@@ -108,7 +106,9 @@ fn feed(folder: &Folder, actions: &Sender<Action>) {
         if last.as_ref() != Some(&seen) && actions.blocking_send(Action::Followed(seen.clone())).is_err() {
             return;
         }
-        let behind = seen.as_ref().is_ok_and(|view| play(folder, view, &mut played, actions));
+        let play = |told| action(told).map_or(Ok(()), |action| actions.blocking_send(action));
+        // A screen that is gone ends the loop.
+        let behind = seen.as_ref().is_ok_and(|view| found.tell(view, play).unwrap_or_default());
         last = Some(seen);
         if !behind {
             std::thread::sleep(EVERY);
@@ -120,26 +120,13 @@ fn problem_of(folder: &Folder, what: &str, hint: &str) -> Problem {
     Problem { what: what.into(), r#where: folder.dir().display().to_string(), hint: hint.into() }
 }
 
-/// Plays cells that have been done since; true if there are more.
-fn play(folder: &Folder, view: &View, played: &mut [bool], actions: &Sender<Action>) -> bool {
-    let done = view.map.chars().enumerate().filter(|(_, s)| *s == sign::DONE).map(|(i, _)| i);
-    let mut fresh = done.filter(|i| !played[*i]).collect::<Vec<_>>().into_iter();
-    for index in fresh.by_ref().take(AT_ONCE) {
-        played[index] = true;
-        let step = |entry: Entry| actions.blocking_send(Action::Played(Step::Entry(Box::new(entry)))).is_ok();
-        let listed = &folder.cells[index];
-        if !step(Entry { t: 0.0, item: Item::Note(listed.name_of(folder.cells.len())) }) {
-            return false;
-        }
-        // A part that cannot be read counts as failed at the next look.
-        let Ok(mut part) = Reader::open(&folder.part(index)) else { continue };
-        while let Ok(Some(entry)) = part.entry() {
-            if !step(entry) {
-                return false;
-            }
-        }
+/// What the screen makes of what is told; nothing of where a cell ends.
+fn action(told: Told) -> Option<Action> {
+    match told {
+        Told::View(view) => Some(Action::Followed(Ok(view))),
+        Told::Entry(entry) => Some(Action::Played(Step::Entry(entry))),
+        Told::Whole(_) => None,
     }
-    fresh.next().is_some()
 }
 
 #[cfg(unix)]
@@ -157,12 +144,12 @@ mod far {
             let problem = Problem { what, r#where: address.to_string(), hint: hint.into() };
             actions.blocking_send(Action::Followed(Err(problem))).is_ok()
         };
-        let take = |view| match actions.blocking_send(Action::Followed(Ok(Box::new(view)))) {
+        let take = |told| match super::action(told).map_or(Ok(()), |action| actions.blocking_send(action)) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         };
         let broke = |error: &RemoteError| told(error.to_string(), "the link is tried again");
-        if let Err(error) = super::super::far::watch(address, dir, Some("--keep"), take, broke) {
+        if let Err(error) = super::super::far::watch(address, dir, (Some("--keep"), true), take, broke) {
             told(error.message().unwrap_or_default(), "what was seen last is shown");
         }
     }

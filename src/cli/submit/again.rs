@@ -6,6 +6,7 @@ use std::path::Path;
 use super::{SCRIPT, sbatch};
 use crate::cli::error::CliError;
 use crate::cli::output;
+use crate::cli::ranges::listed;
 use crate::session::parts::folder::{Folder, State};
 use crate::session::parts::status::Status;
 use crate::session::parts::watch::{Pace, View, Watch};
@@ -121,19 +122,6 @@ fn wanted(folder: &Folder, view: &View, jobs: usize) -> Wanted {
     out
 }
 
-/// `1,3-5`, as sbatch reads it.
-fn listed(numbers: &BTreeSet<usize>) -> String {
-    let mut runs: Vec<(usize, usize)> = Vec::new();
-    for n in numbers {
-        match runs.last_mut() {
-            Some((_, last)) if *last + 1 == *n => *last = *n,
-            _ => runs.push((*n, *n)),
-        }
-    }
-    let run = |(a, b): &(usize, usize)| if a == b { a.to_string() } else { format!("{a}-{b}") };
-    runs.iter().map(run).collect::<Vec<_>>().join(",")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,9 +132,7 @@ mod tests {
     use crate::session::record::Record;
 
     #[test]
-    fn tasks_are_listed_as_sbatch_reads_them() {
-        let of = |numbers: &[usize]| listed(&numbers.iter().copied().collect());
-        assert_eq!((of(&[4]), of(&[1, 3, 4, 5, 9])), ("4".into(), "1,3-5,9".into()));
+    fn a_script_says_how_many_shards_it_has() {
         assert_eq!(jobs_of("exec x --shard \"$SLURM_ARRAY_TASK_ID/12\" y"), Some(12));
         assert_eq!((jobs_of("exec x"), jobs_of("$SLURM_ARRAY_TASK_ID/0")), (None, None));
     }

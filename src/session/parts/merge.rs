@@ -12,11 +12,22 @@ use crate::lab::family::{Comparison, Family};
 use crate::lab::{Finding, Spec};
 use crate::session::format::{Entry, Header, Item, MergedGrid};
 
+/// The part of a cell that is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Done {
+    /// Its file.
+    pub path: PathBuf,
+    /// Bytes of it.
+    pub bytes: u64,
+    /// Lines between its first and its last one.
+    pub lines: usize,
+}
+
 /// What the parts of a folder say before they are read in full.
 #[derive(Debug, Default)]
 pub struct Survey {
-    /// By place in the list: the file of a cell that is done.
-    pub done: HashMap<usize, PathBuf>,
+    /// By place in the list: the part of a cell that is done.
+    pub done: HashMap<usize, Done>,
     /// Cells of which there is nothing, or only a part that was stopped; by place in the list.
     pub missing: Vec<usize>,
     /// Cells that failed, with the reason.
@@ -55,8 +66,10 @@ impl Survey {
         }
         for index in 0..folder.cells.len() {
             match found.remove(&index) {
-                Some((path, End { end: Outcome::Done, .. })) => {
-                    survey.done.insert(index, path);
+                Some((path, End { end: Outcome::Done, lines, .. })) => {
+                    let about = std::fs::metadata(&path);
+                    let bytes = about.map_err(|source| PartError::Read { path: path.clone(), source })?.len();
+                    survey.done.insert(index, Done { path, bytes, lines });
                 }
                 Some((_, End { end: Outcome::Failed, problem, .. })) => {
                     survey.failed.push((index, problem.unwrap_or_default()));
@@ -67,12 +80,42 @@ impl Survey {
         Ok(survey)
     }
 
+    /// Cells that are done, in their order, in as few sessions as have at most so many bytes and lines each. A cell is never divided; one
+    /// that is larger has a session of its own.
+    #[must_use]
+    pub fn volumes(&self, most_bytes: u64, most_lines: usize) -> Vec<Vec<usize>> {
+        let mut all: Vec<usize> = self.done.keys().copied().collect();
+        all.sort_unstable();
+        let (mut out, mut bytes, mut lines) = (Vec::<Vec<usize>>::new(), 0, 0);
+        for index in all {
+            let part = &self.done[&index];
+            // Times grow by the cells before, by some digits a line; and the cell is announced.
+            let (more, further) = (part.bytes + DIGITS * part.lines as u64 + ABOUT, part.lines + 1);
+            match out.last_mut() {
+                Some(last) if bytes + more <= most_bytes && lines + further <= most_lines => {
+                    last.push(index);
+                    (bytes, lines) = (bytes + more, lines + further);
+                }
+                _ => {
+                    out.push(vec![index]);
+                    (bytes, lines) = (ABOUT + more, further);
+                }
+            }
+        }
+        out
+    }
+
     /// Whether every cell is done.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.missing.is_empty() && self.failed.is_empty()
     }
 }
+
+/// Most bytes by which a line grows when its time counts from the beginning of a session.
+const DIGITS: u64 = 12;
+/// Bytes that the header of a session, or the line that announces a cell, has at most, generously.
+const ABOUT: u64 = 16 << 10;
 
 /// What was joined.
 #[derive(Debug, Default)]
@@ -87,19 +130,25 @@ pub struct Merged {
     pub family: Vec<(usize, Comparison)>,
 }
 
-/// Writes the session of all cells that are done, in their order.
+/// Writes the session of these cells, by place in the list, as far as they are done; see [`Survey::volumes`].
 ///
 /// # Errors
 /// [`PartError`] for the first line that is not what it should be; [`PartError::Write`] where `out` takes no more.
 pub fn write(
     folder: &Folder,
     survey: &Survey,
+    cells: &[usize],
     created: String,
     out: &mut dyn Write,
 ) -> Result<Merged, PartError> {
-    let mut tape = Tape { out, merged: Merged::default(), offset: 0.0, last: 0.0, begun: false };
-    for (index, listed) in folder.cells.iter().enumerate() {
-        let Some(path) = survey.done.get(&index) else { continue };
+    let merged = cells.iter().filter(|index| survey.done.contains_key(*index)).count();
+    let grid = MergedGrid { hash: folder.head.hash.clone(), cells: folder.cells.len(), merged };
+    let mut tape = Tape { out, merged: Merged::default(), offset: 0.0, last: 0.0, grid: Some(grid) };
+    for index in cells.iter().copied() {
+        let (Some(Done { path, .. }), Some(listed)) = (survey.done.get(&index), folder.cells.get(index))
+        else {
+            continue;
+        };
         let mut reader = Reader::open(path)?;
         let wrong = |problem: &str| PartError::Line {
             path: path.clone(),
@@ -115,7 +164,7 @@ pub fn write(
             }
             _ => return Err(wrong("does not begin with the run of this cell")),
         };
-        tape.header(folder, spec, survey, &created)?;
+        tape.header(spec, &created)?;
         let of = format!("cell {} of {}", listed.cell, folder.cells.len());
         let note = if listed.at.is_empty() { of } else { format!("{of}: {}", listed.at) };
         tape.put(Entry { t: 0.0, item: Item::Note(note) })?;
@@ -149,25 +198,13 @@ struct Tape<'a> {
     /// Seconds at which the cell begins.
     offset: f64,
     last: f64,
-    begun: bool,
+    /// What its header says, until that is written.
+    grid: Option<MergedGrid>,
 }
 
 impl Tape<'_> {
-    fn header(
-        &mut self,
-        folder: &Folder,
-        spec: &Spec,
-        survey: &Survey,
-        created: &str,
-    ) -> Result<(), PartError> {
-        if std::mem::replace(&mut self.begun, true) {
-            return Ok(());
-        }
-        let grid = MergedGrid {
-            hash: folder.head.hash.clone(),
-            cells: folder.cells.len(),
-            merged: survey.done.len(),
-        };
+    fn header(&mut self, spec: &Spec, created: &str) -> Result<(), PartError> {
+        let Some(grid) = self.grid.take() else { return Ok(()) };
         let header =
             Header { grid: Some(grid), ..Header::new("auto", created.to_owned(), Some(spec.clone())) };
         self.line(serde_json::to_string(&header).map(|text| text + "\n"))

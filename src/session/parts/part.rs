@@ -1,12 +1,14 @@
 //! One part: what one cell found, from its header to the line that closes it.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+#[cfg(feature = "parquet")]
+use super::columns::{ends, pack, unpack};
 use super::status::Reporter;
 use super::{AGAIN, PartError};
 use crate::base::files::{hex, write_whole};
@@ -16,6 +18,8 @@ use crate::lab::{Body, Common, Finding};
 use crate::session::SessionError;
 use crate::session::format::{Entry, Item, Line, MAX_LINE, line, next_line, parse_entry};
 use crate::session::record::Record;
+#[cfg(not(feature = "parquet"))]
+use without::{ends, pack, unpack};
 
 /// The first line of a part.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -197,8 +201,78 @@ impl Record for Writer<'_> {
         let digest = std::mem::take(&mut self.sum).digest();
         let end = End { end, problem: self.problem.take(), lines, digest, seconds: self.seconds };
         self.put(serde_json::to_string(&end).map(|text| text + "\n"))?;
-        write_whole(&self.path, &self.lines)
-            .map_err(|source| SessionError::Write { path: self.path.clone(), source })
+        let fail = |source| SessionError::Write { path: self.path.clone(), source };
+        match Form::of(&self.path) {
+            Form::Lines => write_whole(&self.path, &self.lines),
+            Form::Columns => pack(&self.lines).and_then(|bytes| write_whole(&self.path, &bytes)),
+        }
+        .map_err(fail)?;
+        // What an earlier run left of this cell in the other form is older.
+        for other in Form::ALL.map(|form| form.name(&self.path)).iter().filter(|p| **p != self.path) {
+            match std::fs::remove_file(other) {
+                Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(fail(e)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// In what form a part is on disk; the name of its file says which.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Form {
+    /// JSON lines.
+    #[default]
+    Lines,
+    /// Parquet, see `columns`.
+    Columns,
+}
+
+impl Form {
+    /// All of them, the usual one first.
+    pub const ALL: [Self; 2] = [Self::Lines, Self::Columns];
+    /// Whether this program was built to read and write Parquet.
+    pub const HAS_COLUMNS: bool = cfg!(feature = "parquet");
+
+    /// What names of its files end with.
+    #[must_use]
+    pub fn extension(self) -> &'static str {
+        match self {
+            Form::Lines => "jsonl",
+            Form::Columns => "parquet",
+        }
+    }
+
+    /// The same part in this form.
+    #[must_use]
+    pub fn name(self, path: &Path) -> PathBuf {
+        path.with_extension(self.extension())
+    }
+
+    /// That of a file.
+    #[must_use]
+    pub fn of(path: &Path) -> Self {
+        let columns = path.extension().is_some_and(|e| e == Form::Columns.extension());
+        if columns { Form::Columns } else { Form::Lines }
+    }
+}
+
+/// A program that was built without Parquet.
+#[cfg(not(feature = "parquet"))]
+mod without {
+    use std::io::{ErrorKind, Result};
+    use std::path::Path;
+
+    pub fn pack(_: &[u8]) -> Result<Vec<u8>> {
+        Err(ErrorKind::Unsupported.into())
+    }
+
+    pub fn ends(_: &Path) -> Result<[String; 2]> {
+        Err(ErrorKind::Unsupported.into())
+    }
+
+    pub fn unpack(_: &Path) -> Result<Vec<u8>> {
+        Err(ErrorKind::Unsupported.into())
     }
 }
 
@@ -210,6 +284,11 @@ const TAIL: u64 = 64 << 10;
 /// # Errors
 /// [`PartError::Cut`] for a file without its last line, and the other reasons why a file is no part.
 pub fn glance(path: &Path) -> Result<(Head, End), PartError> {
+    if Form::of(path) == Form::Columns {
+        let [head, end] = ends(path).map_err(|e| no_columns(path, &e))?;
+        let end = serde_json::from_str(&end).map_err(|e| no_columns(path, &e.into()))?;
+        return Ok((head_of(path, head.as_bytes())?, end));
+    }
     let head = Reader::open(path)?.head;
     let fail = |source| PartError::Read { path: path.to_owned(), source };
     let mut file = File::open(path).map_err(fail)?;
@@ -230,6 +309,28 @@ pub fn glance(path: &Path) -> Result<(Head, End), PartError> {
     }
 }
 
+fn no_columns(path: &Path, why: &std::io::Error) -> PartError {
+    let path = path.to_owned();
+    match why.kind() {
+        std::io::ErrorKind::Unsupported => PartError::Without { path },
+        _ => PartError::Line {
+            path,
+            line: 1,
+            problem: format!("no part can be read from this file ({why}); {AGAIN}"),
+        },
+    }
+}
+
+/// The head that stands in the first line.
+fn head_of(path: &Path, line: &[u8]) -> Result<Head, PartError> {
+    let head = serde_json::from_slice::<Head>(line).ok().filter(|h| h.probity_part == 1);
+    head.ok_or_else(|| PartError::Line {
+        path: path.to_owned(),
+        line: 1,
+        problem: format!("is no header of a part that this program reads; {AGAIN}"),
+    })
+}
+
 /// Lines of a file, the last one even where it does not end.
 fn lines_in(path: &Path) -> std::io::Result<usize> {
     let mut source = BufReader::new(File::open(path)?);
@@ -246,10 +347,10 @@ fn lines_in(path: &Path) -> std::io::Result<usize> {
     }
 }
 
-/// Reads a part line by line; only one line is in memory.
+/// Reads a part line by line; only one line is in memory, or, where it is Parquet, that part.
 pub struct Reader {
     path: PathBuf,
-    source: BufReader<File>,
+    source: Box<dyn BufRead>,
     buffer: Vec<u8>,
     line: usize,
     sum: Sum,
@@ -264,21 +365,18 @@ impl Reader {
     /// [`PartError`].
     pub fn open(path: &Path) -> Result<Self, PartError> {
         let fail = |source| PartError::Read { path: path.to_owned(), source };
-        let mut source = BufReader::new(File::open(path).map_err(fail)?);
+        let mut source: Box<dyn BufRead> = match Form::of(path) {
+            Form::Lines => Box::new(BufReader::new(File::open(path).map_err(fail)?)),
+            Form::Columns => Box::new(Cursor::new(unpack(path).map_err(|e| no_columns(path, &e))?)),
+        };
         let mut buffer = Vec::new();
-        let read = next_line(&mut source, &mut buffer).map_err(fail)?;
-        let head = match read {
-            Line::Whole => serde_json::from_slice::<Head>(&buffer).ok(),
+        let head = match next_line(&mut source, &mut buffer).map_err(fail)? {
+            Line::Whole => head_of(path, &buffer)?,
+            Line::TooLong => head_of(path, &[])?,
             Line::Cut | Line::End => {
                 return Err(PartError::Cut { path: path.to_owned(), line: 1, at: "in the middle of a line" });
             }
-            Line::TooLong => None,
         };
-        let head = head.filter(|h| h.probity_part == 1).ok_or_else(|| PartError::Line {
-            path: path.to_owned(),
-            line: 1,
-            problem: format!("is no header of a part that this program reads; {AGAIN}"),
-        })?;
         Ok(Self { path: path.to_owned(), source, buffer, line: 1, sum: Sum::default(), head })
     }
 

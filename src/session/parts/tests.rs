@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::folder::{Folder, State};
 use super::merge::{Survey, write};
-use super::part::{Head, Outcome, Reader, Writer, glance};
+use super::part::{Form, Head, Outcome, Reader, Writer, glance};
 use super::status::{Reporter, Status};
 use super::{PartError, VERSION};
 use crate::base::Problem;
@@ -84,7 +84,8 @@ impl Bench {
 
     fn merged(&self) -> Result<String, PartError> {
         let mut out = Vec::new();
-        write(&self.folder, &Survey::of(&self.folder)?, "2026-01-02T03:04:05Z".into(), &mut out)?;
+        let all: Vec<usize> = (0..self.cells.len()).collect();
+        write(&self.folder, &Survey::of(&self.folder)?, &all, "2026-01-02T03:04:05Z".into(), &mut out)?;
         Ok(String::from_utf8(out).unwrap())
     }
 }
@@ -177,6 +178,29 @@ fn merging_gives_one_session_of_all_cells_in_their_order() {
     let board = session.board();
     assert_eq!((board.stale, board.generation), (0, 3), "no event is taken for one of an older run");
     assert_eq!(text, bench.merged().unwrap());
+}
+
+/// What was more than a replay reads was written all the same, and opened nowhere.
+#[test]
+fn what_is_more_than_one_session_can_have_is_divided_between_cells() {
+    let bench = bench();
+    (0..3).for_each(|index| bench.compute(index, index + 10, 4.0));
+    let survey = Survey::of(&bench.folder).unwrap();
+    assert_eq!(survey.volumes(u64::MAX, usize::MAX), [vec![0, 1, 2]]);
+    assert_eq!(survey.volumes(1, 1), [[0], [1], [2]], "no cell is divided");
+    assert_eq!(survey.volumes(u64::MAX, 14), [vec![0, 1], vec![2]]);
+    assert!(Survey::default().volumes(9, 9).is_empty());
+    for most in [40_000, 60_000, 80_000] {
+        for cells in survey.volumes(most, usize::MAX) {
+            let mut out = Vec::new();
+            let merged =
+                write(&bench.folder, &survey, &cells, "2026-01-02T03:04:05Z".into(), &mut out).unwrap();
+            assert!(out.len() as u64 <= most && merged.bytes == out.len() as u64, "{} of {most}", out.len());
+            let session = Session::parse(out.as_slice(), Path::new("m")).unwrap();
+            assert_eq!(session.header.grid.as_ref().unwrap().merged, cells.len());
+            assert_eq!((session.board().stale, merged.cells), (0, cells.len()));
+        }
+    }
 }
 
 #[test]
@@ -287,4 +311,39 @@ fn a_shard_says_how_far_it_is() {
     reporter.close();
     let all = Status::all(&bench.folder);
     assert_eq!((all[0].done, all[0].ended, all[0].left), (1, true, None));
+}
+
+#[cfg(feature = "parquet")]
+#[test]
+fn parts_in_parquet_and_in_json_lines_make_one_session() {
+    let bench = bench();
+    (0..3).for_each(|index| bench.compute(index, index + 10, 4.0));
+    let all = bench.merged().unwrap();
+    let (lines, columns) = (bench.folder.part_as(1, Form::Lines), bench.folder.part_as(1, Form::Columns));
+    bench.compute_at(&columns, 1, 11, 4.0, message::Outcome::Done);
+    assert!(!lines.exists() && bench.folder.part(1) == columns, "what was there in the other form is gone");
+    assert!(matches!(bench.folder.state(1), State::Done));
+    assert_eq!(bench.merged().unwrap(), all, "bit for bit");
+    let whole = std::fs::read(&columns).unwrap();
+    std::fs::write(&columns, &whole[..whole.len() - 9]).unwrap();
+    assert!(matches!(bench.folder.state(1), State::Broken(_)));
+    let message = bench.merged().unwrap_err().to_string();
+    assert!(message.contains("parquet") && message.contains("run the spec again"), "{message}");
+    bench.compute(1, 11, 4.0);
+    assert!(lines.exists() && !columns.exists());
+    assert_eq!(bench.merged().unwrap(), all);
+}
+
+#[cfg(not(feature = "parquet"))]
+#[test]
+fn a_part_in_parquet_is_told_of_by_a_program_that_cannot_read_it() {
+    let bench = bench();
+    let columns = bench.folder.part_as(1, Form::Columns);
+    std::fs::write(&columns, "PAR1").unwrap();
+    for error in [glance(&columns).unwrap_err(), bench.merged().unwrap_err()] {
+        let message = error.to_string();
+        assert!(message.contains(&columns.display().to_string()), "{message}");
+        assert!(message.contains("--features parquet"), "{message}");
+    }
+    assert!(matches!(bench.folder.state(1), State::Broken(PartError::Without { .. })));
 }

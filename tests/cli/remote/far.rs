@@ -3,7 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command as Process, Output};
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -105,33 +106,46 @@ echo 4711
         read(self.path(), name)
     }
 
-    /// Cuts the link so many times, so far apart.
-    pub fn cut_often(&self, times: usize, apart: Duration) -> JoinHandle<()> {
-        let place = self.path().join("pid");
-        std::thread::spawn(move || {
+    /// Cuts the link so many times, each time at a random moment after it holds, so far apart in the middle.
+    pub fn cut_often(&self, times: usize, apart: Duration) -> Cutter {
+        let place = self.path().to_owned();
+        let cut = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&cut);
+        let thread = std::thread::spawn(move || {
             for _ in 0..times {
-                std::thread::sleep(apart);
-                if let Ok(pid) = std::fs::read_to_string(&place) {
-                    kill(pid.trim());
-                }
+                until(|| processes(&place, "engine\0--stdio").pop());
+                std::thread::sleep(apart.mul_f64(rand::random_range(0.0..2.0)));
+                kill(std::fs::read_to_string(place.join("pid")).unwrap().trim());
+                count.fetch_add(1, Ordering::SeqCst);
+                until(|| processes(&place, "engine\0--stdio").is_empty().then_some(()));
             }
-        })
+        });
+        Cutter { thread, cut }
     }
 
     /// Kills the engine itself.
     pub fn kill_keeper(&self, name: &str) {
-        let wanted = format!("\"name\":\"{name}\"");
-        let own = self.path().display().to_string();
-        let mut killed = 0;
-        for entry in std::fs::read_dir("/proc").unwrap().flatten() {
-            let read = |file: &str| std::fs::read(entry.path().join(file)).unwrap_or_default();
-            let has = |bytes: &[u8], text: &str| String::from_utf8_lossy(bytes).contains(text);
-            if has(&read("cmdline"), &wanted) && has(&read("environ"), &own) {
-                kill(&entry.file_name().to_string_lossy());
-                killed += 1;
-            }
-        }
-        assert_eq!(killed, 1, "one engine of that name");
+        let all = processes(self.path(), &format!("\"name\":\"{name}\""));
+        all.iter().for_each(|pid| kill(pid));
+        assert_eq!(all.len(), 1, "one engine of that name");
+    }
+}
+
+/// What cuts a link.
+pub struct Cutter {
+    thread: JoinHandle<()>,
+    cut: Arc<AtomicUsize>,
+}
+
+impl Cutter {
+    /// Cuts so far.
+    pub fn cut_so_far(&self) -> usize {
+        self.cut.load(Ordering::SeqCst)
+    }
+
+    /// Waits for the last one.
+    pub fn join(self) {
+        self.thread.join().unwrap();
     }
 }
 
@@ -144,6 +158,18 @@ impl Drop for Place {
             drop(stop);
         }
     }
+}
+
+/// The processes of a place whose command line has these words.
+fn processes(place: &Path, words: &str) -> Vec<String> {
+    let own = place.display().to_string();
+    let has = |bytes: &[u8], text: &str| String::from_utf8_lossy(bytes).contains(text);
+    let of_it = |entry: &std::fs::DirEntry| {
+        let read = |file: &str| std::fs::read(entry.path().join(file)).unwrap_or_default();
+        has(&read("cmdline"), words) && has(&read("environ"), &own)
+    };
+    let all = std::fs::read_dir("/proc").unwrap().flatten().filter(of_it);
+    all.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
 fn executable(path: &Path, text: &str) {
@@ -181,6 +207,23 @@ pub fn board_of(spec: &Spec, events: &mut Receiver<Event>) -> Board {
     board
 }
 
+/// An experiment that goes on while a link is cut and comes back many times.
+pub const LARGE_ENOUGH: &str = r#"
+lab = "interventions"
+models = ["bert-tiny"]
+seed = 5
+[task]
+examples = 8000
+[interval]
+resamples = 500
+[[method]]
+name = "pgd"
+values = [0.05, 0.5]
+[[method]]
+name = "inlp"
+values = [0, 4, 8]
+"#;
+
 /// Everything that a board's run has found, without times.
 pub fn findings_of(board: &Board) -> serde_json::Value {
     let mut run = serde_json::to_value(&board.runs).unwrap();
@@ -208,7 +251,7 @@ pub fn here() -> &'static serde_json::Value {
     FOUND.get_or_init(|| computed(&Spec::parse(TINY, "tiny").unwrap()))
 }
 
-fn computed(spec: &Spec) -> serde_json::Value {
+pub fn computed(spec: &Spec) -> serde_json::Value {
     let mut engine = LocalEngine::start(LocalOptions {
         device: Device::Cpu,
         dtype: Dtype::F32,

@@ -1,8 +1,6 @@
 //! The same through a real sshd on the loopback, which the test starts itself with keys of its own.
 
 use std::io::Write;
-use std::net::TcpListener;
-use std::process::{Child, Command as Process, Stdio};
 use std::time::Duration;
 
 use probity::engine::Engine;
@@ -10,112 +8,109 @@ use probity::engine::message::Command;
 use probity::lab::Spec;
 
 use super::super::common::{Probity, TINY, refused};
-use super::far::{Place, board_of, findings_of, hello, here, run_of, until};
+use super::far::{LARGE_ENOUGH, Place, board_of, computed, findings_of, hello, here, run_of, until};
+use crate::common::daemon::Daemon;
 
 /// A daemon and the place that it leads to.
 struct Sshd {
-    daemon: Child,
+    daemon: Daemon,
     place: Place,
 }
 
-impl Drop for Sshd {
-    fn drop(&mut self) {
-        let _ = self.daemon.kill();
-        let _ = self.daemon.wait();
+impl Sshd {
+    /// Changes what ssh is told.
+    fn told(&self, from: &str, to: &str) {
+        let config = self.place.path().join("config");
+        let text = std::fs::read_to_string(&config).unwrap();
+        assert!(text.contains(from), "{from}: {text}");
+        std::fs::write(&config, text.replace(from, to)).unwrap();
     }
 }
 
 /// Starts a daemon; none, said visibly, where that cannot be.
 fn start() -> Option<Sshd> {
-    let skipped = |why: &str| {
-        // Past the test harness, which keeps what a passing test prints.
-        let _ = writeln!(std::io::stderr(), "skipped: the engine through a real sshd ({why})");
-    };
-    let program =
-        ["/usr/sbin/sshd", "/usr/local/sbin/sshd"].into_iter().find(|p| std::path::Path::new(p).exists());
-    let Some(program) = program else {
-        skipped("no sshd on this machine; install openssh-server");
-        return None;
-    };
-    let port = TcpListener::bind("127.0.0.1:0").ok()?.local_addr().ok()?.port();
     let place = Place::with("dir=\"${0%/*}\"\nexec ssh -F \"$dir/config\" \"$@\"");
-    let dir = place.path().display().to_string();
-    for key in ["host", "user", "stranger"] {
-        let made = Process::new("ssh-keygen")
-            .args(["-q", "-t", "ed25519", "-N", "", "-f", &format!("{dir}/{key}")])
-            .status();
-        if !made.is_ok_and(|s| s.success()) {
-            skipped("no ssh-keygen");
-            return None;
-        }
-    }
-    let read = |name: &str| std::fs::read_to_string(place.path().join(name)).unwrap();
-    let write = |name: &str, text: String| std::fs::write(place.path().join(name), text).unwrap();
-    write("known", format!("[127.0.0.1]:{port} {}", read("host.pub")));
-    write("authorized", read("user.pub"));
+    let dir = place.path().display();
     let path = std::env::var("PATH").unwrap_or_default();
-    let bin = std::path::Path::new(env!("CARGO_BIN_EXE_probity")).parent().unwrap().display().to_string();
-    write(
-        "sshd_config",
-        format!(
-            "Port {port}\nListenAddress 127.0.0.1\nHostKey {dir}/host\nAuthorizedKeysFile {dir}/authorized\nPidFile none\nStrictModes no\n\
-             UsePAM no\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n\
-             SetEnv PROBITY_STATE_DIR={dir} PROBITY_CACHE_DIR={dir} \"PATH={dir}/bin:{bin}:{path}\"\n"
-        ),
-    );
-    write(
-        "config",
-        format!(
-            "Host far\n  HostName 127.0.0.1\n  Port {port}\nHost *\n  IdentityFile {dir}/user\n  IdentitiesOnly yes\n\
-             UserKnownHostsFile {dir}/known\n  StrictHostKeyChecking yes\n  LogLevel ERROR\n"
-        ),
-    );
-    // Where nothing has started an sshd before, its empty folder is missing, which only root's one needs and only root can make.
-    let _ = std::fs::create_dir("/run/sshd");
-    let config = format!("{dir}/sshd_config");
-    let mut daemon =
-        Process::new(program).args(["-D", "-e", "-f", &config]).stderr(Stdio::null()).spawn().ok()?;
-    let begun = std::time::Instant::now();
-    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
-        if daemon.try_wait().is_ok_and(|s| s.is_some()) || begun.elapsed() > Duration::from_secs(10) {
-            skipped("sshd does not start for this user; as root it needs the folder /run/sshd");
-            return None;
+    let bin = std::path::Path::new(env!("CARGO_BIN_EXE_probity")).parent().unwrap().display();
+    let variables =
+        format!("PROBITY_STATE_DIR={dir} PROBITY_CACHE_DIR={dir} \"PATH={dir}/bin:{bin}:{path}\"");
+    match Daemon::start(place.path(), &variables) {
+        Ok(daemon) => Some(Sshd { daemon, place }),
+        Err(why) => {
+            // Past the test harness, which keeps what a passing test prints.
+            let _ = writeln!(std::io::stderr(), "skipped: the engine through a real sshd ({why})");
+            None
         }
-        std::thread::sleep(Duration::from_millis(20));
     }
-    Some(Sshd { daemon, place })
 }
+
+/// Cuts of the link in a test, at random moments: two, or as many as this variable says, with a run that is long enough for them.
+const CUTS: &str = "PROBITY_TEST_CUTS";
 
 #[test]
 fn through_a_real_sshd_a_run_whose_link_is_cut_is_bit_for_bit_one_here() {
     let Some(sshd) = start() else { return };
     let place = &sshd.place;
-    let spec = Spec::parse(TINY, "tiny").unwrap();
-    let cuts = std::env::var("PROBITY_TEST_CUTS").ok().and_then(|n| n.parse().ok()).unwrap_or(2);
+    let asked = std::env::var(CUTS).ok().and_then(|n| n.parse::<usize>().ok());
+    let spec = if asked.is_some() { LARGE_ENOUGH } else { TINY };
+    let spec = Spec::parse(spec, "tiny").unwrap();
     let (mut far, _) = place.connect(hello("real"));
     let mut events = far.take_events().unwrap();
     far.send(run_of(&spec)).unwrap();
-    let cutter = place.cut_often(cuts, Duration::from_millis(200));
+    let cutter = place.cut_often(asked.unwrap_or(2), Duration::from_millis(200));
     let board = board_of(&spec, &mut events);
-    cutter.join().unwrap();
-    assert_eq!(&findings_of(&board), here());
+    let within = cutter.cut_so_far();
+    cutter.join();
+    match asked {
+        None => assert_eq!(&findings_of(&board), here()),
+        Some(cuts) => {
+            assert_eq!(findings_of(&board), computed(&spec));
+            let _ = writeln!(std::io::stderr(), "{within} of {cuts} cuts fell into the run");
+        }
+    }
     far.send(Command::Shutdown).unwrap();
     drop(far);
     until(|| place.engines().is_empty().then_some(()));
+}
 
-    // A key that the host does not accept, and a host key that is not the known one.
+#[test]
+fn through_a_real_sshd_a_host_that_is_none_says_which_what_and_the_way_out() {
+    let Some(sshd) = start() else { return };
+    let place = &sshd.place;
     let near = Probity::new();
-    let list =
-        || near.command(&["remote", "list", "ssh://far"]).env("PROBITY_SSH", place.ssh()).output().unwrap();
-    assert_eq!(list().status.code(), Some(0));
-    let config = place.path().join("config");
-    let text = std::fs::read_to_string(&config).unwrap();
-    std::fs::write(&config, text.replace("/user\n", "/stranger\n")).unwrap();
-    refused(&list(), 1, &["far: ", "Permission denied", "ssh-copy-id"]);
+    let list = |address: &str| {
+        near.command(&["remote", "list", address]).env("PROBITY_SSH", place.ssh()).output().unwrap()
+    };
+    assert_eq!(list("ssh://far").status.code(), Some(0));
+    // A host on which the program is not: what its shell says, and how to put it there.
+    refused(&list("ssh://far/no/such/probity"), 1, &["far: ", "/no/such/probity", "scp", "cargo install"]);
+    // A key that the host does not accept, and a host key that is not the known one.
+    sshd.told("/user\n", "/stranger\n");
+    refused(&list("ssh://far"), 1, &["far: ", "Permission denied", "ssh-copy-id"]);
     std::fs::write(place.path().join("known"), "").unwrap();
-    refused(&list(), 1, &["far: ", "Host key verification failed", "connect once"]);
-    std::fs::write(&config, text.replace("127.0.0.1\n", "no-such-host.invalid\n")).unwrap();
-    refused(&list(), 1, &["far: ", "resolve", "no such host"]);
+    refused(&list("ssh://far"), 1, &["far: ", "Host key verification failed", "connect once"]);
+    sshd.told("127.0.0.1\n", "no-such-host.invalid\n");
+    refused(&list("ssh://far"), 1, &["far: ", "resolve", "no such host"]);
+}
+
+/// ssh notices a changed bit and breaks the link; a late piece is only late.
+#[test]
+fn through_a_wire_that_is_slow_and_garbles_a_run_is_bit_for_bit_one_here() {
+    let Some(sshd) = start() else { return };
+    let wire = sshd.daemon.through(sshd.place.path(), Duration::from_millis(10));
+    let spec = Spec::parse(TINY, "tiny").unwrap();
+    let (mut far, _) = sshd.place.connect(hello("garbled"));
+    let mut events = far.take_events().unwrap();
+    wire.garble(2);
+    far.send(run_of(&spec)).unwrap();
+    let board = board_of(&spec, &mut events);
+    assert_eq!(&findings_of(&board), here());
+    assert!(wire.garbled() > 0, "nothing was garbled");
+    wire.garble(0);
+    far.send(Command::Shutdown).unwrap();
+    drop(far);
+    until(|| sshd.place.engines().is_empty().then_some(()));
 }
 
 #[test]

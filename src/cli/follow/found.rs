@@ -1,0 +1,121 @@
+//! What finished cells of a followed grid found: read from their parts where the folder is, told as lines to whoever follows from elsewhere.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cli::error::CliError;
+use crate::cli::output;
+use crate::session::format::{Entry, Item};
+use crate::session::parts::folder::Folder;
+use crate::session::parts::part::Reader;
+use crate::session::parts::watch::{View, sign};
+
+/// Finished cells that are read before the folder is looked at again.
+const AT_ONCE: usize = 64;
+
+/// What is told of a followed grid.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Told {
+    /// How far it is.
+    View(Box<View>),
+    /// A line of what a cell found.
+    Entry(Box<Entry>),
+    /// That was all of the cell of this number, from 1.
+    Whole(usize),
+}
+
+/// The line that says that a cell was told in full.
+#[derive(Debug, Serialize, Deserialize)]
+struct WholeLine {
+    whole: usize,
+}
+
+impl Told {
+    /// Reads a line as `probity follow --json` prints it; none for what is none.
+    pub(super) fn read(line: &str) -> Option<Self> {
+        let line = line.trim_end();
+        let view = serde_json::from_str(line).map(|view| Told::View(Box::new(view)));
+        let whole = |_| serde_json::from_str(line).map(|WholeLine { whole }| Told::Whole(whole));
+        view.or_else(whole).ok().or_else(|| Some(Told::Entry(Box::new(Entry::read(line)?))))
+    }
+
+    /// Prints it.
+    ///
+    /// # Errors
+    /// [`CliError`] where nobody reads it.
+    pub(super) fn print(&self, out: &mut dyn Write) -> Result<(), CliError> {
+        match self {
+            Told::View(view) => output::json(out, view),
+            Told::Whole(whole) => output::json(out, &WholeLine { whole: *whole }),
+            Told::Entry(entry) => {
+                let text = entry.to_line().map_err(|e| CliError::Failed(e.to_string()))?;
+                output::line(out, text.trim_end())
+            }
+        }
+    }
+}
+
+/// Reads what finished cells found, each once.
+pub(super) struct Found<'a> {
+    folder: &'a Folder,
+    told: Vec<bool>,
+}
+
+impl<'a> Found<'a> {
+    /// All cells but those with these numbers, from 1.
+    pub(super) fn new(folder: &'a Folder, without: &BTreeSet<usize>) -> Self {
+        let told = (1..=folder.cells.len()).map(|number| without.contains(&number)).collect();
+        Self { folder, told }
+    }
+
+    /// Tells of cells that have been done since; true if there are more. Ends when `each` fails.
+    pub(super) fn tell<E>(
+        &mut self,
+        view: &View,
+        mut each: impl FnMut(Told) -> Result<(), E>,
+    ) -> Result<bool, E> {
+        let done = view.map.chars().enumerate().filter(|(_, s)| *s == sign::DONE).map(|(i, _)| i);
+        let fresh: Vec<usize> = done.filter(|i| self.told.get(*i) == Some(&false)).collect();
+        for index in fresh.iter().copied().take(AT_ONCE) {
+            self.told[index] = true;
+            let name = self.folder.cells[index].name_of(self.folder.cells.len());
+            each(Told::Entry(Box::new(Entry { t: 0.0, item: Item::Note(name) })))?;
+            // A part that cannot be read counts as failed at the next look.
+            let Ok(mut part) = Reader::open(&self.folder.part(index)) else { continue };
+            while let Ok(Some(entry)) = part.entry() {
+                each(Told::Entry(Box::new(entry)))?;
+            }
+            each(Told::Whole(index + 1))?;
+        }
+        Ok(fresh.len() > AT_ONCE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::message::Event;
+
+    #[test]
+    fn what_is_printed_there_is_read_here_and_nothing_else_is() {
+        let view = View { grid: "a".into(), cells: 2, map: "#.".into(), ..View::default() };
+        let entry = Entry { t: 1.5, item: Item::Event(Event::Models { models: Vec::new() }) };
+        for told in [
+            Told::View(Box::new(view)),
+            Told::Whole(7),
+            Told::Entry(Box::new(entry)),
+            Told::Entry(Box::new(Entry { t: 0.0, item: Item::Note("cell 1 of 2".into()) })),
+        ] {
+            let mut out = Vec::new();
+            told.print(&mut out).unwrap();
+            let text = String::from_utf8(out).unwrap();
+            assert_eq!(text.lines().count(), 1, "{text}");
+            assert_eq!(Told::read(&text), Some(told));
+        }
+        for noise in ["", "hello", "{}", "[1]", "{\"whole\":-1}", "{\"t\":1}", "{\"grid\":\"a\""] {
+            assert_eq!(Told::read(noise), None, "{noise}");
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! What becomes of an engine whose near program is killed, and of ends that are of different versions.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use probity::engine::Engine;
+use probity::engine::board::Board;
+use probity::engine::message::Command;
+use probity::remote::frame::PROTOCOL;
+use probity::remote::message::{Hello, Message, Want, Welcome};
+
+use super::super::common::{Probity, TINY, refused, text};
+use super::far::{self, Place, findings_of, hello, times_out, until};
+
+#[test]
+fn a_program_that_is_killed_here_leaves_a_run_there_for_who_comes_back() {
+    let (place, near) = (Place::new(), Probity::new());
+    let spec = near.file("tiny.toml", TINY);
+    let args = ["run", &spec, "--remote", "ssh://far", "--session", "left", "--quiet"];
+    let mut command = near.command(&args);
+    command.env("PROBITY_SSH", place.ssh()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut program = command.spawn().unwrap();
+    let session = place.path().join("sessions/left.probity.jsonl");
+    until(|| std::fs::read_to_string(&session).ok()?.contains("\"event\":\"started\"").then_some(()));
+    program.kill().unwrap();
+    program.wait().unwrap();
+
+    // Its link is gone with it, as soon as that is noticed there.
+    let (mut again, past) = until(|| {
+        let (far, past) = place.connect(Hello { want: Want::Attach, ..hello("left") });
+        far.steers().then_some((far, past))
+    });
+    let mut board = Board::default();
+    past.iter().for_each(|entry| entry.fold(&mut board));
+    let mut events = again.take_events().unwrap();
+    while board.running() {
+        board.on_event(&events.blocking_recv().expect("events until the run has ended"));
+    }
+    assert_eq!(&findings_of(&board), far::here(), "nothing is computed twice, and nothing is lost");
+    again.send(Command::Shutdown).unwrap();
+    drop(again);
+    until(|| place.engines().is_empty().then_some(()));
+}
+
+#[test]
+fn a_near_end_of_another_protocol_is_told_so_in_a_frame_that_it_can_read() {
+    let place = Place::new();
+    for theirs in [PROTOCOL + 1, PROTOCOL.wrapping_sub(1)] {
+        let mut greeting = Vec::new();
+        Message::Hello(Box::default()).write(&mut greeting).unwrap();
+        greeting[2] = theirs;
+        let mut command = place.probity(&["engine", "--stdio"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        child.stdin.take().unwrap().write_all(&greeting).unwrap();
+        let output = times_out(child);
+        // All versions read this much of a frame: the mark, and whose it is.
+        assert_eq!(output.stdout[..3], [b'P', b'B', PROTOCOL]);
+        match Message::read(&mut output.stdout.as_slice()).unwrap() {
+            Message::Refused(why) => {
+                assert!(why.contains(&format!("speaks protocol {theirs}, this one {PROTOCOL}")), "{why}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(place.engines().is_empty());
+}
+
+/// A far end that says these messages, whatever it is asked.
+fn saying(messages: &[Message]) -> Place {
+    let place = Place::with("cat \"${0%/*}/said\"");
+    let mut bytes = Vec::new();
+    messages.iter().for_each(|message| message.write(&mut bytes).unwrap());
+    std::fs::write(place.path().join("said"), bytes).unwrap();
+    place
+}
+
+#[test]
+fn a_far_program_of_another_version_is_named_and_one_of_another_protocol_refused() {
+    let near = Probity::new();
+    let spec = near.file("tiny.toml", TINY);
+    let run = |place: &Place| {
+        let args = ["run", &spec, "--remote", "ssh://far", "--no-session"];
+        near.command(&args).env("PROBITY_SSH", place.ssh()).output().unwrap()
+    };
+    let welcome = Welcome { version: "9.9.9".into(), steers: true, ..Welcome::default() };
+    let said = run(&saying(&[Message::Welcome(welcome), Message::Bye]));
+    let stderr = text(&said.stderr);
+    let warned = format!("far computes with Probity 9.9.9, this is {}", env!("CARGO_PKG_VERSION"));
+    assert!(stderr.contains(&warned) && !said.status.success(), "{stderr}");
+
+    for (theirs, way) in [(PROTOCOL + 1, "update this program"), (PROTOCOL - 1, "update the one there")] {
+        let place = saying(&[Message::Welcome(Welcome::default())]);
+        let file = place.path().join("said");
+        let mut bytes = std::fs::read(&file).unwrap();
+        bytes[2] = theirs;
+        std::fs::write(&file, bytes).unwrap();
+        refused(&run(&place), 1, &["far: ", &format!("protocol {theirs}"), way]);
+    }
+}
