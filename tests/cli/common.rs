@@ -99,13 +99,14 @@ name = "inlp"
 values = [0, 4]
 "#;
 
-/// An experiment of half a second, where it matters that something is run, not what: nothing in it is trained by steps.
+/// An experiment of three seconds in a test build, where it matters that something is run, not what: nothing in it is trained by
+/// steps. With 2,000 examples it takes five.
 pub const TINY: &str = r#"
 lab = "interventions"
 models = ["bert-tiny"]
 seed = 5
 [task]
-examples = 2000
+examples = 1000
 [probe]
 oracles = ["linear"]
 replicates = 2

@@ -9,7 +9,7 @@ use super::common::{Probity, TINY, json_lines, refused, text};
 /// Eight experiments of a fraction of a second.
 fn grid() -> String {
     let base =
-        TINY.replace("models = [\"bert-tiny\"]\nseed = 5\n", "").replace("examples = 2000", "examples = 800");
+        TINY.replace("models = [\"bert-tiny\"]\nseed = 5\n", "").replace("examples = 1000", "examples = 800");
     let base = base.split("[[method]]\nname = \"inlp\"").next().unwrap().to_owned();
     base + "[grid]\nmodels = [\"bert-tiny\"]\nlayer = \"all\"\nseed = [0, 1]\ntask.phi = [0.0, 0.5]\n"
 }

@@ -9,7 +9,7 @@ use super::common::{Probity, TINY, json_lines, of_kind, refused, root, text};
 
 /// The small experiment on the examples of a file.
 fn spec(data: &str) -> String {
-    TINY.replace("examples = 2000", &format!("examples = 1500\ndata = \"{data}\""))
+    TINY.replace("examples = 1000", &format!("examples = 1500\ndata = \"{data}\""))
 }
 
 fn data_finding(findings: &[Value]) -> &Value {
@@ -88,7 +88,7 @@ fn generated_examples_from_a_file_give_the_numbers_of_the_task() {
             of_kind(&findings, "optimum").iter().map(|o| o["reliability"].clone()).collect();
         (data_finding(&findings)["data_hash"].clone(), optima)
     };
-    let task = numbers(&TINY.replace("examples = 2000", "examples = 1500"));
+    let task = numbers(&TINY.replace("examples = 1000", "examples = 1500"));
     assert_eq!(numbers(&spec("made.jsonl")), task);
 }
 

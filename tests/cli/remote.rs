@@ -40,7 +40,7 @@ fn a_run_far_away_finds_what_one_here_finds_and_leaves_a_session_at_both_ends() 
         &text(&near.run(&["data", "make", "agreement", "-n", "1500", "--seed", "8"]).stdout),
     );
     let spec =
-        near.file("tiny.toml", &TINY.replace("examples = 2000", "examples = 1500\ndata = \"rows.jsonl\""));
+        near.file("tiny.toml", &TINY.replace("examples = 1000", "examples = 1500\ndata = \"rows.jsonl\""));
     let here = near.run(&["run", &spec, "--json", "--no-session"]);
     let args = ["run", &spec, "--json", "--session", "tiny", "--remote", "ssh://far", "--send", "rows.jsonl"];
     let there = near.command(&args).env("PROBITY_SSH", place.ssh()).output().unwrap();
@@ -223,7 +223,7 @@ fn the_far_end_refuses_what_it_cannot_do_and_never_hangs_on_noise() {
 /// Three experiments of a fraction of a second, on data of this side.
 fn grid() -> String {
     let base =
-        TINY.replace("seed = 5\n", "").replace("examples = 2000", "examples = 1500\ndata = \"rows.jsonl\"");
+        TINY.replace("seed = 5\n", "").replace("examples = 1000", "examples = 1500\ndata = \"rows.jsonl\"");
     let base = base.split("[[method]]\nname = \"inlp\"").next().unwrap().to_owned();
     base + "[grid]\nseed = [1, 2, 3]\n"
 }

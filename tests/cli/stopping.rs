@@ -1,9 +1,12 @@
 //! Runs that are stopped from outside.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
 
-use super::common::{LARGE, Probity, json_lines};
+use super::common::{LARGE, Probity, TINY, json_lines, text};
 
 /// Starts a long run through a shell, sends these signals once the engine is at work, and gives exit code, standard output
 /// and standard error.
@@ -27,7 +30,7 @@ fn stopped(probity: &Probity, shell: &str, args: &[&str], signals: &[&str]) -> (
 
 /// Whether a program that is started here hears a signal of this number: one that begins in the background of a script, or under
 /// `nohup`, is handed signals that are ignored, and ours leaves them so.
-pub fn is_heard(number: u32) -> bool {
+fn is_heard(number: u32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
@@ -87,4 +90,55 @@ fn a_share_that_is_told_to_end_records_its_cell() {
     assert!(text.lines().last().unwrap().contains("\"end\":\"stopped\""), "{text}");
     let merged = probity.run(&["merge", &out.display().to_string(), "-o", "x"]);
     assert!(String::from_utf8_lossy(&merged.stderr).contains("missing: 1 of 1"));
+}
+
+/// A hub whose list of files never comes to an end: a blank now and then. Its port, and who has asked.
+fn dripping() -> (u16, Receiver<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (asked, heard) = channel();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let asked = asked.clone();
+            std::thread::spawn(move || {
+                let head = "HTTP/1.1 200 Said\r\nConnection: close\r\nContent-Length: 1000000\r\n\r\n";
+                let mut sent = stream.write_all(head.as_bytes());
+                // A test that is over hears nothing.
+                let _ = asked.send(());
+                while sent.is_ok() {
+                    std::thread::sleep(Duration::from_millis(20));
+                    sent = stream.write_all(b" ");
+                }
+            });
+        }
+    });
+    (port, heard)
+}
+
+/// Of a run, which hears signals itself, and of a pull, which does not.
+#[test]
+fn the_first_ctrl_c_stops_waiting_for_a_hub_that_drips() {
+    if !is_heard(2) {
+        eprintln!("skipped: SIGINT is ignored where these tests run");
+        return;
+    }
+    let probity = Probity::new();
+    let spec = probity.file("spec.toml", &TINY.replace("bert-tiny", "org/m"));
+    for (args, code) in [(&["run", &spec, "--json"][..], Some(130)), (&["models", "pull", "org/m"], None)] {
+        let (port, asked) = dripping();
+        let mut command = probity.command(args);
+        command.env("HF_ENDPOINT", format!("http://127.0.0.1:{port}")).env("HF_HUB_OFFLINE", "0");
+        command.env("HF_HUB_CACHE", probity.state.path().join("hub"));
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        asked.recv_timeout(Duration::from_secs(120)).unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(child.try_wait().unwrap().is_none(), "{args:?} does not wait");
+        let begun = Instant::now();
+        let pid = child.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+        let ended = child.wait_with_output().unwrap();
+        // The list may take minutes before it is given up.
+        assert!(begun.elapsed() < Duration::from_secs(10), "{args:?} ended after {:?}", begun.elapsed());
+        assert_eq!(ended.status.code(), code, "{args:?}: {}", text(&ended.stderr));
+    }
 }

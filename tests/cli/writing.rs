@@ -1,9 +1,10 @@
 //! What is written where: nothing is replaced unasked, nothing is left half, and messages name the file.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant, SystemTime};
 
-use super::common::{Probity, TINY, refused, text};
+use super::common::{LARGE, Probity, TINY, refused, text};
 
 /// Names in a folder, in order.
 fn names(folder: &Path) -> Vec<String> {
@@ -128,4 +129,57 @@ fn a_warning_is_said_once() {
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{stderr}");
     assert_eq!(stderr.matches("a trained probe could not be cached").count(), 1, "{stderr}");
+}
+
+/// Starts the program, kills it (`kill -9`) as soon as an unfinished file of its own stands in the folder, and gives the file's name.
+fn killed_while_writing(mut command: Command, folder: &Path) -> String {
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let own = format!(".probity-{}-", child.id());
+    let begun = Instant::now();
+    loop {
+        let entries = std::fs::read_dir(folder).into_iter().flatten();
+        let mut names = entries.map(|e| e.unwrap().file_name().into_string().unwrap());
+        if let Some(name) = names.find(|n| n.starts_with(&own)) {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            return name;
+        }
+        let ended = child.try_wait().unwrap();
+        assert!(
+            ended.is_none() && begun.elapsed() < Duration::from_secs(120),
+            "nothing unfinished: {ended:?}"
+        );
+        std::thread::sleep(Duration::from_micros(200));
+    }
+}
+
+/// A file of a process that is no more may be another machine's that shares the folder, so it stays for an hour.
+#[test]
+fn what_a_kill_leaves_unfinished_goes_with_the_next_run_an_hour_later() {
+    let probity = Probity::new();
+    let (spec, long) = (probity.file("tiny.toml", TINY), probity.file("long.toml", LARGE));
+    let out = probity.state.path().join("out");
+    let at = out.display().to_string();
+    let figure = out.join("p.png").display().to_string();
+    let recorded = probity.run(&["run", &spec, "--quiet", "--session", "s"]);
+    assert_eq!(recorded.status.code(), Some(0), "{}", text(&recorded.stderr));
+    let run = killed_while_writing(probity.command(&["run", &long, "--out", &at]), &out);
+    let export = ["export", "s", "--figure", "pareto", "-o", &figure];
+    let drawn = killed_while_writing(probity.command(&export), &out);
+    let mut left = [run.as_str(), &drawn, "session.probity.jsonl"];
+    left.sort_unstable();
+    assert_eq!(names(&out), left);
+    assert!(!Path::new(&figure).exists(), "no half figure");
+    let exported = probity.run(&[&export[..], &["--force"]].concat());
+    assert_eq!(exported.status.code(), Some(0), "{}", text(&exported.stderr));
+    assert!(out.join(&run).exists() && out.join(&drawn).exists(), "they are young");
+    for name in [&run, &drawn] {
+        let file = std::fs::File::open(out.join(name)).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(3700)).unwrap();
+    }
+    let next = probity.run(&["run", &spec, "--quiet", "--out", &at, "--force"]);
+    assert_eq!(next.status.code(), Some(0), "{}", text(&next.stderr));
+    let left = names(&out);
+    assert!(left.iter().all(|n| !n.starts_with(".probity-")), "{left:?}");
+    assert!(left.contains(&"findings.jsonl".to_owned()), "{left:?}");
 }

@@ -22,7 +22,7 @@ fn a_terminal_that_closes_while_keys_arrive_ends_the_program() {
             screen.sees("Interventions");
             screen.press(keys);
             let (mut child, _folder) = screen.close();
-            assert_eq!(soon(&mut *child), 129, "`{shell}` with keys `{keys:?}`");
+            assert_eq!(soon(&mut *child, &format!("`{shell}` with keys {keys:?}")).0, 129);
         }
     }
 }
@@ -33,7 +33,7 @@ fn signals_give_the_terminal_back_and_end_with_their_code() {
         let mut screen = Screen::launch(recording(), &["replay", "s"]);
         screen.sees("Interventions");
         send(signal, screen.child.process_id().unwrap());
-        assert_eq!(screen.ended_soon(), code, "SIG{signal}");
+        assert_eq!(screen.ended_soon(signal), code, "SIG{signal}");
     }
 }
 
@@ -42,7 +42,7 @@ fn a_signal_leaves_a_session_with_an_end() {
     let mut screen = Screen::start(LARGE, &["--spec", "spec.toml"]);
     screen.sees("oracle");
     send("TERM", screen.child.process_id().unwrap());
-    assert_eq!(screen.ended_soon(), 143);
+    assert_eq!(screen.ended_soon("SIGTERM"), 143);
     assert_eq!(Session::read(&screen.session()).unwrap().losses, Default::default());
 }
 

@@ -6,7 +6,7 @@ mod jobs;
 mod torture;
 
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -20,10 +20,8 @@ use probity::session::record::Recorder;
 /// Longest wait for a text; generous, because the machine may be slow and busy.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long this side sleeps between two looks whether the program has ended.
-const NAP: Duration = Duration::from_millis(10);
-/// Naps that the program may outlive its terminal by, or the signal that is to end it: a second.
-const OUTLIVES: usize = 100;
+/// Seconds that the program may outlive its terminal by, or the signal that is to end it.
+const OUTLIVES: f64 = 1.0;
 
 /// A small experiment, done in a second: nothing in it is trained by steps.
 const SMALL: &str = r#"
@@ -89,17 +87,37 @@ fn wait(child: &mut (dyn Child + Send + Sync)) -> u32 {
     }
 }
 
-/// The exit code of a program that has to end within a second, whatever else it does. The second is counted in naps, of which
-/// a hundred take one where nothing waits for a processor: on a busy machine both sides wait, and a clock would blame the program.
-fn soon(child: &mut (dyn Child + Send + Sync)) -> u32 {
-    for _ in 0..OUTLIVES {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status.exit_code();
+/// Seconds for which a thread has waited for a processor, by the system's account (`/proc/PID/task/TID/schedstat`); 0 where there is none.
+fn waited(task: &Path) -> f64 {
+    let told = std::fs::read_to_string(task.join("schedstat")).unwrap_or_default();
+    told.split_whitespace().nth(1).and_then(|nanoseconds| nanoseconds.parse::<f64>().ok()).unwrap_or(0.0)
+        / 1e9
+}
+
+/// The exit code of a program that has to end within a second, and the seconds that it took. What its threads and this one had to wait for
+/// a processor is not its fault: on a busy machine that may be more than the second. `after` says what was done to it.
+fn soon(child: &mut (dyn Child + Send + Sync), after: &str) -> (u32, f64) {
+    let begun = Instant::now();
+    let tasks = PathBuf::from(format!("/proc/{}/task", child.process_id().unwrap()));
+    let longest = || {
+        let threads = std::fs::read_dir(&tasks).into_iter().flatten().flatten();
+        threads.map(|t| waited(&t.path())).fold(0.0, f64::max)
+    };
+    let here = || waited(Path::new("/proc/thread-self"));
+    let (before, own) = (longest(), here());
+    let mut most: f64 = before;
+    loop {
+        let ended = child.try_wait().unwrap();
+        let seconds = begun.elapsed().as_secs_f64();
+        let kept = most - before + here() - own;
+        if let Some(status) = ended {
+            assert!(seconds - kept <= OUTLIVES, "{seconds:.2} s, {kept:.2} of them waiting, after {after}");
+            return (status.exit_code(), seconds);
         }
-        std::thread::sleep(NAP);
+        assert!(seconds < PATIENCE.as_secs_f64(), "it does not end after {after}");
+        std::thread::sleep(Duration::from_millis(10));
+        most = most.max(longest());
     }
-    let code = wait(child);
-    panic!("it ends with {code}, but not within {OUTLIVES} naps of {NAP:?}");
 }
 
 impl Screen {
@@ -214,8 +232,8 @@ impl Screen {
     }
 
     /// The same of a program that has been told to end, within a second.
-    fn ended_soon(&mut self) -> u32 {
-        let code = soon(&mut *self.child);
+    fn ended_soon(&mut self, after: &str) -> u32 {
+        let (code, _) = soon(&mut *self.child, after);
         self.given_back();
         code
     }

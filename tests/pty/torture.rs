@@ -81,14 +81,14 @@ fn round(blow: &str, rng: &mut ChaCha8Rng) -> Option<f64> {
                 [("TERM", 143), ("HUP", 129), ("INT", 130), ("QUIT", 131)][rng.random_range(0..4)];
             let begun = Instant::now();
             send(signal, screen.child.process_id().unwrap());
-            assert_eq!(screen.ended_soon(), code, "SIG{signal} after {keys:?}");
+            assert_eq!(screen.ended_soon(&format!("SIG{signal} after {keys:?}")), code);
             Some(begun.elapsed().as_secs_f64())
         }
         _ => {
             let (mut child, _folder) = screen.close();
-            let begun = Instant::now();
-            assert_eq!(soon(&mut *child), 129, "closed after {keys:?}");
-            Some(begun.elapsed().as_secs_f64())
+            let (code, seconds) = soon(&mut *child, &format!("{blow} after {keys:?}"));
+            assert_eq!(code, 129, "{blow} after {keys:?}");
+            Some(seconds)
         }
     }
 }
