@@ -76,13 +76,13 @@ fn contingency(results: &Results) -> Option<Table> {
         }
     };
     for Tagged { model, value, .. } in &results.data {
-        let with_total = |row: &[f64]| [row, &[row.iter().sum()]].concat();
+        let with_total = |row: &[f64]| [row, &[row.iter().sum::<f64>()][..]].concat();
         let counts = value.counts.iter().map(|row| row.iter().map(|n| *n as f64).collect::<Vec<_>>());
         let counts: Vec<Vec<f64>> = counts.collect();
         let width = counts.first().map_or(0, Vec::len);
         let all: Vec<f64> = (0..width).map(|j| counts.iter().map(|r| r[j]).sum()).collect();
         let counts: Vec<Vec<f64>> = counts.iter().chain([&all]).map(|row| with_total(row)).collect();
-        rows(model, (&value.target_values, &value.other_values), &counts);
+        rows(model, (value.target_values.as_slice(), value.other_values.as_slice()), &counts);
     }
     if let Some(data) = results.data.iter().find(|d| is_the_papers(results, d)).map(|d| &d.value) {
         let thousands = TABLE_1.map(|row| row.map(|n| 1000.0 * n).to_vec());
