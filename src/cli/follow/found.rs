@@ -35,7 +35,8 @@ struct WholeLine {
 impl Told {
     /// Reads a line as `probity follow --json` prints it; none for what is none.
     pub(super) fn read(line: &str) -> Option<Self> {
-        let line = line.trim_end();
+        // A list would do as well for a value with fields, and is none of what is printed.
+        let line = Some(line.trim_end()).filter(|line| line.starts_with('{'))?;
         let view = serde_json::from_str(line).map(|view| Told::View(Box::new(view)));
         let whole = |_| serde_json::from_str(line).map(|WholeLine { whole }| Told::Whole(whole));
         view.or_else(whole).ok().or_else(|| Some(Told::Entry(Box::new(Entry::read(line)?))))
