@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::{CURVE, MARGINS, SEQUENTIAL, VERDICT, results, run, view, words};
-use crate::base::text::{fit, printable};
+use crate::base::text::{fit, printable, width};
 use crate::engine::message::Outcome;
 use crate::figure::Figure;
 use crate::figure::layers::grouped;
@@ -80,7 +80,10 @@ pub fn margins(frame: &mut Frame, area: Rect, state: &State) {
     let train = found.recommended().filter(|_| now.is_some_and(|figure| figure.name == "margins"));
     let train = train.map(|(n, bound)| format!(" {bound} bound: train on {}", grouped(n as usize)));
     let turn = next.map(|figure| format!(" {}: {}", state.keymap.short_label("noise"), of(figure).1));
-    let below: String = [train, turn].into_iter().flatten().collect();
+    // The key is in the help as well; half of its hint would say nothing.
+    let both: String = [train.clone(), turn.clone()].into_iter().flatten().collect();
+    let below =
+        if width(&both) + 2 <= usize::from(area.width) { both } else { train.or(turn).unwrap_or_default() };
     chart(frame, area, state, (MARGINS, title), now, Some(below).filter(|text| !text.is_empty()));
 }
 
