@@ -23,7 +23,8 @@ use ratatui::layout::{Constraint, Layout as Split, Rect};
 
 use self::catalog::Catalog;
 use self::measured::{
-    awaiting_point, example as shown, marker, marker_stops, method_spec, optimum, results, run_models, scale,
+    awaiting_point, example as shown, marker, marker_stops, method_spec, optimum, readout, results,
+    run_models, scale,
 };
 use crate::engine::board::Job;
 use crate::engine::message::{Command, Event, Outcome, Question};
@@ -428,9 +429,11 @@ impl Screen for Interventions {
     fn on_event(&self, state: &mut State, event: &Event) -> Vec<Effect> {
         let Event::Finished { generation, outcome: Outcome::Done, .. } = event else { return Vec::new() };
         let mine = run(state).is_some_and(|job| job.generation == *generation);
-        // Either the question came before the probes that answer it, or the marker has moved to the best strength by itself.
+        // Either the question came before the probes that answer it, or it was answered by the first ones and on few examples, or the
+        // marker has moved to the best strength by itself.
         let untouched = !view(state).markers.contains_key(&view(state).method);
-        if mine && (awaiting_point(state) || untouched && optimum(state).is_some()) {
+        let early = readout(state).is_some_and(|r| !r.point.is_final);
+        if mine && (awaiting_point(state) || early || untouched && optimum(state).is_some()) {
             ask_point(state)
         } else {
             Vec::new()

@@ -3,7 +3,10 @@
 mod map;
 
 use super::*;
+use crate::engine::message::Answer;
+use crate::lab::finding::Label;
 use crate::lab::interventions::spec::MethodSpec;
+use crate::lab::interventions::{Kind, sample};
 use crate::tui::setup::{row, set, turn, typed, undo};
 
 fn state() -> State {
@@ -180,6 +183,26 @@ fn a_point_that_waited_for_the_probes_is_asked_again_when_its_own_run_ends() {
     let done = |generation| Event::Finished { job: 1, generation, outcome: Outcome::Done, seconds: 1.0 };
     assert!(SCREEN.on_event(&mut state, &done(7)).is_empty(), "another run");
     assert_eq!(points(&SCREEN.on_event(&mut state, &done(1))).len(), 1);
+}
+
+/// Where no grid has the marker and no strength is best, "refining" stood beside a run that had ended.
+#[test]
+fn a_point_that_the_first_probes_answered_is_asked_again_when_the_run_ends() {
+    let mut state = started();
+    let asked = ask_point(&mut state);
+    let [Effect::Send(Command::Ask { ticket, .. })] = &asked[..] else { panic!("{asked:?}") };
+    let label = Label::new(&Spec::shipped().into(), "bert-mini");
+    let mut point = sample::results().curves[0].points[0].value.clone();
+    (point.method, point.value) = (view(&state).method.clone(), marker(&state));
+    for (is_final, again) in [(false, 1), (true, 0)] {
+        let findings = vec![label.finding(256, is_final, 1.0, Kind::Reliability(point.clone()))];
+        let answer = Answer::Experiment { generation: 1, findings };
+        state.board.on_event(&Event::Answer { ticket: *ticket, answer });
+        let done = Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 1.0 };
+        let mut ended = state.clone();
+        assert!(!awaiting_point(&ended));
+        assert_eq!(points(&SCREEN.on_event(&mut ended, &done)).len(), again, "final: {is_final}");
+    }
 }
 
 #[test]

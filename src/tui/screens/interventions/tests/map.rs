@@ -3,8 +3,6 @@
 use super::super::map;
 use super::*;
 use crate::lab::Finding;
-use crate::lab::finding::Label;
-use crate::lab::interventions::{Kind, sample};
 use crate::tui::action::Action;
 use crate::tui::reduce::reduce;
 use crate::tui::state::Glyphs;
