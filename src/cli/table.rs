@@ -2,7 +2,7 @@
 
 use crate::base::text::printable_label;
 use crate::engine::board::{Board, Run};
-use crate::engine::message::NoticeLevel;
+use crate::engine::message::{NoticeLevel, Outcome};
 
 /// The results of every lab that has run as lines of text.
 pub fn table(board: &Board) -> Vec<String> {
@@ -20,8 +20,12 @@ pub fn table(board: &Board) -> Vec<String> {
         };
         out.push(format!("{level}: {}", printable_label(&notice.problem.to_string())));
     }
-    for s in board.runs.iter().filter_map(|run| run.summary.as_ref()) {
-        let state = if s.value.cancelled { "cancelled after" } else { "done in" };
+    for (run, s) in board.runs.iter().filter_map(|run| Some((run, run.summary.as_ref()?))) {
+        let state = match &run.job.outcome {
+            Some(Outcome::Failed(_)) => "failed after",
+            _ if s.value.cancelled => "cancelled after",
+            _ => "done in",
+        };
         out.push(String::new());
         let text =
             format!("{state} {:.1} s on {}, probity {}", s.value.seconds, s.value.device, s.value.version);

@@ -137,4 +137,8 @@ fn a_run_that_fails_ends_with_an_error_a_summary_and_1() {
     assert_eq!(kinds[kinds.len() - 2..], ["error", "summary"]);
     let error = &findings[findings.len() - 2];
     assert!(error["what"].as_str().unwrap().contains("99") && error["hint"].is_string(), "{error}");
+    // In words it said `done in 0.0 s`.
+    let said = probity.run(&["run", &spec, "--quiet"]);
+    let said = text(&said.stdout);
+    assert!(said.contains("failed after") && !said.contains("done in"), "{said}");
 }

@@ -1,19 +1,23 @@
 //! A relation while its models are still being asked: which of its facts and prompts will be asked, told before the first
 //! query, and each model's scores as soon as that model has answered. Which facts stay is known from the tokenizers alone, but
-//! for queries that turn out to be too long; all of it is told again when every model has answered.
+//! for queries that turn out to be too long; all of it is told again when every model has answered. Of the first relation the
+//! usual names alone are asked before the run is forecast: what a forecast measures takes longer than that.
 
 use super::asking::unsayable;
 use super::bench::{Bench, Entry, Replies, Said};
 use super::relation::{report_relation, score};
+use super::stored::{self, Known};
 use crate::lab::fault::Fault;
 use crate::lab::host::Host;
 use crate::lab::prompts::finding::Kind;
-use crate::lab::prompts::library::Relation;
+use crate::lab::prompts::library::{Fact, Relation};
 use crate::lab::prompts::rule::Rule;
 use crate::stats::bootstrap::Resamples;
 
 /// Queries of one model from which on a relation takes long enough to be told model by model.
 const LONG: usize = 2_000;
+/// Queries of one model up to which the usual names of the first relation are asked ahead of everything else.
+const FEW: usize = 1_000;
 
 /// A relation whose models are being asked.
 pub struct Early {
@@ -77,20 +81,63 @@ impl Early {
         report_relation(bench, &self.entry, None, host)
     }
 
-    /// Tells the scores of one model, whose replies are by prompt.
+    /// Asks every model the usual names and tells its scores, where these are few queries; whether it did. Replies that the store
+    /// has are taken from there; those that are asked here are asked again with the other names, and not kept.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn glance(&self, bench: &Bench, host: &mut dyn Host) -> Result<bool, Fault> {
+        let Entry { relation, prompts, facts, .. } = &self.entry;
+        let races = self.rules.iter().any(|rule| matches!(rule, Rule::Words(_)));
+        if races || prompts.is_empty() || facts.is_empty() || prompts.len() * facts.len() > FEW {
+            return Ok(false);
+        }
+        let usual: Vec<Fact> =
+            facts.iter().map(|f| Fact { names: f.names[..1].to_vec(), ..f.clone() }).collect();
+        let places: Vec<usize> = (0..usual.len()).collect();
+        let (all, asked): (Vec<Fact>, Vec<&String>) = (bench.facts(relation), prompts.iter().collect());
+        for (k, (m, rule)) in bench.members.iter().zip(&self.rules).enumerate() {
+            host.stage(format!("{}: {}", relation.id, m.name), "queries", 0.0);
+            let about = (&all[..], relation.fitted);
+            let key = stored::key(m, &bench.spec.query, &bench.function_words, rule, about);
+            let known = Known::read(host.store().trained(&key), &all);
+            let stored: Option<Vec<Replies>> = prompts.iter().map(|p| known.get(p).cloned()).collect();
+            match stored {
+                Some(replies) => self.tell(bench, k, (&replies, &self.places), host)?,
+                None => {
+                    let replies = bench.fresh(k, rule, &asked, (&usual, relation.fitted), host)?;
+                    self.tell(bench, k, (&replies, &places), host)?;
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Tells the scores of one model, whose replies to all names are by prompt.
     ///
     /// # Errors
     /// [`Fault::Cancelled`].
-    pub fn tell(
+    pub fn tell_all(
         &self,
         bench: &Bench,
         member: usize,
         replies: &[Replies],
         host: &mut dyn Host,
     ) -> Result<(), Fault> {
+        self.tell(bench, member, (replies, &self.places), host)
+    }
+
+    /// Tells the scores of one model: its replies by prompt, and where among them the usual name of each fact stands.
+    fn tell(
+        &self,
+        bench: &Bench,
+        member: usize,
+        (replies, places): (&[Replies], &[usize]),
+        host: &mut dyn Host,
+    ) -> Result<(), Fault> {
         let (m, rule) = (&bench.members[member], &self.rules[member]);
         for (p, (prompt, row)) in self.entry.prompts.iter().zip(replies).enumerate() {
-            let each = self.places.iter().zip(&self.entry.facts);
+            let each = places.iter().zip(&self.entry.facts);
             let (right, ranks): (Vec<bool>, Vec<Option<u32>>) = each
                 .filter_map(|(at, fact)| {
                     let reply = (*row.get(*at)?)?;

@@ -136,9 +136,14 @@ impl Experiment for Run {
         let bench = self.bench.insert(opened);
         relation::report_data(bench, host)?;
         let all = bench.library.relations.clone();
-        // Something to look at before anything is measured or asked.
+        // Something to look at before anything is measured.
         let mut first = all.first().map(|r| Early::of(bench, r, true)).transpose()?.flatten();
-        first.as_ref().map_or(Ok(()), |early| early.announce(bench, host))?;
+        if let Some(early) = &first {
+            early.announce(bench, host)?;
+            if early.glance(bench, host)? {
+                first = None;
+            }
+        }
         let ahead = forecast::of(bench, host)?;
         host.plan(ahead.seconds());
         ahead.forecasts.iter().try_for_each(|f| host.foretell(f.clone()))?;

@@ -78,7 +78,7 @@ pub fn investigate(
     for (k, seconds) in seconds.asks.iter().enumerate() {
         host.stage(format!("{}: {}", relation.id, bench.members[k].name), "queries", *seconds);
         let asked = bench.ask(k, relation, &prompts.0, &facts, host)?;
-        early.map_or(Ok(()), |early| early.tell(bench, k, &asked, host))?;
+        early.map_or(Ok(()), |early| early.tell_all(bench, k, &asked, host))?;
         replies.push(asked);
     }
     let at = bench.enter(relation.clone(), prompts, facts, &replies)?;

@@ -73,6 +73,8 @@ struct Desk {
     asked: bool,
     /// Who held the first model when training began: this desk, and the run.
     holders: usize,
+    /// Findings that were told before the run was forecast.
+    before_forecast: Option<usize>,
 }
 
 impl Desk {
@@ -88,6 +90,7 @@ impl Desk {
             replies: Vec::new(),
             asked: true,
             holders: 0,
+            before_forecast: None,
         }
     }
 
@@ -159,6 +162,7 @@ impl Host for Desk {
     }
 
     fn foretell(&mut self, _: Forecast) -> Result<(), Cancelled> {
+        self.before_forecast.get_or_insert(self.found.len());
         Ok(())
     }
 
@@ -423,7 +427,8 @@ fn look(experiment: &mut dyn Experiment, desk: &mut Desk, known: &str, typed: &s
 #[test]
 fn a_run_that_is_stopped_can_still_be_asked_about() {
     let mut desk = Desk::new();
-    desk.cancel_after = 5;
+    // Behind the answers of the first relation.
+    desk.cancel_after = 8;
     let (mut experiment, result) = run(&spec(), &mut desk);
     assert!(matches!(result, Err(Fault::Cancelled)));
     desk.cancel_after = usize::MAX;

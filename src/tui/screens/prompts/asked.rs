@@ -102,8 +102,8 @@ fn uneven(weights: &[f64]) -> &[f64] {
 fn adjusted(state: &State, id: &str, models: &[&str], text: usize) -> Option<String> {
     let found: Vec<_> = models.iter().map(|m| results(state).adjusted_of(id, m)).collect();
     let a = found.iter().copied().flatten().next().map(|a| &a.value)?;
-    let names = if a.mentions > 1 { format!(" under up to {} names", a.mentions) } else { String::new() };
-    let what = format!("adjusted: {}{names}, weights {}", some_prompts(a.prompts), a.weights.name());
+    let names = if a.mentions > 1 { format!(", ≤ {} names", a.mentions) } else { String::new() };
+    let what = format!("adjusted ({} weights): {}{names}", a.weights.name(), some_prompts(a.prompts));
     let score = |a: &Option<&Tagged<AdjustedFinding>>| match a {
         Some(a) => format!(" {:>5.1}", 100.0 * a.value.p_at_1.mean),
         None => format!(" {:>5}", "…"),

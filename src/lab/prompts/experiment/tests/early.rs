@@ -44,6 +44,35 @@ fn the_first_relation_is_told_before_any_model_is_asked_and_then_model_by_model(
     }));
 }
 
+/// A second and more of timing slices stood between the run's beginning and its first score.
+#[test]
+fn every_score_of_a_small_first_relation_is_told_before_the_run_is_forecast() {
+    let mut desk = Desk::new();
+    run(&spec(), &mut desk).1.unwrap();
+    let before = &desk.found[..desk.before_forecast.unwrap()];
+    let scores = |some: &[Finding]| some.iter().filter(|f| matches!(kind(f), Kind::PromptScore(_))).count();
+    assert_eq!((before.len(), scores(before)), (2 + 3 * 3, 3 * 3), "data, relation, three models by prompt");
+    // Usual names alone, out of the store's sight: what they say is that of all names.
+    let asked = desk.store.times.load(Ordering::Relaxed);
+    let stored: Vec<String> = told(&desk)[..before.len()].to_vec();
+    desk.found.clear();
+    desk.before_forecast = None;
+    run(&spec(), &mut desk).1.unwrap();
+    assert_eq!(told(&desk)[..desk.before_forecast.unwrap()], stored);
+    assert_eq!(desk.store.times.load(Ordering::Relaxed), asked);
+}
+
+/// What takes many passes would only be waited for twice.
+#[test]
+fn a_first_relation_of_many_queries_or_passes_is_forecast_first() {
+    let mut long = spec();
+    long.query.candidates = Candidates::RelationPll;
+    long.data.instances = Some(4);
+    let mut desk = Desk::new();
+    run(&long, &mut desk).1.unwrap();
+    assert_eq!(desk.before_forecast, Some(2), "data and relation");
+}
+
 #[test]
 fn every_finding_says_by_which_rule_answers_were_read() {
     let mut short = spec();
