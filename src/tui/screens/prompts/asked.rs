@@ -6,7 +6,7 @@ use ratatui::text::Line;
 
 use super::measures::Measure;
 use super::own::kept;
-use super::{ASKED, ID, left_out, prompts, relation, results, rule, view};
+use super::{ASKED, ID, left_out, prompts, relation, results, rule, run, view};
 use crate::base::text::{fit, last_part, pad, printable};
 use crate::lab::Tagged;
 use crate::lab::prompts::figures::some_prompts;
@@ -61,6 +61,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
         let row = Rect { y: list.bottom(), height: 1, ..inner };
         frame.render_widget(Line::styled(line, state.theme().style(Role::Value)), row);
     }
+    let over = run(state).is_some_and(|job| job.outcome.is_some());
     listing.draw(frame, list, state, &header, |k, _| {
         if let Some((prompt, _)) = k.checked_sub(all.len()).and_then(|k| not.get(k)) {
             let text = wide.saturating_sub(NOT_ASKED.len() + 1).max(10);
@@ -78,7 +79,8 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
             .iter()
             .map(|m| match results(state).score(id, all[k], m) {
                 Some(s) => format!(" {:>5.1}", 100.0 * measure.of(&s.value).mean),
-                None => format!(" {:>5}", "…"),
+                // A typed prompt may be asked after the run.
+                None => format!(" {:>5}", if over && !typed { "n/a" } else { "…" }),
             })
             .collect();
         let at = found.and_then(|r| r.prompts.iter().position(|p| p == all[k]));

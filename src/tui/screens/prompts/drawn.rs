@@ -162,6 +162,7 @@ pub fn draw(frame: &mut Frame, area: Rect, state: &State) {
             }
             Drawn::Curve | Drawn::Consistency | Drawn::Places => missing(state, true),
             Drawn::Ledger | Drawn::Preference | Drawn::Turned => missing(state, false),
+            _ if run(state).is_some_and(|job| job.outcome == Some(Outcome::Done)) => missing(state, false),
             _ => "nothing has been asked yet".to_owned(),
         };
         let text = format!("{what}\n{back} and {next} draw other figures");

@@ -339,3 +339,31 @@ fn what_a_run_cannot_say_is_na_with_its_reason() {
     take(&mut state, finding(ALL, Kind::Relation(none)));
     assert!(drawn::missing(&state, false).contains("of no relation"), "{}", drawn::missing(&state, false));
 }
+
+/// What a pane of the screen shows.
+fn shown(state: &State, draw: fn(&mut ratatui::Frame, ratatui::layout::Rect, &State)) -> String {
+    let mut terminal = ratatui::Terminal::new(ratatui::backend::TestBackend::new(100, 20)).unwrap();
+    terminal.draw(|frame| draw(frame, frame.area(), state)).unwrap();
+    terminal.backend().to_string()
+}
+
+/// Of models that can say no answer the list promised scores for ever, and the figure said that nothing had been asked.
+#[test]
+fn the_prompts_of_a_relation_that_cannot_be_asked_have_no_scores_once_the_run_is_over() {
+    let mut state = State::new(Start { spec: Spec::shipped().into(), ..Start::new() });
+    job::run(&mut state);
+    let take = |state: &mut State, event: Event| reduce(state, Action::Event(Box::new(event)));
+    for mut f in findings().into_iter().take(2) {
+        if let lab::finding::Body::Lab(lab::Kinds::Prompts(Kind::Relation(r))) = &mut f.body {
+            r.kept = 0;
+        }
+        take(&mut state, Event::Finding { generation: 1, finding: Box::new(f) });
+    }
+    let comes = shown(&state, asked::draw);
+    assert!(comes.contains('…') && !comes.contains("n/a"), "it is still running: {comes}");
+    take(&mut state, Event::Finished { job: 1, generation: 1, outcome: Outcome::Done, seconds: 1.0 });
+    let over = shown(&state, asked::draw);
+    assert!(over.contains("n/a") && !over.contains('…'), "{over}");
+    let figure = shown(&state, drawn::draw);
+    assert!(figure.contains("n/a: of no relation"), "{figure}");
+}
