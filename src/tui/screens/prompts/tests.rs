@@ -185,6 +185,24 @@ fn lists_show_every_measure_in_turn() {
         assert!(told[k].contains(what), "{told:?}");
     }
     assert_eq!(view(&state).spread, Spread::Gap);
+    // The numbers are those that the words name, as the findings of the test give them.
+    let of = |spread: Spread| spread.of(&state, "capital").unwrap();
+    let gap = of(Spread::Gap);
+    let wanted = [
+        (Spread::HeldOut, gap - 0.05),
+        (Spread::ByChance, 0.05),
+        (Spread::Std, gap / 2.0),
+        (Spread::Stability, 0.4),
+        (Spread::Adjusted, 0.25),
+        (Spread::Pair, 0.0),
+    ];
+    for (spread, value) in wanted {
+        assert!((of(spread) - value).abs() < 1e-12 && gap > 0.1, "{spread:?}: {} of {gap}", of(spread));
+    }
+    let score = &results(&state).scores[0].value;
+    let [first, among, mrr] =
+        [Measure::First, Measure::Among, Measure::Reciprocal].map(|measure| measure.of(score).mean);
+    assert!((among - first - 0.2).abs() < 1e-12 && (mrr - first - 0.1).abs() < 1e-12);
 }
 
 /// Instances could be reached from a relation and a prompt alone, and not from what is said over all relations.
