@@ -192,10 +192,15 @@ fn together_covered(units: usize, seeds: bool, (p01, p10): (f64, f64)) {
     }
     let what = if seeds { "items under 5 seeds" } else { "clusters of 5" };
     let all = (held[0] + held[1]) as f64 / RUNS as f64;
-    let [intervals, bounds] = [0, 1].map(|k| held[k] as f64 / runs[k] as f64);
+    let of = |k: usize| match runs[k] {
+        0 => "none".to_owned(),
+        n => format!("{:.4} of which hold", held[k] as f64 / n as f64),
+    };
     println!(
-        "coverage, {units} {what}, p01 {p01}, p10 {p10}: {all:.4}; {:.4} of runs have a bound, which holds in {bounds:.4}, the others' interval in {intervals:.4}",
-        runs[1] as f64 / RUNS as f64
+        "coverage, {units} {what}, p01 {p01}, p10 {p10}: {all:.4}; bounds in {:.4} of runs, {}; intervals, {}",
+        runs[1] as f64 / RUNS as f64,
+        of(1),
+        of(0)
     );
 }
 

@@ -52,10 +52,10 @@ fn recommended_n() {
 /// Into a bound of one's own the classifier has gone: it asked for the size of the vectors all the same.
 #[test]
 fn a_bound_of_your_own_needs_no_size_of_vectors() {
-    let v = asked(&["n", "--gap", ".1", "--bound", "own:40", "--json"]);
+    let v = asked(&["n", "--gap", ".5", "--bound", "own:40", "--json"]);
     assert_eq!(
         (v["n_train"].as_u64(), v["bound"].as_str(), v.get("parameters")),
-        (Some(16_000), Some("own"), None)
+        (Some(640), Some("own"), None)
     );
     let probity = Probity::new();
     refused(&probity.run(&["n", "--gap", ".1"]), 2, &["published bound counts parameters", "--dim"]);

@@ -217,11 +217,12 @@ fn tell(
     if let (Some(both), Some(b), Some(a), Some(neither)) =
         (c.both, c.wrong_to_right, c.right_to_wrong, c.neither)
     {
+        let plain = if clusters.is_some() { "as if each item stood for itself: " } else { "" };
         let sums = if seeds > 1 { format!(", sums over {seeds} seeds") } else { String::new() };
         output::line(
             out,
             &format!(
-                "both right {both}, right to wrong {a}, wrong to right {b}, neither {neither}{sums}; exact p {}, chi2 p {}, corrected p {}",
+                "both right {both}, right to wrong {a}, wrong to right {b}, neither {neither}{sums}; {plain}exact p {}, chi2 p {}, corrected p {}",
                 c.exact_p.map_or("-".into(), p_value),
                 c.chi2_p.map_or("-".into(), p_value),
                 c.corrected_p.map_or("-".into(), p_value)

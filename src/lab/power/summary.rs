@@ -5,7 +5,7 @@ use super::plan::{Hypothesis, Plan, Stop};
 use super::results::Results;
 use super::spec::Spec;
 use crate::base::numbers::{percent, probability, score};
-use crate::base::text::{printable_label, section};
+use crate::base::text::{printable_label, printable_message, section};
 use crate::figure::layers::grouped;
 use crate::lab::Tagged;
 use crate::stats::Estimate;
@@ -322,7 +322,7 @@ pub fn surface(results: &Results) -> Option<String> {
         text +=
             &format!("; {} ({:.1}) does not clearly beat the {}", v.name, 100.0 * v.accuracy.mean, best.name);
     }
-    Some(printable_label(&text))
+    Some(printable_message(&text))
 }
 
 /// Power and what is needed after each number of training examples, a row each (Zhu et al. 2022, Tables 2 to 4). A problem that has
@@ -406,7 +406,7 @@ pub fn lines(results: &Results, spec: Option<&Spec>) -> Vec<String> {
     out.extend(recommended(results));
     out.extend(surface(results));
     out.extend(beside(results));
-    out.iter().map(|line| printable_label(line)).collect()
+    out.iter().map(|line| printable_message(line)).collect()
 }
 
 #[cfg(test)]

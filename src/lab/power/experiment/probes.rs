@@ -206,15 +206,14 @@ fn unpaired(spec: &Spec, sides: &[Arc<Sentences>; 2]) -> Option<Problem> {
     };
     let [a, b] = sides.each_ref().map(|side| tested(side));
     let (shared, of) = (a.intersection(&b).count(), grouped(b.len()));
-    let hint = "probes for the same labels are compared sentence by sentence".into();
     (shared > 0).then(|| Problem {
         what: format!(
-            "{} of B's {of} test sentences are A's as well, under other labels. Each side draws its own, as many of every class of its own \
-             labels, so they are compared as two sets of sentences: unpaired, which is the more careful where both find the same sentences hard",
+            "{} of B's {of} test sentences are A's too, under other labels; each side draws its own, balanced by its own labels, so they are compared \
+             unpaired, which is the more careful where both sides find the same sentences hard",
             grouped(shared)
         ),
         r#where: "b.task".into(),
-        hint,
+        hint: String::new(),
     })
 }
 
