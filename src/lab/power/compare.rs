@@ -288,6 +288,21 @@ mod tests {
         assert!((c.seed_sd.unwrap() - (8.0 / 60.0) / 2f64.sqrt()).abs() < 1e-12);
     }
 
+    /// Two of a hundred items differ, each under one of three seeds: how alike seeds are cannot be told of so few, and counts as wholly.
+    #[test]
+    fn few_items_that_differ_under_several_seeds_make_a_bound() {
+        let run = |differs: &[usize]| (0..100).map(|i| f64::from(u8::from(!differs.contains(&i)))).collect();
+        let b: Vec<Vec<f64>> = vec![run(&[3]), run(&[8]), run(&[])];
+        let pairs = Pairs { a: vec![run(&[]); 3], b, clusters: None, apart: false };
+        let units = pairs.tally().units.unwrap();
+        assert!(units.differing == 2 && (units.most - 3.0).abs() < 1e-12, "{units:?}");
+        let c = compare(&pairs, &names(), terms());
+        assert!(c.bound && c.differing == Some(2) && c.p >= 0.5 && c.difference.lo < 0.0, "{c:?}");
+        let old = Tally { units: None, ..pairs.tally() };
+        let narrow = of_tally(&old, &names(), terms());
+        assert!(!narrow.bound && narrow.difference.half_width() < c.difference.half_width());
+    }
+
     #[test]
     fn items_that_belong_together_widen_the_interval() {
         // Ten items that are copies of one another in each of 30 clusters.
