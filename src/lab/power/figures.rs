@@ -179,6 +179,8 @@ fn several(results: &Results) -> Option<(&[Tagged<RequiredFinding>], &Tagged<Req
 #[must_use]
 pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let first = results.noise.iter().max_by_key(|t| t.n)?;
+    // Under noise the sides are named by how much of it each has, which is what the lines are told apart by.
+    let (a, b) = results.comparison().map_or((&first.value.a, &first.value.b), |c| (&c.value.a, &c.value.b));
     let mut sigmas: Vec<f64> = results.noise.iter().map(|t| t.value.sigma).collect();
     sigmas.dedup();
     let line = |(k, sigma): (usize, &f64)| {
@@ -206,7 +208,7 @@ pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     }
     Some(Figure {
         name: "noise".into(),
-        title: printable_label(&format!("Power against {} by noise on the second side", first.value.a)),
+        title: printable_label(&format!("Power by noise on the second side: {a} against {b}")),
         x: Axis::doubling("test items"),
         y: Axis::linear("power").from_to(0.0, 1.0),
         layers,
