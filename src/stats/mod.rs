@@ -12,6 +12,7 @@ pub mod estimate;
 pub mod folded;
 pub mod halves;
 pub mod intervals;
+pub mod joint;
 pub mod mcnemar;
 pub mod paired;
 pub mod power;

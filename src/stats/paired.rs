@@ -2,8 +2,8 @@
 //!
 //! Right or wrong once an item: Tango's score interval (1998, "Equivalence test and confidence interval for the difference in
 //! proportions for the paired-sample design"), which keeps its level with few discordant items and with none. Anything else
-//! (means over seeds, metrics of any value): Student's t on the differences of the items. Items that belong together are
-//! summed first: the t of the sums is what resampling whole clusters tends to.
+//! (metrics of any value): Student's t on the differences of the items. Items that belong together are summed first: the t of the
+//! sums is what resampling whole clusters tends to. Right and wrong that belong together: [`super::joint`].
 
 use super::estimate::Estimate;
 use super::folded::normal_at_most;
@@ -53,7 +53,7 @@ impl Table {
 }
 
 /// Tango's statistic for the hypothesis that the difference is `gap`: standard normal under it.
-fn score(table: &Table, gap: f64) -> f64 {
+pub(super) fn score(table: &Table, gap: f64) -> f64 {
     let (b, c, n) = (table.only_a as f64, table.only_b as f64, table.n() as f64);
     let away = b - c - n * gap;
     // The share of `only_b` that is likeliest under the hypothesis.
@@ -78,15 +78,21 @@ pub fn difference(table: &Table, level: f64) -> Estimate {
         return Estimate { mean, lo: mean, hi: mean };
     }
     let z = normal_quantile(0.5 + 0.5 * level);
+    let (lo, hi) = ends(mean, |gap| score(table, gap) / z);
+    Estimate { mean, lo, hi }
+}
+
+/// The differences at which a falling `score`, 0 at the mean, is 1 and -1.
+pub(super) fn ends(mean: f64, score: impl Fn(f64) -> f64) -> (f64, f64) {
     let end = |mut outside: f64, sign: f64| {
         let mut inside = mean;
         for _ in 0..60 {
             let middle = 0.5 * (outside + inside);
-            if sign * score(table, middle) <= z { inside = middle } else { outside = middle }
+            if sign * score(middle) <= 1.0 { inside = middle } else { outside = middle }
         }
         0.5 * (outside + inside)
     };
-    Estimate { mean, lo: end(-1.0, 1.0), hi: end(1.0, -1.0) }
+    (end(-1.0, 1.0), end(1.0, -1.0))
 }
 
 /// p-value of equivalence within ±margin: the larger of two one-sided score tests. Small means: as good as equal.
@@ -240,7 +246,7 @@ impl Shift {
     }
 
     /// P(T <= t) for the t statistic of the hypothesis that the mean is `value`; exact where it is small.
-    fn tail(self, value: f64) -> f64 {
+    pub(super) fn tail(self, value: f64) -> f64 {
         let (away, se, df) = (self.mean - value, self.error, self.units as f64 - 1.0);
         if se.is_nan() {
             return f64::NAN;

@@ -100,6 +100,13 @@ impl Sequential {
         self.largest >= -alpha.ln()
     }
 
+    /// Share of discordant items so far that favour the first; none before there is one.
+    #[must_use]
+    pub fn share(&self) -> Option<f64> {
+        let all = self.b + self.c;
+        (all > 0).then(|| self.b as f64 / all as f64)
+    }
+
     /// The confidence sequence now.
     #[must_use]
     pub fn interval(&self, level: f64) -> (f64, f64) {

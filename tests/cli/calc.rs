@@ -49,6 +49,18 @@ fn recommended_n() {
     }
 }
 
+/// Into a bound of one's own the classifier has gone: it asked for the size of the vectors all the same.
+#[test]
+fn a_bound_of_your_own_needs_no_size_of_vectors() {
+    let v = asked(&["n", "--gap", ".5", "--bound", "own:40", "--json"]);
+    assert_eq!(
+        (v["n_train"].as_u64(), v["bound"].as_str(), v.get("parameters")),
+        (Some(640), Some("own"), None)
+    );
+    let probity = Probity::new();
+    refused(&probity.run(&["n", "--gap", ".1"]), 2, &["published bound counts parameters", "--dim"]);
+}
+
 #[test]
 fn mcnemar() {
     let v = asked(&["mcnemar", "10", "2", "--json"]);
@@ -58,7 +70,9 @@ fn mcnemar() {
     assert_eq!((none["exact_p"].as_f64(), none["corrected_p"].as_f64()), (Some(1.0), Some(1.0)));
     let probity = Probity::new();
     assert!(text(&probity.run(&["mcnemar", "0", "0"]).stdout).contains("no discordant item"));
-    refused(&probity.run(&["mcnemar", "-1", "2"]), 2, &["-1"]);
+    // A count below 0 was taken for an option.
+    refused(&probity.run(&["mcnemar", "-1", "2"]), 2, &["`-1` is not a whole number from 0"]);
+    refused(&probity.run(&["mcnemar", "10", "-2"]), 2, &["`-2` is not a whole number from 0"]);
     refused(&probity.run(&["mcnemar", "1.5", "2"]), 2, &["1.5"]);
 }
 
@@ -79,6 +93,9 @@ fn power() {
     let probity = Probity::new();
     let saw = text(&probity.run(&["power", "--p01", ".7", "--p10", ".3", "--target", ".8"]).stdout);
     assert!(saw.contains("49 items") && saw.contains("from 54 on"), "{saw}");
+    // No wrong sign at all read `0.00e0`.
+    let sure = text(&probity.run(&["power", "--p01", ".15", "--p10", ".1", "--n", "1e7"]).stdout);
+    assert!(sure.trim_end().ends_with("type S 0"), "{sure}");
     let same = ["power", "--p01", ".1", "--p10", ".1"];
     assert!(
         text(&probity.run(&[&same[..], &["--n", "9"]].concat()).stdout).contains("no difference to find")

@@ -47,6 +47,23 @@ fn two_files_are_matched_by_their_items() {
     assert!(told.contains("you would see this") && told.contains("exact p .039"), "{told}");
 }
 
+/// A pilot that sees no difference has power 0 with a word why, at any number of items.
+#[test]
+fn sides_that_are_level_have_no_difference_to_see() {
+    let probity = Probity::new();
+    let one = |right: u8| format!("{{\"id\": 1, \"correct\": {right}}}\n");
+    let (a, b) = (probity.file("a.jsonl", &rows(true)), probity.file("one.jsonl", &one(1)));
+    for file in [&a, &b] {
+        let told = text(&probity.run(&["compare", file, file]).stdout);
+        assert!(
+            told.contains("0.0 % of the time; there is no difference to see, and no number of items"),
+            "{told}"
+        );
+    }
+    let told = text(&probity.run(&["compare", &b, &b]).stdout);
+    assert!(told.starts_with("1 item in both") && told.contains("with 1 item you"), "{told}");
+}
+
 #[test]
 fn samples_with_filters_metrics_seeds_and_clusters() {
     let probity = Probity::new();
@@ -103,12 +120,39 @@ fn samples_with_filters_metrics_seeds_and_clusters() {
     };
     let (a, b) = (probity.file("a.csv", &clustered(true)), probity.file("b.csv", &clustered(false)));
     let v = &json_lines(&probity.run(&["compare", &a, &b, "--json"]).stdout)[0];
-    assert_eq!((v["clusters"].as_u64(), v["test"].as_str()), (Some(10), Some("paired t over clusters")));
+    assert_eq!(
+        (v["clusters"].as_u64(), v["test"].as_str()),
+        (Some(10), Some("paired t over clusters, score interval"))
+    );
     // What is said of a comparison yet to be made goes by the clusters too, and stands in the JSON.
     let outlook = &v["outlook"];
     assert!(outlook["design"].as_f64().is_some() && outlook["power"]["mean"].as_f64().is_some(), "{outlook}");
     let told = text(&probity.run(&["compare", &a, &b]).stdout);
     assert!(told.contains("with 60 items in 10 clusters (design effect"), "{told}");
+}
+
+/// Where four of thirty clusters differ, all on one side, Student's t had p .044 and an interval above 0; chance alone has .125.
+#[test]
+fn an_interval_that_rests_on_too_few_clusters_is_a_bound() {
+    let probity = Probity::new();
+    let clustered = |first: bool, differing: usize| {
+        let row =
+            |i: usize| format!("{i},{},{}\n", u8::from(first || i % 5 > 2 || i / 5 >= differing), i / 5);
+        format!("id,correct,cluster\n{}", (0..150).map(row).collect::<String>())
+    };
+    for (differing, bound) in [(4u64, true), (12, false)] {
+        let a = probity.file("a.csv", &clustered(true, differing as usize));
+        let b = probity.file("b.csv", &clustered(false, differing as usize));
+        let v = &json_lines(&probity.run(&["compare", &a, &b, "--json"]).stdout)[0];
+        assert_eq!((v["differing"].as_u64(), v["bound"] == true), (Some(differing), bound), "{v}");
+        let (lo, p) = (v["difference"]["lo"].as_f64().unwrap(), v["p"].as_f64().unwrap());
+        assert!((lo < 0.0) == bound && (p == 0.125) == bound && (p > 0.05) == bound, "{v}");
+        let told = text(&probity.run(&["compare", &a, &b]).stdout);
+        let said = "the interval is a bound, held at least 95.0 % of the time: the sides differ in only 4 of 30 clusters";
+        assert_eq!(told.contains(said), bound, "{told}");
+        // McNemar's tests knew nothing of the clusters, and did not say so.
+        assert!(told.contains("as if each item stood for itself: exact p"), "{told}");
+    }
 }
 
 #[test]
@@ -234,6 +278,31 @@ fn a_sentence_in_two_parts_of_a_file_is_used_once_and_counted() {
     let output = on_sentences(&Probity::new(), &rows);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     assert!(text(&output.stdout).contains("1 come twice"), "{}", text(&output.stdout));
+}
+
+/// Two labellings of the same sentences were compared as two sets of sentences, and nothing said that they share some.
+#[test]
+fn two_labellings_of_the_same_sentences_say_why_nothing_pairs_them() {
+    let probity = Probity::new();
+    probity.file("tense.tsv", &sentences(120, |i| ["past", "present"][i % 2]));
+    probity.file("number.tsv", &sentences(120, |i| ["one", "many"][i * 7 % 15 / 8]));
+    let run = |second: &str| {
+        let spec = format!(
+            "lab = \"power\"\nmodels = [\"bert-tiny\"]\n[task]\ndata = \"tense.tsv\"\nsizes = [32]\n[b]\nlayer = 0\n{second}\
+             [training]\ngrid = \"small\"\nseeds = 1\n"
+        );
+        let output = probity.run(&["run", &probity.file("two.toml", &spec), "--quiet", "--no-session"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let told = run("data = \"number.tsv\"\n");
+    assert!(
+        told.contains("unpaired t")
+            && told.contains("of B's 16 test sentences are A's too, under other labels"),
+        "{told}"
+    );
+    let told = run("");
+    assert!(!told.contains("unpaired") && !told.contains("under other labels"), "{told}");
 }
 
 #[test]

@@ -52,6 +52,7 @@ fn sequential(pairs: &Pairs, names: &Names) -> Vec<Kind> {
                 log_e: test.log_e(),
                 lo,
                 hi,
+                share: test.share(),
                 may_stop: test.may_stop(0.05),
                 largest: Some(test.largest),
                 planned: false,

@@ -17,7 +17,7 @@ use crate::lab::power::compare::{MOST_LEVEL, Names, Terms, adjust, compare};
 use crate::lab::power::finding::{ComparisonFinding, Open};
 use crate::lab::power::pairs::{Matched, matched};
 use crate::lab::power::pilot::Pilot;
-use crate::lab::power::summary::{exaggerated, lead, p_value, points, seen, span};
+use crate::lab::power::summary::{bound, exaggerated, lead, none_enough, p_value, points, seen, span};
 use crate::lab::results::Tagged;
 use crate::stats::Estimate;
 use crate::stats::mcnemar::Test;
@@ -189,8 +189,9 @@ fn tell(
     output::line(
         out,
         &printable_label(&format!(
-            "{} items in both, {} only in A, {} only in B; metric {}",
+            "{} item{} in both, {} only in A, {} only in B; metric {}",
             grouped(n),
+            if n == 1 { "" } else { "s" },
             grouped(found.unmatched_a),
             grouped(found.unmatched_b),
             c.metric
@@ -210,14 +211,18 @@ fn tell(
     };
     let c = &tagged.value;
     output::line(out, &format!("{} at {}; p {} ({})", lead(&tagged), percent(level), p_value(c.p), c.test))?;
+    if let Some(text) = bound(&tagged) {
+        output::line(out, &text)?;
+    }
     if let (Some(both), Some(b), Some(a), Some(neither)) =
         (c.both, c.wrong_to_right, c.right_to_wrong, c.neither)
     {
+        let plain = if clusters.is_some() { "as if each item stood for itself: " } else { "" };
         let sums = if seeds > 1 { format!(", sums over {seeds} seeds") } else { String::new() };
         output::line(
             out,
             &format!(
-                "both right {both}, right to wrong {a}, wrong to right {b}, neither {neither}{sums}; exact p {}, chi2 p {}, corrected p {}",
+                "both right {both}, right to wrong {a}, wrong to right {b}, neither {neither}{sums}; {plain}exact p {}, chi2 p {}, corrected p {}",
                 c.exact_p.map_or("-".into(), p_value),
                 c.chi2_p.map_or("-".into(), p_value),
                 c.corrected_p.map_or("-".into(), p_value)
@@ -266,7 +271,7 @@ fn outlook(
     let mut text = seen(c, (n, "items"), &percent(power), aim.test, pilot.design());
     text += &match pilot.required(aim) {
         needed if needed.mean.is_some() => format!("; {} give {}", span(&needed), percent(aim.target)),
-        _ => "; no number of items would be enough".into(),
+        _ => none_enough(c).into(),
     };
     if let Some(mde) = pilot.detectable(aim) {
         let how = c.hundredths();

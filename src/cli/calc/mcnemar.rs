@@ -18,10 +18,10 @@ const MOST: u64 = 1 << 52;
 #[command(after_help = "Example:\n  probity mcnemar 10 2")]
 pub struct McnemarArgs {
     /// Items that only the first classifier gets right.
-    #[arg(value_name = "B", value_parser = |b: &str| whole(b, 0..=MOST))]
+    #[arg(value_name = "B", allow_negative_numbers = true, value_parser = |b: &str| whole(b, 0..=MOST))]
     b: u64,
     /// Items that only the second one gets right.
-    #[arg(value_name = "C", value_parser = |b: &str| whole(b, 0..=MOST))]
+    #[arg(value_name = "C", allow_negative_numbers = true, value_parser = |b: &str| whole(b, 0..=MOST))]
     c: u64,
     /// Print one object as JSON.
     #[arg(long)]

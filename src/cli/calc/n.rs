@@ -16,7 +16,7 @@ use crate::lab::power::bound::{Bound, Counted, Ratio, recommended};
 #[command(after_help = "Examples:
   probity n --gap 42/320 --dim 768
   probity n --gap 3.4% --dim 768 --bound textbook --delta .05
-  probity n --gap 3.4% --dim 768 --bound own:120
+  probity n --gap 3.4% --bound own:120
   probity n --gap .05 --dim 4096 --classifier mlp:20 --ratio 8:1:1 --json
 
 The published bound takes p*2^32 for the size of the class and 1e-8 for delta, as the tables of the paper do; the textbook bound
@@ -26,9 +26,9 @@ pub struct NArgs {
     /// Difference of the two accuracies that is to be resolved.
     #[arg(long, value_name = "GAP", allow_hyphen_values = true)]
     gap: String,
-    /// Size of the vectors (of the larger encoder).
+    /// Size of the vectors (of the larger encoder); a bound of your own needs none.
     #[arg(long, value_name = "D", value_parser = |d: &str| whole(d, 1..=1_000_000_000))]
-    dim: u64,
+    dim: Option<u64>,
     /// `published`, `textbook`, or `own:C` for a bound of the form n = C / epsilon^2.
     #[arg(long, default_value = "published")]
     bound: String,
@@ -52,7 +52,8 @@ struct Answer {
     n_total: u64,
     epsilon: f64,
     bound: &'static str,
-    parameters: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<u64>,
 }
 
 /// Prints the recommendation.
@@ -62,10 +63,17 @@ struct Answer {
 pub fn answer(args: &NArgs, out: &mut dyn Write) -> Result<(), CliError> {
     let usage = |e: &dyn std::fmt::Display| CliError::Usage(e.to_string());
     let bound: Bound = args.bound.parse().map_err(|e: String| usage(&e))?;
-    let parameters = classifier(&args.classifier)?.parameters(args.dim);
+    let of = classifier(&args.classifier)?;
+    let parameters = args.dim.map(|dim| of.parameters(dim));
+    if parameters.is_none() && !matches!(bound, Bound::Own(_)) {
+        let name = bound.name();
+        return Err(usage(&format!(
+            "the {name} bound counts parameters: give the size of the vectors, --dim"
+        )));
+    }
     let ratio: Ratio = args.ratio.parse().map_err(|e: String| usage(&e))?;
     let (gap, delta) = (number(&args.gap)?, number(&args.delta)?);
-    let found = recommended(bound, gap, parameters, delta).map_err(|e| usage(&e))?;
+    let found = recommended(bound, gap, parameters.unwrap_or(1), delta).map_err(|e| usage(&e))?;
     let answer = Answer {
         n_train: found.n_train,
         n_total: ratio.total(found.n_train),
@@ -78,7 +86,10 @@ pub fn answer(args: &NArgs, out: &mut dyn Write) -> Result<(), CliError> {
     }
     let by = match bound {
         Bound::Own(constant) => format!("own bound, n epsilon^2 = {constant}"),
-        _ => format!("{} bound, {} parameters, delta {delta:e}", answer.bound, grouped(parameters as usize)),
+        _ => {
+            let parameters = grouped(parameters.unwrap_or(1) as usize);
+            format!("{} bound, {parameters} parameters, delta {delta:e}", answer.bound)
+        }
     };
     let text = format!(
         "{} training examples, {} in all at {ratio}  (epsilon {:.6}, {by})",

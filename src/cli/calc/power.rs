@@ -84,7 +84,8 @@ pub fn answer(args: &PowerArgs, out: &mut dyn Write) -> Result<(), CliError> {
     }
     let mut text = format!("power {:.4} at n {} by the {name} test", at.power, grouped(n as usize));
     if let (Some(m), Some(s)) = (at.type_m, at.type_s) {
-        text += &format!("  type M {m:.3}  type S {s:.2e}");
+        let s = if s == 0.0 { "0".into() } else { format!("{s:.2e}") };
+        text += &format!("  type M {m:.3}  type S {s}");
     }
     if discord.gap() == 0.0 {
         text += &format!("  ({})", PowerError::NoDifference);

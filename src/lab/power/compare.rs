@@ -83,15 +83,21 @@ pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding
     let p = |test: fn(u64, u64) -> f64| binary.then(|| together(each(test)));
     let exact = p(mcnemar::exact);
     let chosen = binary.then(|| together(tables.iter().map(|t| terms.by.p(t.only_a, t.only_b)).collect()));
-    let (estimate, margin_p, t_p) = match (&tally.shift, tables.first()) {
-        (Some(shift), _) if bounded => (
+    let joint = tally.joint();
+    let (estimate, margin_p, t_p) = match (&joint, &tally.shift, tables.first()) {
+        (Some(joint), ..) => {
+            (joint.interval(terms.level), joint.equivalence(terms.margin, terms.level), Some(joint.p()))
+        }
+        (None, Some(shift), _) if bounded => (
             shift.interval_within(terms.level, (-1.0, 1.0)),
             shift.equivalence_within(terms.margin),
             Some(shift.p_of_signs()),
         ),
-        (Some(shift), _) => (shift.interval(terms.level), shift.equivalence(terms.margin), Some(shift.p())),
-        (None, Some(table)) => (difference(table, terms.level), equivalence(table, terms.margin), None),
-        (None, None) => (Estimate::exact(f64::NAN), f64::NAN, None),
+        (None, Some(shift), _) => {
+            (shift.interval(terms.level), shift.equivalence(terms.margin), Some(shift.p()))
+        }
+        (None, None, Some(table)) => (difference(table, terms.level), equivalence(table, terms.margin), None),
+        (None, None, None) => (Estimate::exact(f64::NAN), f64::NAN, None),
     };
     let p_value = t_p.or(chosen).unwrap_or(f64::NAN);
     // With a single unit there is no test; a p-value of 1 claims nothing.
@@ -125,6 +131,8 @@ pub fn of_tally(tally: &Tally, names: &Names, terms: Terms) -> ComparisonFinding
         clusters: tally.shift.filter(|_| tally.clustered).map(|s| s.units),
         bootstrap: None,
         unpaired: tally.apart,
+        differing: tally.units.map(|units| units.differing),
+        bound: joint.is_some_and(|joint| joint.is_bound(terms.level)),
     }
 }
 
@@ -139,8 +147,11 @@ fn title(tally: &Tally, by: Test) -> String {
     match (tally.shift, tally.clustered) {
         (None, _) => format!("{}, Tango's interval", by.title()),
         (Some(_), _) if tally.apart => "unpaired t (Welch), as the sides have items of their own".into(),
-        (Some(_), true) => "paired t over clusters".into(),
-        (Some(_), false) => "paired t over items".into(),
+        (Some(_), clustered) => {
+            let units = if clustered { "clusters" } else { "items" };
+            let interval = if tally.joint().is_some() { ", score interval" } else { "" };
+            format!("paired t over {units}{interval}")
+        }
     }
 }
 
@@ -275,6 +286,21 @@ mod tests {
         // Twice the larger of the two p-values here: 1 at most.
         assert_eq!(c.exact_p, Some(1.0));
         assert!((c.seed_sd.unwrap() - (8.0 / 60.0) / 2f64.sqrt()).abs() < 1e-12);
+    }
+
+    /// Two of a hundred items differ, each under one of three seeds: how alike seeds are cannot be told of so few, and counts as wholly.
+    #[test]
+    fn few_items_that_differ_under_several_seeds_make_a_bound() {
+        let run = |differs: &[usize]| (0..100).map(|i| f64::from(u8::from(!differs.contains(&i)))).collect();
+        let b: Vec<Vec<f64>> = vec![run(&[3]), run(&[8]), run(&[])];
+        let pairs = Pairs { a: vec![run(&[]); 3], b, clusters: None, apart: false };
+        let units = pairs.tally().units.unwrap();
+        assert!(units.differing == 2 && (units.most - 3.0).abs() < 1e-12, "{units:?}");
+        let c = compare(&pairs, &names(), terms());
+        assert!(c.bound && c.differing == Some(2) && c.p >= 0.5 && c.difference.lo < 0.0, "{c:?}");
+        let old = Tally { units: None, ..pairs.tally() };
+        let narrow = of_tally(&old, &names(), terms());
+        assert!(!narrow.bound && narrow.difference.half_width() < c.difference.half_width());
     }
 
     #[test]

@@ -179,6 +179,8 @@ fn several(results: &Results) -> Option<(&[Tagged<RequiredFinding>], &Tagged<Req
 #[must_use]
 pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let first = results.noise.iter().max_by_key(|t| t.n)?;
+    // Under noise the sides are named by how much of it each has, which is what the lines are told apart by.
+    let (a, b) = results.comparison().map_or((&first.value.a, &first.value.b), |c| (&c.value.a, &c.value.b));
     let mut sigmas: Vec<f64> = results.noise.iter().map(|t| t.value.sigma).collect();
     sigmas.dedup();
     let line = |(k, sigma): (usize, &f64)| {
@@ -206,7 +208,7 @@ pub fn noise(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     }
     Some(Figure {
         name: "noise".into(),
-        title: printable_label(&format!("Power against {} by noise on the second side", first.value.a)),
+        title: printable_label(&format!("Power by noise on the second side: {a} against {b}")),
         x: Axis::doubling("test items"),
         y: Axis::linear("power").from_to(0.0, 1.0),
         layers,
@@ -277,18 +279,17 @@ fn surface(results: &Results) -> Option<Layer> {
 pub fn sequential(results: &Results, engine: Option<&EngineInfo>) -> Option<Figure> {
     let steps = results.steps();
     let first = steps.first()?;
-    let points = steps.iter().map(|s| {
+    // Findings of older programs do not say the share; the middle of the interval is not it.
+    let told = steps.iter().any(|s| s.value.share.is_some());
+    let points = steps.iter().filter_map(|s| {
         let v = &s.value;
-        Datum {
-            x: v.at_n as f64,
-            y: 0.5 * (v.lo + v.hi),
-            band: Some((v.lo, v.hi)),
-            n: s.n.into(),
-            ..Datum::default()
-        }
+        let y = if told { v.share? } else { 0.5 * (v.lo + v.hi) };
+        let (x, n) = (v.at_n as f64, s.n.into());
+        Some(Datum { x, y, band: Some((v.lo, v.hi)), n, ..Datum::default() })
     });
     let role = Role::line(2).accent(1).dash(Dash::Dashed);
-    let label = printable_label(&format!("share for {}", first.value.a));
+    let what = if told { "share for" } else { "middle of the interval for" };
+    let label = printable_label(&format!("{what} {}", first.value.a));
     let mut layers = vec![
         Layer::Line(Line { label, role, points: points.collect() }),
         Layer::Rule(Rule { at: 0.5, upright: false, label: "no difference".into() }),
@@ -317,4 +318,56 @@ fn provenance<T>(point: &Tagged<T>, engine: Option<&EngineInfo>) -> Provenance {
     origin.results(point, point.is_final, "");
     origin.add("model", printable_label(&point.model));
     origin.computed_by(engine)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::finding::{Finding, Label};
+    use crate::lab::power::Kind;
+    use crate::lab::power::finding::SequentialFinding;
+    use crate::lab::power::spec::Spec;
+    use crate::stats::sequential::Sequential;
+
+    /// The line was the middle of the interval, .49 where no item had favoured the first.
+    #[test]
+    fn the_line_of_the_sequential_chart_is_the_share_that_was_seen() {
+        let drawn = |old: bool| {
+            let label = Label::new(&crate::lab::Spec::from(Spec::shipped()), "m");
+            let (mut results, mut test) = (Results::default(), Sequential::default());
+            for (i, (a, b)) in
+                [(true, true), (false, true), (false, true), (true, false)].into_iter().enumerate()
+            {
+                test.add(a, b);
+                let (lo, hi) = test.interval(0.95);
+                let kind = Kind::Sequential(SequentialFinding {
+                    a: "x".into(),
+                    b: "y".into(),
+                    at_n: i as u64 + 1,
+                    e_value: None,
+                    log_e: test.log_e(),
+                    lo,
+                    hi,
+                    share: test.share().filter(|_| !old),
+                    may_stop: false,
+                    largest: None,
+                    planned: false,
+                });
+                let finding: Finding = label.finding(4, true, 0.0, kind.clone());
+                results.take(&finding, &kind);
+            }
+            let figure = sequential(&results, None).unwrap();
+            let line = figure.layers.into_iter().find_map(|layer| match layer {
+                Layer::Line(line) => Some(line),
+                _ => None,
+            });
+            let line = line.unwrap();
+            (line.label, line.points.iter().map(|p| (p.x, p.y)).collect::<Vec<_>>())
+        };
+        let (label, points) = drawn(false);
+        assert_eq!((label.as_str(), points), ("share for x", vec![(2.0, 0.0), (3.0, 0.0), (4.0, 1.0 / 3.0)]));
+        // What older programs wrote has no share, and the line says what it is.
+        let (label, points) = drawn(true);
+        assert!(label.starts_with("middle of the interval") && points.len() == 4, "{label} {points:?}");
+    }
 }

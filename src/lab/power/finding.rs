@@ -150,6 +150,13 @@ pub struct ComparisonFinding {
     /// Whether each side has items of its own, as two tasks have: the test is then Welch's unpaired t.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unpaired: bool,
+    /// Clusters, or items under several seeds, in which the sides differ; none where an item is one right and wrong, and for other metrics.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub differing: Option<usize>,
+    /// Whether the interval of [`Self::difference`] is a bound: so few units differ that what their items have in common cannot be told, and
+    /// is taken as everything.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bound: bool,
     /// Percentile interval of the difference by resampling items or clusters, for metrics that are not 0 or 1, several seeds, and
     /// items that belong together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -268,6 +275,9 @@ pub struct SequentialFinding {
     pub lo: f64,
     /// Upper end.
     pub hi: f64,
+    /// That share as it was seen; none before there is a discordant item, and in what older programs wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
     /// Whether the largest e-value so far allows to stop.
     pub may_stop: bool,
     /// Logarithm of that value, by which other levels are judged.

@@ -6,6 +6,7 @@ use super::tally::Tally;
 use crate::corpus::results::Results;
 use crate::stats::estimate::Estimate;
 use crate::stats::intervals::wilson;
+use crate::stats::joint::Units;
 use crate::stats::paired::{Differences, Shift, Table};
 
 /// Values of both sides on the same items.
@@ -136,12 +137,14 @@ impl Pairs {
         let binary = self.is_binary() && self.seeds() > 0;
         let tables = if binary && !self.apart { self.tables() } else { Vec::new() };
         let plain = tables.len() == 1 && self.clusters.is_none();
+        let joint = !plain && !tables.is_empty();
         Tally {
             items: self.n(),
             gaps: self.by_seed().iter().map(|[a, b]| a - b).collect(),
             shift: (!plain).then(|| self.shift()),
             clustered: self.clusters.is_some(),
             apart: self.apart,
+            units: joint.then(|| Units::of(&self.differences(), self.seeds())),
             tables,
         }
     }

@@ -4,8 +4,8 @@ use super::finding::{BaselineFinding, ComparisonFinding, Open, RequiredFinding, 
 use super::plan::{Hypothesis, Plan, Stop};
 use super::results::Results;
 use super::spec::Spec;
-use crate::base::numbers::{probability, score};
-use crate::base::text::{printable_label, section};
+use crate::base::numbers::{percent, probability, score};
+use crate::base::text::{printable_label, printable_message, section};
 use crate::figure::layers::grouped;
 use crate::lab::Tagged;
 use crate::stats::Estimate;
@@ -62,6 +62,20 @@ pub fn lead(c: &Tagged<ComparisonFinding>) -> String {
     printable_label(&text)
 }
 
+/// What an interval promises that rests on too few clusters, or items under several seeds, in which the sides differ.
+#[must_use]
+pub fn bound(c: &Tagged<ComparisonFinding>) -> Option<String> {
+    let v = &c.value;
+    let differing = v.differing.filter(|_| v.bound)?;
+    let (all, what) = v.clusters.map_or((c.n, "items"), |clusters| (clusters, "clusters"));
+    let level = c.level.map_or(String::new(), |level| format!(" {}", percent(level)));
+    let only = if differing == 0 { "none".into() } else { format!("only {differing}") };
+    Some(format!(
+        "the interval is a bound, held at least{level} of the time: the sides differ in {only} of {} {what}, too few for any test to tell from chance",
+        grouped(all)
+    ))
+}
+
 /// A share of the time, as people say it: no decimals, unless they would turn nearly always into always.
 fn often(share: f64) -> String {
     let whole = (100.0 * share).round();
@@ -82,6 +96,7 @@ pub fn verdict(results: &Results) -> Vec<String> {
     if let Some(sd) = v.seed_sd {
         out[0] += &format!("; sd {:.1} points over {} seeds", 100.0 * sd, v.seeds);
     }
+    out.extend(bound(c));
     let required = results.needed();
     if let Some(required) = required {
         out.push(needed(results, &required.value, c));
@@ -124,6 +139,7 @@ pub fn seen(
     design: Option<f64>,
 ) -> String {
     let (count, units) = (grouped(n), c.clusters.map(grouped));
+    let items = if n == 1 { items.trim_end_matches('s') } else { items };
     match (units, design) {
         (Some(units), Some(design)) => format!(
             "with {count} {items} in {units} clusters (design effect {}) you would see this {share} of the time",
@@ -137,6 +153,16 @@ pub fn seen(
             format!("one run of each side on {count} {items} would show this {share} of the time by {by}")
         }
         _ => format!("with {count} {items} you would see this {share} of the time"),
+    }
+}
+
+/// Why no number of items is recommended.
+#[must_use]
+pub fn none_enough(c: &ComparisonFinding) -> &'static str {
+    if c.difference.mean == 0.0 {
+        "; there is no difference to see, and no number of items would be enough"
+    } else {
+        "; no number of items would be enough"
     }
 }
 
@@ -162,7 +188,7 @@ fn needed(results: &Results, r: &RequiredFinding, c: &Tagged<ComparisonFinding>)
     text += &match r.n_test.mean {
         Some(_) if results.collapsed().is_some() => String::new(),
         Some(_) => format!("; {} give {}", span(&r.n_test), often(r.target)),
-        None => "; no number of items would be enough".to_owned(),
+        None => none_enough(&c.value).to_owned(),
     };
     if let Some(mde) = r.mde {
         let points = points(mde);
@@ -296,7 +322,7 @@ pub fn surface(results: &Results) -> Option<String> {
         text +=
             &format!("; {} ({:.1}) does not clearly beat the {}", v.name, 100.0 * v.accuracy.mean, best.name);
     }
-    Some(printable_label(&text))
+    Some(printable_message(&text))
 }
 
 /// Power and what is needed after each number of training examples, a row each (Zhu et al. 2022, Tables 2 to 4). A problem that has
@@ -380,7 +406,7 @@ pub fn lines(results: &Results, spec: Option<&Spec>) -> Vec<String> {
     out.extend(recommended(results));
     out.extend(surface(results));
     out.extend(beside(results));
-    out.iter().map(|line| printable_label(line)).collect()
+    out.iter().map(|line| printable_message(line)).collect()
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use super::question::Adjust;
 use super::results::{Answer, Results};
 use super::spec::Spec;
 use crate::lab::{self, Tagged};
+use crate::stats::joint::{Joint, Units};
 use crate::stats::paired::{Shift, Table};
 
 /// What items say.
@@ -28,9 +29,19 @@ pub struct Tally {
     /// Whether each side has items of its own.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
+    /// What is known of those units where every value is right or wrong; none in tallies of older programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub units: Option<Units>,
 }
 
 impl Tally {
+    /// Right and wrong that belong together; none for one run on items that stand for themselves, and for other metrics.
+    #[must_use]
+    pub fn joint(&self) -> Option<Joint> {
+        let shift = self.shift.filter(|_| !self.tables.is_empty())?;
+        Some(Joint { table: self.total(), shift, units: self.units })
+    }
+
     /// The tables of all seeds, summed.
     #[must_use]
     pub fn total(&self) -> Table {

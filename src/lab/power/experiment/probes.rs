@@ -1,18 +1,21 @@
 //! Two sides that are probes on encoders, trained at rising sizes of data and tested on the same sentences.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::beside;
 use super::encode::Reader;
 use super::report::{Reporter, Sizes};
 use super::sentences::{Drawn, Sentences};
+use crate::base::Problem;
 use crate::base::matrix::{Matrix, argmax};
 use crate::corpus::shortcuts::shortcuts;
+use crate::figure::layers::grouped;
 use crate::gallery::GalleryError;
 use crate::gallery::further::Start;
 use crate::gallery::train::Progress;
 use crate::lab::fault::{Fault, problem};
-use crate::lab::host::Host;
+use crate::lab::host::{Host, NoticeLevel};
 use crate::lab::power::compare::spread;
 use crate::lab::power::finding::{BaselineFinding, ConfigurationFinding, Kind, MarginFinding};
 use crate::lab::power::pairs::Pairs;
@@ -195,12 +198,34 @@ pub fn sentences(spec: &Spec, host: &mut dyn Host) -> Result<[Arc<Sentences>; 2]
     Ok([first, second])
 }
 
+/// Why two labellings of the same sentences are not paired; none where the sides have no test sentence in common, or all.
+fn unpaired(spec: &Spec, sides: &[Arc<Sentences>; 2]) -> Option<Problem> {
+    let size = spec.task.sizes.last().copied().filter(|_| spec.is_apart())?;
+    let tested = |s: &Sentences| -> HashSet<String> {
+        s.drawn(size).parts[2].iter().map(|row| s.texts[*row].clone()).collect()
+    };
+    let [a, b] = sides.each_ref().map(|side| tested(side));
+    let (shared, of) = (a.intersection(&b).count(), grouped(b.len()));
+    (shared > 0).then(|| Problem {
+        what: format!(
+            "{} of B's {of} test sentences are A's too, under other labels; each side draws its own, balanced by its own labels, so they are compared \
+             unpaired, which is the more careful where both sides find the same sentences hard",
+            grouped(shared)
+        ),
+        r#where: "b.task".into(),
+        hint: String::new(),
+    })
+}
+
 /// Trains and tests both sides at every size, smallest first.
 pub fn run(spec: &Spec, kept: &mut Option<(Pairs, Reporter)>, host: &mut dyn Host) -> Result<(), Fault> {
     let corruptions = [true, false].into_iter().filter(|first| spec.side(*first).corrupted > 0).count();
     let total: f64 = spec.task.sizes.iter().map(|s| weight(*s)).sum();
     host.plan(total + corruptions as f64 * CORRUPTION + beside::weight(spec));
     let sentences = sentences(spec, host)?;
+    if let Some(told) = unpaired(spec, &sentences) {
+        host.notice(NoticeLevel::Info, told)?;
+    }
     for forecast in super::forecast::with(spec, &sentences, host)? {
         host.foretell(forecast)?;
     }

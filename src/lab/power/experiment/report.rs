@@ -274,6 +274,7 @@ impl Reporter {
                 log_e,
                 lo,
                 hi,
+                share: test.share(),
                 may_stop,
                 largest: Some(test.largest),
                 planned: is_final && self.early().is_some() && (first || i + 1 == n && !stopped),

@@ -81,8 +81,9 @@ fn tests(c: &ComparisonFinding) -> String {
         let resampled = c.bootstrap.map(|b| format!("resampled [{:+.3}, {:+.3}]  ", b.lo, b.hi));
         return format!("{}equivalence p {equal}", resampled.unwrap_or_default());
     }
+    let plain = if c.clusters.is_some() { " as if each item stood for itself:" } else { "" };
     format!(
-        "McNemar exact p {}, χ² {}, corrected {}; equivalence p {equal}",
+        "McNemar{plain} exact p {}, χ² {}, corrected {}; equivalence p {equal}",
         p(c.exact_p),
         p(c.chi2_p),
         p(c.corrected_p)
