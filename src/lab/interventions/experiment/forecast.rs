@@ -371,7 +371,8 @@ impl<'a> Slices<'a> {
                 units = self.bench.split.intervention().train().len() as f64 / times;
             }
             let options = short.map_or(options, |(short, _)| short);
-            let fitted = method.fit(&fit_data, &options, &mut NoPulse)?;
+            let fitted = method.fit(&fit_data, &options, &mut NoPulse);
+            let fitted = fitted.map_err(|e| self.bench.not_fitted(method, e))?;
             self.fits.borrow_mut().insert(index, fitted);
         }
         Ok(units)
