@@ -38,6 +38,9 @@ pub struct TaskSpec {
     pub phi: Option<f64>,
     /// The property that is intervened on: index into the task's properties by name.
     pub target: String,
+    /// Further properties that should stay as they are, by name: selectivity is then the mean over the other property and these.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
 }
 
 impl Default for TaskSpec {
@@ -49,6 +52,7 @@ impl Default for TaskSpec {
             examples: 12_000,
             phi: None,
             target: "subject_number".into(),
+            also: Vec::new(),
         }
     }
 }
@@ -85,6 +89,18 @@ impl TaskSpec {
             let known: Vec<&str> = task.properties.iter().map(|p| p.id).collect();
             return refuse.because("task.target", is_unknown(&self.target, &known));
         }
+        let further: Vec<&str> = task.further.iter().map(|p| p.id).collect();
+        if let Some(name) = self.also.iter().find(|p| !further.contains(&p.as_str())) {
+            let problem = match task.property(name) {
+                Some(_) => format!(
+                    "names `{name}`, which the run changes or measures anyway: further ones are {}",
+                    further.join(", ")
+                ),
+                None => is_unknown(name, &further),
+            };
+            return refuse.because("task.also", problem);
+        }
+        refuse.twice("task.also", &self.also)?;
         refuse.outside("task.examples", self.examples, FEWEST_EXAMPLES..=MAX_EXAMPLES)?;
         if let Some(phi) = self.phi {
             refuse.outside("task.phi", phi, -0.95..=0.95)?;

@@ -5,16 +5,31 @@ use crate::probe::OracleSplit;
 use crate::stats::Purpose;
 use serde::{Deserialize, Serialize};
 
-/// The two roles of a property in an experiment.
+/// The roles of a property in an experiment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Roles {
     /// The property that is intervened on.
     Target,
     /// The property that should stay as it is.
     Other,
+    /// A further one that should, by its place among those of the experiment.
+    Further(usize),
 }
 
-/// Labels of both properties over all stimuli, and their numbers of values.
+/// Labels of a further property that should stay as it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FurtherLabels {
+    /// Its place among the task's further properties.
+    pub property: usize,
+    /// Its name in specs and findings.
+    pub id: &'static str,
+    /// Its value over all stimuli; none where the example has none.
+    pub values: Vec<Option<usize>>,
+    /// Number of its values.
+    pub classes: usize,
+}
+
+/// Labels of all properties over all stimuli, and their numbers of values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PropertyLabels {
     /// Values of the target; none where the example has none.
@@ -25,6 +40,8 @@ pub struct PropertyLabels {
     pub target_classes: usize,
     /// Number of values of the other property.
     pub other_classes: usize,
+    /// Further properties that should stay as they are.
+    pub further: Vec<FurtherLabels>,
     /// The verb form that the grammar asks for: the value of the task's first property.
     pub form: Vec<usize>,
     /// Index of the target among the task's properties.
@@ -49,9 +66,30 @@ impl PropertyLabels {
             other: labels(other),
             target_classes: task.properties[target].values.len(),
             other_classes: task.properties[other].values.len(),
+            further: Vec::new(),
             form: which.clone().map(|i| usize::from(examples[i].zc)).collect(),
             target_property: target,
         }
+    }
+
+    /// The same with further properties of the task that should stay as they are: `also` are their names, and those that the
+    /// task does not have are left out. `which` are the examples of the labels.
+    #[must_use]
+    pub fn with(
+        mut self,
+        task: &Task,
+        also: &[String],
+        examples: &[Example],
+        which: impl Iterator<Item = usize> + Clone,
+    ) -> Self {
+        let places = also.iter().filter_map(|id| task.further.iter().position(|p| p.id == id));
+        let labels = |property: usize| {
+            let p = &task.further[property];
+            let values = which.clone().map(|i| p.of(&examples[i]).map(usize::from)).collect();
+            FurtherLabels { property, id: p.id, values, classes: p.values.len() }
+        };
+        self.further = places.map(labels).collect();
+        self
     }
 
     /// The labels of `rows`, in their order.
@@ -61,6 +99,7 @@ impl PropertyLabels {
             target: rows.iter().map(|r| self.target[*r]).collect(),
             other: rows.iter().map(|r| self.other[*r]).collect(),
             form: rows.iter().map(|r| self.form[*r]).collect(),
+            further: self.further.iter().map(|f| f.gather(rows)).collect(),
             ..*self
         }
     }
@@ -71,16 +110,24 @@ impl PropertyLabels {
         match role {
             Roles::Target => (&self.target, self.target_classes),
             Roles::Other => (&self.other, self.other_classes),
+            Roles::Further(j) => (&self.further[j].values, self.further[j].classes),
         }
     }
 
     /// Counts over `rows` by target value (rows) and other value (columns, the last one for none).
     #[must_use]
     pub fn table(&self, rows: &[usize]) -> Vec<Vec<usize>> {
-        let mut table = vec![vec![0; self.other_classes + 1]; self.target_classes];
+        self.table_with(Roles::Other, rows)
+    }
+
+    /// Counts over `rows` by target value (rows) and value of the property of `role` (columns, the last one for none).
+    #[must_use]
+    pub fn table_with(&self, role: Roles, rows: &[usize]) -> Vec<Vec<usize>> {
+        let (values, classes) = self.of(role);
+        let mut table = vec![vec![0; classes + 1]; self.target_classes];
         for r in rows {
             if let Some(t) = self.target[*r] {
-                table[t][self.other[*r].unwrap_or(self.other_classes)] += 1;
+                table[t][values[*r].unwrap_or(classes)] += 1;
             }
         }
         table
@@ -89,12 +136,25 @@ impl PropertyLabels {
     /// Association (phi for two values each) over the rows that have both properties.
     #[must_use]
     pub fn phi(&self, rows: &[usize]) -> f64 {
+        self.phi_with(Roles::Other, rows)
+    }
+
+    /// The same of target and the property of `role`; Cramér's V where one has more than two values.
+    #[must_use]
+    pub fn phi_with(&self, role: Roles, rows: &[usize]) -> f64 {
+        let classes = self.of(role).1;
         let table: Vec<Vec<u64>> = self
-            .table(rows)
+            .table_with(role, rows)
             .iter()
-            .map(|r| r[..self.other_classes].iter().map(|c| *c as u64).collect())
+            .map(|r| r[..classes].iter().map(|c| *c as u64).collect())
             .collect();
         crate::probe::decorrelate::association(&table)
+    }
+}
+
+impl FurtherLabels {
+    fn gather(&self, rows: &[usize]) -> Self {
+        Self { values: rows.iter().map(|r| self.values[*r]).collect(), ..self.clone() }
     }
 }
 
@@ -109,12 +169,14 @@ fn property(labels: &PropertyLabels, role: Roles) -> String {
     let index = match role {
         Roles::Target => labels.target_property,
         Roles::Other => 1 - labels.target_property,
+        Roles::Further(j) => 2 + labels.further[j].property,
     };
     format!("property {index}")
 }
 
 /// The part of the oracle data on which the probe for the property of this role is trained: the largest subset in which
-/// it does not correlate with the other one. `seed` is that of the data.
+/// it does not correlate with the other one. A further property is held against the target, so that its probe cannot read the
+/// target in its place; the target is held against the other property alone, whatever else should stay. `seed` is that of the data.
 ///
 /// # Errors
 /// Where no such subset exists.
@@ -127,6 +189,7 @@ pub fn training_part(
     let (target, other) = match role {
         Roles::Target => (&labels.target, &labels.other),
         Roles::Other => (&labels.other, &labels.target),
+        Roles::Further(j) => (&labels.further[j].values, &labels.target),
     };
     part.uncorrelated(target, other, seed, &property(labels, role))
 }
@@ -144,10 +207,11 @@ pub struct Material {
     pub phi: f64,
 }
 
-/// What `train` and `validation` hold.
+/// What `train` and `validation` hold by the target and the property of `role`; of the target itself, by it and the other one.
 #[must_use]
-pub fn material(train: &[usize], validation: &[usize], labels: &PropertyLabels) -> Material {
-    let kept = labels.table(&[train, validation].concat());
+pub fn material(train: &[usize], validation: &[usize], labels: &PropertyLabels, role: Roles) -> Material {
+    let beside = if role == Roles::Target { Roles::Other } else { role };
+    let kept = labels.table_with(beside, &[train, validation].concat());
     let counts: Vec<Vec<u64>> = kept.iter().map(|r| r.iter().map(|c| *c as u64).collect()).collect();
     let phi = crate::probe::decorrelate::association(&counts);
     Material { train: train.len(), validation: validation.len(), kept, phi }

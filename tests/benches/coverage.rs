@@ -98,7 +98,8 @@ fn assessed(judged: &[Vec<Judged>], values: &[f64], seed: u64, resamples: usize)
     let halves = Halves::new(&strata, 20, seed);
     let resamples = Resamples::new(other.len(), resamples, seed);
     let at = |k: usize, m: usize| judged[k][m].clone();
-    let sweep = Sweep { values, replicates: judged.len(), judged: &at, other: &other, classes: 2 };
+    let sweep =
+        Sweep { values, replicates: judged.len(), judged: &at, other: &other, classes: 2, further: &[] };
     assess(&sweep, &resamples, &halves, LEVEL).expect("replicates, strengths and examples")
 }
 
@@ -146,7 +147,11 @@ fn coverage(world: &World) {
                 let completeness = (0..world.n).map(|i| score(0, k, i)).collect();
                 let selectivity = (0..world.n).map(|i| other[i].map(|_| score(1, k, i))).collect();
                 let right = other.iter().map(|o| o.map(|_| 1.0)).collect();
-                vec![Judged { scores: ExampleScores { completeness, selectivity }, right }]
+                vec![Judged {
+                    scores: ExampleScores { completeness, selectivity },
+                    right,
+                    further: Vec::new(),
+                }]
             })
             .collect();
         let got = assessed(&judged, &[1.0], round as u64, RESAMPLES);
@@ -194,7 +199,7 @@ fn optimum() {
                     let selectivity =
                         (0..n).map(|i| other[i].map(|_| f64::from(u8::from(unit(&mut rng) < 0.7)))).collect();
                     let right = other.iter().map(|o| o.map(|_| 1.0)).collect();
-                    Judged { scores: ExampleScores { completeness, selectivity }, right }
+                    Judged { scores: ExampleScores { completeness, selectivity }, right, further: Vec::new() }
                 };
                 (0..m).map(|_| one()).collect()
             })
@@ -235,6 +240,7 @@ fn cost() {
                     selectivity: (0..n).map(|i| other[i].map(|_| unit(&mut rng))).collect(),
                 },
                 right: other.iter().map(|o| o.map(|_| 1.0)).collect(),
+                further: Vec::new(),
             };
             (0..m).map(|_| one()).collect()
         })

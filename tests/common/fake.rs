@@ -231,6 +231,7 @@ fn data() -> DataFinding {
         n_test: 2400,
         phi: (0.069, 0.0),
         scale: (15.9, 0.98),
+        further: Vec::new(),
     }
 }
 
@@ -286,6 +287,7 @@ pub fn measured(n: usize, finished: bool) -> Vec<Finding> {
                             reliability: best.reliability,
                             at_end: None,
                         }),
+                        selectivities: Vec::new(),
                     },
                 };
                 findings.push(finding(n, finished, t, Kind::Optimum(optimum)));

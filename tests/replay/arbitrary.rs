@@ -13,8 +13,8 @@ use probity::engine::message::{
 };
 use probity::lab::interventions::banded::Banded;
 use probity::lab::interventions::finding::{
-    BehaviourFinding, Beside, ExampleFinding, How, Kind, OptimumFinding, PaperFinding, ReliabilityFinding,
-    Shift, Told,
+    BehaviourFinding, Beside, ExampleFinding, How, Kind, OnFinding, OptimumFinding, PaperFinding,
+    ReliabilityFinding, Shift, Told,
 };
 use probity::lab::interventions::optimum::End;
 use probity::lab::interventions::oracle::OracleKind;
@@ -121,10 +121,22 @@ fn reliability() -> BoxedStrategy<Kind> {
                     ze_balanced_accuracy: completeness_prior.map(Estimate::exact),
                     ze_confusion: vec![vec![value, 0.0], vec![1.0, 2.0]],
                     eligible: completeness_prior.map(|p| p > 0.5),
+                    selectivities: completeness_prior.map(|p| on(selectivity, p)).into_iter().collect(),
                 },
             })
         })
         .boxed()
+}
+
+fn on(selectivity: Banded, value: f64) -> OnFinding {
+    OnFinding {
+        property: "subject_animacy".into(),
+        selectivity,
+        n: 3,
+        s_floor: Some(value),
+        balanced_accuracy: Some(Estimate::exact(value)),
+        eligible: value > 0.5,
+    }
 }
 
 fn optimum() -> BoxedStrategy<Kind> {
@@ -154,6 +166,7 @@ fn optimum() -> BoxedStrategy<Kind> {
                         reliability: b,
                         at_end: None,
                     }),
+                    selectivities: oracle_layer.map(|_| on(b, value)).into_iter().collect(),
                 },
             })
         })

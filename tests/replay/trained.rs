@@ -2,7 +2,9 @@
 
 use super::arbitrary::{estimate, name, oracle, real, text};
 use probity::corpus::own::{Dropped, Provenance};
-use probity::lab::interventions::finding::{ChoiceFinding, DataFinding, Kind, ProbeFinding, ProbeRole};
+use probity::lab::interventions::finding::{
+    ChoiceFinding, DataFinding, FurtherData, Kind, ProbeFinding, ProbeRole,
+};
 use probity::lab::plan::Material;
 use proptest::collection::vec;
 use proptest::option;
@@ -27,14 +29,25 @@ pub fn data() -> BoxedStrategy<Kind> {
                 layer: 1,
                 layers: 4,
                 dim: 8,
-                counts,
+                counts: counts.clone(),
                 target_values: values.clone(),
-                other_values: values,
+                other_values: values.clone(),
                 n_oracle: (10, 5),
                 n_intervention: 3,
                 n_test: 7,
                 phi,
                 scale: phi,
+                further: values
+                    .first()
+                    .map(|v| FurtherData {
+                        property: v.clone(),
+                        values: values.clone(),
+                        counts,
+                        n_oracle: 4,
+                        phi,
+                    })
+                    .into_iter()
+                    .collect(),
             })
         })
         .boxed()

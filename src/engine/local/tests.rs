@@ -1,6 +1,8 @@
 //! The worker end to end, on an untrained model in a temporary folder.
 
+mod given;
 mod map;
+mod several;
 mod stored;
 
 use std::path::Path;

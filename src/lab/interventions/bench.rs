@@ -5,7 +5,7 @@ use super::distance::{Distances, Meter};
 use super::method::{Fitted, Goal, InterventionError, Known, Method, Prepared};
 use super::oracle::{Oracle, Sight};
 use super::score::{
-    ExampleScores, confusion, counterfactual_completeness, nullifying_completeness,
+    ExampleScores, Kept, confusion, counterfactual_completeness, nullifying_completeness,
     nullifying_completeness_to, predicted_targets, right, selectivity,
 };
 use crate::base::Pulse;
@@ -48,6 +48,8 @@ pub struct Chunk {
     pub target: Vec<usize>,
     /// True value of the other property, where there is one.
     pub other: Vec<Option<usize>>,
+    /// True values of the further properties that should stay, by property and example.
+    pub further: Vec<Vec<Option<usize>>>,
     /// Hidden states of the examples' true counterfactuals at the layer of the intervention (n x D), once some method has asked
     /// for them.
     pub twins: Option<Matrix>,
@@ -72,6 +74,8 @@ pub struct Scores {
     pub predicted: Vec<f64>,
     /// Answers of the oracle of the other property by true value (rows).
     pub confusion: Vec<Vec<f64>>,
+    /// What became of the further properties that should stay.
+    pub further: Vec<Kept>,
 }
 
 /// What the model itself does with changed hidden states, per example.
@@ -179,6 +183,7 @@ impl Chunk {
             rows: rows.to_vec(),
             target: rows.iter().map(|r| labels.target[*r].unwrap_or(0)).collect(),
             other: rows.iter().map(|r| labels.other[*r]).collect(),
+            further: labels.further.iter().map(|f| rows.iter().map(|r| f.values[*r]).collect()).collect(),
             correct: rows.iter().map(|r| labels.form[*r]).collect(),
             oracle_h: clean.later.into_iter().next().unwrap_or_else(|| h.clone()),
             forms: paired(clean.forms, clean.ranks),
@@ -401,12 +406,19 @@ impl Scores {
             self.predicted = vec![0.0; part.predicted.len()];
             self.right = part.right.iter().map(|r| r.map(|_| 0.0)).collect();
             self.confusion = part.confusion.iter().map(|row| vec![0.0; row.len()]).collect();
+            let zeros = |list: &[Option<f64>]| list.iter().map(|s| s.map(|_| 0.0)).collect();
+            let none = |k: &Kept| Kept { selectivity: zeros(&k.selectivity), right: zeros(&k.right) };
+            self.further = part.further.iter().map(none).collect();
         }
         sum.completeness.iter_mut().zip(more.completeness).for_each(|(a, b)| *a += w * b);
         self.prior.iter_mut().zip(part.prior).for_each(|(a, b)| *a += w * b);
         self.predicted.iter_mut().zip(part.predicted).for_each(|(a, b)| *a += w * b);
         add_defined(&mut sum.selectivity, &more.selectivity, w);
         add_defined(&mut self.right, &part.right, w);
+        for (kept, part) in self.further.iter_mut().zip(&part.further) {
+            add_defined(&mut kept.selectivity, &part.selectivity, w);
+            add_defined(&mut kept.right, &part.right, w);
+        }
         for (row, part) in self.confusion.iter_mut().zip(part.confusion) {
             row.iter_mut().zip(part).for_each(|(a, b)| *a += w * b);
         }
@@ -446,8 +458,16 @@ impl Chunk {
                 (nullifying_completeness(&after.target), prior, Vec::new())
             }
         };
-        let kept = selectivity(&before.other, &after.other);
-        let selectivity = self.other.iter().zip(kept).map(|(other, s)| other.map(|_| s)).collect();
+        let where_defined = |labels: &[Option<usize>], before, after| -> Vec<Option<f64>> {
+            labels.iter().zip(selectivity(before, after)).map(|(y, s)| y.map(|_| s)).collect()
+        };
+        let further = self.further.iter().zip(before.further.iter().zip(&after.further));
+        let further = further.map(|(labels, (before, after))| Kept {
+            selectivity: where_defined(labels, before, after),
+            right: right(after, labels),
+        });
+        let further = further.collect();
+        let selectivity = where_defined(&self.other, &before.other, &after.other);
         let counts = confusion(&after.other, &self.other).into_iter();
         Scores {
             examples: ExampleScores { completeness, selectivity },
@@ -455,6 +475,7 @@ impl Chunk {
             right: right(&after.other, &self.other),
             predicted,
             confusion: counts.map(|row| row.into_iter().map(|n| n as f64).collect()).collect(),
+            further,
         }
     }
 

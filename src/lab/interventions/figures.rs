@@ -72,10 +72,14 @@ pub fn curves(
         // Both samples go into R: its n is that of C and that of S.
         let r: Quantity = |f| datum(f.value, f.reliability, (f.n_c, f.n_s).into());
         layers.push(line("completeness C", 0, Dash::Dashed, c));
-        layers.push(line("selectivity S", 1, Dash::Dotted, s));
+        let several = curve.points.iter().map(|p| p.value.beside.selectivities.len()).max().unwrap_or(0);
+        let of =
+            if several > 1 { format!("selectivity S (mean of {several})") } else { "selectivity S".into() };
+        layers.push(line(&of, 1, Dash::Dotted, s));
         layers.push(line("reliability R", 2, Dash::Solid, r));
     }
     if let [curve] = drawn[..] {
+        layers.extend(by_property(curve));
         layers.extend(rivals(results, curve));
         layers.extend(base_lines(curve));
     }
@@ -157,6 +161,23 @@ fn datum(x: f64, b: Banded, n: Count) -> Datum {
     // With one replicate both bands are one.
     let inner = b.form.and(b.sampling).map(|[lo, hi]| (lo, hi));
     Datum { x, y: b.mean, band: Some((b.lo, b.hi)), inner, n, ..Datum::default() }
+}
+
+/// Selectivity on each property, where several should stay.
+fn by_property(curve: &Curve) -> Vec<Layer> {
+    let on = |p: &Tagged<ReliabilityFinding>| p.value.beside.selectivities.clone();
+    let Some(names) = curve.points.iter().map(on).find(|list| !list.is_empty()) else { return Vec::new() };
+    let each = names.iter().enumerate().map(|(j, name)| {
+        let at = |p: &Tagged<ReliabilityFinding>| {
+            let on = p.value.beside.selectivities.iter().find(|on| on.property == name.property)?;
+            Some(datum(p.value.value, on.selectivity, on.n.into()))
+        };
+        let label = format!("S on {}", name.property.replace('_', " "));
+        let marker = MARKERS[(j + 1) % MARKERS.len()];
+        let role = look(&curve.key.method.name).dash(Dash::Dotted).accent(1).marker(marker).faint();
+        Layer::Line(Line { label, role, points: curve.points.iter().filter_map(at).collect() })
+    });
+    each.collect()
 }
 
 /// Base lines of a single curve: completeness before any intervention, and the selectivity of an oracle that always gives
@@ -314,6 +335,33 @@ mod tests {
             Scale::Linear
         );
         assert_eq!(curves(&results, None, "gpt2-mini", &keys(&["pgd"]), OracleKind::Mlp, None), None);
+    }
+
+    /// Of several properties that should stay each has its curve, beside the mean, which is named so; of one there is one curve.
+    #[test]
+    fn selectivity_has_a_curve_for_each_of_several_properties() {
+        let results = sample::several(sample::results());
+        let figure = curves(&results, None, "bert-mini", &keys(&["pgd"]), OracleKind::Mlp, None).unwrap();
+        let labels: Vec<&str> = lines(&figure).iter().map(|l| l.label.as_str()).collect();
+        assert_eq!(
+            labels,
+            [
+                "completeness C",
+                "selectivity S (mean of 2)",
+                "reliability R",
+                "S on attractor number",
+                "S on subject animacy"
+            ]
+        );
+        let drawn = lines(&figure);
+        let at = |k: usize| drawn[k].points[9].y;
+        assert!((at(1) - 0.5 * (at(3) + at(4))).abs() < 1e-9, "the mean lies in the middle");
+        assert_eq!(drawn[4].points[9].n, Count::from(2400));
+        let csv = String::from_utf8(render(&figure, "csv").unwrap().unwrap()).unwrap();
+        assert!(csv.lines().any(|l| l.starts_with("S on subject animacy")), "{csv}");
+        let both =
+            curves(&results, None, "bert-mini", &keys(&["fgsm", "pgd"]), OracleKind::Mlp, None).unwrap();
+        assert_eq!(both.layers.len(), 6, "several methods in one figure have the means only");
     }
 
     fn keys(names: &[&str]) -> Vec<MethodKey> {

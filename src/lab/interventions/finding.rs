@@ -8,6 +8,7 @@ use super::banded::Banded;
 pub use super::behaviour::{BehaviourFinding, Told};
 use super::distance::DistanceFinding;
 use super::front::FrontFinding;
+pub use super::kept::{FurtherData, OnFinding};
 use super::key::{CurveKey, MethodKey, Place};
 use super::map::{MapFinding, NoMapFinding};
 use super::optimum::End;
@@ -130,6 +131,9 @@ pub struct DataFinding {
     pub phi: (f64, f64),
     /// Median Euclidean norm of the hidden states, and the median over coordinates of their standard deviation.
     pub scale: (f64, f64),
+    /// Further properties that should stay; none where one is all there is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub further: Vec<FurtherData>,
 }
 
 /// A trained probe. `n` of the finding is the number of test examples that its accuracy is measured on.
@@ -212,13 +216,13 @@ pub struct ReliabilityFinding {
     pub value: f64,
     /// Mean over all test examples.
     pub completeness: Banded,
-    /// Mean over the test examples that have an environment value.
+    /// Mean over the test examples that have an environment value; of several properties that should stay, the mean over them.
     pub selectivity: Banded,
     /// Harmonic mean of the two means; 0 where both are 0.
     pub reliability: Banded,
     /// Examples behind the completeness.
     pub n_c: usize,
-    /// Examples behind the selectivity.
+    /// Examples behind the selectivity: those that have a property that should stay.
     pub n_s: usize,
     /// Mean over examples of the harmonic mean per example, for comparison.
     #[serde(deserialize_with = "number_or_null")]
@@ -246,7 +250,7 @@ pub struct Beside {
     /// Selectivity averaged over the values of the other property.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub s_by_class: Option<Banded>,
-    /// Completeness on the examples that selectivity is measured on.
+    /// Completeness on the examples that have the other property.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub c_on_s: Option<Banded>,
     /// Completeness toward another value of what the oracle predicted, rather than of the true one.
@@ -261,9 +265,13 @@ pub struct Beside {
     /// Its answers after the intervention by true value (rows), as mean counts over replicates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ze_confusion: Vec<Vec<f64>>,
-    /// Whether that accuracy's lower end lies above chance: if not, this strength cannot be an optimum.
+    /// Whether that accuracy's lower end lies above chance, and that of every further property's: if not, this strength cannot be an
+    /// optimum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eligible: Option<bool>,
+    /// By property, where several should stay: `selectivity` is the mean over them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub selectivities: Vec<OnFinding>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
@@ -328,6 +336,9 @@ pub struct How {
     /// The paper's way: chosen and reported on the same examples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paper: Option<PaperFinding>,
+    /// Selectivity by property at the value, where several should stay.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub selectivities: Vec<OnFinding>,
 }
 
 /// The optimum in the paper's way.

@@ -14,6 +14,7 @@ pub mod experiment;
 pub mod figures;
 pub mod finding;
 pub mod front;
+pub mod kept;
 pub mod key;
 pub mod leak;
 pub mod looks;

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::assess::{Strength, balanced};
 use super::score::reliability;
-use super::table::Table;
+use super::table::{Sweep, Table};
 use crate::stats::Estimate;
 use crate::stats::halves::Halves;
 use crate::stats::replicates::Bands;
@@ -72,7 +72,7 @@ pub struct Paper {
 }
 
 /// Why a sweep has no optimum.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum NoOptimum {
     /// Nothing to be selective about.
@@ -96,6 +96,29 @@ pub enum NoOptimum {
         /// One over the number of values.
         chance: f64,
     },
+    /// As [`Self::OneValue`], of a further property.
+    #[error("the test examples show {values} of {classes} values of {property}: chance cannot be told apart")]
+    FurtherValues {
+        /// Its name.
+        property: String,
+        /// Values that occur.
+        values: usize,
+        /// Values that there are.
+        classes: usize,
+    },
+    /// As [`Self::Ruined`], of a further property.
+    #[error("at no strength does the oracle read {property} better than chance (balanced accuracy at best {:.3}, from {:.3}; chance is {chance:.3})", best.mean, best.lo)]
+    FurtherRuined {
+        /// Its name.
+        property: String,
+        /// The best balanced accuracy of any strength.
+        best: Estimate,
+        /// One over the number of values.
+        chance: f64,
+    },
+    /// Each property is read at some strength, all of them at none.
+    #[error("at no strength does the oracle read every property that should stay better than chance")]
+    NoneTogether,
     /// Enough examples to see it on all of them, too few on a half.
     #[error(
         "half of the test examples are too few to tell the other property from chance after the intervention"
@@ -199,10 +222,16 @@ impl<'a> Halved<'a> {
         chosen
     }
 
-    /// The columns that the choice needs: counts, completeness and selectivity by strength and replicate, shares read right.
+    /// The columns that the choice needs: counts, completeness and selectivity on each property by strength and replicate, shares
+    /// read right.
     fn slim_width(&self) -> usize {
         let t = self.table;
-        1 + t.classes + t.strengths * (2 * t.replicates + t.classes)
+        1 + t.classes + t.strengths * (self.scores() + t.classes)
+    }
+
+    /// Columns of scores of a strength: completeness and selectivity on each property by replicate.
+    fn scores(&self) -> usize {
+        (1 + self.table.stays.len()) * self.table.replicates
     }
 
     fn slim(&self, sums: &[f32]) -> Vec<f32> {
@@ -214,7 +243,7 @@ impl<'a> Halved<'a> {
                 for k in 0..t.replicates {
                     let at = t.at(k, m);
                     slim.push(block[at]);
-                    slim.push(block[at + 2..at + 2 + t.classes].iter().sum());
+                    slim.extend((0..t.stays.len()).map(|j| block[t.of(at + 2, j)].iter().sum::<f32>()));
                 }
                 slim.extend_from_slice(&block[t.rights(m)..t.rights(m) + t.classes]);
             }
@@ -224,58 +253,70 @@ impl<'a> Halved<'a> {
 
     /// First slim column of a strength.
     fn slim_at(&self, m: usize) -> usize {
-        1 + self.table.classes + m * (2 * self.table.replicates + self.table.classes)
+        1 + self.table.classes + m * (self.scores() + self.table.classes)
     }
 
     /// Reliability by strength and replicate on a half.
     fn reliabilities(&self, half: &[f32], out: &mut [f64]) {
         let t = self.table;
         let rows = 1.0 / f64::from(half[0]);
-        let defined = 1.0 / half[1..1 + t.classes].iter().map(|n| f64::from(*n)).sum::<f64>();
+        let width = 1 + t.stays.len();
+        let each = 0..t.stays.len();
+        let defined = each.map(|j| 1.0 / half[t.of(1, j)].iter().map(|n| f64::from(*n)).sum::<f64>());
+        let defined: Vec<f64> = defined.collect();
         for m in 0..t.strengths {
-            let at = self.slim_at(m);
             for k in 0..t.replicates {
-                let [c0, s0] = t.centres[k * t.strengths + m];
-                let c = (c0.mean + f64::from(half[at + 2 * k]) * rows).clamp(0.0, 1.0);
-                let s = s0.mean + f64::from(half[at + 2 * k + 1]) * defined;
-                out[m * t.replicates + k] = if s.is_nan() { s } else { reliability(c, s.clamp(0.0, 1.0)) };
+                let at = self.slim_at(m) + width * k;
+                let centres = &t.centres[k * t.strengths + m];
+                let c = (centres[0].mean + f64::from(half[at]) * rows).clamp(0.0, 1.0);
+                let on = |(j, share): (usize, &f64)| {
+                    let s = centres[1 + j].mean + f64::from(half[at + 1 + j]) * share;
+                    if s.is_nan() { s } else { s.clamp(0.0, 1.0) }
+                };
+                let s = defined.iter().enumerate().map(on).sum::<f64>() / t.stays.len() as f64;
+                out[m * t.replicates + k] = if s.is_nan() { s } else { reliability(c, s) };
             }
         }
     }
 
     fn eligible(&self, half: &[f32], m: usize) -> bool {
         let t = self.table;
-        let right = &half[self.slim_at(m) + 2 * t.replicates..][..t.classes];
-        let counts = right.iter().zip(&half[1..1 + t.classes]).map(|(r, n)| (f64::from(*r), f64::from(*n)));
-        let (accuracy, half_width) = balanced(counts, self.z);
-        accuracy - half_width > 1.0 / t.classes as f64
+        let rights = self.slim_at(m) + self.scores();
+        (0..t.stays.len()).all(|j| {
+            let (right, present) = (&half[t.of(rights, j)], &half[t.of(1, j)]);
+            let counts = right.iter().zip(present).map(|(r, n)| (f64::from(*r), f64::from(*n)));
+            let (accuracy, half_width) = balanced(counts, self.z);
+            accuracy - half_width > 1.0 / t.stays[j].classes as f64
+        })
     }
 
     /// The optimum on the examples themselves, with bands from the choices in the resamples.
     pub(super) fn optimum(
         &self,
-        values: &[f64],
+        sweep: &Sweep<'_>,
         strengths: &[Strength],
         sums: &[f32],
         draws: &Draws,
         level: f64,
     ) -> Result<Optimum, NoOptimum> {
-        let t = self.table;
-        if t.defined == 0 {
-            return Err(NoOptimum::Undefined);
+        let (t, values) = (self.table, sweep.values);
+        let totals = t.totals(sums);
+        for j in 0..t.stays.len() {
+            let (defined, classes) = (t.stays[j].defined, t.stays[j].classes);
+            let present = t.present(&totals, j).iter().filter(|n| **n > 0.0).count();
+            let further = j.checked_sub(1).and_then(|f| sweep.further.get(f)).map(|f| f.name.to_owned());
+            match further {
+                None if defined == 0 => return Err(NoOptimum::Undefined),
+                None if present < classes => return Err(NoOptimum::OneValue { values: present, classes }),
+                Some(property) if present < classes => {
+                    return Err(NoOptimum::FurtherValues { property, values: present, classes });
+                }
+                _ => {}
+            }
         }
-        let present = t.totals(sums)[1..1 + t.classes].iter().filter(|n| **n > 0.0).count();
-        if present < t.classes {
-            return Err(NoOptimum::OneValue { values: present, classes: t.classes });
-        }
-        let eligible = |s: &Strength| s.readable.as_ref().is_some_and(|r| r.eligible);
+        let eligible = |s: &Strength| s.eligible() == Some(true);
         let scored = strengths.iter().map(|s| s.reliability.filter(|_| eligible(s)).map(|r| r.narrow.mean));
-        let Some(index) = best(scored) else {
-            let all = strengths.iter().filter_map(|s| s.readable.as_ref()).map(|r| r.balanced);
-            let best = all.reduce(|a, b| if b.lo > a.lo { b } else { a });
-            let chance = 1.0 / t.classes as f64;
-            return Err(best.map_or(NoOptimum::Undefined, |best| NoOptimum::Ruined { best, chance }));
-        };
+        let Some(index) = best(scored) else { return Err(ruined(sweep, strengths)) };
         let chosen = self.choose(sums);
         let theta = chosen.theta.ok_or(NoOptimum::FewExamples)?;
         let rows: Vec<f64> = draws.rows.iter().flatten().flatten().copied().collect();
@@ -290,6 +331,30 @@ impl<'a> Halved<'a> {
             end: End::of(index, values.len()),
         })
     }
+}
+
+/// Which property no strength leaves readable.
+fn ruined(sweep: &Sweep<'_>, strengths: &[Strength]) -> NoOptimum {
+    let best = |of: &dyn Fn(&Strength) -> Option<Estimate>| {
+        strengths.iter().filter_map(of).reduce(|a, b| if b.lo > a.lo { b } else { a })
+    };
+    let first = best(&|s| s.readable.as_ref().map(|r| r.balanced));
+    let chance = 1.0 / sweep.classes as f64;
+    match first {
+        None => return NoOptimum::Undefined,
+        Some(best) if best.lo <= chance || sweep.further.is_empty() => {
+            return NoOptimum::Ruined { best, chance };
+        }
+        Some(_) => {}
+    }
+    for (j, further) in sweep.further.iter().enumerate() {
+        let chance = 1.0 / further.classes as f64;
+        let read = best(&|s| s.kept.get(1 + j)?.readable.as_ref().map(|r| r.balanced));
+        if let Some(best) = read.filter(|best| best.lo <= chance) {
+            return NoOptimum::FurtherRuined { property: further.name.to_owned(), best, chance };
+        }
+    }
+    NoOptimum::NoneTogether
 }
 
 fn add(sum: &mut [f32], block: &[f32]) {

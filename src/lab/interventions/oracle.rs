@@ -36,7 +36,7 @@ impl OracleKind {
     }
 }
 
-/// A pair of oracle probes: one for the target, one for the property that should stay.
+/// Oracle probes: one for the target, one for each property that should stay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Oracle {
     /// Its kind.
@@ -45,6 +45,8 @@ pub struct Oracle {
     pub target: Probe<OracleRole>,
     /// Reads the other property.
     pub other: Probe<OracleRole>,
+    /// Read the further properties that should stay, in the experiment's order.
+    pub further: Vec<Probe<OracleRole>>,
 }
 
 /// What an oracle sees in hidden states: probabilities, one row each.
@@ -54,12 +56,15 @@ pub struct Sight {
     pub target: Dense<f64>,
     /// Of the other property's values.
     pub other: Dense<f64>,
+    /// Of the values of the further ones.
+    pub further: Vec<Dense<f64>>,
 }
 
 impl Oracle {
     /// What the oracle sees in `h` (n x D).
     #[must_use]
     pub fn see(&self, h: &Matrix) -> Sight {
-        Sight { target: self.target.probabilities(h), other: self.other.probabilities(h) }
+        let further = self.further.iter().map(|p| p.probabilities(h)).collect();
+        Sight { target: self.target.probabilities(h), other: self.other.probabilities(h), further }
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::banded::Banded;
 use super::finding::{
-    Beside, DataFinding, How, OptimumFinding, PaperFinding, ProbeFinding, ProbeRole, ReliabilityFinding,
+    Beside, DataFinding, FurtherData, How, OnFinding, OptimumFinding, PaperFinding, ProbeFinding, ProbeRole,
+    ReliabilityFinding,
 };
 use super::key::{CurveKey, MethodKey, Place};
 use super::map::{Chosen, MapFinding, NoMapFinding};
@@ -37,6 +38,7 @@ pub fn data() -> Tagged<DataFinding> {
         n_test: 2400,
         phi: (0.1, 0.0),
         scale: (9.0, 0.8),
+        further: Vec::new(),
     })
 }
 
@@ -82,6 +84,41 @@ fn optimum(point: &ReliabilityFinding) -> OptimumFinding {
         reliability,
         how: How { replicates: 5, chosen: Some("held_out".into()), paper: Some(paper), ..How::default() },
     }
+}
+
+/// The same with a second property that should stay: selectivity on it is .04 above the mean and on the other .04 below.
+pub fn several(mut results: Results) -> Results {
+    let further = FurtherData {
+        property: "subject_animacy".into(),
+        values: ["human", "animal", "inanimate"].map(str::to_owned).to_vec(),
+        counts: vec![vec![500, 400, 650, 0], vec![300, 250, 300, 0]],
+        n_oracle: 4_600,
+        phi: (0.02, 0.0),
+    };
+    for data in &mut results.data {
+        data.value.further = vec![further.clone()];
+    }
+    let extra = results.probes.get(1).cloned().map(|mut p| {
+        p.value.property.clone_from(&further.property);
+        p
+    });
+    results.probes.extend(extra);
+    let on = |s: Banded, property: &str, n: usize, apart: f64| OnFinding {
+        property: property.into(),
+        selectivity: Banded { mean: s.mean + apart, lo: s.lo + apart, hi: s.hi + apart, ..s },
+        n,
+        s_floor: Some(0.6),
+        balanced_accuracy: Some(Estimate { mean: 0.9, lo: 0.88, hi: 0.92 }),
+        eligible: true,
+    };
+    let both = |s: Banded| vec![on(s, "attractor_number", 410, -0.04), on(s, "subject_animacy", 2400, 0.04)];
+    for point in results.curves.iter_mut().flat_map(|c| &mut c.points) {
+        point.value.beside.selectivities = both(point.value.selectivity);
+    }
+    for best in &mut results.optima {
+        best.value.how.selectivities = both(best.value.selectivity);
+    }
+    results
 }
 
 /// The results.

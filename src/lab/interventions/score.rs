@@ -137,6 +137,15 @@ pub fn reliability(completeness: f64, selectivity: f64) -> f64 {
     harmonic_mean(completeness, selectivity)
 }
 
+/// What became of a further property that should stay, per example; defined where the example has it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Kept {
+    /// Selectivity.
+    pub selectivity: Vec<Option<f64>>,
+    /// See [`right`].
+    pub right: Vec<Option<f64>>,
+}
+
 /// Scores of the test examples at one strength of one method.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ExampleScores {

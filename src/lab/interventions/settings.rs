@@ -22,6 +22,7 @@ pub fn settings() -> Vec<Setting<Spec>> {
         task(),
         data(),
         target(),
+        also(),
         examples(),
         phi(),
         layer(),
@@ -85,6 +86,7 @@ fn task() -> Setting<Spec> {
                 if task.property(&s.task.target).is_none() {
                     s.task.target = task.properties[0].id.into();
                 }
+                s.task.also.retain(|id| task.further.iter().any(|p| p.id == id));
             },
         )
         .shown(|spec, _| {
@@ -127,6 +129,31 @@ fn target() -> Setting<Spec> {
         },
     )
     .shown(|spec, _| spec.task.target.replace('_', " "))
+}
+
+/// Further properties that should stay; they stand in the order of the task.
+fn also() -> Setting<Spec> {
+    let further = |spec: &Spec| TASKS.iter().find(|t| t.id == spec.task.name).map_or(&[][..], |t| t.further);
+    Setting::new(
+        "task.also",
+        "Ze too",
+        "Further properties that are to stay: S is then the mean over Ze and these, each judged by its own oracle.",
+        move |spec, _| Kind::Marks(further(spec).iter().map(|p| p.title.to_owned()).collect()),
+        move |spec: &Spec, _| {
+            Value::Marks(further(spec).iter().map(|p| spec.task.also.iter().any(|id| id == p.id)).collect())
+        },
+        move |spec, _, value| {
+            let Value::Marks(on) = value else { return Ok(()) };
+            let chosen = further(spec).iter().zip(on).filter(|(_, on)| *on);
+            spec.task.also = chosen.map(|(p, _)| p.id.to_owned()).collect();
+            Ok(())
+        },
+    )
+    .shown(move |spec, _| {
+        let titles = further(spec).iter().filter(|p| spec.task.also.iter().any(|id| id == p.id)).map(|p| p.title);
+        let titles: Vec<&str> = titles.collect();
+        if titles.is_empty() { "none".into() } else { titles.join(", ") }
+    })
 }
 
 fn examples() -> Setting<Spec> {

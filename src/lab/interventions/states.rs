@@ -42,7 +42,13 @@ pub fn read(spec: &Spec, model: &Model, pulse: &mut dyn Pulse) -> Result<States,
     let target = task.property(&spec.task.target).unwrap_or(0);
     let (set, source) = examples::of(task, &spec.task, spec.seed, pulse)?;
     let stimuli = examples::stimuli(task, model, &set, source.is_some())?;
-    let labels = PropertyLabels::new(task, target, &set.examples, stimuli.list.iter().map(|s| s.example));
+    let which = stimuli.list.iter().map(|s| s.example);
+    let labels = PropertyLabels::new(task, target, &set.examples, which.clone()).with(
+        task,
+        &spec.task.also,
+        &set.examples,
+        which,
+    );
     let split = Split::new(stimuli.list.len(), spec.seed)?;
     let layer = spec.site.layer.resolve(model.depth()).map_err(|what| Problem {
         what,
@@ -108,6 +114,9 @@ impl States {
             ("other", Dtype::I64, vec![n], labels(&self.labels.other)),
             ("part", Dtype::U8, vec![n], self.part.clone()),
         ];
+        for further in &self.labels.further {
+            fields.push((further.id, Dtype::I64, vec![n], labels(&further.values)));
+        }
         if let Some(twins) = &self.twins {
             fields.push(("counterfactual", Dtype::F32, vec![n, d], floats(twins)));
         }
@@ -143,11 +152,20 @@ mod tests {
         let mut want = split.test().rows().to_vec();
         want.sort_unstable();
         assert_eq!(test, want);
+        assert!(file.tensor("subject_animacy").is_err(), "the spec does not name it");
         let other = file.tensor("other").unwrap();
         let none = other.data().chunks(8).filter(|b| *b == (-1i64).to_le_bytes()).count();
         assert_eq!(none, states.labels.other.iter().filter(|o| o.is_none()).count());
         // Twins are other states, and of what the swap leaves alone there is no label for them.
         assert!(states.twins.unwrap() != states.h);
+        spec.task.also = vec!["subject_animacy".into()];
+        let bytes = read(&spec, &model, &mut NoPulse).unwrap().to_bytes().unwrap();
+        let file = SafeTensors::deserialize(&bytes).unwrap();
+        let animacy = file.tensor("subject_animacy").unwrap();
+        assert_eq!(animacy.shape(), [n]);
+        assert!(
+            animacy.data().chunks(8).all(|b| (0..3).contains(&i64::from_le_bytes(b.try_into().unwrap())))
+        );
         spec.task.target = "attractor_number".into();
         assert!(read(&spec, &model, &mut NoPulse).unwrap().twins.is_none());
     }

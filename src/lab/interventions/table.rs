@@ -1,11 +1,11 @@
 //! The scores of a sweep as one table of columns over examples, so that a resample of the examples is one product.
 //!
 //! For every replicate k and strength m the table has a column of completeness, one of completeness where the other property
-//! is defined, and one of selectivity for each value of that property; for every strength the share of replicates that
-//! still read the other property right, by its value; and once, who is there. Every statistic of a set of examples (all, a
+//! is defined, and one of selectivity for each value of each property that should stay; for every strength the share of
+//! replicates that still read such a property right, by its value; and once, who is there. Every statistic of a set of examples (all, a
 //! half, a resample) is a function of the sums of these columns over the set.
 
-use super::score::{ExampleScores, reliability};
+use super::score::{ExampleScores, Kept, reliability};
 use crate::base::matrix::Matrix;
 
 /// Scores of the test examples by one replicate at one strength.
@@ -16,6 +16,19 @@ pub struct Judged {
     /// 1 where the oracle still reads the other property right after the intervention and 0 where not (a mean, if there are
     /// several counterfactual values); see [`super::score::right`]. Defined where the other property is.
     pub right: Vec<Option<f64>>,
+    /// What became of the further properties.
+    pub further: Vec<Kept>,
+}
+
+/// A further property that should stay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Further {
+    /// Its name.
+    pub name: &'static str,
+    /// True value of each example.
+    pub values: Vec<Option<usize>>,
+    /// Number of its values.
+    pub classes: usize,
 }
 
 /// A method swept over its strengths under one oracle.
@@ -32,6 +45,8 @@ pub struct Sweep<'a> {
     pub other: &'a [Option<usize>],
     /// Number of values of the other property.
     pub classes: usize,
+    /// The further properties that should stay.
+    pub further: &'a [Further],
 }
 
 /// The statistics that are followed at every strength.
@@ -39,25 +54,44 @@ pub struct Sweep<'a> {
 pub(super) enum Statistic {
     /// Mean completeness over all examples.
     Completeness,
-    /// Mean selectivity over the examples that have it.
+    /// Mean selectivity over the examples that have it; of several properties, the mean over them.
     Selectivity,
     /// Harmonic mean of the two.
     Reliability,
-    /// Completeness over the examples that selectivity is measured on.
+    /// Completeness over the examples that have the other property.
     CompletenessWhereSelective,
-    /// Selectivity averaged over the values of the other property.
+    /// Selectivity averaged over the values of a property; of several, the mean over them.
     SelectivityByClass,
+    /// Selectivity on one of several properties: the other one is 0, the further ones follow.
+    SelectivityOn(usize),
 }
 
 impl Statistic {
-    /// All of them; a statistic is known by its place here.
-    pub(super) const ALL: [Self; 5] = [
-        Self::Completeness,
-        Self::Selectivity,
-        Self::Reliability,
-        Self::CompletenessWhereSelective,
-        Self::SelectivityByClass,
-    ];
+    /// How many there are before those on single properties.
+    const COUNT: usize = 5;
+
+    /// Its place among all.
+    fn place(self) -> usize {
+        match self {
+            Self::Completeness => 0,
+            Self::Selectivity => 1,
+            Self::Reliability => 2,
+            Self::CompletenessWhereSelective => 3,
+            Self::SelectivityByClass => 4,
+            Self::SelectivityOn(j) => Self::COUNT + j,
+        }
+    }
+}
+
+/// A property that should stay, as the table has it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stays {
+    /// Number of its values.
+    pub(super) classes: usize,
+    /// Values of the properties before it.
+    from: usize,
+    /// Examples that have it.
+    pub(super) defined: usize,
 }
 
 /// Values of a column less their mean, and what is known of them.
@@ -75,15 +109,17 @@ pub(super) struct Table {
     pub(super) replicates: usize,
     /// Strengths of the sweep.
     pub(super) strengths: usize,
-    /// Values of the other property.
+    /// The properties that should stay: the other one, then the further ones.
+    pub(super) stays: Vec<Stays>,
+    /// Values of all of them.
     pub(super) classes: usize,
-    /// Examples, and those with a value of the other property.
+    /// Examples.
     pub(super) examples: usize,
-    /// Examples with a value of the other property.
+    /// Examples with a value of some property that should stay.
     pub(super) defined: usize,
-    /// Of completeness and of selectivity, by replicate and strength.
-    pub(super) centres: Vec<[Centre; 2]>,
-    /// `examples x width`: ones, the other property as indicators, then centred scores; see [`Self::at`] and [`Self::rights`].
+    /// Of completeness and of the selectivity on each property, by replicate and strength.
+    pub(super) centres: Vec<Vec<Centre>>,
+    /// `examples x width`: ones, the properties as indicators, then centred scores; see [`Self::at`] and [`Self::rights`].
     pub(super) columns: Matrix,
 }
 
@@ -91,27 +127,40 @@ impl Table {
     /// # Panics
     /// If lists are of other lengths than the sweep's examples.
     pub(super) fn new(sweep: &Sweep<'_>) -> Self {
-        let (replicates, strengths, classes) = (sweep.replicates, sweep.values.len(), sweep.classes);
+        let (replicates, strengths) = (sweep.replicates, sweep.values.len());
         let n = sweep.other.len();
+        let mut labels: Vec<(&[Option<usize>], usize)> = vec![(sweep.other, sweep.classes)];
+        labels.extend(sweep.further.iter().map(|f| (f.values.as_slice(), f.classes)));
+        assert!(labels.iter().all(|(values, _)| values.len() == n), "labels of other examples");
+        let (mut stays, mut classes) = (Vec::with_capacity(labels.len()), 0);
+        for (values, count) in &labels {
+            stays.push(Stays { classes: *count, from: classes, defined: values.iter().flatten().count() });
+            classes += count;
+        }
+        let any = |i: &usize| labels.iter().any(|(values, _)| values[*i].is_some());
         let mut table = Self {
             replicates,
             strengths,
             classes,
             examples: n,
-            defined: sweep.other.iter().flatten().count(),
+            defined: (0..n).filter(any).count(),
+            stays,
             centres: Vec::with_capacity(replicates * strengths),
             columns: Matrix::zeros(0, 0),
         };
         let mut columns = Matrix::zeros(n, table.width());
-        for (i, other) in sweep.other.iter().enumerate() {
-            columns.row_mut(i)[0] = 1.0;
-            if let Some(j) = other {
-                columns.row_mut(i)[1 + j] = 1.0;
+        for i in 0..n {
+            let row = columns.row_mut(i);
+            row[0] = 1.0;
+            for (stays, (values, _)) in table.stays.iter().zip(&labels) {
+                if let Some(j) = values[i] {
+                    row[1 + stays.from + j] = 1.0;
+                }
             }
         }
         for k in 0..replicates {
             for m in 0..strengths {
-                table.fill(&mut columns, (k, m), &(sweep.judged)(k, m), sweep.other);
+                table.fill(&mut columns, (k, m), &(sweep.judged)(k, m), &labels);
             }
         }
         table.columns = columns;
@@ -123,34 +172,44 @@ impl Table {
         columns: &mut Matrix,
         (k, m): (usize, usize),
         judged: &Judged,
-        other: &[Option<usize>],
+        labels: &[(&[Option<usize>], usize)],
     ) {
-        let (c, s) = (&judged.scores.completeness, &judged.scores.selectivity);
-        let n = other.len();
-        assert_eq!((c.len(), s.len(), judged.right.len()), (n, n, n), "scores of other examples");
-        let centres = [centre(c.iter().copied()), centre(s.iter().flatten().copied())];
-        self.centres.push(centres);
+        let c = &judged.scores.completeness;
+        let mut kept: Vec<(&[Option<f64>], &[Option<f64>])> =
+            vec![(&judged.scores.selectivity, &judged.right)];
+        kept.extend(judged.further.iter().map(|k| (k.selectivity.as_slice(), k.right.as_slice())));
+        let n = self.examples;
+        let whole = kept.iter().all(|(s, right)| (s.len(), right.len()) == (n, n));
+        assert!(whole && c.len() == n && kept.len() == labels.len(), "scores of other examples");
+        let mut centres = vec![centre(c.iter().copied())];
+        centres.extend(kept.iter().map(|(s, _)| centre(s.iter().flatten().copied())));
         let (at, rights) = (self.at(k, m), self.rights(m));
         let share = 1.0 / self.replicates as f64;
-        for (i, other) in other.iter().enumerate() {
+        for i in 0..n {
             let row = columns.row_mut(i);
             let apart = (c[i] - centres[0].mean) as f32;
             row[at] = apart;
-            if let Some(j) = *other {
+            if labels[0].0[i].is_some() {
                 row[at + 1] = apart;
-                row[at + 2 + j] = s[i].map_or(0.0, |s| (s - centres[1].mean) as f32);
-                row[rights + j] += (share * judged.right[i].unwrap_or(0.0)) as f32;
+            }
+            let each = self.stays.iter().zip(labels).zip(&kept).zip(&centres[1..]);
+            for (((stays, (values, _)), (s, right)), centre) in each {
+                if let Some(j) = values[i] {
+                    row[at + 2 + stays.from + j] = s[i].map_or(0.0, |s| (s - centre.mean) as f32);
+                    row[rights + stays.from + j] += (share * right[i].unwrap_or(0.0)) as f32;
+                }
             }
         }
+        self.centres.push(centres);
     }
 
     /// First column of a replicate and strength: completeness, the same where the other property is defined, and
-    /// selectivity by its value.
+    /// selectivity by property and value.
     pub(super) fn at(&self, k: usize, m: usize) -> usize {
         1 + self.classes + (k * self.strengths + m) * (2 + self.classes)
     }
 
-    /// First column of the shares that are read right at a strength, by value.
+    /// First column of the shares that are read right at a strength, by property and value.
     pub(super) fn rights(&self, m: usize) -> usize {
         self.at(self.replicates, 0) + m * self.classes
     }
@@ -185,45 +244,82 @@ impl Table {
     /// All statistics of the set with these sums: by statistic, strength, replicate. Not a number where the set has no
     /// example of which a statistic speaks.
     pub(super) fn statistics(&self, totals: &[f64]) -> Vec<f64> {
-        let (rows, present) = (totals[0], &totals[1..1 + self.classes]);
-        let defined: f64 = present.iter().sum();
-        let size = self.strengths * self.replicates;
-        let mut out = vec![0.0; Statistic::ALL.len() * size];
+        let rows = totals[0];
+        let defined: f64 = self.present(totals, 0).iter().sum();
+        let (size, properties) = (self.strengths * self.replicates, self.stays.len());
+        let mut out = vec![0.0; self.followed() * size];
         for m in 0..self.strengths {
             for k in 0..self.replicates {
-                let (at, [c0, s0]) = (self.at(k, m), self.centres[k * self.strengths + m]);
-                let by_class = &totals[at + 2..at + 2 + self.classes];
-                let c = held(c0.mean + totals[at] / rows);
-                let s = held(s0.mean + by_class.iter().sum::<f64>() / defined);
-                let (sum, values) = by_class
-                    .iter()
-                    .zip(present)
-                    .filter(|(_, n)| **n > 0.0)
-                    .fold((0.0, 0.0), |(sum, values), (s, n)| (sum + held(s0.mean + s / n), values + 1.0));
-                let each = [
-                    c,
-                    s,
-                    if s.is_nan() { f64::NAN } else { reliability(c, s) },
-                    held(c0.mean + totals[at + 1] / defined),
-                    sum / values,
-                ];
-                for (i, value) in each.into_iter().enumerate() {
-                    out[i * size + m * self.replicates + k] = value;
+                let (at, centres) = (self.at(k, m), &self.centres[k * self.strengths + m]);
+                let mut put = |statistic: Statistic, value: f64| {
+                    out[statistic.place() * size + m * self.replicates + k] = value;
+                };
+                let c = held(centres[0].mean + totals[at] / rows);
+                let (mut s, mut by_class) = (0.0, 0.0);
+                for j in 0..properties {
+                    let (on, over_values) = self.selectivity(totals, (at, j), centres[1 + j].mean);
+                    s += on;
+                    by_class += over_values;
+                    if properties > 1 {
+                        put(Statistic::SelectivityOn(j), on);
+                    }
                 }
+                let (s, by_class) = (s / properties as f64, by_class / properties as f64);
+                put(Statistic::Completeness, c);
+                put(Statistic::Selectivity, s);
+                put(Statistic::Reliability, if s.is_nan() { f64::NAN } else { reliability(c, s) });
+                let where_selective = held(centres[0].mean + totals[at + 1] / defined);
+                put(Statistic::CompletenessWhereSelective, where_selective);
+                put(Statistic::SelectivityByClass, by_class);
             }
         }
         out
     }
 
+    /// Statistics that are followed: of a single property its selectivity is the mean.
+    fn followed(&self) -> usize {
+        Statistic::COUNT + if self.stays.len() > 1 { self.stays.len() } else { 0 }
+    }
+
+    /// How many examples have each value of the property at `j`.
+    pub(super) fn present<'a>(&self, totals: &'a [f64], j: usize) -> &'a [f64] {
+        &totals[1 + self.stays[j].from..][..self.stays[j].classes]
+    }
+
+    /// Selectivity on the property at `j`, and its mean over the values of it that occur; `at` is the first column of the replicate
+    /// and strength.
+    fn selectivity(&self, totals: &[f64], (at, j): (usize, usize), centre: f64) -> (f64, f64) {
+        let present = self.present(totals, j);
+        let by_class = &totals[at + 2 + self.stays[j].from..][..present.len()];
+        let defined: f64 = present.iter().sum();
+        let (sum, values) = by_class
+            .iter()
+            .zip(present)
+            .filter(|(_, n)| **n > 0.0)
+            .fold((0.0, 0.0), |(sum, values), (s, n)| (sum + held(centre + s / n), values + 1.0));
+        (held(centre + by_class.iter().sum::<f64>() / defined), sum / values)
+    }
+
+    /// First column, in a block that begins at `from`, of the values of the property at `j`.
+    pub(super) fn of(&self, from: usize, j: usize) -> std::ops::Range<usize> {
+        let stays = self.stays[j];
+        from + stays.from..from + stays.from + stays.classes
+    }
+
     /// Place of a statistic's values at a strength among what [`Self::statistics`] gives: one for each replicate.
     pub(super) fn place(&self, statistic: Statistic, m: usize) -> std::ops::Range<usize> {
-        let from = (statistic as usize * self.strengths + m) * self.replicates;
+        let from = (statistic.place() * self.strengths + m) * self.replicates;
         from..from + self.replicates
     }
 
-    /// Whether the columns behind a statistic at a strength are constant in every replicate.
-    pub(super) fn constant(&self, which: usize, m: usize) -> bool {
-        (0..self.replicates).all(|k| self.centres[k * self.strengths + m][which].constant)
+    /// Whether completeness at a strength is the same for all examples in every replicate.
+    pub(super) fn complete_alike(&self, m: usize) -> bool {
+        (0..self.replicates).all(|k| self.centres[k * self.strengths + m][0].constant)
+    }
+
+    /// The same of the selectivity on the properties of these places.
+    pub(super) fn selective_alike(&self, m: usize, mut which: std::ops::Range<usize>) -> bool {
+        which.all(|j| (0..self.replicates).all(|k| self.centres[k * self.strengths + m][1 + j].constant))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Scores of one set of probes at one strength, small enough to keep for all strengths and replicates of a sweep.
 
 use super::bench::Scores;
-use super::score::{ExampleScores, reliability};
-use super::table::Judged;
+use super::score::{ExampleScores, Kept, mean_over, reliability};
+use super::table::{Further, Judged};
 
 /// Per-example scores in single precision, selectivity only where it is defined, and sums of what is only averaged.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -11,9 +11,19 @@ pub struct Tally {
     selectivity: Vec<f32>,
     right: Vec<f32>,
     harmonics: f64,
+    /// Examples behind `harmonics`.
+    with_both: usize,
     prior: Option<f64>,
     predicted: f64,
     confusion: Vec<Vec<f64>>,
+    further: Vec<Told>,
+}
+
+/// Selectivity on a further property and whether it is read right, where it is defined.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Told {
+    selectivity: Vec<f32>,
+    right: Vec<f32>,
 }
 
 impl Tally {
@@ -21,11 +31,30 @@ impl Tally {
     pub fn extend(&mut self, more: &Scores) {
         let examples = &more.examples;
         self.completeness.extend(examples.completeness.iter().map(|c| *c as f32));
-        for ((c, s), right) in examples.completeness.iter().zip(&examples.selectivity).zip(&more.right) {
+        for (s, right) in examples.selectivity.iter().zip(&more.right) {
             if let Some(s) = s {
                 self.selectivity.push(*s as f32);
                 self.right.push(right.unwrap_or(0.0) as f32);
-                self.harmonics += reliability(*c, *s);
+            }
+        }
+        // An example's selectivity is the mean over the properties that it has.
+        let several: Vec<Vec<Option<f64>>> = std::iter::once(&examples.selectivity)
+            .chain(more.further.iter().map(|k| &k.selectivity))
+            .cloned()
+            .collect();
+        for (c, s) in examples.completeness.iter().zip(mean_over(&several)) {
+            if let Some(s) = s {
+                self.harmonics += reliability(*c, s);
+                self.with_both += 1;
+            }
+        }
+        self.further.resize(more.further.len(), Told::default());
+        for (told, more) in self.further.iter_mut().zip(&more.further) {
+            for (s, right) in more.selectivity.iter().zip(&more.right) {
+                if let Some(s) = s {
+                    told.selectivity.push(*s as f32);
+                    told.right.push(right.unwrap_or(0.0) as f32);
+                }
             }
         }
         if !more.prior.is_empty() {
@@ -53,27 +82,32 @@ impl Tally {
         self.completeness.is_empty()
     }
 
-    /// The scores by example; `other` is the true value of the other property of each.
+    /// The scores by example; `other` is the true value of the other property of each, `further` those of the further ones.
     ///
     /// # Panics
     /// If `other` is of other examples.
     #[must_use]
-    pub fn judged(&self, other: &[Option<usize>]) -> Judged {
+    pub fn judged(&self, other: &[Option<usize>], further: &[Further]) -> Judged {
         assert_eq!(other.len(), self.len(), "labels of other examples");
-        let (mut s, mut right) = (self.selectivity.iter(), self.right.iter());
-        let spread = |list: &mut std::slice::Iter<'_, f32>| -> Vec<Option<f64>> {
-            other.iter().map(|o| o.and_then(|_| list.next()).map(|v| f64::from(*v))).collect()
+        let spread = |list: &[f32], labels: &[Option<usize>]| -> Vec<Option<f64>> {
+            let mut list = list.iter();
+            labels.iter().map(|o| o.and_then(|_| list.next()).map(|v| f64::from(*v))).collect()
         };
-        let selectivity = spread(&mut s);
-        let right = spread(&mut right);
+        let selectivity = spread(&self.selectivity, other);
+        let right = spread(&self.right, other);
+        let kept = self.further.iter().zip(further).map(|(told, labels)| Kept {
+            selectivity: spread(&told.selectivity, &labels.values),
+            right: spread(&told.right, &labels.values),
+        });
+        let further = kept.collect();
         let completeness = self.completeness.iter().map(|c| f64::from(*c)).collect();
-        Judged { scores: ExampleScores { completeness, selectivity }, right }
+        Judged { scores: ExampleScores { completeness, selectivity }, right, further }
     }
 
     /// Mean of the examples' harmonic means; NaN where no example has both.
     #[must_use]
     pub fn mean_harmonic(&self) -> f64 {
-        self.harmonics / self.selectivity.len() as f64
+        self.harmonics / self.with_both as f64
     }
 
     /// Mean completeness toward the class prior, for nullifying methods.
@@ -93,12 +127,6 @@ impl Tally {
     pub fn confusion(&self) -> &[Vec<f64>] {
         &self.confusion
     }
-
-    /// Bytes that one takes for `n` examples of which `defined` have the other property.
-    #[must_use]
-    pub fn bytes(n: usize, defined: usize) -> usize {
-        size_of::<Self>() + 4 * n + 8 * defined
-    }
 }
 
 #[cfg(test)]
@@ -113,17 +141,23 @@ mod tests {
             right: vec![s.map(|_| 1.0), Some(0.0)],
             predicted: vec![c, c],
             confusion: vec![vec![1.0, 0.0], vec![0.0, 1.0]],
+            further: vec![Kept { selectivity: vec![Some(c), s], right: vec![Some(1.0), s.map(|_| 0.0)] }],
         };
         let mut tally = Tally::default();
         tally.extend(&part(0.25, None));
         tally.extend(&part(0.5, Some(0.75)));
-        let judged = tally.judged(&[None, Some(1), Some(0), Some(1)]);
+        let values = vec![Some(2), None, Some(0), Some(1)];
+        let further = [Further { name: "animacy", values, classes: 3 }];
+        let judged = tally.judged(&[None, Some(1), Some(0), Some(1)], &further);
+        assert_eq!(judged.further[0].selectivity, [Some(0.25), None, Some(0.5), Some(0.75)]);
+        assert_eq!(judged.further[0].right, [Some(1.0), None, Some(1.0), Some(0.0)]);
         assert_eq!(judged.scores.completeness, [0.25, 0.5, 0.5, 0.75]);
         assert_eq!(judged.scores.selectivity, [None, Some(0.5), Some(0.75), Some(0.5)]);
         assert_eq!(judged.right, [None, Some(0.0), Some(1.0), Some(0.0)]);
         assert_eq!((tally.prior(), tally.predicted()), (Some(0.375), 0.375));
         assert_eq!(tally.confusion(), [[2.0, 0.0], [0.0, 2.0]]);
-        let harmonic = (0.5 + reliability(0.5, 0.75) + 0.6) / 3.0;
+        // By example: S .25 of one property; .5 of the other; .75 and .5; .5 and .75.
+        let harmonic = (0.25 + 0.5 + reliability(0.5, 0.625) + reliability(0.75, 0.625)) / 4.0;
         assert!((tally.mean_harmonic() - harmonic).abs() < 1e-12);
     }
 }

@@ -53,7 +53,7 @@ pub struct RivalFinding {
     pub value: f64,
     /// Which rival: every probe takes its recipe of this rank among its equals, from 1.
     pub rival: usize,
-    /// The recipes: of the oracle of the target, of that of the other property, of the attacked probe (where one is).
+    /// The recipes: of the oracle of the target, of those of the properties that should stay, of the attacked probe (where one is).
     pub recipes: Vec<String>,
     /// Mean over these examples.
     pub completeness: f64,

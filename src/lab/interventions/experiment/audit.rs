@@ -97,7 +97,11 @@ fn probabilities(panel: &Panel, seat: Seat, x: &Matrix) -> Option<Dense<f64>> {
         Seat::Attacked => panel.attacked.as_ref().map(|p| p.probabilities(x)),
         Seat::Oracle(kind, role) => {
             let oracle = panel.oracles.iter().find(|o| o.kind == kind)?;
-            let probe = if role == Roles::Target { &oracle.target } else { &oracle.other };
+            let probe = match role {
+                Roles::Target => &oracle.target,
+                Roles::Other => &oracle.other,
+                Roles::Further(j) => oracle.further.get(j)?,
+            };
             Some(probe.probabilities(x))
         }
     }
@@ -133,11 +137,11 @@ fn trained_on(bench: &Bench, seat: Seat) -> Result<Material, Fault> {
     Ok(match seat {
         Seat::Oracle(_, role) => {
             let part = training_part(bench.split.oracle(), &bench.labels, role, bench.seed)?;
-            material(part.train(), part.validation(), &bench.labels)
+            material(part.train(), part.validation(), &bench.labels, role)
         }
         Seat::Attacked => {
             let part = bench.split.intervention();
-            material(part.train(), part.validation(), &bench.labels)
+            material(part.train(), part.validation(), &bench.labels, Roles::Target)
         }
     })
 }
@@ -147,7 +151,9 @@ fn doubt(bench: &Bench, seat: Seat, accuracy: Estimate, majority: f64) -> Proble
     let property = bench.property(seat.role());
     let (who, what) = match seat {
         Seat::Oracle(kind, Roles::Target) => (format!("{kind} oracle"), "completeness under it says little"),
-        Seat::Oracle(kind, Roles::Other) => (format!("{kind} oracle"), "selectivity under it says little"),
+        Seat::Oracle(kind, Roles::Other | Roles::Further(_)) => {
+            (format!("{kind} oracle"), "selectivity under it says little")
+        }
         Seat::Attacked => ("interventional probe".to_owned(), "attacks on it say little"),
     };
     Problem {

@@ -30,12 +30,13 @@ pub fn of(spec: &Spec, sizes: &[Size]) -> u128 {
         let rest = WORDS * (size.through(size.blocks) - size.through(layer));
         let mut training = 0;
         for kind in &spec.probe.oracles {
-            // Both properties; each recipe once, and the chosen one again for every replicate.
+            // Every property; each recipe once, and the chosen one again for every replicate.
             let list = kind.grid(&grid).recipes;
             let step = |recipe| BOTH_WAYS * 64 * parameters(recipe, size.width, CLASSES) as u128;
             let searched: u128 = list.iter().map(step).sum();
             let chosen = list.iter().map(step).min().unwrap_or(0);
-            training += 2 * STEPS as u128 * (searched + replicates * chosen);
+            let properties = 2 + spec.task.also.len() as u128;
+            training += properties * STEPS as u128 * (searched + replicates * chosen);
         }
         let width = (size.width * size.width) as u128;
         let probe =

@@ -24,7 +24,7 @@ use crate::lab::interventions::method::{FitData, Fitted, Goal, Method};
 use crate::lab::interventions::options::Options;
 use crate::lab::interventions::oracle::{Oracle, OracleKind};
 use crate::lab::interventions::registry::find;
-use crate::lab::interventions::score::ExampleScores;
+use crate::lab::interventions::score::{ExampleScores, Kept};
 use crate::lab::interventions::spec::MethodSpec;
 use crate::lab::interventions::table::{Judged as Scored, Sweep};
 use crate::lab::interventions::tally::Tally;
@@ -107,6 +107,7 @@ fn memory(bench: &Bench, limit: Option<u64>) -> Result<Memory, Fault> {
         resamples: bench.spec.interval.resamples,
         replicates: bench.spec.probe.count(),
         oracles: bench.spec.probe.oracles.len(),
+        stays: 1 + bench.labels.further.len(),
         strengths: bench.spec.methods.iter().map(strengths).collect(),
         leaks: bench.spec.methods.iter().filter_map(|m| find(&m.name)).any(leaves),
         map: bench.map.len(),
@@ -299,10 +300,12 @@ impl<'a> Slices<'a> {
         let mut net =
             |grid: &Grid, classes| Mlp::fresh(width, &small(grid).unwrap_or_default(), classes, &mut rng);
         let mlp = Probe::from_mlp(net(bench.recipes(), classes));
-        let mut oracle = |kind: &OracleKind| Oracle {
-            kind: *kind,
-            target: Probe::from_mlp(net(&kind.grid(bench.recipes()), classes)),
-            other: Probe::from_mlp(net(&kind.grid(bench.recipes()), bench.labels.other_classes)),
+        let mut oracle = |kind: &OracleKind| {
+            let grid = kind.grid(bench.recipes());
+            let mut probe = |classes| Probe::from_mlp(net(&grid, classes));
+            let (target, other) = (probe(classes), probe(bench.labels.other_classes));
+            let further = bench.labels.further.iter().map(|f| probe(f.classes)).collect();
+            Oracle { kind: *kind, target, other, further }
         };
         let oracles = bench.spec.probe.oracles.iter().map(&mut oracle).collect();
         Ok(Self { bench, data, labelled, mlp, oracles, fits: RefCell::default() })
@@ -368,7 +371,8 @@ impl<'a> Slices<'a> {
                 units = self.bench.split.intervention().train().len() as f64 / times;
             }
             let options = short.map_or(options, |(short, _)| short);
-            let fitted = method.fit(&fit_data, &options, &mut NoPulse)?;
+            let fitted = method.fit(&fit_data, &options, &mut NoPulse);
+            let fitted = fitted.map_err(|e| self.bench.not_fitted(method, e))?;
             self.fits.borrow_mut().insert(index, fitted);
         }
         Ok(units)
@@ -423,16 +427,23 @@ impl<'a> Slices<'a> {
         let other = bench.other(bench.test.len());
         let (strengths, replicates) = (ASSESSED, bench.spec.probe.count());
         let score = |i: usize, k: usize, m: usize| ((7 * i + 3 * k + m) % 11) as f64 / 11.0;
+        let further = bench.further(bench.test.len());
+        let kept = |k: usize, m: usize, values: &[Option<usize>]| Kept {
+            selectivity: values.iter().enumerate().map(|(i, o)| o.map(|_| score(i + 1, k, m))).collect(),
+            right: values.iter().map(|o| o.map(|_| 1.0)).collect(),
+        };
         let judged = |k: usize, m: usize| Scored {
             scores: ExampleScores {
                 completeness: (0..other.len()).map(|i| score(i, k, m)).collect(),
                 selectivity: other.iter().enumerate().map(|(i, o)| o.map(|_| score(i + 1, k, m))).collect(),
             },
             right: other.iter().map(|o| o.map(|_| 1.0)).collect(),
+            further: further.iter().map(|f| kept(k, m, &f.values)).collect(),
         };
         let values: Vec<f64> = (0..strengths).map(|m| m as f64).collect();
         let classes = bench.labels.other_classes;
-        let sweep = Sweep { values: &values, replicates, judged: &judged, other: &other, classes };
+        let sweep =
+            Sweep { values: &values, replicates, judged: &judged, other: &other, classes, further: &further };
         // Each resample costs the same. All of 100,000 took longer here than the run did, and more memory.
         let count = bench.resample_count.min(RESAMPLED);
         let resamples = Resamples::new(other.len(), count, bench.seed);

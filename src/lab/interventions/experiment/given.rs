@@ -6,7 +6,7 @@ use super::prepare::Bench;
 use crate::base::Problem;
 use crate::lab::fault::Fault;
 use crate::lab::host::{Host, NoticeLevel};
-use crate::lab::interventions::method::Method;
+use crate::lab::interventions::method::{InterventionError, Method};
 use crate::probe::given::{Content, Given};
 
 impl Bench {
@@ -38,8 +38,10 @@ impl Bench {
         if let Content::States(states) = &given.content
             && states[0].rows() != all
         {
-            let what =
-                format!("{named} has {} rows of states, the experiment {all} examples", states[0].rows());
+            let what = format!(
+                "{named}: its `states` have {} rows, the experiment {all} examples",
+                states[0].rows()
+            );
             return Err(refuse(
                 what,
                 "write the table anew with `probity states` and this spec, and edit that",
@@ -50,6 +52,20 @@ impl Bench {
         host.notice(NoticeLevel::Info, Problem { what, r#where: place, hint: String::new() })?;
         self.given.push((method.id(), Arc::new(given)));
         Ok(())
+    }
+
+    /// A fit that failed, with the name of the method's file where that is why.
+    pub fn not_fitted(&self, method: &dyn Method, error: InterventionError) -> Fault {
+        let file = self.spec.methods.iter().find(|m| m.name == method.id()).and_then(|m| m.file.as_ref());
+        match (error, file) {
+            (InterventionError::Given(why), Some(file)) => Problem {
+                what: format!("{file}: {why}"),
+                r#where: format!("method {}", method.id()),
+                hint: "`probity states --help` says what it must hold".into(),
+            }
+            .into(),
+            (error, _) => error.into(),
+        }
     }
 
     /// What the file of a method holds, once it has been read.

@@ -32,6 +32,8 @@ pub struct Counts {
     pub replicates: usize,
     /// Oracles.
     pub oracles: usize,
+    /// Properties that should stay.
+    pub stays: usize,
     /// Strengths of every method.
     pub strengths: Vec<usize>,
     /// Whether fresh probes look for what a method leaves.
@@ -51,8 +53,10 @@ const REST: usize = 6 << 20;
 const HELD: f64 = 1.7;
 /// Bytes of an example's scores at a strength: completeness always, selectivity and its like where it is defined.
 const TALLY: usize = 6;
-/// Bytes of what an oracle sees in an example: two probabilities for each of two properties.
-const SIGHT: usize = 32;
+/// The same for each further property that should stay, which most examples have.
+const FURTHER: usize = 8;
+/// Bytes of what an oracle sees in an example of one property: two probabilities, or three.
+const SIGHT: usize = 16;
 /// Statistics that are followed through the resamples.
 const STATISTICS: usize = 5;
 /// Largest table of resampling counts.
@@ -108,9 +112,12 @@ impl Counts {
         let (most, all) =
             (self.strengths.iter().copied().max().unwrap_or(0), self.strengths.iter().sum::<usize>());
         let curves = most * self.replicates;
-        let tallies = self.oracles * (all + curves) * TALLY * self.test;
-        let columns = 4 * self.test * (3 + 4 * curves + 2 * most);
-        let drawn = 8 * self.resamples * STATISTICS * curves;
+        let tallies = self.oracles * (all + curves) * self.tally() * self.test;
+        // Two columns and one for each value of a property, with three at most.
+        let values = 2 + 3 * (self.stays - 1);
+        let columns = 4 * self.test * (1 + values + (2 + values) * curves + values * most);
+        let single = if self.stays > 1 { self.stays } else { 0 };
+        let drawn = 8 * self.resamples * (STATISTICS + single) * curves;
         tallies + columns + drawn + self.draws()
     }
 
@@ -122,9 +129,15 @@ impl Counts {
         }
         let row = 4 * self.width;
         let states = 2 * self.test * row + self.map_continued * row + self.map * self.test.min(512) * row;
-        let probes = self.map * self.replicates * (2 * self.oracles + 1) * 4 * self.probe;
-        let seen = self.map * self.replicates * self.oracles * self.test * (SIGHT + TALLY);
+        let probes = self.map * self.replicates * ((1 + self.stays) * self.oracles + 1) * 4 * self.probe;
+        let seen = (1 + self.stays) * SIGHT + self.tally();
+        let seen = self.map * self.replicates * self.oracles * self.test * seen;
         states + probes + seen
+    }
+
+    /// Bytes of an example's scores at a strength.
+    fn tally(&self) -> usize {
+        TALLY + FURTHER * (self.stays - 1)
     }
 
     /// Real states that changed ones are held against, their metric, and the products of a first chunk with them.
@@ -228,6 +241,7 @@ mod tests {
             resamples: 1000,
             replicates: 5,
             oracles: 2,
+            stays: 1,
             strengths: vec![15, 37, 37, 41],
             map: 0,
             map_continued: 0,

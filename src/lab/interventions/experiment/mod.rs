@@ -236,7 +236,7 @@ impl Run {
         let Some(sweep) = sweeps.first_mut().filter(|_| !bench.seats.iter().all(known)) else {
             return Ok(());
         };
-        let judges = bench.seats.iter().copied().take(2);
+        let judges = bench.seats.iter().copied().take(2 + bench.labels.further.len());
         let attacked = bench.seats.last().copied().filter(|_| sweep.named().method.needs().mlp);
         let seats: Vec<Seat> = judges.chain(attacked).collect();
         bench.train_panels(&[Which::Provisional], &seats, host)?;

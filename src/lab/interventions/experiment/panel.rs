@@ -154,7 +154,13 @@ impl Panel {
                 (Seat::Oracle(_, Roles::Target), Seated::Oracle(p)) => target = Some(p),
                 (Seat::Oracle(kind, Roles::Other), Seated::Oracle(other)) => {
                     if let Some(target) = target.take() {
-                        oracles.push(Oracle { kind: *kind, target, other });
+                        oracles.push(Oracle { kind: *kind, target, other, further: Vec::new() });
+                    }
+                }
+                // After that of the other property, of the same kind.
+                (Seat::Oracle(_, Roles::Further(_)), Seated::Oracle(p)) => {
+                    if let Some(oracle) = oracles.last_mut() {
+                        oracle.further.push(p);
                     }
                 }
                 (_, Seated::Attacked(p)) => attacked = Some(p),

@@ -149,11 +149,13 @@ fn example(
     let mut oracle = Vec::new();
     if let Some(first) = bench.panels[0].oracles.first() {
         let (before, after) = (first.see(&chunk.oracle_h), first.see(&seen));
-        for (role, b, a) in
-            [(Roles::Target, &before.target, &after.target), (Roles::Other, &before.other, &after.other)]
-        {
+        let mut seen =
+            vec![(Roles::Target, &before.target, &after.target), (Roles::Other, &before.other, &after.other)];
+        let further = before.further.iter().zip(&after.further).enumerate();
+        seen.extend(further.map(|(j, (b, a))| (Roles::Further(j), b, a)));
+        for (role, b, a) in seen {
             let id = bench.property(role);
-            let values = bench.task.properties.iter().find(|p| p.id == id).map_or(&[][..], |p| p.values);
+            let values = bench.task.labelled().find(|p| p.id == id).map_or(&[][..], |p| p.values);
             let shifts = values.iter().enumerate().map(|(k, label)| Shift {
                 label: (*label).to_owned(),
                 before: b.row(0)[k],

@@ -7,7 +7,9 @@ use super::prepare::Bench;
 use crate::lab::interventions::assess::{Readable, Strength, bands};
 use crate::lab::interventions::banded::Banded;
 use crate::lab::interventions::bench::Conduct;
-use crate::lab::interventions::finding::{BehaviourFinding, Beside, Kind, ReliabilityFinding, Told};
+use crate::lab::interventions::finding::{
+    BehaviourFinding, Beside, Kind, OnFinding, ReliabilityFinding, Told,
+};
 use crate::lab::interventions::key::MethodKey;
 use crate::lab::interventions::method::{Goal, Method};
 use crate::lab::interventions::oracle::Sight;
@@ -16,6 +18,7 @@ use crate::lab::interventions::score::{
 };
 use crate::lab::interventions::table::Sweep as Judged;
 use crate::lab::interventions::tally::Tally;
+use crate::lab::plan::Roles;
 use crate::probe::Matrix;
 use crate::stats::mcnemar;
 use crate::stats::replicates::{Bands, exact_floor};
@@ -69,10 +72,11 @@ pub struct Named {
 }
 
 /// What scores are held against: means over replicates before any intervention.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Baseline {
     c_before: Option<f64>,
-    s_floor: Option<f64>,
+    /// By property that should stay.
+    floors: Vec<Option<f64>>,
 }
 
 /// The base lines under the oracle at `o` for the first `n` test examples, of the replicates that a point rests on: others that
@@ -90,9 +94,12 @@ pub fn baseline_of<'a>(
     n: usize,
     judges: impl Iterator<Item = &'a [Arc<Vec<Sight>>]>,
 ) -> Baseline {
-    let other = bench.other(n);
-    let (answer, classes) = (majority(&other), bench.labels.target_classes);
-    let (mut c, mut s, mut count_c, mut count_s) = (0.0, 0.0, 0usize, 0usize);
+    let further = bench.further(n);
+    let mut answers = vec![majority(&bench.other(n))];
+    answers.extend(further.iter().map(|f| majority(&f.values)));
+    let classes = bench.labels.target_classes;
+    let (mut c, mut count_c) = (0.0, 0usize);
+    let mut floors = vec![(0.0, 0usize); answers.len()];
     for sights in judges {
         let mut at = 0;
         for (chunk, sights) in bench.chunks.iter().zip(sights) {
@@ -111,18 +118,30 @@ pub fn baseline_of<'a>(
             };
             count_c += completeness.len();
             c += completeness.iter().sum::<f64>();
-            if let Some(answer) = answer {
-                let floor = selectivity_floor(&sight.other, answer);
-                for (value, _) in floor.iter().zip(&chunk.other).filter(|(_, o)| o.is_some()) {
-                    s += value;
-                    count_s += 1;
+            let seen =
+                std::iter::once((&sight.other, &chunk.other)).chain(sight.further.iter().zip(&chunk.further));
+            for (((seen, labels), answer), (s, count)) in seen.zip(&answers).zip(&mut floors) {
+                let Some(answer) = *answer else { continue };
+                let floor = selectivity_floor(seen, answer);
+                for (value, _) in floor.iter().zip(labels).filter(|(_, o)| o.is_some()) {
+                    *s += value;
+                    *count += 1;
                 }
             }
             at += chunk.len();
         }
     }
     let mean = |sum: f64, count: usize| (count > 0).then(|| sum / count as f64);
-    Baseline { c_before: mean(c, count_c), s_floor: mean(s, count_s) }
+    let floors = floors.into_iter().map(|(s, count)| mean(s, count)).collect();
+    Baseline { c_before: mean(c, count_c), floors }
+}
+
+impl Baseline {
+    /// The selectivity of a constant answer: the mean over the properties, where all of them have one.
+    fn s_floor(&self) -> Option<f64> {
+        let known: Option<Vec<f64>> = self.floors.iter().copied().collect();
+        known.filter(|k| !k.is_empty()).map(|k| k.iter().sum::<f64>() / k.len() as f64)
+    }
 }
 
 /// The findings of one strength: reliability under each oracle, then the model's behaviour, each with its n. `tallies` are
@@ -140,14 +159,20 @@ pub fn kinds(
         let mine: Vec<&Tally> = tallies.iter().map(|t| &t[o]).collect();
         let n = mine[0].len();
         let resamples = bench.resamples(n);
-        let other = bench.other(n);
-        let judged = |k: usize, _: usize| mine[k].judged(&other);
+        let (other, further) = (bench.other(n), bench.further(n));
+        let judged = |k: usize, _: usize| mine[k].judged(&other, &further);
         let classes = bench.labels.other_classes;
-        let sweep =
-            Judged { values: &[value], replicates: mine.len(), judged: &judged, other: &other, classes };
+        let sweep = Judged {
+            values: &[value],
+            replicates: mine.len(),
+            judged: &judged,
+            other: &other,
+            classes,
+            further: &further,
+        };
         let Some(all) = bands(&sweep, &resamples, bench.label.level()) else { continue };
         let base = baseline(bench, named.method.goal(), o, n, mine.len());
-        list.push((Kind::Reliability(reliability(bench, named, o, &all[0], &mine, base)), n));
+        list.push((Kind::Reliability(reliability(bench, named, o, &all[0], &mine, &base)), n));
     }
     list.extend(behaviour(bench, named, value, behaved));
     list
@@ -160,7 +185,7 @@ pub fn reliability(
     o: usize,
     strength: &Strength,
     tallies: &[&Tally],
-    base: Baseline,
+    base: &Baseline,
 ) -> ReliabilityFinding {
     let mean = |of: &dyn Fn(&Tally) -> f64| tallies.iter().map(|t| of(t)).sum::<f64>() / tallies.len() as f64;
     let banded = |b: Option<Bands>| b.map_or(Banded::UNKNOWN, Banded::from);
@@ -184,16 +209,33 @@ pub fn reliability(
         beside: Beside {
             replicates: tallies.len(),
             provisional: bench.panels[0].which == Which::Provisional,
-            s_floor: base.s_floor,
+            s_floor: base.s_floor(),
             s_by_class: strength.selectivity_by_class.map(Banded::from),
             c_on_s: strength.completeness_where_selective.map(Banded::from),
             c_predicted: (!nullifying).then(|| mean(&Tally::predicted)),
             c_before: base.c_before,
             ze_balanced_accuracy: readable.map(|r: &Readable| r.balanced),
             ze_confusion: confusion(tallies),
-            eligible: readable.map(|r| r.eligible),
+            eligible: strength.eligible(),
+            selectivities: selectivities(bench, strength, base),
         },
     }
+}
+
+/// Selectivity by property, where there are several.
+fn selectivities(bench: &Bench, strength: &Strength, base: &Baseline) -> Vec<OnFinding> {
+    let further = (0..bench.labels.further.len()).map(Roles::Further);
+    let roles = std::iter::once(Roles::Other).chain(further);
+    let each = roles.zip(&strength.kept).zip(&base.floors);
+    each.map(|((role, kept), floor)| OnFinding {
+        property: bench.property(role).to_owned(),
+        selectivity: kept.selectivity.map_or(Banded::UNKNOWN, Banded::from),
+        n: kept.n,
+        s_floor: *floor,
+        balanced_accuracy: kept.readable.as_ref().map(|r| r.balanced),
+        eligible: kept.readable.as_ref().is_some_and(|r| r.eligible),
+    })
+    .collect()
 }
 
 fn confusion(tallies: &[&Tally]) -> Vec<Vec<f64>> {

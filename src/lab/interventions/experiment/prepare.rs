@@ -16,11 +16,12 @@ use crate::lab::finding::Label;
 use crate::lab::hidden;
 use crate::lab::host::{Host, NoticeLevel};
 use crate::lab::interventions::bench::{Chunk, Site};
-use crate::lab::interventions::finding::{DataFinding, Kind};
+use crate::lab::interventions::finding::{DataFinding, FurtherData, Kind};
 use crate::lab::interventions::key::MethodKey;
 use crate::lab::interventions::method::Fitted;
 use crate::lab::interventions::registry::find;
 use crate::lab::interventions::spec::Spec;
+use crate::lab::interventions::table::Further;
 use crate::lab::plan::{PropertyLabels, Roles, training_part};
 use crate::lab::stimuli::Stimuli;
 use crate::model::{Model, Offer};
@@ -52,7 +53,7 @@ pub struct Bench {
     pub source: Option<Provenance>,
     /// The examples as the model sees them.
     pub stimuli: Arc<Stimuli>,
-    /// Labels of both properties.
+    /// Labels of all properties.
     pub labels: PropertyLabels,
     /// Who trains on what.
     pub split: Split,
@@ -142,8 +143,10 @@ impl Bench {
         host.poll()?;
         let stimuli = examples::stimuli(task, &model, &examples, source.is_some())?;
         let which = stimuli.list.iter().map(|s| s.example);
-        let labels = PropertyLabels::new(task, target, &examples.examples, which);
+        let labels = PropertyLabels::new(task, target, &examples.examples, which.clone());
+        let labels = labels.with(task, &spec.task.also, &examples.examples, which);
         let split = Split::new(stimuli.list.len(), spec.seed)?;
+        one_valued(&labels, &split)?;
         let test: Vec<usize> =
             split.test().rows().iter().copied().filter(|r| labels.target[*r].is_some()).collect();
         let key = format!(
@@ -322,15 +325,49 @@ impl Bench {
             n_test: self.test.len(),
             phi: (self.labels.phi(&before), self.labels.phi(&after)),
             scale: scale(&self.chunks[0].h),
+            further: self.further_data(&before)?,
         });
         let finding = self.label.finding(self.stimuli.list.len(), true, host.elapsed(), body);
         Ok(host.find(finding)?)
     }
 
+    /// What there is of each further property; `oracle` are the rows of the oracles' part.
+    fn further_data(&self, oracle: &[usize]) -> Result<Vec<FurtherData>, Fault> {
+        let one = |j: usize| -> Result<FurtherData, Fault> {
+            let (role, labels) = (Roles::Further(j), &self.labels);
+            let kept = training_part(self.split.oracle(), labels, role, self.seed)?;
+            let kept: Vec<usize> = kept.train().iter().chain(kept.validation()).copied().collect();
+            let values = self.task.further[labels.further[j].property].values;
+            Ok(FurtherData {
+                property: self.property(role).to_owned(),
+                values: values.iter().map(|v| (*v).to_owned()).collect(),
+                counts: labels.table_with(role, &self.test),
+                n_oracle: kept.len(),
+                phi: (labels.phi_with(role, oracle), labels.phi_with(role, &kept)),
+            })
+        };
+        (0..self.labels.further.len()).map(one).collect()
+    }
+
     /// Name of the property of a role.
     pub fn property(&self, role: Roles) -> &'static str {
         let target = self.labels.target_property;
-        self.task.properties[if role == Roles::Target { target } else { 1 - target }].id
+        match role {
+            Roles::Target => self.task.properties[target].id,
+            Roles::Other => self.task.properties[1 - target].id,
+            Roles::Further(j) => self.labels.further[j].id,
+        }
+    }
+
+    /// The further properties of the first `n` test examples.
+    pub fn further(&self, n: usize) -> Vec<Further> {
+        let each = self.labels.further.iter();
+        each.map(|f| Further {
+            name: f.id,
+            values: self.test[..n].iter().map(|r| f.values[*r]).collect(),
+            classes: f.classes,
+        })
+        .collect()
     }
 
     /// True values of the other property of the first `n` test examples.
@@ -358,6 +395,33 @@ impl Bench {
     }
 }
 
+/// A further property of which the oracles would see one value, or none, cannot be judged: that is said before anything is read.
+fn one_valued(labels: &PropertyLabels, split: &Split) -> Result<(), Problem> {
+    for f in &labels.further {
+        let oracle = split.oracle().train().iter().chain(split.oracle().validation());
+        for (who, rows) in
+            [("oracle", oracle.copied().collect::<Vec<usize>>()), ("test", split.test().rows().to_vec())]
+        {
+            let mut seen: Vec<usize> = rows.iter().filter_map(|r| f.values[*r]).collect();
+            seen.sort_unstable();
+            seen.dedup();
+            if seen.len() < 2 {
+                return Err(Problem {
+                    what: format!(
+                        "the {who} examples show {} of {} values of `{}`: there is nothing to be selective about",
+                        seen.len(),
+                        f.classes,
+                        f.id
+                    ),
+                    r#where: "task.also".into(),
+                    hint: "leave it out, or name examples that have it".into(),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The recipes that a spec's probes are chosen from.
 fn grid(spec: &Spec) -> Result<Grid, Problem> {
     Grid::named(&spec.probe.grid).ok_or_else(|| Problem {
@@ -369,8 +433,9 @@ fn grid(spec: &Spec) -> Result<Grid, Problem> {
 
 /// Which probes the panels of a spec have.
 fn seats(spec: &Spec) -> Vec<Seat> {
-    let kinds = spec.probe.oracles.iter();
-    let judges = kinds.flat_map(|k| [Seat::Oracle(*k, Roles::Target), Seat::Oracle(*k, Roles::Other)]);
+    let further = (0..spec.task.also.len()).map(Roles::Further);
+    let roles: Vec<Roles> = [Roles::Target, Roles::Other].into_iter().chain(further).collect();
+    let judges = spec.probe.oracles.iter().flat_map(|k| roles.iter().map(|role| Seat::Oracle(*k, *role)));
     let attacks = spec.methods.iter().any(|m| find(&m.name).is_some_and(|m| m.needs().mlp));
     judges.chain(attacks.then_some(Seat::Attacked)).collect()
 }

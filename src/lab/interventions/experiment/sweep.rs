@@ -23,7 +23,7 @@ use crate::lab::interventions::optimum::{Draws, Optimum};
 use crate::lab::interventions::options::Options;
 use crate::lab::interventions::oracle::OracleKind;
 use crate::lab::interventions::spec::MethodSpec;
-use crate::lab::interventions::table::{Judged as Scored, Sweep as Judged};
+use crate::lab::interventions::table::{Further, Judged as Scored, Sweep as Judged};
 use crate::lab::interventions::tally::Tally;
 use crate::lab::interventions::verdict::{NoOptimumFinding, RivalFinding};
 
@@ -236,12 +236,12 @@ impl Sweep {
     fn tell(&self, bench: &mut Bench, host: &mut dyn Host) -> Result<(), Fault> {
         let n = bench.test.len();
         for o in 0..bench.panels[0].oracles.len() {
-            let (resamples, other) = (bench.resamples(n), bench.other(n));
-            let judged = |k: usize, m: usize| self.seen[k].tallies[m][o].judged(&other);
-            let sweep = self.judged(bench, &other, self.seen.len(), &judged);
+            let (resamples, other, further) = (bench.resamples(n), bench.other(n), bench.further(n));
+            let judged = |k: usize, m: usize| self.seen[k].tallies[m][o].judged(&other, &further);
+            let sweep = self.judged(bench, (&other, &further), self.seen.len(), &judged);
             let Some(strengths) = bands(&sweep, &resamples, bench.label.level()) else { continue };
             let base = baseline(bench, self.named.method.goal(), o, n, self.seen.len());
-            for point in self.points(bench, o, &strengths, base) {
+            for point in self.points(bench, o, &strengths, &base) {
                 let body = Kind::Reliability(point);
                 host.find(bench.label.finding(n, false, host.elapsed(), body))?;
             }
@@ -252,11 +252,12 @@ impl Sweep {
     fn judged<'a>(
         &'a self,
         bench: &Bench,
-        other: &'a [Option<usize>],
+        (other, further): (&'a [Option<usize>], &'a [Further]),
         replicates: usize,
         judged: &'a dyn Fn(usize, usize) -> Scored,
     ) -> Judged<'a> {
-        Judged { values: &self.values, replicates, judged, other, classes: bench.labels.other_classes }
+        let classes = bench.labels.other_classes;
+        Judged { values: &self.values, replicates, judged, other, classes, further }
     }
 
     /// What the replicates have said of a strength, and what the model did.
@@ -269,8 +270,9 @@ impl Sweep {
     fn assess(&self, bench: &mut Bench, o: usize, seen: &[Seen]) -> Option<Assessment> {
         let n = seen.first()?.tallies.first()?.get(o)?.len();
         let (resamples, halves, other) = (bench.resamples(n), bench.halves(n), bench.other(n));
-        let judged = |k: usize, m: usize| seen[k].tallies[m][o].judged(&other);
-        let sweep = self.judged(bench, &other, seen.len(), &judged);
+        let further = bench.further(n);
+        let judged = |k: usize, m: usize| seen[k].tallies[m][o].judged(&other, &further);
+        let sweep = self.judged(bench, (&other, &further), seen.len(), &judged);
         assess(&sweep, &resamples, &halves, bench.label.level())
     }
 
@@ -324,13 +326,13 @@ impl Sweep {
             let kind = bench.panels[0].oracles[o].kind;
             let Some(all) = self.assess(bench, o, &self.seen) else { continue };
             let base = baseline(bench, self.named.method.goal(), o, n, self.seen.len());
-            let points = self.points(bench, o, &all.strengths, base);
+            let points = self.points(bench, o, &all.strengths, &base);
             for point in &points {
                 let body = Kind::Reliability(point.clone());
                 host.find(bench.label.finding(n, true, host.elapsed(), body))?;
             }
             let body = match &all.optimum {
-                Ok(best) => self.optimum(bench, kind, &all, best),
+                Ok(best) => self.optimum(bench, kind, (&all, best), &points[best.index]),
                 Err(reason) => Kind::NoOptimum(NoOptimumFinding {
                     method: self.named.key.name.clone(),
                     options: self.named.key.options.clone(),
@@ -364,7 +366,7 @@ impl Sweep {
         bench: &Bench,
         o: usize,
         strengths: &[Strength],
-        base: Baseline,
+        base: &Baseline,
     ) -> Vec<ReliabilityFinding> {
         let each = strengths.iter().enumerate();
         each.map(|(i, s)| {
@@ -374,9 +376,15 @@ impl Sweep {
         .collect()
     }
 
-    fn optimum(&self, bench: &Bench, oracle: OracleKind, all: &Assessment, best: &Optimum) -> Kind {
+    fn optimum(
+        &self,
+        bench: &Bench,
+        oracle: OracleKind,
+        (all, best): (&Assessment, &Optimum),
+        point: &ReliabilityFinding,
+    ) -> Kind {
         let at = &all.strengths[best.index];
-        let readable = all.strengths.iter().filter(|s| s.readable.as_ref().is_some_and(|r| r.eligible));
+        let readable = all.strengths.iter().filter(|s| s.eligible() == Some(true));
         let chosen = self.values.iter().zip(&best.chosen).filter(|(_, share)| **share > 0.0);
         Kind::Optimum(OptimumFinding {
             method: self.named.key.name.clone(),
@@ -396,6 +404,7 @@ impl Sweep {
                 choices: chosen.map(|(value, share)| (*value, *share)).collect(),
                 at_end: best.end,
                 paper: paper(all),
+                selectivities: point.beside.selectivities.clone(),
             },
         })
     }

@@ -37,6 +37,7 @@ pub fn summary(results: &Results, spec: &Spec) -> Vec<String> {
             format!("Highest reliability ({level} % intervals: sampling with training, then sampling only)")
         });
         section(&mut out, &head, &OPTIMUM_HEAD, optima(results, &data.model));
+        section(&mut out, KEPT_TITLE, &KEPT_HEAD, kept(results, &data.model));
         section(&mut out, "Which is more reliable", &VERSUS_HEAD, verdicts(results, &data.model));
         section(&mut out, "The front of all settings", &FRONT_HEAD, fronts(results, &data.model));
         section(&mut out, DISTANCE_TITLE, &DISTANCE_HEAD, distances(results, &data.model));
@@ -68,8 +69,15 @@ fn describe(data: &Tagged<DataFinding>) -> Vec<String> {
         score(d.phi.0),
         score(d.phi.1),
     );
+    let further = d.further.iter().map(|f| {
+        let (from, to) = (score(f.phi.0), score(f.phi.1));
+        printable_label(&format!(
+            "further property {}: {} for its oracles (association with the target {from} to {to})",
+            f.property, f.n_oracle
+        ))
+    });
     let source = d.source.as_ref().map(|s| printable_label(&format!("data {}", s.summary())));
-    [printable_label(&line)].into_iter().chain(source).collect()
+    [printable_label(&line)].into_iter().chain(further).chain(source).collect()
 }
 
 const PROBE_HEAD: [&str; 8] = [
@@ -162,6 +170,28 @@ fn optima(results: &Results, model: &str) -> Vec<Vec<String>> {
         row
     });
     found.chain(none).collect()
+}
+
+const KEPT_TITLE: &str = "Selectivity by property at the highest reliability (the S above is their mean)";
+const KEPT_HEAD: [&str; 7] =
+    ["method", "oracle", "property", "selectivity", "of a constant answer", "balanced accuracy", "n"];
+
+/// Selectivity on each property, where several should stay.
+fn kept(results: &Results, model: &str) -> Vec<Vec<String>> {
+    let mine = results.optima.iter().filter(|o| o.model == model);
+    mine.flat_map(|o| o.value.how.selectivities.iter().map(move |on| (&o.value, on)))
+        .map(|(best, on)| {
+            vec![
+                best.method_key().title(),
+                best.oracle.to_string(),
+                on.property.clone(),
+                bands(&on.selectivity),
+                on.s_floor.map_or_else(|| "-".into(), score),
+                on.balanced_accuracy.map_or_else(|| "-".into(), |e| interval(&e)),
+                on.n.to_string(),
+            ]
+        })
+        .collect()
 }
 
 const VERSUS_HEAD: [&str; 4] = ["oracle", "verdict", "probability", "turns with"];

@@ -35,12 +35,17 @@ pub struct Fit {
 pub struct OracleData {
     target: TrainingData<Oracle>,
     other: TrainingData<Oracle>,
+    further: Vec<TrainingData<Oracle>>,
 }
 
 impl OracleData {
     /// The data for a role.
     pub fn of(&self, role: Roles) -> &TrainingData<Oracle> {
-        if role == Roles::Target { &self.target } else { &self.other }
+        match role {
+            Roles::Target => &self.target,
+            Roles::Other => &self.other,
+            Roles::Further(j) => &self.further[j],
+        }
     }
 }
 
@@ -72,7 +77,9 @@ impl Bench {
             let (labels, classes) = self.labels.of(role);
             Ok(TrainingData::new(&part, &x, labels, classes)?)
         };
-        let data = Arc::new(OracleData { target: of(Roles::Target)?, other: of(Roles::Other)? });
+        let further = (0..self.labels.further.len()).map(|j| of(Roles::Further(j)));
+        let further = further.collect::<Result<_, _>>()?;
+        let data = Arc::new(OracleData { target: of(Roles::Target)?, other: of(Roles::Other)?, further });
         self.oracle_data = Some(data.clone());
         Ok(data)
     }
@@ -326,7 +333,7 @@ impl Bench {
                     given: self.given_to(method),
                     seed: streams.seed("fit"),
                 };
-                let fitted = method.fit(&fit_data, options, host)?;
+                let fitted = method.fit(&fit_data, options, host).map_err(|e| self.not_fitted(method, e))?;
                 if let Some(name) = name {
                     keep(&name, &fitted.to_bytes(), host)?;
                 }
@@ -344,10 +351,11 @@ fn both(part: &OracleSplit) -> Vec<usize> {
 }
 
 impl Bench {
-    /// The recipes behind an oracle of the panel at `at`: of the target's probe, of the other property's, of the attacked one.
+    /// The recipes behind an oracle of the panel at `at`: of the target's probe, of those of the properties that should stay, of the
+    /// attacked one.
     pub fn recipes_of(&self, at: usize, kind: OracleKind) -> Vec<String> {
-        let seats = [Seat::Oracle(kind, Roles::Target), Seat::Oracle(kind, Roles::Other), Seat::Attacked];
-        let here = seats.into_iter().filter(|s| self.seats.contains(s));
+        let mine = |s: &&Seat| **s == Seat::Attacked || matches!(s, Seat::Oracle(k, _) if *k == kind);
+        let here = self.seats.iter().filter(mine).copied();
         here.filter_map(|s| self.recipe(s, self.panels[at].which)).map(|(r, _)| r.describe()).collect()
     }
 }

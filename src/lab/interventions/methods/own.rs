@@ -58,7 +58,7 @@ impl Method for OwnDirections {
         };
         if directions.cols() != dimension {
             let what =
-                format!("its directions have size {}, the hidden states {dimension}", directions.cols());
+                format!("its `directions` have size {}, the hidden states {dimension}", directions.cols());
             return Err(InterventionError::Given(what));
         }
         Ok(Box::new(Directions { classes, directions: directions.clone() }))
@@ -160,7 +160,7 @@ impl Method for OwnStates {
         }
         if states.iter().any(|s| s.cols() != dimension) {
             return refuse(format!(
-                "its states have size {}, the hidden states {dimension}",
+                "its `states` have size {}, the hidden states {dimension}",
                 states[0].cols()
             ));
         }

@@ -149,3 +149,21 @@ fn two_settings_of_one_method_are_set_apart() {
     assert_eq!(second.get(&changed, &known()), Value::Number(5.0));
     assert!(options(&spec, "pgd", 2).is_empty());
 }
+
+/// What also should stay is ticked among the further properties of the task, and those of another task go with it.
+#[test]
+fn further_properties_are_ticked_and_leave_with_their_task() {
+    let (known, mut spec) = (Known::default(), Spec::shipped());
+    let all = settings();
+    let named = |key: &str| all.iter().find(|s| s.key == key).unwrap();
+    let also = named("task.also");
+    assert_eq!(also.kind(&spec, &known), Kind::Marks(vec!["subject animacy".into()]));
+    assert_eq!(also.get(&spec, &known), Value::Marks(vec![false]));
+    also.set(&mut spec, &known, Value::Marks(vec![true])).unwrap();
+    assert_eq!(spec.task.also, ["subject_animacy"]);
+    let animacy = TASKS.iter().position(|t| t.id == "animacy").unwrap();
+    named("task.name").set(&mut spec, &known, Value::Choice(Some(animacy))).unwrap();
+    assert!(spec.task.also.is_empty(), "there animacy is what stays anyway");
+    assert_eq!(also.get(&spec, &known), Value::Marks(vec![false]));
+    assert!(spec.check("x").is_ok());
+}

@@ -196,3 +196,26 @@ fn replicates_are_asked_for_and_bounded() {
     other.probe.seed = Some(1);
     assert_ne!(other.hash(), Spec::shipped().hash(), "another training is another spec");
 }
+
+/// Further properties are the task's own further ones, each once; without them a spec is written, and hashed, as it was.
+#[test]
+fn further_properties_are_those_of_the_task() {
+    let with = |line: &str| AGREEMENT_TOML.replace("examples = 12000", &format!("{line}\nexamples = 12000"));
+    let spec = parse(&with("also = [\"subject_animacy\"]"), "x").unwrap();
+    assert_eq!(spec.task.also, ["subject_animacy"]);
+    assert_eq!(parse(&to_toml(&spec), "again").unwrap(), spec);
+    assert_ne!(spec.hash(), Spec::shipped().hash());
+    assert_eq!(parse(&with("also = []"), "x").unwrap().hash(), Spec::shipped().hash());
+    assert!(!to_toml(&Spec::shipped()).contains("also"));
+    for (line, message) in [
+        ("also = [\"subject_animcy\"]", "subject_animacy"),
+        (
+            "also = [\"attractor_number\"]",
+            "names `attractor_number`, which the run changes or measures anyway",
+        ),
+        ("also = [\"subject_animacy\", \"subject_animacy\"]", "twice"),
+    ] {
+        let said = parse(&with(line), "x").unwrap_err().to_string();
+        assert!(said.contains("task.also") && said.contains(message), "{said}");
+    }
+}

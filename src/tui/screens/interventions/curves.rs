@@ -159,7 +159,7 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
     let ruined = b.eligible == Some(false);
     let mut text = format!(" {trainings}");
     if ruined {
-        text.push_str("  ! Ze is no longer read: no optimum here");
+        text.push_str(&format!("  ! {} is no longer read: no optimum here", lost(p)));
     }
     let apart = b.replicates > 1 && !b.provisional && scores(state, p, room).0.narrow;
     let legend = apart.then(|| " (±: with them/examples alone)".to_owned());
@@ -170,7 +170,7 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
         ("C where S", b.c_on_s.map(|c| c.mean)),
     ];
     let beside = beside.into_iter().filter_map(|(name, v)| v.map(|v| format!("; {name} {}", score(v))));
-    for part in legend.into_iter().chain(beside) {
+    for part in by_property(p).into_iter().chain(legend).chain(beside) {
         if width(&text) + width(&part) > room {
             break;
         }
@@ -178,6 +178,27 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
     }
     let role = if ruined { Role::Warning } else { Role::Dim };
     Some(Line::styled(text, state.theme().style(role)))
+}
+
+/// The first property that is no longer read; Ze where it is the only one that should stay.
+fn lost(p: &ReliabilityFinding) -> String {
+    let lost = p.beside.selectivities.iter().find(|on| !on.eligible);
+    lost.map_or_else(|| "Ze".into(), |on| printable(&on.property).replace('_', " "))
+}
+
+/// Of what S is the mean, where several properties should stay.
+fn by_property(p: &ReliabilityFinding) -> Option<String> {
+    let on = &p.beside.selectivities;
+    let each = on.iter().map(|on| {
+        let half = plus_minus(on.selectivity.half_width());
+        format!(
+            "{} {} {half} n {}",
+            printable(&on.property).replace('_', " "),
+            score(on.selectivity.mean),
+            Count::from(on.n)
+        )
+    });
+    (!on.is_empty()).then(|| format!("; S = mean of {}", each.collect::<Vec<_>>().join(", ")))
 }
 
 /// How sure it is that the drawn method is more reliable than the one nearest to it, and what turns that.
@@ -215,7 +236,7 @@ fn behaviour(state: &State, room: usize) -> Option<Line<'static>> {
         let (before, after) = (score(told.rank_before.mean), score(told.rank_after.mean));
         let more = [
             format!("  McNemar {}:{} p {}", told.lost, told.won, p_value(told.p)),
-            format!("  1/rank of {} {before} → {after}", told.forms),
+            format!("  1/rank of {} verb forms {before} → {after}", told.forms),
         ];
         for part in more.iter().filter(|_| v.replicates > 0) {
             if width(&text) + width(part) <= room {

@@ -227,9 +227,11 @@ impl Pass<'_> {
     fn assess(&mut self, (j, o): (usize, usize), values: &[f64], seen: &[Seen]) -> Option<Assessment> {
         let n = self.here.test.len();
         let (resamples, halves, other) = (self.main.resamples(n), self.main.halves(n), self.main.other(n));
-        let judged = |k: usize, m: usize| seen[k][m][j][o].judged(&other);
+        let further = self.main.further(n);
+        let judged = |k: usize, m: usize| seen[k][m][j][o].judged(&other, &further);
         let (classes, level) = (self.here.labels.other_classes, self.main.label.level());
-        let sweep = Judged { values, replicates: seen.len(), judged: &judged, other: &other, classes };
+        let replicates = seen.len();
+        let sweep = Judged { values, replicates, judged: &judged, other: &other, classes, further: &further };
         assess(&sweep, &resamples, &halves, level)
     }
 
@@ -286,7 +288,7 @@ impl Pass<'_> {
         let (here, n) = (self.here, self.here.test.len());
         let sights = judge.replicates.iter().take(tallies.len()).map(|(_, sights)| sights.as_slice());
         let base = baseline_of(here, self.named.method.goal(), o, n, sights);
-        let mut point = reliability(here, self.named, o, strength, tallies, base);
+        let mut point = reliability(here, self.named, o, strength, tallies, &base);
         point.oracle_layer = judge.layer;
         let body = Kind::Map(MapFinding { point, strength: chosen });
         Ok(self.host.find(here.label.finding(n, last, self.host.elapsed(), body))?)

@@ -1,0 +1,293 @@
+//! Tests of assessments, on scores whose statistics are known.
+
+use super::*;
+use crate::lab::interventions::score::{ExampleScores, Kept};
+use crate::lab::interventions::table::{Further, Judged};
+use crate::stats::rng::{stream, unit};
+use rand_chacha::ChaCha8Rng;
+
+const LEVEL: f64 = 0.95;
+
+fn normal(rng: &mut ChaCha8Rng) -> f64 {
+    normal_quantile(unit(rng).clamp(1e-12, 1.0 - 1e-12))
+}
+
+fn logistic(z: f64) -> f64 {
+    1.0 / (1.0 + (-z).exp())
+}
+
+/// Examples of which every third has a value of the other property, a fifth of those the second.
+fn labels(n: usize) -> Vec<Option<usize>> {
+    (0..n).map(|i| (i % 3 == 0).then_some(usize::from(i % 15 == 0))).collect()
+}
+
+/// Scores from given functions of (replicate, strength, example).
+fn judge(
+    other: &[Option<usize>],
+    (replicates, strengths): (usize, usize),
+    c: &mut dyn FnMut(usize, usize, usize) -> f64,
+    s: &mut dyn FnMut(usize, usize, usize) -> f64,
+    right: &dyn Fn(usize, usize, usize) -> f64,
+) -> Vec<Vec<Judged>> {
+    let mut one = |k: usize, m: usize| Judged {
+        scores: ExampleScores {
+            completeness: (0..other.len()).map(|i| c(k, m, i)).collect(),
+            selectivity: (0..other.len()).map(|i| other[i].map(|_| s(k, m, i))).collect(),
+        },
+        right: (0..other.len()).map(|i| other[i].map(|_| right(k, m, i))).collect(),
+        further: Vec::new(),
+    };
+    (0..replicates).map(|k| (0..strengths).map(|m| one(k, m)).collect()).collect()
+}
+
+fn run(other: &[Option<usize>], values: &[f64], judged: &[Vec<Judged>], resamples: usize) -> Assessment {
+    let strata: Vec<usize> = other.iter().map(|o| o.map_or(2, |o| o)).collect();
+    let halves = Halves::new(&strata, 20, 1);
+    let resamples = Resamples::new(other.len(), resamples, 1);
+    let at = |k: usize, m: usize| judged[k][m].clone();
+    let sweep = Sweep { values, replicates: judged.len(), judged: &at, other, classes: 2, further: &[] };
+    assess(&sweep, &resamples, &halves, LEVEL).unwrap()
+}
+
+/// Point estimates by their definitions, and the narrow band of one replicate by the paired bootstrap.
+#[test]
+fn statistics_are_those_of_the_definitions() {
+    let (n, k, m) = (240, 3, 4);
+    let other = labels(n);
+    let mut rng = stream(1, "scores");
+    let draws: Vec<f64> = (0..2 * n * k * m).map(|_| unit(&mut rng)).collect();
+    let at = |k: usize, m: usize, i: usize| (k * 4 + m) * n + i;
+    let judged = judge(
+        &other,
+        (k, m),
+        &mut |k, m, i| draws[at(k, m, i)],
+        &mut |k, m, i| draws[n * 12 + at(k, m, i)],
+        &|k, m, i| f64::from(u8::from((i + k + m) % 4 > 0)),
+    );
+    let got = run(&other, &[0.1, 0.2, 0.3, 0.4], &judged, 300);
+    let mean = |v: Vec<f64>| v.iter().sum::<f64>() / v.len() as f64;
+    for (m, strength) in got.strengths.iter().enumerate() {
+        let over_k = |f: &dyn Fn(&Judged) -> f64| mean(judged.iter().map(|row| f(&row[m])).collect());
+        let c = |j: &Judged| mean(j.scores.completeness.clone());
+        let s = |j: &Judged| mean(j.scores.selectivity.iter().flatten().copied().collect());
+        let of = |j: &Judged, value: usize| {
+            let list = j.scores.selectivity.iter().zip(&other).filter(|(_, o)| **o == Some(value));
+            mean(list.filter_map(|(s, _)| *s).collect())
+        };
+        let here = |j: &Judged| {
+            let list = j.scores.completeness.iter().zip(&other).filter(|(_, o)| o.is_some());
+            mean(list.map(|(c, _)| *c).collect())
+        };
+        for (what, got, want) in [
+            ("C", strength.completeness.narrow.mean, over_k(&c)),
+            ("S", strength.selectivity.unwrap().narrow.mean, over_k(&s)),
+            ("R", strength.reliability.unwrap().narrow.mean, over_k(&|j| reliability(c(j), s(j)))),
+            ("C on S", strength.completeness_where_selective.unwrap().narrow.mean, over_k(&here)),
+            (
+                "S by class",
+                strength.selectivity_by_class.unwrap().narrow.mean,
+                over_k(&|j| 0.5 * (of(j, 0) + of(j, 1))),
+            ),
+        ] {
+            assert!((got - want).abs() < 1e-6, "{what} at {m}: {got} {want}");
+        }
+        assert_eq!((strength.n_c, strength.n_s), (240, 80));
+        assert!(strength.reliability.unwrap().wide.is_some());
+    }
+    let alone = vec![judged[0].clone()];
+    let got = run(&other, &[0.1, 0.2, 0.3, 0.4], &alone, 300);
+    let paired = judged[0][2].scores.summary(&Resamples::new(n, 300, 1), LEVEL);
+    let bands = got.strengths[2].reliability.unwrap();
+    let want = paired.reliability.unwrap();
+    assert!((bands.narrow.lo - want.lo).abs() < 1e-6 && (bands.narrow.hi - want.hi).abs() < 1e-6);
+    assert!(bands.wide.is_none() && got.strengths[2].completeness.wide.is_none());
+}
+
+/// An oracle that answers one value for everything still has a selectivity; it must not become an optimum.
+#[test]
+fn no_star_on_a_ruin() {
+    let other = labels(600);
+    let ruined = |one: usize| {
+        let judged = judge(
+            &other,
+            (2, 3),
+            &mut |_, m, _| 0.3 * (m + 1) as f64,
+            &mut |_, _, _| 0.8,
+            // At strengths from `one` on the answer is always the first value.
+            &|_, m, i| if m < one { 1.0 } else { f64::from(u8::from(other[i] == Some(0))) },
+        );
+        run(&other, &[1.0, 2.0, 3.0], &judged, 50)
+    };
+    let none = ruined(0);
+    assert!(matches!(none.optimum, Err(NoOptimum::Ruined { chance: 0.5, .. })), "{:?}", none.optimum);
+    let paper = none.paper.unwrap();
+    assert_eq!((paper.index, paper.end), (2, Some(super::super::optimum::End::Last)));
+    assert!(none.draws.theta.is_none() && none.draws.rows.iter().all(Option::is_none));
+    let some = ruined(2);
+    let optimum = some.optimum.unwrap();
+    assert_eq!((optimum.index, optimum.end, some.paper.unwrap().index), (1, None, 2));
+    assert_eq!(optimum.chosen, [0.0, 1.0, 0.0]);
+}
+
+/// Examples with both properties: the other one, and a further one of three values that all have; scores of both by place.
+fn with_further(ruined: bool) -> (Vec<Option<usize>>, [Further; 1], Vec<Vec<Judged>>) {
+    let (n, k, m) = (600, 3, 2);
+    let other = labels(n);
+    let values: Vec<Option<usize>> = (0..n).map(|i| Some(i % 3)).collect();
+    let mut rng = stream(5, "two properties");
+    let draws: Vec<f64> = (0..4 * n * k * m).map(|_| unit(&mut rng)).collect();
+    let at = |k: usize, m: usize, i: usize| (k * 2 + m) * n + i;
+    let mut judged = judge(
+        &other,
+        (k, m),
+        &mut |k, m, i| draws[at(k, m, i)],
+        &mut |k, m, i| 0.5 + 0.5 * draws[n * 12 + at(k, m, i)],
+        &|k, m, i| f64::from(u8::from((i + k + m) % 9 > 0)),
+    );
+    for (k, row) in judged.iter_mut().enumerate() {
+        for (m, one) in row.iter_mut().enumerate() {
+            let score = |i: usize| Some(0.3 * draws[(at(k, m, i) + 7) % draws.len()]);
+            let right = |i: usize| Some(f64::from(u8::from(!ruined || values[i] == Some(0))));
+            let kept = Kept { selectivity: (0..n).map(score).collect(), right: (0..n).map(right).collect() };
+            one.further = vec![kept];
+        }
+    }
+    (other, [Further { name: "animacy", values, classes: 3 }], judged)
+}
+
+fn run_with(other: &[Option<usize>], further: &[Further], judged: &[Vec<Judged>]) -> Assessment {
+    let halves = Halves::new(&other.iter().map(|o| o.unwrap_or(2)).collect::<Vec<_>>(), 20, 1);
+    let resamples = Resamples::new(other.len(), 200, 1);
+    let at = |k: usize, m: usize| judged[k][m].clone();
+    let (values, replicates) = (&[1.0, 2.0], judged.len());
+    assess(&Sweep { values, replicates, judged: &at, other, classes: 2, further }, &resamples, &halves, LEVEL)
+        .unwrap()
+}
+
+/// S is the mean over the properties, each with the numbers that it has alone; C knows nothing of them.
+#[test]
+fn selectivity_on_several_properties_is_the_mean_of_those_on_each() {
+    let (other, further, judged) = with_further(false);
+    let both = run_with(&other, &further, &judged);
+    let mut alone = judged.clone();
+    alone.iter_mut().flatten().for_each(|j| j.further.clear());
+    let first = run_with(&other, &[], &alone);
+    for j in alone.iter_mut().flatten().zip(judged.iter().flatten()) {
+        j.0.scores.selectivity.clone_from(&j.1.further[0].selectivity);
+        j.0.right.clone_from(&j.1.further[0].right);
+    }
+    // The same blocks, so that sums are rounded alike.
+    let halves = Halves::new(&other.iter().map(|o| o.unwrap_or(2)).collect::<Vec<_>>(), 20, 1);
+    let at = |k: usize, m: usize| alone[k][m].clone();
+    let sweep = Sweep {
+        values: &[1.0, 2.0],
+        replicates: 3,
+        judged: &at,
+        other: &further[0].values,
+        classes: 3,
+        further: &[],
+    };
+    let second = assess(&sweep, &Resamples::new(other.len(), 200, 1), &halves, LEVEL).unwrap();
+    for m in 0..2 {
+        let [s, a, b] = [&both, &first, &second].map(|x| &x.strengths[m]);
+        assert_eq!(s.completeness, a.completeness);
+        assert_eq!(s.kept.iter().map(|k| k.n).collect::<Vec<_>>(), [200, 600]);
+        assert_eq!(s.kept[0].selectivity, a.selectivity);
+        assert_eq!(s.kept[1].selectivity, b.selectivity);
+        assert_eq!((&s.kept[0].readable, &s.kept[1].readable), (&a.readable, &b.readable));
+        assert!(a.kept.is_empty() && b.kept.is_empty());
+        let mean = |s: &Strength| s.selectivity.unwrap().narrow.mean;
+        assert!((mean(s) - 0.5 * (mean(a) + mean(b))).abs() < 1e-9);
+        assert!((mean(a) - mean(b)).abs() > 0.3, "a mean of equals would show nothing");
+        let (c, r) = (s.completeness.narrow.mean, s.reliability.unwrap().narrow.mean);
+        assert!((r - reliability(c, mean(s))).abs() < 0.01, "{r}");
+        assert_eq!((s.n_c, s.n_s, s.eligible()), (600, 600, Some(true)));
+        // Half of the spread of the noisier one would be too little, all of it too much.
+        let width = |s: &Strength| s.selectivity.unwrap().narrow.hi - s.selectivity.unwrap().narrow.lo;
+        assert!(width(s) > 0.4 * width(a).max(width(b)) && width(s) < width(a).max(width(b)));
+    }
+    assert!(both.optimum.is_ok());
+}
+
+/// A further property that the oracle no longer reads is as bad as the other one, and is named.
+#[test]
+fn a_further_property_that_is_ruined_leaves_no_optimum() {
+    let (other, further, judged) = with_further(true);
+    let all = run_with(&other, &further, &judged);
+    assert!(
+        matches!(&all.optimum, Err(NoOptimum::FurtherRuined { property, .. }) if property == "animacy"),
+        "{:?}",
+        all.optimum
+    );
+    assert!(all.optimum.unwrap_err().to_string().contains("does the oracle read animacy better"));
+    assert!(
+        all.strengths.iter().all(|s| s.eligible() == Some(false) && s.readable.as_ref().unwrap().eligible)
+    );
+    let (other, mut further, judged) = with_further(false);
+    for v in &mut further[0].values {
+        *v = v.map(|v| v.min(1));
+    }
+    let all = run_with(&other, &further, &judged);
+    let want = NoOptimum::FurtherValues { property: "animacy".into(), values: 2, classes: 3 };
+    assert_eq!(all.optimum.unwrap_err(), want);
+}
+
+#[test]
+fn without_the_other_property_there_is_no_optimum() {
+    let other = vec![None; 50];
+    let judged = judge(&other, (2, 2), &mut |_, _, i| i as f64 / 50.0, &mut |_, _, _| 0.5, &|_, _, _| 1.0);
+    let got = run(&other, &[1.0, 2.0], &judged, 40);
+    assert_eq!(got.optimum, Err(NoOptimum::Undefined));
+    assert!(got.paper.is_none() && got.strengths[0].selectivity.is_none());
+    assert!(got.strengths[0].completeness.wide.is_some());
+    let other = vec![Some(0); 50];
+    let judged = judge(&other, (1, 2), &mut |_, _, _| 0.5, &mut |_, _, _| 0.5, &|_, _, _| 1.0);
+    assert_eq!(
+        run(&other, &[1.0, 2.0], &judged, 40).optimum,
+        Err(NoOptimum::OneValue { values: 1, classes: 2 })
+    );
+}
+
+/// Strengths that differ by chance only: the paper's way finds a winner that is too good, the halves do not.
+#[test]
+fn the_optimum_has_no_optimism() {
+    let other = labels(300);
+    let mut rng = stream(3, "noise");
+    let (mut paper, mut honest) = (0.0, 0.0);
+    let rounds = 40;
+    for _ in 0..rounds {
+        let mut c = |_: usize, _: usize, _: usize| f64::from(u8::from(unit(&mut rng) < 0.5));
+        let judged = judge(&other, (1, 20), &mut c, &mut |_, _, _| 0.5, &|_, _, _| 1.0);
+        let values: Vec<f64> = (0..20).map(f64::from).collect();
+        let got = run(&other, &values, &judged, 2);
+        paper += got.paper.unwrap().reliability.narrow.mean / f64::from(rounds);
+        honest += got.optimum.unwrap().reliability.narrow.mean / f64::from(rounds);
+    }
+    // The true value is .5; the largest of 20 means of 300 flips is about .5 + 1.87 x .029 in C, half that in R.
+    assert!(paper > 0.52 && (honest - 0.5).abs() < 0.006, "{paper} {honest}");
+}
+
+/// Coverage by simulation, small: the wide band of completeness, and a mean near 0, where resampling alone covers .7.
+#[test]
+fn bands_cover() {
+    let other = labels(120);
+    let mut rng = stream(5, "coverage");
+    let rounds = 120;
+    let (mut wide, mut edge) = (0, 0);
+    for _ in 0..rounds {
+        let training: Vec<f64> = (0..5).map(|_| 0.6 * normal(&mut rng)).collect();
+        let examples: Vec<f64> = (0..120).map(|_| normal(&mut rng)).collect();
+        let mut c = |k: usize, _: usize, i: usize| logistic(examples[i] + training[k]);
+        let judged = judge(&other, (5, 1), &mut c, &mut |_, _, _| 0.5, &|_, _, _| 1.0);
+        // By symmetry the mean over examples and trainings is .5.
+        let b = run(&other, &[1.0], &judged, 200).strengths[0].completeness.wide.unwrap();
+        wide += usize::from(b.lo <= 0.5 && 0.5 <= b.hi);
+        let hits: Vec<f64> = (0..120).map(|_| f64::from(u8::from(unit(&mut rng) < 0.01))).collect();
+        let judged = judge(&other, (1, 1), &mut |_, _, i| hits[i], &mut |_, _, _| 0.5, &|_, _, _| 1.0);
+        let b = run(&other, &[1.0], &judged, 200).strengths[0].completeness.narrow;
+        edge += usize::from(b.lo <= 0.01 && 0.01 <= b.hi);
+    }
+    // Five standard deviations below .95 of 120 is .85.
+    assert!(wide as f64 >= 0.85 * f64::from(rounds), "{wide} of {rounds}");
+    assert!(edge as f64 >= 0.85 * f64::from(rounds), "{edge} of {rounds}");
+}

@@ -1,0 +1,40 @@
+//! What findings say of several properties that should stay.
+
+use serde::{Deserialize, Serialize};
+
+use super::banded::Banded;
+use crate::stats::estimate::Estimate;
+
+/// A further property that should stay.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FurtherData {
+    /// Its name.
+    pub property: String,
+    /// Names of its values.
+    pub values: Vec<String>,
+    /// Counts by target value (rows) and its value (columns; the last column has none), test split.
+    pub counts: Vec<Vec<usize>>,
+    /// Examples of its oracles after decorrelation from the target.
+    pub n_oracle: usize,
+    /// Association with the target (phi, or Cramér's V) in the oracle training data, before and after decorrelation.
+    pub phi: (f64, f64),
+}
+
+/// Selectivity on one of several properties that should stay.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OnFinding {
+    /// The property.
+    pub property: String,
+    /// Mean over the test examples that have it.
+    pub selectivity: Banded,
+    /// How many have it.
+    pub n: usize,
+    /// Selectivity of an oracle that answers its majority value for every example.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub s_floor: Option<f64>,
+    /// Balanced accuracy of its oracle after the intervention.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub balanced_accuracy: Option<Estimate>,
+    /// Whether that accuracy's lower end lies above chance.
+    pub eligible: bool,
+}
