@@ -47,6 +47,28 @@ fn two_files_are_matched_by_their_items() {
     assert!(told.contains("you would see this") && told.contains("exact p .039"), "{told}");
 }
 
+/// Five items on one side have an interval above 0 and an exact p of .0625; why was nowhere said.
+#[test]
+fn too_few_discordant_items_for_the_exact_test_are_named() {
+    let probity = Probity::new();
+    let few = |differing: usize| {
+        let row = |i: usize| format!("{{\"id\": {i}, \"correct\": {}}}\n", i >= differing);
+        (0..80).map(row).collect::<String>()
+    };
+    let all = probity.file("all.jsonl", &few(0));
+    for (differing, said) in [(5, true), (6, false), (0, false)] {
+        let b = probity.file("b.jsonl", &few(differing));
+        let told = text(&probity.run(&["compare", &all, &b]).stdout);
+        assert_eq!(
+            told.contains("only 5 items tell the sides apart: too few for the exact test"),
+            said,
+            "{told}"
+        );
+        let told = text(&probity.run(&["compare", &all, &b, "--test", "chi2"]).stdout);
+        assert!(!told.contains("too few for the exact test"), "{told}");
+    }
+}
+
 /// A pilot that sees no difference has power 0 with a word why, at any number of items.
 #[test]
 fn sides_that_are_level_have_no_difference_to_see() {
@@ -260,7 +282,7 @@ fn sentences(n: usize, label: impl Fn(usize) -> &'static str) -> String {
 fn sentences_of_one_class_cannot_be_probed() {
     let output = on_sentences(&Probity::new(), &sentences(60, |_| "past"));
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("1 different labels"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("1 different label;"), "{}", text(&output.stderr));
 }
 
 #[test]

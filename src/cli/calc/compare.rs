@@ -17,7 +17,7 @@ use crate::lab::power::compare::{MOST_LEVEL, Names, Terms, adjust, compare};
 use crate::lab::power::finding::{ComparisonFinding, Open};
 use crate::lab::power::pairs::{Matched, matched};
 use crate::lab::power::pilot::Pilot;
-use crate::lab::power::summary::{bound, exaggerated, lead, none_enough, p_value, points, seen, span};
+use crate::lab::power::summary::{exaggerated, lead, none_enough, p_value, points, seen, span, too_few};
 use crate::lab::results::Tagged;
 use crate::stats::Estimate;
 use crate::stats::mcnemar::Test;
@@ -211,7 +211,7 @@ fn tell(
     };
     let c = &tagged.value;
     output::line(out, &format!("{} at {}; p {} ({})", lead(&tagged), percent(level), p_value(c.p), c.test))?;
-    if let Some(text) = bound(&tagged) {
+    if let Some(text) = too_few(&tagged) {
         output::line(out, &text)?;
     }
     if let (Some(both), Some(b), Some(a), Some(neither)) =

@@ -113,7 +113,8 @@ pub struct ComparisonFinding {
     pub chi2_p: Option<f64>,
     /// McNemar by χ² with continuity correction, likewise.
     pub corrected_p: Option<f64>,
-    /// Student's t on the differences of items, or of clusters.
+    /// Student's t on the differences of items, or of clusters; of right and wrong not below the chance that all units that differ lie on
+    /// one side.
     pub t_p: Option<f64>,
     /// The p-value that counts, by [`Self::test`].
     pub p: f64,

@@ -9,7 +9,7 @@ use crate::base::text::{printable_label, printable_message, section};
 use crate::figure::layers::grouped;
 use crate::lab::Tagged;
 use crate::stats::Estimate;
-use crate::stats::mcnemar::Test;
+use crate::stats::mcnemar::{self, Test};
 
 /// Hundredths with a sign and one decimal: `+5.1`.
 #[must_use]
@@ -62,18 +62,29 @@ pub fn lead(c: &Tagged<ComparisonFinding>) -> String {
     printable_label(&text)
 }
 
-/// What an interval promises that rests on too few clusters, or items under several seeds, in which the sides differ.
+/// What an interval, or a test, cannot tell that rests on too few units in which the sides differ: clusters, items under several seeds, or
+/// items.
 #[must_use]
-pub fn bound(c: &Tagged<ComparisonFinding>) -> Option<String> {
+pub fn too_few(c: &Tagged<ComparisonFinding>) -> Option<String> {
     let v = &c.value;
-    let differing = v.differing.filter(|_| v.bound)?;
-    let (all, what) = v.clusters.map_or((c.n, "items"), |clusters| (clusters, "clusters"));
-    let level = c.level.map_or(String::new(), |level| format!(" {}", percent(level)));
-    let only = if differing == 0 { "none".into() } else { format!("only {differing}") };
-    Some(format!(
-        "the interval is a bound, held at least{level} of the time: the sides differ in {only} of {} {what}, too few for any test to tell from chance",
-        grouped(all)
-    ))
+    let level = c.level.unwrap_or(0.95);
+    if let Some(differing) = v.differing.filter(|_| v.bound) {
+        let (all, what) = v.clusters.map_or((c.n, "items"), |clusters| (clusters, "clusters"));
+        let only = if differing == 0 { "none".into() } else { format!("only {differing}") };
+        return Some(format!(
+            "the interval is a bound, held at least {} of the time: the sides differ in {only} of {} {what}, too few for any test to tell from chance",
+            percent(level),
+            grouped(all)
+        ));
+    }
+    // One run of each side on items that stand for themselves: the interval holds, and the exact test is mute.
+    let differing = v.only_a? + v.only_b?;
+    let alone = v.differing.is_none() && v.exact_p == Some(v.p);
+    let mute = alone && differing > 0 && mcnemar::exact(differing, 0) > 1.0 - level;
+    let (items, tell) = if differing == 1 { ("item", "tells") } else { ("items", "tell") };
+    mute.then(|| {
+        format!("only {differing} {items} {tell} the sides apart: too few for the exact test, even if all were on one side")
+    })
 }
 
 /// A share of the time, as people say it: no decimals, unless they would turn nearly always into always.
@@ -96,7 +107,7 @@ pub fn verdict(results: &Results) -> Vec<String> {
     if let Some(sd) = v.seed_sd {
         out[0] += &format!("; sd {:.1} points over {} seeds", 100.0 * sd, v.seeds);
     }
-    out.extend(bound(c));
+    out.extend(too_few(c));
     let required = results.needed();
     if let Some(required) = required {
         out.push(needed(results, &required.value, c));

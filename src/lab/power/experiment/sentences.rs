@@ -229,7 +229,11 @@ fn read(spec: &Spec, file: &str, host: &mut dyn Host) -> Result<Read, Fault> {
     });
     if !(2..=MAX_CLASSES).contains(&names.len()) {
         return Err(Problem {
-            what: format!("the file has {} different labels; allowed are 2 to {MAX_CLASSES}", names.len()),
+            what: format!(
+                "the file has {} different label{}; allowed are 2 to {MAX_CLASSES}",
+                names.len(),
+                if names.len() == 1 { "" } else { "s" }
+            ),
             r#where: "task.data".into(),
             hint: "name a file of labelled sentences".into(),
         }
