@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::base::text::printable_label;
+use crate::base::text::{printable_label, printable_message};
 use crate::figure::csv_text;
 use crate::stats::Estimate;
 
@@ -114,14 +114,15 @@ impl Table {
     }
 
     fn markdown(&self) -> String {
-        let safe = |text: &str| printable_label(text).replace('\\', "\\\\").replace('|', "\\|");
+        let escaped = |text: &str| text.replace('\\', "\\\\").replace('|', "\\|");
+        let safe = |text: &str| escaped(&printable_label(text));
         let groups = self.groups();
         let heads = groups
             .iter()
             .flat_map(|(g, columns)| columns.iter().map(move |c| format!("{} {}", safe(g), safe(c))));
         let heads: Vec<String> = self.stub.iter().map(|s| safe(s)).chain(heads).collect();
         let rules = (0..heads.len()).map(|i| if i < self.stub.len() { "---" } else { "---:" });
-        let mut out = format!("{}\n\n", safe(&self.caption));
+        let mut out = format!("{}\n\n", escaped(&printable_message(&self.caption)));
         let mut line = |cells: Vec<String>| {
             let _ = writeln!(out, "| {} |", cells.join(" | "));
         };
@@ -137,7 +138,7 @@ impl Table {
         let groups = self.groups();
         let stub = self.stub.len();
         let width: usize = groups.iter().map(|(_, columns)| columns.len()).sum();
-        let mut out = format!("% {}\n", tex(&self.caption));
+        let mut out = format!("% {}\n", escaped(&printable_message(&self.caption)));
         let _ = writeln!(out, "\\begin{{tabular}}{{{}{}}}\n\\toprule", "l".repeat(stub), "r".repeat(width));
         let spans = groups
             .iter()
@@ -184,8 +185,13 @@ impl Table {
 
 /// Text with what LaTeX takes as commands written out.
 fn tex(text: &str) -> String {
+    escaped(&printable_label(text))
+}
+
+/// Printable text with what LaTeX would read as its own escaped.
+fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in printable_label(text).chars() {
+    for c in text.chars() {
         match c {
             '\\' => out += "\\textbackslash{}",
             '~' => out += "\\textasciitilde{}",

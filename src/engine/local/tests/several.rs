@@ -29,6 +29,10 @@ fn a_further_property_changes_no_number_but_the_mean() {
     assert_eq!(probes(two), ["subject_number", "attractor_number", "subject_animacy", "subject_number"]);
     assert_eq!(two.data[0].value.further[0].property, "subject_animacy");
     assert!(two.data[0].value.further[0].phi.1.abs() < 0.02 && one.data[0].value.further.is_empty());
+    let animacy = &two.probes[2];
+    let (accuracy, majority) = (animacy.value.accuracy.mean, animacy.value.majority);
+    println!("animacy: {accuracy} of {} against {majority}", animacy.n);
+    assert_eq!(animacy.value.choice.as_ref().unwrap().material.kept[0].len(), 4, "three values and none");
     let mut compared = 0;
     for (a, b) in one.curves.iter().zip(&two.curves) {
         assert_eq!(a.key, b.key);

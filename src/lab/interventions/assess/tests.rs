@@ -209,6 +209,22 @@ fn selectivity_on_several_properties_is_the_mean_of_those_on_each() {
     assert!(both.optimum.is_ok());
 }
 
+/// Nor is a strength chosen on a half where only the further property is ruined, however reliable it looks.
+#[test]
+fn a_strength_that_ruins_a_further_property_is_chosen_on_no_half() {
+    let (other, further, mut judged) = with_further(false);
+    for row in &mut judged {
+        let second = &mut row[1];
+        second.scores.completeness.iter_mut().for_each(|c| *c = 0.9 + 0.1 * *c);
+        second.further[0].right =
+            further[0].values.iter().map(|v| Some(f64::from(u8::from(*v == Some(0))))).collect();
+    }
+    let all = run_with(&other, &further, &judged);
+    let best = all.optimum.unwrap();
+    assert_eq!((best.index, best.chosen, best.none), (0, vec![1.0, 0.0], 0.0));
+    assert_eq!(all.paper.unwrap().index, 1, "the paper's way looks at nothing else");
+}
+
 /// A further property that the oracle no longer reads is as bad as the other one, and is named.
 #[test]
 fn a_further_property_that_is_ruined_leaves_no_optimum() {

@@ -170,7 +170,8 @@ fn rests_on(state: &State, room: usize) -> Option<Line<'static>> {
         ("C where S", b.c_on_s.map(|c| c.mean)),
     ];
     let beside = beside.into_iter().filter_map(|(name, v)| v.map(|v| format!("; {name} {}", score(v))));
-    for part in by_property(p).into_iter().chain(legend).chain(beside) {
+    let mean_of = by_property(p, room.saturating_sub(width(&text)));
+    for part in mean_of.into_iter().chain(legend).chain(beside) {
         if width(&text) + width(&part) > room {
             break;
         }
@@ -186,19 +187,22 @@ fn lost(p: &ReliabilityFinding) -> String {
     lost.map_or_else(|| "Ze".into(), |on| printable(&on.property).replace('_', " "))
 }
 
-/// Of what S is the mean, where several properties should stay.
-fn by_property(p: &ReliabilityFinding) -> Option<String> {
+/// Of what S is the mean, where several properties should stay, in the longest form that fits `room`: with intervals and n, with
+/// intervals, alone.
+fn by_property(p: &ReliabilityFinding, room: usize) -> Option<String> {
     let on = &p.beside.selectivities;
-    let each = on.iter().map(|on| {
-        let half = plus_minus(on.selectivity.half_width());
-        format!(
-            "{} {} {half} n {}",
-            printable(&on.property).replace('_', " "),
-            score(on.selectivity.mean),
-            Count::from(on.n)
-        )
-    });
-    (!on.is_empty()).then(|| format!("; S = mean of {}", each.collect::<Vec<_>>().join(", ")))
+    let form = |intervals: bool, counts: bool| {
+        let each = on.iter().map(|on| {
+            let name = printable(&on.property).replace('_', " ");
+            let half = plus_minus(on.selectivity.half_width());
+            let half = if intervals { format!(" {half}") } else { String::new() };
+            let n = if counts { format!(" n {}", Count::from(on.n)) } else { String::new() };
+            format!("{name} {}{half}{n}", score(on.selectivity.mean))
+        });
+        format!("; S of {}", each.collect::<Vec<_>>().join(", "))
+    };
+    let forms = [(true, true), (true, false), (false, false)].into_iter().map(|(i, n)| form(i, n));
+    forms.filter(|_| !on.is_empty()).find(|text| width(text) <= room)
 }
 
 /// How sure it is that the drawn method is more reliable than the one nearest to it, and what turns that.
@@ -308,4 +312,30 @@ fn nothing(frame: &mut Frame, area: Rect, state: &State) {
         },
     };
     message(frame, area, &text, dim);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::interventions::sample;
+
+    /// What S is the mean of stands beside it, each with its n; of one property nothing is added. The property that is lost is named.
+    #[test]
+    fn the_properties_behind_s_are_told() {
+        let point = |results: &crate::lab::interventions::Results| results.curves[0].points[0].value.clone();
+        let one = point(&sample::results());
+        assert_eq!((by_property(&one, 200), lost(&one)), (None, "Ze".to_owned()));
+        let mut two = point(&sample::several(sample::results()));
+        let [long, middle, short] = [100, 65, 50].map(|room| by_property(&two, room).unwrap());
+        assert!(
+            long.starts_with("; S of attractor number ") && long.contains(", subject animacy "),
+            "{long}"
+        );
+        assert!(long.contains(" n 410") && long.ends_with(" n 2,400"), "{long}");
+        assert!(middle.contains('±') && !middle.contains(" n "), "{middle}");
+        assert!(!short.contains('±') && short.contains(", subject animacy "), "{short}");
+        assert_eq!(by_property(&two, 20), None);
+        two.beside.selectivities[1].eligible = false;
+        assert_eq!(lost(&two), "subject animacy");
+    }
 }

@@ -6,7 +6,9 @@ use crate::base::numbers::short;
 use crate::figure::{Figure, Scale};
 use crate::lab::interventions::distance::DistanceFinding;
 use crate::lab::interventions::figures;
-use crate::lab::interventions::finding::{BehaviourFinding, ExampleFinding, ReliabilityFinding};
+use crate::lab::interventions::finding::{
+    BehaviourFinding, ExampleFinding, OptimumFinding, ReliabilityFinding,
+};
 use crate::lab::interventions::key::MethodKey;
 use crate::lab::interventions::oracle::OracleKind;
 use crate::lab::interventions::results::{Curve, Results};
@@ -98,6 +100,16 @@ pub fn optimum(state: &State) -> Option<f64> {
     best.map(|o| o.value.value)
 }
 
+/// Where the drawn method, as the run has it, is most reliable: with other options there is no best strength until they have run, and the
+/// marker stays where it was.
+fn as_run(state: &State) -> Option<f64> {
+    let view = view(state);
+    let mine = |o: &&Tagged<OptimumFinding>| {
+        o.model == view.model && o.value.oracle == view.oracle && o.value.method == view.method
+    };
+    results(state).optima.iter().find(mine).map(|o| o.value.value)
+}
+
 /// Why the drawn method has no best strength, where it has none.
 pub fn without(state: &State) -> Option<&Tagged<NoOptimumFinding>> {
     let (key, view) = (method_key(state), view(state));
@@ -166,7 +178,7 @@ pub fn method_key(state: &State) -> MethodKey {
 /// The position of the marker on the drawn method's axis: where it was put, else the best strength, once that is known.
 pub fn marker(state: &State) -> f64 {
     let default = || method(state).map_or(0.0, |m| m.parameter.default);
-    let untouched = || optimum(state).unwrap_or_else(default);
+    let untouched = || optimum(state).or_else(|| as_run(state)).unwrap_or_else(default);
     view(state).markers.get(&view(state).method).copied().unwrap_or_else(untouched)
 }
 

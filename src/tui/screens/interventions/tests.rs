@@ -205,6 +205,26 @@ fn a_point_that_the_first_probes_answered_is_asked_again_when_the_run_ends() {
     }
 }
 
+/// With another number of steps the marker went from the best strength of the run back to the default one, so that two settings were
+/// shown at two strengths.
+#[test]
+fn other_options_are_asked_about_at_the_strength_that_is_shown() {
+    let mut state = started();
+    let label = Label::new(&Spec::shipped().into(), "bert-mini");
+    let mut best = sample::results().optima.iter().find(|o| o.value.method == "pgd").unwrap().value.clone();
+    best.value = 0.836;
+    let finding = Box::new(label.finding(2400, true, 1.0, Kind::Optimum(best)));
+    state.board.on_event(&Event::Finding { generation: 1, finding });
+    assert_eq!(marker(&state), 0.836);
+    let asked = points(&turn(&mut state, "method.pgd.steps", 1));
+    assert_eq!((asked[0].options["steps"], asked[0].value, marker(&state)), (50.0, 0.836, 0.836));
+    turn(&mut state, setup::STRENGTH, 1);
+    let moved = marker(&state);
+    assert!(moved > 0.836);
+    turn(&mut state, "method.pgd.steps", 1);
+    assert_eq!(marker(&state), moved, "where it was put it stays");
+}
+
 #[test]
 fn the_view_follows_the_recorded_commands() {
     let mut live = started();

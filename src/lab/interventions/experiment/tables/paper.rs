@@ -241,7 +241,12 @@ mod tests {
         };
         assert!(row("| PGD |").ends_with("| 0.734 | 0.390 | 0.509 | 0.112 |"), "{markdown}");
         assert!(row("| AlterRep |").ends_with("| 1.000 | 0.784 | 0.835 | 0.100 |"), "{markdown}");
-        assert!(optimum.write(Form::Latex).contains("\\multicolumn{4}{c}{published}"));
+        let latex = optimum.write(Form::Latex);
+        assert!(latex.contains("\\multicolumn{4}{c}{published}"));
+        // The caption was cut after 300 characters, in the middle of a warning.
+        for whole in [markdown.as_str(), latex.as_str()] {
+            assert!(whole.contains("than that of a counterfactual one"), "{whole}");
+        }
         let csv = optimum.write(Form::Csv);
         assert!(
             csv.lines().any(|l| l.contains("published") && l.contains("PGD") && l.contains("0.5092")),
