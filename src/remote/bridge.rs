@@ -166,7 +166,12 @@ fn list(root: &Path) -> Vec<Status> {
 fn fetch(name: &str, out: &mut impl Write) -> Result<(), String> {
     let folder = name::folder().map_err(|e| e.to_string())?;
     let path = name::file(&folder, name);
-    let fail = |e: std::io::Error| format!("the session {name}: {e}");
+    let fail = |e: std::io::Error| match e.kind() {
+        std::io::ErrorKind::NotFound => {
+            format!("there is no session {name} there; `probity remote list` names those that are")
+        }
+        _ => format!("the session {name}: {e}"),
+    };
     let mut file = std::fs::File::open(&path).map_err(fail)?;
     parcel::send(&mut file, out).map_err(fail)
 }

@@ -9,6 +9,7 @@ use tokio::sync::mpsc::Receiver;
 
 use super::journal::Hub;
 use super::message::{Hello, Message, Want, Welcome};
+use super::pack::{self, Packer};
 use super::{RemoteError, parcel, place};
 use crate::base::signals;
 use crate::engine::Engine;
@@ -20,8 +21,8 @@ use crate::session::record::Recorder;
 
 /// Time without a word after which a near end counts as gone.
 const SILENCE: Duration = Duration::from_secs(30);
-/// Time without a line after which the near end is asked whether it is there.
-const PING: Duration = Duration::from_secs(5);
+/// How often the near end is asked whether it is there: whatever else it is sent, it has nothing to say of its own.
+const PING: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 5_000 });
 /// Shortest time between two lines of progress.
 const PROGRESS: Duration = Duration::from_millis(200);
 /// Longest time for which a run that is to stop is waited for.
@@ -281,13 +282,18 @@ struct Reader {
 
 /// Writes the journal to a near end, and progress when it has all of that.
 fn feed(shared: &Shared, mut reader: Reader, mut out: UnixStream) {
-    let mut written = Instant::now();
+    let mut packer = Packer::default();
+    let mut pinged = Instant::now();
     let mut progress = Instant::now();
     loop {
         let mut hub = shared.lock();
         let messages = loop {
             if !hub.is_linked(reader.link) {
                 return;
+            }
+            if pinged.elapsed() >= PING {
+                pinged = Instant::now();
+                break vec![Message::Ping];
             }
             let lines = hub.lines(reader.cursor, CHUNK, reader.client);
             if !lines.is_empty() {
@@ -303,17 +309,12 @@ fn feed(shared: &Shared, mut reader: Reader, mut out: UnixStream) {
                 progress = Instant::now();
                 break passing;
             }
-            if written.elapsed() >= PING {
-                break vec![Message::Ping];
-            }
-            let waits = if due.is_zero() { PING.saturating_sub(written.elapsed()) } else { due };
+            let waits = if due.is_zero() { PING } else { due }.min(PING.saturating_sub(pinged.elapsed()));
             hub = shared.pause(hub, waits.max(Duration::from_millis(1)));
         };
         drop(hub);
-        let mut bytes = Vec::new();
-        // What is too long for a frame is never in the journal.
-        let framed = messages.iter().all(|m| m.write(&mut bytes).is_ok());
-        let sent = framed && std::io::Write::write_all(&mut out, &bytes).is_ok();
+        let sent =
+            pack(&mut packer, &messages).is_some_and(|b| std::io::Write::write_all(&mut out, &b).is_ok());
         if !sent || messages == [Message::Bye] {
             shared.lock().part(reader.link);
             shared.changed.notify_all();
@@ -321,6 +322,62 @@ fn feed(shared: &Shared, mut reader: Reader, mut out: UnixStream) {
             let _ = out.shutdown(std::net::Shutdown::Both);
             return;
         }
-        written = Instant::now();
+    }
+}
+
+/// These messages as packed frames.
+fn pack(packer: &mut Packer, messages: &[Message]) -> Option<Vec<u8>> {
+    let (mut out, mut frames) = (Vec::new(), Vec::new());
+    for (k, message) in messages.iter().enumerate() {
+        // What is too long for a frame is never in the journal.
+        message.write(&mut frames).ok()?;
+        if frames.len() >= pack::MOST || k + 1 == messages.len() {
+            Message::Packed(packer.pack(&frames).ok()?).write(&mut out).ok()?;
+            frames.clear();
+        }
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::fake::FakeEngine;
+    use crate::remote::pack::Unpacker;
+
+    /// A run that reports something all the time was never asked, so nothing came from the near end, and every half minute its link
+    /// was taken for dead.
+    #[test]
+    fn a_near_end_that_is_told_of_something_all_the_time_is_asked_whether_it_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let header = Header::new("cpu", "2026-01-02T03:04:05Z".into(), None);
+        let recorder = Recorder::create(folder.path(), "a", &header).unwrap();
+        let engine = Box::new(FakeEngine::new(Box::new(|_| Vec::new())));
+        let hub = Hub::new("a".into(), header.created, folder.path().join("sent"), engine, recorder);
+        let shared =
+            Arc::new(Shared { hub: Mutex::new(hub), changed: Condvar::new(), wait: PING, number: 1 });
+        let (mut near, far) = UnixStream::pair().unwrap();
+        let (link, ..) = shared.lock().join(7, false, far.try_clone().unwrap());
+        let reader = Reader { link, client: 7, cursor: 0, seen: [0; 2] };
+        let feeder = shared.clone();
+        let fed = std::thread::spawn(move || feed(&feeder, reader, far));
+        let busy = std::thread::spawn(move || {
+            let until = Instant::now() + PING * 4;
+            while Instant::now() < until {
+                shared.lock().event(&Event::Models { models: Vec::new() });
+                shared.changed.notify_all();
+                std::thread::sleep(PING / 20);
+            }
+            shared.lock().part(link);
+            shared.changed.notify_all();
+        });
+        let (mut unpacker, mut lines, mut asked) = (Unpacker::default(), 0, 0);
+        while let Ok(message) = unpacker.read(&mut near) {
+            lines += usize::from(matches!(message, Message::Line { .. }));
+            asked += usize::from(message == Message::Ping);
+        }
+        busy.join().unwrap();
+        fed.join().unwrap();
+        assert!(lines > 4 && (2..=4).contains(&asked), "{lines} lines, {asked} questions");
     }
 }

@@ -140,7 +140,7 @@ impl Bench {
         host.stage(format!("{} examples for {}", spec.task.name, model.name()), "ex", 0.5);
         let (examples, source) = examples::of(task, &spec.task, spec.seed, host)?;
         host.poll()?;
-        let stimuli = examples::stimuli(task, &model, &examples, source.is_some())?;
+        let stimuli = examples::stimuli(task, &model, &examples, source.is_some(), host)?;
         let which = stimuli.list.iter().map(|s| s.example);
         let labels = PropertyLabels::new(task, target, &examples.examples, which);
         let split = Split::new(stimuli.list.len(), spec.seed)?;
