@@ -1,7 +1,6 @@
 //! The keeper: owns the engine far away, its session and its journal, and serves whoever attaches.
 
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -69,19 +68,17 @@ impl Shared {
 pub fn keep(terms: Terms) -> Result<(), RemoteError> {
     // It belongs to no terminal, so that no hangup reaches it. This fails only for one that leads its session already.
     let _ = rustix::process::setsid();
-    let fail = |place: &Path| {
-        let place = place.display().to_string();
-        move |source| RemoteError::Io { place, source }
-    };
+    // Who reads this is the other side, which is told no paths of this one.
+    let fail = |place: &'static str| move |source| RemoteError::Io { place: place.into(), source };
     let other = |e: crate::session::SessionError| RemoteError::Io {
         place: "session".into(),
-        source: std::io::Error::other(e.to_string()),
+        source: std::io::Error::other(place::told(&e)),
     };
     let folder = place::of(&place::folder().map_err(other)?, &terms.name);
     let sessions = name::folder().map_err(other)?;
     let header = Header::new(&terms.place, name::utc(SystemTime::now()), None);
     let recorder = Recorder::create(&sessions, &terms.name, &header).map_err(other)?;
-    let mut engine = LocalEngine::start(terms.options).map_err(fail(Path::new("engine")))?;
+    let mut engine = LocalEngine::start(terms.options).map_err(fail("engine"))?;
     let events = engine.take_events();
     let hub = Hub::new(terms.name, header.created, folder.join("sent"), Box::new(engine), recorder);
     let shared = Arc::new(Shared {
@@ -91,9 +88,9 @@ pub fn keep(terms: Terms) -> Result<(), RemoteError> {
         number: super::near::random(),
     });
     let socket = place::socket(&folder);
-    let listener = UnixListener::bind(&socket).map_err(fail(&socket))?;
+    let listener = UnixListener::bind(&socket).map_err(fail("socket"))?;
     let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
-        std::thread::Builder::new().name(name.into()).spawn(work).map(drop).map_err(fail(Path::new("thread")))
+        std::thread::Builder::new().name(name.into()).spawn(work).map(drop).map_err(fail("thread"))
     };
     if let Some(events) = events {
         let shared = shared.clone();

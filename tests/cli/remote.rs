@@ -367,6 +367,19 @@ fn a_disk_that_is_full_there_loses_no_number_and_is_told_of() {
     refused(&output, 1, &["far: ", "cannot write", &dir]);
 }
 
+/// It said that it did not say why, because what it said found no room either.
+#[test]
+fn an_engine_that_finds_no_room_to_start_says_so_and_names_no_folder_there() {
+    let near = Probity::new();
+    let file = near.file("tiny.toml", TINY);
+    let none = Place::with("trap '' XFSZ; ulimit -f 0\nfor there; do :; done\nexec sh -c \"$there\"");
+    let args = ["run", &file, "--remote", "ssh://far", "--no-session", "--quiet"];
+    let output = near.command(&args).env("PROBITY_SSH", none.ssh()).output().unwrap();
+    refused(&output, 1, &["far: ", "did not start", "File too large"]);
+    assert!(!text(&output.stderr).contains(&none.path().display().to_string()), "{}", text(&output.stderr));
+    assert!(none.engines().is_empty());
+}
+
 #[test]
 fn a_grid_elsewhere_is_followed_as_one_here() {
     let (place, near) = (Place::new(), Probity::new());
