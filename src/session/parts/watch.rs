@@ -277,10 +277,13 @@ fn lost(folder: &Folder, statuses: &[Status], now: SystemTime, view: &mut View) 
         let began = |s: &Status| {
             s.log.as_ref() == Some(&latest.log) || s.shard.starts_with(&prefix) && s.updated >= latest.written
         };
+        if statuses.iter().any(began) {
+            continue;
+        }
         let Some(line) = log::last_line(folder.dir(), &latest.log) else { continue };
         // What says something else may yet begin.
         let ended = line.contains("error") || latest.written < utc(now - Duration::from_secs(SILENT));
-        if ended && !statuses.iter().any(began) {
+        if ended {
             view.lost.push(latest.task);
             view.silent.push(format!(
                 "task {} ended before its first cell, last line of {}: {line}",
