@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use probity::engine::Down;
 use probity::tui::state::{ReplayState, Seat};
 
 use crate::common::Harness;
@@ -15,6 +16,17 @@ fn far_quitting() {
         h.state.far = Some(Seat { host: "gpu1".into(), name: "agreement-2".into(), wait });
         h.keys("q");
         shows(&format!("far_quitting_{c}x{r}"), &h.screen());
+    }
+}
+
+#[test]
+fn far_down() {
+    for (c, r) in SIZES {
+        let mut h = Harness::running(c, r);
+        let wait = Duration::from_secs(24 * 3600);
+        h.state.far = Some(Seat { host: "gpu1".into(), name: "agreement-2".into(), wait });
+        h.state.down = Some(Down { next: Some(7) });
+        shows(&format!("far_down_{c}x{r}"), &h.screen());
     }
 }
 

@@ -44,6 +44,7 @@ fn half() -> View {
              compute the shard again"
                 .into(),
         ],
+        lost: Vec::new(),
         clocks: Vec::new(),
         waiting: 22,
         left: Some(1260.0),

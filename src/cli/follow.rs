@@ -159,12 +159,12 @@ fn lines(view: &View) -> Vec<String> {
         out.push(format!("failed    {cell}: {why}"));
     }
     more(&mut out, view.failed.len());
-    if !view.failed.is_empty() {
-        out.push("          `probity submit --again --out DIR` submits failed cells again".into());
-    }
     for (word, said) in [("silent", &view.silent), ("clock ", &view.clocks)] {
         out.extend(said.iter().take(SHOWN).map(|shard| format!("{word}    {shard}")));
         more(&mut out, said.len());
+    }
+    if !view.failed.is_empty() || !view.lost.is_empty() {
+        out.push("          `probity submit --again --out DIR` submits failed cells again".into());
     }
     out
 }

@@ -23,9 +23,9 @@ use crate::stats::corrections::{benjamini_hochberg, holm};
 /// Join what the cells of a grid found into one session, which replays.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  probity merge grid -o grid.probity.jsonl
+  probity merge grid
+  probity replay grid/merged.probity.jsonl
   probity merge grid -o so-far.probity.jsonl --partial
-  probity replay grid.probity.jsonl --headless
 
 Comparisons of all cells are corrected together, from the p-values that each of them recorded. Ranks, verdicts and common
 vocabularies compare what is within a cell: models that are to be ranked together belong into one. More than a replay reads (256 MiB) becomes
@@ -34,9 +34,9 @@ pub struct MergeArgs {
     /// The folder that `probity run --out DIR` wrote.
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
-    /// The session to write.
+    /// The session to write [default: merged.probity.jsonl in DIR].
     #[arg(long, short, value_name = "FILE")]
-    pub output: PathBuf,
+    pub output: Option<PathBuf>,
     /// Join what is there, although cells are missing or failed.
     #[arg(long)]
     pub partial: bool,
@@ -48,6 +48,8 @@ pub struct MergeArgs {
     pub json: bool,
 }
 
+/// The session in the folder of the grid, where no other is named.
+const MERGED: &str = "merged.probity.jsonl";
 /// Cells that a message lists by name.
 const LISTED: usize = 10;
 /// Comparisons that are printed.
@@ -139,9 +141,10 @@ pub fn merge(args: &MergeArgs, out: &mut dyn Write) -> Result<(), CliError> {
 /// Writes the sessions; they appear together, when all of them are whole.
 fn join(args: &MergeArgs, folder: &Folder, survey: &Survey) -> Result<(Merged, Vec<Volume>), CliError> {
     let created = name::utc(SystemTime::now());
+    let first = args.output.clone().unwrap_or_else(|| args.dir.join(MERGED));
     let (mut all, mut written, mut volumes) = (Merged::default(), Vec::new(), Vec::new());
     for (k, cells) in survey.volumes(MAX_FILE, MAX_ENTRIES).into_iter().enumerate() {
-        let path = numbered(&args.output, k + 1);
+        let path = numbered(&first, k + 1);
         let mut whole = Whole::new(&path, args.force)?;
         let mut file = BufWriter::new(whole.file());
         let merged = write(folder, survey, &cells, created.clone(), &mut file)?;

@@ -9,7 +9,8 @@ use super::error::CliError;
 use super::output;
 use crate::base::numbers::seconds;
 use crate::base::text::{pad, printable_label};
-use crate::remote::client::{self, Farewell, Parting};
+use crate::remote::client::{Farewell, Parting};
+use crate::remote::errand;
 use crate::remote::message::{Hello, Status};
 use crate::remote::parcel::inner;
 use crate::remote::{Address, Far, Past, RemoteError};
@@ -167,7 +168,7 @@ pub enum RemoteCommand {
 pub fn remote(command: &RemoteCommand, out: &mut dyn Write) -> Result<(), CliError> {
     match command {
         RemoteCommand::List { address, json } => {
-            let all = client::list(address)?;
+            let all = errand::list(address)?;
             if *json {
                 return all.iter().try_for_each(|status| output::json(out, status));
             }
@@ -178,13 +179,13 @@ pub fn remote(command: &RemoteCommand, out: &mut dyn Write) -> Result<(), CliErr
             all.iter().try_for_each(|status| output::line(out, &row(status, widest)))
         }
         RemoteCommand::Stop { address, name } => {
-            client::stop(address, name)?;
+            errand::stop(address, name)?;
             output::line(out, &format!("{} has ended", printable_label(name)))
         }
         RemoteCommand::Fetch { address, names } => {
             let folder = name::folder()?;
             names.iter().try_for_each(|name| {
-                let path = client::fetch(address, name, &folder)?;
+                let path = errand::fetch(address, name, &folder)?;
                 output::line(out, &format!("wrote {}", output::full(&path)))
             })
         }

@@ -23,6 +23,7 @@ use crate::lab::Preset;
 use crate::lab::grid::{self, Cell};
 use crate::session::format::Header;
 use crate::session::name;
+use crate::session::parts::folder::Folder;
 use crate::session::record::{Record, Recorder};
 
 /// Run specs without a terminal.
@@ -366,6 +367,7 @@ fn folders(args: &RunArgs, tasks: &[Task]) -> Result<Vec<Option<PathBuf>>, CliEr
         (None, _) => None,
     };
     let folders: Vec<Option<PathBuf>> = tasks.iter().map(folder).collect();
+    folders.iter().flatten().try_for_each(|folder| Folder::none_in(folder))?;
     let there = folders.iter().flatten().find_map(|folder| results_in(folder));
     match there.filter(|_| !args.force) {
         Some(path) => Err(FileError::There(path).into()),

@@ -236,7 +236,10 @@ impl Share<'_> {
                 }
                 State::Broken(error) => {
                     let text = printable_label(&error.to_string());
-                    output::say(&format!("warning: {text} It is computed again now."));
+                    output::say(&format!(
+                        "warning: {}; it is computed again now",
+                        text.trim_end_matches('.')
+                    ));
                 }
                 State::Absent | State::Failed(_) | State::Stopped => {}
             }

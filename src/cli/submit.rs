@@ -30,7 +30,7 @@ use crate::session::parts::log::LOGS;
   probity submit --again --out grid
 
 Submitting again computes what is missing: cells that are there are skipped; --again submits only the jobs whose cells failed or were
-left. `probity follow DIR` shows how far it has got, `probity merge DIR -o FILE` joins what was found.")]
+left. `probity follow DIR` shows how far it has got, `probity merge DIR` joins what was found.")]
 pub struct SubmitArgs {
     /// Specs and grids to compute.
     #[arg(required_unless_present_any = ["again", "received"], value_name = "SPEC.toml")]

@@ -23,6 +23,13 @@ pub const EVENT_QUEUE: usize = 256;
 #[error("the engine has stopped; restart the program")]
 pub struct EngineGone;
 
+/// The link to an engine is down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Down {
+    /// Whole seconds until it is tried again; none while it is being tried.
+    pub next: Option<u64>,
+}
+
 /// A source of events that takes commands.
 pub trait Engine: Send {
     /// Sends a command; never blocks.
@@ -40,4 +47,12 @@ pub trait Engine: Send {
         // One that is gone already needs not be told.
         let _ = self.send(Command::Shutdown);
     }
+
+    /// Whether the link to it is down. One that computes in this process has no link.
+    fn down(&self) -> Option<Down> {
+        None
+    }
+
+    /// Tries a link that is down at once.
+    fn try_now(&mut self) {}
 }

@@ -156,11 +156,17 @@ pub fn of(
 ///
 /// # Errors
 /// [`Fault`].
-pub fn stimuli(task: &Task, model: &Model, set: &ExampleSet, own: bool) -> Result<Stimuli, Fault> {
+pub fn stimuli(
+    task: &Task,
+    model: &Model,
+    set: &ExampleSet,
+    own: bool,
+    pulse: &mut dyn Pulse,
+) -> Result<Stimuli, Fault> {
     if !own {
-        return Ok(Stimuli::new(model, &set.examples)?);
+        return Ok(Stimuli::new(model, &set.examples, pulse)?);
     }
-    let stimuli = Stimuli::at_least(model, &set.examples, own::FEWEST)?;
+    let stimuli = Stimuli::at_least(model, &set.examples, own::FEWEST, pulse)?;
     own::enough(task, stimuli.list.iter().map(|s| &set.examples[s.example])).map_err(|e| Problem {
         what: format!(
             "{e}; {} of {} examples have verb forms that are no single tokens of `{}`",

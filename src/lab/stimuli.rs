@@ -44,6 +44,9 @@ pub enum StimuliError {
     Cancelled(#[from] Cancelled),
 }
 
+/// Examples that are put into tokens between two looks at whether to stop: a few hundredths of a second.
+const AT_ONCE: usize = 256;
+
 /// One example as a model sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stimulus {
@@ -75,15 +78,20 @@ impl Stimuli {
     ///
     /// # Errors
     /// [`StimuliError`] where the model cannot be asked or keeps fewer than half of the examples.
-    pub fn new(model: &Model, examples: &[Example]) -> Result<Self, StimuliError> {
-        Self::at_least(model, examples, examples.len().div_ceil(2))
+    pub fn new(model: &Model, examples: &[Example], pulse: &mut dyn Pulse) -> Result<Self, StimuliError> {
+        Self::at_least(model, examples, examples.len().div_ceil(2), pulse)
     }
 
     /// The same where `fewest` examples are enough, whatever their share: natural sentences have many rare verbs.
     ///
     /// # Errors
     /// [`StimuliError`] where the model cannot be asked or keeps fewer.
-    pub fn at_least(model: &Model, examples: &[Example], fewest: usize) -> Result<Self, StimuliError> {
+    pub fn at_least(
+        model: &Model,
+        examples: &[Example],
+        fewest: usize,
+        pulse: &mut dyn Pulse,
+    ) -> Result<Self, StimuliError> {
         let name = || model.name().to_owned();
         let tokenizer = model.tokenizer()?;
         let causal = model.arch().is_causal();
@@ -114,8 +122,13 @@ impl Stimuli {
             let ids = if position.is_some() { ids } else { Vec::new() };
             Ok(Some(Stimulus { example: i, ids, position: position.unwrap_or(0), forms: [a, b] }))
         };
-        let all: Vec<Option<Stimulus>> =
-            examples.par_iter().enumerate().map(read).collect::<Result<_, _>>()?;
+        let mut all: Vec<Option<Stimulus>> = Vec::with_capacity(examples.len());
+        for some in examples.chunks(AT_ONCE) {
+            let before = all.len();
+            pulse.beat(before, examples.len())?;
+            let some = some.par_iter().enumerate().map(|(k, e)| read((before + k, e)));
+            all.extend(some.collect::<Result<Vec<_>, _>>()?);
+        }
         let dropped_forms = all.iter().filter(|s| s.is_none()).count();
         let list: Vec<_> = all.into_iter().flatten().filter(|s| !s.ids.is_empty()).collect();
         let dropped_texts = examples.len() - dropped_forms - list.len();
@@ -175,5 +188,36 @@ impl Stimuli {
         let ids: Vec<&[u32]> = group.iter().map(|p| self.list[rows[*p]].ids.as_slice()).collect();
         let sites = group.iter().enumerate().map(|(k, p)| (k, self.list[rows[*p]].position)).collect();
         Ok((Batch::new(&ids, model.tokenizer()?.pad_id())?, sites))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::corpus::{Frequencies, Task};
+    use crate::model::{Device, ModelSource};
+
+    /// Who cancelled while thousands of sentences were put into tokens waited until all of them were.
+    #[test]
+    fn putting_sentences_into_tokens_asks_again_and_again_whether_to_stop() {
+        let model = Model::load(&ModelSource::Builtin("bert-tiny".into()), Device::Cpu).unwrap();
+        let set =
+            Task::named("agreement").unwrap().examples(3 * AT_ONCE, 0, &Frequencies::natural()).unwrap();
+        let mut heard = Vec::new();
+        let all = Stimuli::new(&model, &set.examples, &mut |done: usize, total: usize| {
+            heard.push((done, total));
+            Ok(())
+        });
+        assert_eq!(heard, [0, 1, 2].map(|k| (k * AT_ONCE, 3 * AT_ONCE)));
+        // What is left of them is numbered as in the set, whatever they were put into tokens with.
+        let all = all.unwrap().list;
+        let single = |s: &Stimulus| set.examples[s.example].prefix.split(' ').count() <= s.ids.len();
+        assert!(all.windows(2).all(|w| w[0].example < w[1].example) && all.iter().all(single));
+        assert!(all.last().is_some_and(|s| s.example > 2 * AT_ONCE));
+        let stop = Stimuli::new(&model, &set.examples, &mut |done: usize, _: usize| match done {
+            0 => Ok(()),
+            _ => Err(Cancelled),
+        });
+        assert!(matches!(stop, Err(StimuliError::Cancelled(Cancelled))), "{stop:?}");
     }
 }

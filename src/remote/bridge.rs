@@ -32,7 +32,7 @@ pub fn bridge(mut near: impl Read + Send + 'static, mut out: impl Write) {
 }
 
 fn serve(mut hello: Hello, near: impl Read + Send + 'static, out: &mut impl Write) -> Result<(), String> {
-    let root = place::folder().map_err(|e| e.to_string())?;
+    let root = place::folder().map_err(|e| place::told(&e))?;
     if hello.want != Want::List {
         hello.name = name::sanitise(&hello.name);
     }
@@ -41,8 +41,8 @@ fn serve(mut hello: Hello, near: impl Read + Send + 'static, out: &mut impl Writ
         Want::List => return Message::List(list(&root)).write(out).map_err(|e| e.to_string()),
         Want::Fetch => return fetch(&hello.name, out),
         Want::Open => {
-            let (name, folder) =
-                place::reserve(&root, &hello.name).map_err(|e| format!("{}: {e}", root.display()))?;
+            let (name, folder) = place::reserve(&root, &hello.name)
+                .map_err(|e| format!("the folder of engines there: {e}"))?;
             hello.name = name;
             start(&hello, &folder).inspect_err(|_| {
                 // Best effort: what is left is shown as an engine that is gone.
@@ -90,9 +90,12 @@ fn start(hello: &Hello, folder: &Path) -> Result<UnixStream, String> {
         }
         let ended = keeper.try_wait().map_err(fail)?.is_some();
         if ended || Instant::now() > until {
-            // Not on disk any more if the disk is full.
             let said = std::fs::read_to_string(&log).unwrap_or_default();
-            let said = said.lines().next_back().unwrap_or("it does not say why");
+            // Where nothing can be written, it could not say so.
+            let mute = || {
+                std::fs::write(&log, "-").map_or_else(|e| e.to_string(), |()| "it does not say why".into())
+            };
+            let said = said.lines().next_back().map_or_else(mute, str::to_owned);
             let _ = keeper.kill();
             return Err(format!("the engine there did not start: {said}"));
         }
@@ -164,9 +167,14 @@ fn list(root: &Path) -> Vec<Status> {
 
 /// Sends a recorded session in pieces, and its checksum.
 fn fetch(name: &str, out: &mut impl Write) -> Result<(), String> {
-    let folder = name::folder().map_err(|e| e.to_string())?;
+    let folder = name::folder().map_err(|e| place::told(&e))?;
     let path = name::file(&folder, name);
-    let fail = |e: std::io::Error| format!("the session {name}: {e}");
+    let fail = |e: std::io::Error| match e.kind() {
+        std::io::ErrorKind::NotFound => {
+            format!("there is no session {name} there; `probity remote list` names those that are")
+        }
+        _ => format!("the session {name}: {e}"),
+    };
     let mut file = std::fs::File::open(&path).map_err(fail)?;
     parcel::send(&mut file, out).map_err(fail)
 }

@@ -1,4 +1,4 @@
-//! The near end: an [`Engine`] whose worker is far away, and the errands that need no engine.
+//! The near end: an [`Engine`] whose worker is far away.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -9,14 +9,13 @@ use tokio::sync::mpsc::{self, Receiver};
 
 use super::address::Address;
 use super::line::{Line, Sink};
-use super::message::{Hello, Message, Status, Want};
+use super::message::{Hello, Message, Want};
 use super::near::{Channel, random};
-use super::parcel::{Parcel, send};
+use super::parcel::send;
 use super::{RemoteError, line};
 use crate::engine::message::{Command, Event, Question, Topic};
-use crate::engine::{EVENT_QUEUE, Engine, EngineGone};
+use crate::engine::{Down, EVENT_QUEUE, Engine, EngineGone};
 use crate::session::format::{Entry, MAX_ENTRIES, MAX_FILE};
-use crate::session::name;
 use crate::session::replay::Step;
 
 /// Time for which the end of this program waits until what was asked last is on its way.
@@ -46,6 +45,10 @@ pub(super) struct Out {
     pub over: bool,
     /// When something last came from the far end.
     pub heard: Option<Instant>,
+    /// While the link is down, when it is tried again.
+    pub again: Option<Instant>,
+    /// It is to be tried now.
+    pub hurry: bool,
 }
 
 impl Out {
@@ -288,6 +291,8 @@ impl Engine for Far {
         }
         if self.steers {
             out.push(command);
+            // Whoever asks for something wants the link.
+            out.hurry = true;
             self.shared.notify();
         }
         Ok(())
@@ -300,6 +305,16 @@ impl Engine for Far {
     /// It goes on there.
     fn lose(&mut self) {
         self.shared.lock().leaving = true;
+        self.shared.notify();
+    }
+
+    fn down(&self) -> Option<Down> {
+        let left = self.shared.lock().again?.checked_duration_since(Instant::now());
+        Some(Down { next: left.map(|left| left.as_secs() + 1) })
+    }
+
+    fn try_now(&mut self) {
+        self.shared.lock().hurry = true;
         self.shared.notify();
     }
 }
@@ -316,14 +331,8 @@ impl Drop for Far {
     }
 }
 
-/// Sends one request that needs no engine.
-fn errand(address: &Address, want: Want, name: &str) -> Result<Channel, RemoteError> {
-    let version = env!("CARGO_PKG_VERSION").into();
-    Channel::open(address, true, &Hello { version, want, name: name.into(), ..Hello::default() })
-}
-
 /// The next message of an errand.
-fn reply(address: &Address, channel: &mut Channel) -> Result<Message, RemoteError> {
+pub(super) fn reply(address: &Address, channel: &mut Channel) -> Result<Message, RemoteError> {
     match channel.read() {
         Ok(Message::Refused(what)) => Err(RemoteError::Refused { host: address.host().into(), what }),
         Ok(message) => Ok(message),
@@ -331,60 +340,8 @@ fn reply(address: &Address, channel: &mut Channel) -> Result<Message, RemoteErro
     }
 }
 
-fn disorder(address: &Address) -> RemoteError {
+pub(super) fn disorder(address: &Address) -> RemoteError {
     RemoteError::Refused { host: address.host().into(), what: line::DISORDER.into() }
-}
-
-/// What runs there, and the sessions that are there.
-///
-/// # Errors
-/// [`RemoteError`].
-pub fn list(address: &Address) -> Result<Vec<Status>, RemoteError> {
-    match reply(address, &mut errand(address, Want::List, "")?)? {
-        Message::List(all) => Ok(all),
-        _ => Err(disorder(address)),
-    }
-}
-
-/// Ends an engine there; its run is cancelled and its session stays. Returns when it has ended.
-///
-/// # Errors
-/// [`RemoteError`].
-pub fn stop(address: &Address, name: &str) -> Result<(), RemoteError> {
-    match reply(address, &mut errand(address, Want::Stop, name)?)? {
-        Message::Bye => Ok(()),
-        _ => Err(disorder(address)),
-    }
-}
-
-/// Brings a session home, under a name that is free in `folder`. Returns its file. Nothing is left of one that does not arrive
-/// whole.
-///
-/// # Errors
-/// [`RemoteError`].
-pub fn fetch(address: &Address, session: &str, folder: &Path) -> Result<PathBuf, RemoteError> {
-    let io = |source| RemoteError::Io { place: folder.display().to_string(), source };
-    let mut channel = errand(address, Want::Fetch, session)?;
-    let mut message = reply(address, &mut channel)?;
-    std::fs::create_dir_all(folder).map_err(io)?;
-    let mut parcel = Parcel::new(&folder.join("fetched"), MAX_FILE).map_err(io)?;
-    let mut file = loop {
-        match message {
-            Message::Piece(piece) => parcel.take(&piece).map_err(io)?,
-            Message::Whole(sum) => break parcel.close(&sum).map_err(io)?,
-            _ => return Err(disorder(address)),
-        }
-        message = reply(address, &mut channel)?;
-    };
-    for k in 1..1000 {
-        let named = if k == 1 { session.to_owned() } else { format!("{session}-{k}") };
-        match file.persist_noclobber(name::file(folder, &named)) {
-            Ok(_) => return Ok(name::file(folder, &named)),
-            Err(e) if e.error.kind() == std::io::ErrorKind::AlreadyExists => file = e.file,
-            Err(e) => return Err(io(e.error)),
-        }
-    }
-    Err(io(std::io::ErrorKind::AlreadyExists.into()))
 }
 
 #[cfg(test)]
@@ -441,6 +398,34 @@ mod tests {
         // The far end took two; the confirmation of the second was lost with the link.
         out.resume(2);
         assert_eq!(sent(&mut out), [(3, ask), (4, Command::Pause { hold: true })]);
+    }
+
+    /// A screen stood still for twenty seconds and did not say that it waited, nor for how long.
+    #[test]
+    fn a_link_that_is_down_says_when_it_is_tried_again_and_who_asks_for_something_hurries_it() {
+        let shared = Arc::new(Shared { out: Mutex::default(), changed: Condvar::new() });
+        let mut far = Far {
+            shared: shared.clone(),
+            name: "a".into(),
+            steers: true,
+            wait: Duration::ZERO,
+            version: String::new(),
+            events: None,
+            steps: None,
+        };
+        assert_eq!(far.down(), None);
+        let at = |until: Instant| (shared.lock().again, shared.lock().hurry) = (Some(until), false);
+        at(Instant::now() + Duration::from_millis(6_500));
+        assert_eq!(far.down(), Some(Down { next: Some(7) }));
+        assert!(!shared.lock().hurry);
+        far.send(Command::ListModels).unwrap();
+        assert!(shared.lock().hurry);
+        at(Instant::now());
+        assert_eq!(far.down(), Some(Down { next: None }), "it is being tried");
+        far.try_now();
+        assert!(shared.lock().hurry);
+        // Else its end waits for a line that is not there.
+        shared.lock().over = true;
     }
 
     #[test]

@@ -7,7 +7,7 @@ use thiserror::Error;
 use crate::base::text::shortened;
 
 /// Version of the protocol. The layout of a frame's header is the same in all versions, so that each end can name the other's.
-pub const PROTOCOL: u8 = 1;
+pub const PROTOCOL: u8 = 2;
 /// Longest body of a frame, in bytes: above the longest line of a session.
 pub const MAX_BODY: usize = 8 << 20;
 /// The first two bytes of each frame.

@@ -172,7 +172,7 @@ impl Hub {
         let Some(Err(error)) = result else { return };
         self.recorder = None;
         let problem = Problem {
-            what: error.to_string(),
+            what: place::told(&error),
             r#where: place::machine(),
             hint: "the engine there goes on unrecorded; what it finds is kept in memory and recorded here"
                 .into(),

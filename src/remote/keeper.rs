@@ -1,7 +1,6 @@
 //! The keeper: owns the engine far away, its session and its journal, and serves whoever attaches.
 
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -9,6 +8,7 @@ use tokio::sync::mpsc::Receiver;
 
 use super::journal::Hub;
 use super::message::{Hello, Message, Want, Welcome};
+use super::pack::{self, Packer};
 use super::{RemoteError, parcel, place};
 use crate::base::signals;
 use crate::engine::Engine;
@@ -20,8 +20,8 @@ use crate::session::record::Recorder;
 
 /// Time without a word after which a near end counts as gone.
 const SILENCE: Duration = Duration::from_secs(30);
-/// Time without a line after which the near end is asked whether it is there.
-const PING: Duration = Duration::from_secs(5);
+/// How often the near end is asked whether it is there: whatever else it is sent, it has nothing to say of its own.
+const PING: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 5_000 });
 /// Shortest time between two lines of progress.
 const PROGRESS: Duration = Duration::from_millis(200);
 /// Longest time for which a run that is to stop is waited for.
@@ -68,19 +68,17 @@ impl Shared {
 pub fn keep(terms: Terms) -> Result<(), RemoteError> {
     // It belongs to no terminal, so that no hangup reaches it. This fails only for one that leads its session already.
     let _ = rustix::process::setsid();
-    let fail = |place: &Path| {
-        let place = place.display().to_string();
-        move |source| RemoteError::Io { place, source }
-    };
+    // Who reads this is the other side, which is told no paths of this one.
+    let fail = |place: &'static str| move |source| RemoteError::Io { place: place.into(), source };
     let other = |e: crate::session::SessionError| RemoteError::Io {
         place: "session".into(),
-        source: std::io::Error::other(e.to_string()),
+        source: std::io::Error::other(place::told(&e)),
     };
     let folder = place::of(&place::folder().map_err(other)?, &terms.name);
     let sessions = name::folder().map_err(other)?;
     let header = Header::new(&terms.place, name::utc(SystemTime::now()), None);
     let recorder = Recorder::create(&sessions, &terms.name, &header).map_err(other)?;
-    let mut engine = LocalEngine::start(terms.options).map_err(fail(Path::new("engine")))?;
+    let mut engine = LocalEngine::start(terms.options).map_err(fail("engine"))?;
     let events = engine.take_events();
     let hub = Hub::new(terms.name, header.created, folder.join("sent"), Box::new(engine), recorder);
     let shared = Arc::new(Shared {
@@ -90,9 +88,9 @@ pub fn keep(terms: Terms) -> Result<(), RemoteError> {
         number: super::near::random(),
     });
     let socket = place::socket(&folder);
-    let listener = UnixListener::bind(&socket).map_err(fail(&socket))?;
+    let listener = UnixListener::bind(&socket).map_err(fail("socket"))?;
     let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
-        std::thread::Builder::new().name(name.into()).spawn(work).map(drop).map_err(fail(Path::new("thread")))
+        std::thread::Builder::new().name(name.into()).spawn(work).map(drop).map_err(fail("thread"))
     };
     if let Some(events) = events {
         let shared = shared.clone();
@@ -281,13 +279,18 @@ struct Reader {
 
 /// Writes the journal to a near end, and progress when it has all of that.
 fn feed(shared: &Shared, mut reader: Reader, mut out: UnixStream) {
-    let mut written = Instant::now();
+    let mut packer = Packer::default();
+    let mut pinged = Instant::now();
     let mut progress = Instant::now();
     loop {
         let mut hub = shared.lock();
         let messages = loop {
             if !hub.is_linked(reader.link) {
                 return;
+            }
+            if pinged.elapsed() >= PING {
+                pinged = Instant::now();
+                break vec![Message::Ping];
             }
             let lines = hub.lines(reader.cursor, CHUNK, reader.client);
             if !lines.is_empty() {
@@ -303,17 +306,12 @@ fn feed(shared: &Shared, mut reader: Reader, mut out: UnixStream) {
                 progress = Instant::now();
                 break passing;
             }
-            if written.elapsed() >= PING {
-                break vec![Message::Ping];
-            }
-            let waits = if due.is_zero() { PING.saturating_sub(written.elapsed()) } else { due };
+            let waits = if due.is_zero() { PING } else { due }.min(PING.saturating_sub(pinged.elapsed()));
             hub = shared.pause(hub, waits.max(Duration::from_millis(1)));
         };
         drop(hub);
-        let mut bytes = Vec::new();
-        // What is too long for a frame is never in the journal.
-        let framed = messages.iter().all(|m| m.write(&mut bytes).is_ok());
-        let sent = framed && std::io::Write::write_all(&mut out, &bytes).is_ok();
+        let sent =
+            pack(&mut packer, &messages).is_some_and(|b| std::io::Write::write_all(&mut out, &b).is_ok());
         if !sent || messages == [Message::Bye] {
             shared.lock().part(reader.link);
             shared.changed.notify_all();
@@ -321,6 +319,62 @@ fn feed(shared: &Shared, mut reader: Reader, mut out: UnixStream) {
             let _ = out.shutdown(std::net::Shutdown::Both);
             return;
         }
-        written = Instant::now();
+    }
+}
+
+/// These messages as packed frames.
+fn pack(packer: &mut Packer, messages: &[Message]) -> Option<Vec<u8>> {
+    let (mut out, mut frames) = (Vec::new(), Vec::new());
+    for (k, message) in messages.iter().enumerate() {
+        // What is too long for a frame is never in the journal.
+        message.write(&mut frames).ok()?;
+        if frames.len() >= pack::MOST || k + 1 == messages.len() {
+            Message::Packed(packer.pack(&frames).ok()?).write(&mut out).ok()?;
+            frames.clear();
+        }
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::fake::FakeEngine;
+    use crate::remote::pack::Unpacker;
+
+    /// A run that reports something all the time was never asked, so nothing came from the near end, and every half minute its link
+    /// was taken for dead.
+    #[test]
+    fn a_near_end_that_is_told_of_something_all_the_time_is_asked_whether_it_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let header = Header::new("cpu", "2026-01-02T03:04:05Z".into(), None);
+        let recorder = Recorder::create(folder.path(), "a", &header).unwrap();
+        let engine = Box::new(FakeEngine::new(Box::new(|_| Vec::new())));
+        let hub = Hub::new("a".into(), header.created, folder.path().join("sent"), engine, recorder);
+        let shared =
+            Arc::new(Shared { hub: Mutex::new(hub), changed: Condvar::new(), wait: PING, number: 1 });
+        let (mut near, far) = UnixStream::pair().unwrap();
+        let (link, ..) = shared.lock().join(7, false, far.try_clone().unwrap());
+        let reader = Reader { link, client: 7, cursor: 0, seen: [0; 2] };
+        let feeder = shared.clone();
+        let fed = std::thread::spawn(move || feed(&feeder, reader, far));
+        let busy = std::thread::spawn(move || {
+            let until = Instant::now() + PING * 4;
+            while Instant::now() < until {
+                shared.lock().event(&Event::Models { models: Vec::new() });
+                shared.changed.notify_all();
+                std::thread::sleep(PING / 20);
+            }
+            shared.lock().part(link);
+            shared.changed.notify_all();
+        });
+        let (mut unpacker, mut lines, mut asked) = (Unpacker::default(), 0, 0);
+        while let Ok(message) = unpacker.read(&mut near) {
+            lines += usize::from(matches!(message, Message::Line { .. }));
+            asked += usize::from(message == Message::Ping);
+        }
+        busy.join().unwrap();
+        fed.join().unwrap();
+        assert!(lines > 4 && (2..=4).contains(&asked), "{lines} lines, {asked} questions");
     }
 }

@@ -22,8 +22,8 @@ pub(super) const DISORDER: &str =
     "what came was out of order; the two programs do not understand each other, so use one version of both";
 /// Time without a word after which the link counts as broken; the far end pings more often.
 const SILENCE: Duration = Duration::from_secs(20);
-/// Shortest and longest pause before the link is tried again.
-const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(20));
+/// Shortest and longest pause before the link is tried again; the screen counts it down, and a key ends it.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(10));
 
 /// Where the journal goes.
 pub(super) enum Sink {
@@ -119,6 +119,10 @@ impl Line {
             let mut out = self.shared.lock();
             out.epoch += 1;
             let leaving = out.leaving;
+            if matches!(end, End::Broken(_)) && !leaving {
+                // Before it is told of, so that whoever is told finds it so.
+                (out.again, out.hurry) = (Some(Instant::now() + PAUSES.0), false);
+            }
             drop(out);
             self.shared.notify();
             drop(channel);
@@ -131,8 +135,17 @@ impl Line {
                 End::Over => break true,
                 End::Left | End::Broken(_) => break false,
             }
-            match self.again() {
-                Some(opened) => channel = opened,
+            let opened = self.again();
+            self.shared.lock().again = None;
+            match opened {
+                Some(opened) => {
+                    self.tell(
+                        NoticeLevel::Info,
+                        "the link is there again",
+                        "nothing was lost or computed twice",
+                    );
+                    channel = opened;
+                }
                 None => break false,
             }
         };
@@ -168,12 +181,14 @@ impl Line {
         loop {
             let mut out = self.shared.lock();
             let until = Instant::now() + pause;
-            while !out.leaving && Instant::now() < until {
+            out.again = Some(until);
+            while !out.leaving && !out.hurry && Instant::now() < until {
                 out = self.shared.pause(out, until.saturating_duration_since(Instant::now()));
             }
             if out.leaving {
                 return None;
             }
+            (out.again, out.hurry) = (Some(Instant::now()), false);
             drop(out);
             pause = (pause * 2).min(PAUSES.1);
             self.hello.after = self.seen;
@@ -184,11 +199,6 @@ impl Line {
                 }
                 Ok((channel, welcome)) => {
                     self.shared.lock().resume(welcome.taken);
-                    self.tell(
-                        NoticeLevel::Info,
-                        "the link is there again",
-                        "nothing was lost or computed twice",
-                    );
                     return Some(channel);
                 }
                 Err(RemoteError::Refused { what, .. }) => {

@@ -142,6 +142,8 @@ pub enum Message {
     Piece(Vec<u8>),
     /// The file is complete; its SHA-256.
     Whole(String),
+    /// Frames, compressed with what was packed on this connection before; see [`super::pack`].
+    Packed(Vec<u8>),
 }
 
 const HELLO: u8 = 1;
@@ -157,6 +159,7 @@ const LIST: u8 = 10;
 const PIECE: u8 = 11;
 const WHOLE: u8 = 12;
 const FILE: u8 = 13;
+const PACKED: u8 = 14;
 
 /// Why a frame is no message.
 #[derive(Debug, thiserror::Error)]
@@ -201,6 +204,7 @@ impl Message {
             Message::File(name) => Frame { kind: FILE, body: name.clone().into_bytes() },
             Message::Piece(bytes) => Frame { kind: PIECE, body: bytes.clone() },
             Message::Whole(hash) => Frame { kind: WHOLE, body: hash.clone().into_bytes() },
+            Message::Packed(bytes) => Frame { kind: PACKED, body: bytes.clone() },
         }
     }
 
@@ -257,6 +261,7 @@ impl Message {
             FILE => Message::File(text(body)?),
             PIECE => Message::Piece(body),
             WHOLE => Message::Whole(text(body)?),
+            PACKED => Message::Packed(body),
             _ => return Err(bad(&"it is of a newer version")),
         })
     }
@@ -284,6 +289,7 @@ mod tests {
             Message::File("rows.tsv".into()),
             Message::Piece(vec![0, 255]),
             Message::Whole("ab".into()),
+            Message::Packed(vec![1, 0]),
         ]
     }
 

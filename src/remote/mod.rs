@@ -12,7 +12,7 @@
 //! only its user may enter. The **bridge** ([`bridge`]) is what ssh starts: it finds or starts the keeper and copies bytes. When the
 //! link breaks, only the bridge dies.
 //!
-//! Both ends speak [`frame`]s (length, version, checksum) that hold [`message`]s: a greeting with the versions, then commands one way
+//! Both ends speak [`frame`]s (length, version, checksum) that hold [`message`]s, those of the journal packed ([`pack`]): a greeting with the versions, then commands one way
 //! and lines of the journal the other, in the forms that sessions have. What the near end ([`client`]) asks after a break is the
 //! journal from the last number that it has seen; each of its commands has a number too, and is carried out once. So nothing is
 //! computed twice and nothing lost, and the board here is the fold of the same events, bit for bit.
@@ -25,7 +25,7 @@
 //! number that it chose, and takes its own old link's place.
 //!
 //! **How it ends**: on [`crate::engine::message::Command::Shutdown`], on SIGTERM, or when nothing has run and nobody has been attached
-//! for a stated time. The folder `remote/NAME` goes then; the session stays, and [`client::fetch`] brings it home.
+//! for a stated time. The folder `remote/NAME` goes then; the session stays, and [`errand::fetch`] brings it home.
 //!
 //! Neither end trusts the other: lengths are bounded, what is no message breaks the link, text is made printable where it is shown.
 //! No path, variable or token of one side is sent by this module; models and data are names that the far side resolves. A file of the
@@ -34,12 +34,14 @@
 pub mod address;
 pub mod bridge;
 pub mod client;
+pub mod errand;
 pub mod frame;
 mod journal;
 pub mod keeper;
 mod line;
 pub mod message;
 mod near;
+pub mod pack;
 pub mod parcel;
 mod place;
 

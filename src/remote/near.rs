@@ -11,6 +11,7 @@ use super::RemoteError;
 use super::address::Address;
 use super::frame::{FrameError, PROTOCOL};
 use super::message::{Hello, Message, Unreadable};
+use super::pack::Unpacker;
 use crate::base::text::printable_message;
 
 /// Bytes of what ssh said that are kept.
@@ -33,6 +34,7 @@ pub(super) struct Channel {
     pub child: Arc<Mutex<Child>>,
     pub stdin: Option<ChildStdin>,
     pub stdout: BufReader<ChildStdout>,
+    unpacker: Unpacker,
     said: Arc<Mutex<String>>,
     listener: Option<JoinHandle<()>>,
 }
@@ -70,6 +72,7 @@ impl Channel {
             child: Arc::new(Mutex::new(child)),
             stdin: Some(stdin),
             stdout: BufReader::new(stdout),
+            unpacker: Unpacker::default(),
             said,
             listener,
         })
@@ -77,7 +80,7 @@ impl Channel {
 
     /// The next message.
     pub fn read(&mut self) -> Result<Message, Unreadable> {
-        Message::read(&mut self.stdout)
+        self.unpacker.read(&mut self.stdout)
     }
 
     /// Ends the child and says why the channel broke.

@@ -16,6 +16,20 @@ const MAX_TRIES: usize = 1000;
 /// Longest name of an engine, in bytes.
 const MAX_NAME: usize = 48;
 
+/// What went wrong with a session of this machine, in words for the other side, which are not to hold folders of this one.
+#[must_use]
+pub fn told(error: &SessionError) -> String {
+    match error {
+        SessionError::Write { path, source } => {
+            let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+            format!(
+                "{name}: cannot write the session there: {source}; make room, or set PROBITY_STATE_DIR there"
+            )
+        }
+        other => other.to_string(),
+    }
+}
+
 /// The folder of the engines, beside that of the sessions: `remote` in the state folder. Only its user may enter it.
 ///
 /// # Errors
@@ -99,6 +113,15 @@ mod tests {
         let (name, folder) = reserve(&root, "../../x").unwrap();
         assert!(folder.starts_with(&root) && !name.contains('/'), "{name}");
         assert!(connect(&folder).is_err(), "nothing listens yet");
+    }
+
+    /// The other side read in which folder the sessions of this one are.
+    #[test]
+    fn what_is_told_of_a_session_names_it_and_not_its_folder() {
+        let source = io::Error::other("No space left on device");
+        let told = told(&SessionError::Write { path: "/home/ada/a.probity.jsonl".into(), source });
+        assert!(told.contains("a.probity.jsonl: ") && told.contains("No space left"), "{told}");
+        assert!(!told.contains("/home/ada"), "{told}");
     }
 
     #[test]

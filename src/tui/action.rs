@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::key::Key;
 use super::screen::ScreenId;
 use crate::base::Problem;
+use crate::engine::Down;
 use crate::engine::message::{Command, Event, Notice};
 use crate::figure::Figure;
 use crate::lab::Spec;
@@ -31,6 +32,8 @@ pub enum Action {
     Tick,
     /// The engine reported something.
     Event(Box<Event>),
+    /// The link to the engine is down, or no longer.
+    Down(Option<Down>),
     /// The engine takes no more commands.
     EngineGone,
     /// A recording advanced by a step.
@@ -113,6 +116,8 @@ pub enum Effect {
     ResumeSession(PathBuf),
     /// Give the recorded session a name.
     NameSession(String),
+    /// Try the link to the engine now.
+    TryLink,
     /// Put text on the clipboard.
     Copy(String),
     /// Control the recording.

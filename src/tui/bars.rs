@@ -167,7 +167,9 @@ pub fn progress(frame: &mut Frame, area: Rect, state: &State) {
     let line = match &state.view.toast {
         // A longer message is drawn over the panes: see [`toast`].
         Some(toast) => Line::styled(fit(toast, room).into_owned(), theme.style(Role::Title)),
-        None => waiting_line(state, room).unwrap_or_else(|| job_line(state, room)),
+        None => down_line(state, room)
+            .or_else(|| waiting_line(state, room))
+            .unwrap_or_else(|| job_line(state, room)),
     };
     let mut line = line;
     line.spans.insert(0, Span::raw(" "));
@@ -201,6 +203,17 @@ pub fn toast(frame: &mut Frame, layout: &Layout, state: &State) {
 fn waiting(state: &State) -> Option<Waiting<'_>> {
     let others = SCREENS.iter().filter(|_| !state.busy());
     state.screen().waiting(state).or_else(|| others.filter_map(|s| s.waiting(state)).next())
+}
+
+/// That the link is down, and when it is tried again.
+fn down_line(state: &State, room: usize) -> Option<Line<'static>> {
+    let (down, far) = (state.down?, state.far.as_ref()?);
+    let when = match down.next {
+        Some(seconds) => format!("tried again in {seconds} s, {} now", state.keymap.short_label("try-link")),
+        None => format!("{} trying", spinner(state)),
+    };
+    let text = format!("no link to {}: {when}; the engine there goes on", printable(&far.host));
+    Some(Line::styled(fit(&text, room).into_owned(), state.theme().style(Role::Warning)))
 }
 
 fn waiting_line(state: &State, room: usize) -> Option<Line<'static>> {

@@ -157,6 +157,8 @@ static GLOBAL: &[Entry] = rows! { Context::Global;
     "undo-setup", "undo setup", "Resets the setup to the lab's last run.",
         ["u"], None, |s| live(s) && setup::changed(s) => setup::undo;
     "pause", "pause run", "Pauses or resumes the run.", ["p"], Some(("pause", 6)), State::busy => job::pause;
+    "try-link", "try the link now", "Tries the link to an engine far away that is down, without waiting for the next time.",
+        ["ctrl-r"], None, |s| s.down.is_some() => |_| vec![Effect::TryLink];
     "export", "export figure", "Writes the figure of the focused pane as PNG, SVG and CSV.",
         ["e"], Some(("export", 7)), measures => look::export;
     "name-session", "name session", "Names the session.", ["s"], Some(("save", 8)), live => look::name_session;

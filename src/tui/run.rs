@@ -141,6 +141,7 @@ where
             }
             () = tokio::time::sleep_until(due.unwrap_or(next_tick).into()), if due.is_some() => {}
         }
+        app.heed_link();
         if app.quit {
             break Ok(ExitReason::User);
         }
@@ -269,8 +270,19 @@ impl App {
     /// Whether something moves on the screen without events.
     fn animated(&self) -> bool {
         let state = self.top();
+        if state.down.is_some() {
+            return true;
+        }
         let held = state.board.job().is_some_and(|job| job.held);
         state.busy() && !held || SCREENS.iter().any(|s| s.waiting(state).is_some())
+    }
+
+    /// Takes in whether the link to the engine is down.
+    fn heed_link(&mut self) {
+        let down = self.link.down();
+        if down != self.state.down {
+            self.dispatch(Action::Down(down));
+        }
     }
 
     /// Folds an action into the live state.
@@ -348,6 +360,7 @@ impl App {
                 let submit = self.outside.submit.clone();
                 self.spawn(move || Done::of(Action::Submitted(submit())));
             }
+            Effect::TryLink => self.link.try_now(),
             Effect::Copy(text) => (self.copy)(&text),
             Effect::Replay(control) => self.steer(control),
             Effect::Quit if over => self.over = None,

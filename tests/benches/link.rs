@@ -11,13 +11,13 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 mod daemon;
 
 use daemon::Daemon;
+use probity::remote::message::Message;
+use probity::remote::pack::Unpacker;
 
 /// Where this program, started in place of ssh, notes what passes.
 const LOG: &str = "PROBITY_LINK_LOG";
-/// Bytes of the header of a frame; the fourth is its kind, the next four its length.
+/// Bytes of the header of a frame, of which the last eight but four are the length of what follows.
 const HEADER: usize = 12;
-/// The kinds of frames that are lines of the journal, and progress.
-const KINDS: [u8; 2] = [4, 5];
 /// Longest run that is measured.
 const LONGEST: Duration = Duration::from_secs(240);
 
@@ -26,7 +26,8 @@ fn now() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |t| t.as_secs_f64())
 }
 
-/// Stands in for ssh: starts the far end here, copies bytes both ways, and notes each frame from there with its time, kind and length.
+/// Stands in for ssh: starts the far end here, copies bytes both ways, and notes each message
+/// from there: when it came, whether it is progress, its bytes as they passed and unpacked.
 fn copy(log: &Path) {
     let probity = env!("CARGO_BIN_EXE_probity");
     let mut command = Command::new(probity);
@@ -44,7 +45,7 @@ fn copy(log: &Path) {
             }
         }
     });
-    let (mut open, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
+    let (mut open, mut buffer, mut unpacker) = (Vec::new(), vec![0; 64 << 10], Unpacker::default());
     while let Ok(n @ 1..) = from.read(&mut buffer) {
         open.extend_from_slice(&buffer[..n]);
         while open.len() >= HEADER {
@@ -52,8 +53,15 @@ fn copy(log: &Path) {
             if open.len() < HEADER + length {
                 break;
             }
-            writeln!(notes, "{} {} {}", now(), open[3], HEADER + length).expect("a log");
-            open.drain(..HEADER + length);
+            let frame: Vec<u8> = open.drain(..HEADER + length).collect();
+            let (mut source, mut passed) = (frame.as_slice(), frame.len());
+            // Those that were packed together came at once; the first of them stands for their bytes.
+            while let Ok(message) = unpacker.read(&mut source) {
+                let progress = matches!(message, Message::Passing(_));
+                let plain = HEADER + message.frame().body.len();
+                let passed = std::mem::take(&mut passed);
+                writeln!(notes, "{} {} {passed} {plain}", now(), u8::from(progress)).expect("a log");
+            }
         }
         let mut out = std::io::stdout();
         if out.write_all(&buffer[..n]).and_then(|()| out.flush()).is_err() {
@@ -96,14 +104,15 @@ fn raw(name: &str, spec: &Path) {
     let begun = now();
     run(spec, tmp.path(), &own, &[(LOG, &log)]);
     let text = std::fs::read_to_string(&log).unwrap_or_default();
-    let (mut pieces, mut there, mut progress) = (Vec::new(), 0, 0);
+    let (mut pieces, mut plain, mut there, mut progress) = (Vec::new(), 0, 0, 0);
     for line in text.lines() {
         let words: Vec<&str> = line.split(' ').collect();
         let number = |k: usize| words.get(k).and_then(|w| w.parse::<f64>().ok()).unwrap_or(0.0);
         match words[0] {
             "there" => there = number(1) as usize,
             _ => {
-                progress += usize::from(number(1) as u8 == KINDS[1]);
+                progress += number(1) as usize;
+                plain += number(3) as usize;
                 pieces.push((number(0) - begun, number(2) as usize));
             }
         }
@@ -111,11 +120,12 @@ fn raw(name: &str, spec: &Path) {
     let seconds = pieces.iter().map(|p| p.0).fold(f64::NAN, f64::max);
     let bytes: usize = pieces.iter().map(|p| p.1).sum();
     println!(
-        "{name:>12}  raw   {seconds:>6.1} s  {:>5} messages, {:>4.0}/s, {progress:>3} of progress  {:>8.0} B/s, busiest {:>7}  there {there} B",
+        "{name:>12}  raw   {seconds:>6.1} s  {:>5} messages, {:>4.0}/s, {progress:>3} of progress  {:>8.0} B/s, busiest {:>7}, {:>8.0} B/s unpacked  there {there} B",
         pieces.len(),
         pieces.len() as f64 / seconds,
         bytes as f64 / seconds,
-        busiest(&pieces)
+        busiest(&pieces),
+        plain as f64 / seconds
     );
 }
 

@@ -51,6 +51,10 @@ fn three_shards_merged_are_one_run_bit_for_bit_but_for_times() {
     assert!(run_in(&one, &spec, &whole, &[]).contains("8 of 8 cells done"));
     let (file, report) = merged(&one, &whole, "whole.probity.jsonl");
     assert_eq!((&report["cells"], &report["merged"]), (&8.into(), &8.into()));
+    let joined = one.run(&["merge", &whole.display().to_string()]);
+    let own = whole.join("merged.probity.jsonl").display().to_string();
+    assert!(text(&joined.stdout).contains("whole/merged.probity.jsonl"), "{}", text(&joined.stderr));
+    assert_eq!(numbers(&one, &own), numbers(&one, &file), "where no file is named it is beside the parts");
     let parts = many.state.path().join("parts");
     // In another order, one of them as two jobs.
     run_in(&many, &same, &parts, &["--shard", "3/3"]);
@@ -171,4 +175,19 @@ fn a_cell_that_finds_no_room_is_told_of_with_its_file_and_computed_again() {
     let said = text(&output.stderr);
     assert!(said.contains("parts/") && said.contains("make room"), "{said}");
     assert!(run_in(&probity, &spec, &dir, &[]).contains("2 of 2 cells done"));
+}
+
+/// What one experiment found was written among the parts of a grid.
+#[test]
+fn a_run_that_is_no_grid_is_refused_in_the_folder_of_one() {
+    let probity = Probity::new();
+    let dir = probity.state.path().join("grid");
+    std::fs::create_dir(&dir).unwrap();
+    std::fs::write(dir.join("grid.jsonl"), "{}\n").unwrap();
+    let (spec, out) = (probity.file("tiny.toml", TINY), dir.display().to_string());
+    for more in [&[][..], &["--force"]] {
+        let output = probity.run(&[&["run", &spec, "--out", &out, "--quiet"], more].concat());
+        refused(&output, 2, &["parts of a grid (grid.jsonl)", "name another folder"]);
+    }
+    assert_eq!(std::fs::read_dir(&dir).unwrap().count(), 1, "nothing was written");
 }

@@ -65,7 +65,11 @@ fn a_run_far_away_finds_what_one_here_finds_and_leaves_a_session_at_both_ends() 
         text(&fetched.stdout)
     );
     assert_eq!(far::read(near.state.path(), "tiny-2"), far);
-    refused(&errand(&["remote", "fetch", "ssh://far", "no/such"]), 1, &["far: the session no-such"]);
+    refused(
+        &errand(&["remote", "fetch", "ssh://far", "no/such"]),
+        1,
+        &["far: there is no session no-such there", "probity remote list"],
+    );
     refused(&errand(&["remote", "stop", "ssh://far", "nobody"]), 1, &["no engine nobody", "none runs"]);
     refused(
         &errand(&["run", &spec, "--remote", "ssh://far", "--send", "../x"]),
@@ -99,6 +103,29 @@ fn a_link_that_is_cut_again_and_again_changes_no_number() {
     assert_eq!(&findings_of(&session.board()), whole, "its own session is whole as well");
     let runs = session.entries.iter().filter(|e| matches!(e.item, Item::Command(Command::Run { .. })));
     assert_eq!(runs.count(), 1, "no command was carried out twice");
+}
+
+/// The pause grows while the link is down, and whoever sits before the screen knows when it is up again.
+#[test]
+fn a_link_that_is_down_is_tried_at_once_for_who_says_so() {
+    let place =
+        Place::with("[ ! -e \"${0%/*}/down\" ] || exit 255\nfor there; do :; done\nexec sh -c \"$there\"");
+    let (mut far, _) = place.connect(hello("down"));
+    let _events = far.take_events().unwrap();
+    assert_eq!(far.down(), None);
+    std::fs::write(place.path().join("down"), "").unwrap();
+    place.cut();
+    // The third time comes two seconds after the second one.
+    until(|| far.down().filter(|down| down.next == Some(2)));
+    std::fs::remove_file(place.path().join("down")).unwrap();
+    let begun = std::time::Instant::now();
+    far.try_now();
+    until(|| far.down().is_none().then_some(()));
+    // A machine under load is slow, and not that slow.
+    assert!(begun.elapsed().as_millis() < 1_000, "{:?}", begun.elapsed());
+    far.send(Command::Shutdown).unwrap();
+    drop(far);
+    until(|| place.engines().is_empty().then_some(()));
 }
 
 #[test]
@@ -181,11 +208,11 @@ fn a_link_that_is_none_says_which_host_what_and_the_way_out() {
         &["gpu1: ", "protocol 9", "update this program"],
     );
     refused(
-        &said("printf 'PB\\001\\012\\377\\377\\377\\377\\0\\0\\0\\0'"),
+        &said("printf 'PB\\002\\012\\377\\377\\377\\377\\0\\0\\0\\0'"),
         1,
         &["gpu1: ", "longer than any"],
     );
-    refused(&said("printf 'PB\\001\\012\\0\\0\\0\\001\\0\\0\\0\\0x'"), 1, &["gpu1: ", "garbled"]);
+    refused(&said("printf 'PB\\002\\012\\0\\0\\0\\001\\0\\0\\0\\0x'"), 1, &["gpu1: ", "garbled"]);
     let absent =
         near.command(&["remote", "list", "ssh://gpu1"]).env("PROBITY_SSH", "/no/such/ssh").output().unwrap();
     refused(&absent, 1, &["gpu1: /no/such/ssh cannot be started", "OpenSSH"]);
@@ -338,6 +365,19 @@ fn a_disk_that_is_full_there_loses_no_number_and_is_told_of() {
     let args = ["submit", "--slurm", &file, "--out", &dir, "--remote", "ssh://far"];
     let output = near.command(&args).env("PROBITY_SSH", none.ssh()).output().unwrap();
     refused(&output, 1, &["far: ", "cannot write", &dir]);
+}
+
+/// It said that it did not say why, because what it said found no room either.
+#[test]
+fn an_engine_that_finds_no_room_to_start_says_so_and_names_no_folder_there() {
+    let near = Probity::new();
+    let file = near.file("tiny.toml", TINY);
+    let none = Place::with("trap '' XFSZ; ulimit -f 0\nfor there; do :; done\nexec sh -c \"$there\"");
+    let args = ["run", &file, "--remote", "ssh://far", "--no-session", "--quiet"];
+    let output = near.command(&args).env("PROBITY_SSH", none.ssh()).output().unwrap();
+    refused(&output, 1, &["far: ", "did not start", "File too large"]);
+    assert!(!text(&output.stderr).contains(&none.path().display().to_string()), "{}", text(&output.stderr));
+    assert!(none.engines().is_empty());
 }
 
 #[test]

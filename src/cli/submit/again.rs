@@ -95,7 +95,8 @@ fn wanted(folder: &Folder, view: &View, jobs: usize) -> Wanted {
     let with =
         |pace: Pace| view.shards.iter().filter(move |s| s.pace == pace).filter_map(|s| named(&s.shard));
     let running: BTreeSet<usize> = with(Pace::Running).collect();
-    let begun: BTreeSet<usize> = with(Pace::Ended).chain(with(Pace::Silent)).collect();
+    let begun = with(Pace::Ended).chain(with(Pace::Silent)).chain(view.lost.iter().copied());
+    let begun: BTreeSet<usize> = begun.collect();
     let computed: BTreeSet<usize> = Status::all(folder)
         .into_iter()
         .filter(|s| view.shards.iter().any(|v| v.shard == s.shard && v.pace == Pace::Running))
@@ -164,6 +165,16 @@ mod tests {
         stopped(3);
         Reporter::new(&folder, "4/5.1/2", 1).begin(5, 1, 0);
         let all = look();
+        // Its job ended before it began; a second one waits in the queue.
+        let lost = View { lost: vec![5], ..Watch::default().look(&folder) };
+        assert_eq!(listed(&wanted(&folder, &lost, 5).jobs), "1-2");
+        std::fs::remove_file(folder.dir().join("shards/4-of-5.1-of-2.json")).unwrap();
+        let lost = View { lost: vec![5], ..Watch::default().look(&folder) };
+        assert_eq!(
+            listed(&wanted(&folder, &lost, 5).jobs),
+            "1-2,4-5",
+            "that of a job that never began with one"
+        );
         assert_eq!(listed(&all.jobs), "1-2", "stopped, and left by one that has ended");
         assert_eq!(
             (all.cells, listed(&all.busy)),

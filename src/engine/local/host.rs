@@ -203,6 +203,8 @@ impl Host for LocalHost<'_> {
         if let Some(rate) = self.lent.rates.get(kind) {
             return Ok(*rate);
         }
+        // A forecast measures dozens of kinds, of which each may take a tenth of a second and more.
+        self.poll()?;
         let begun = Instant::now();
         let units = slice()?;
         let rate = begun.elapsed().as_secs_f64() / units.max(f64::MIN_POSITIVE);

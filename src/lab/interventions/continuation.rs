@@ -214,7 +214,7 @@ mod tests {
         for builtin in BUILTINS {
             let source = ModelSource::Builtin(builtin.name.to_owned());
             let model = Model::load(&source, Device::Cpu).unwrap();
-            let stimuli = Stimuli::new(&model, &examples.examples).unwrap();
+            let stimuli = Stimuli::new(&model, &examples.examples, &mut NoPulse).unwrap();
             let rows: Vec<usize> = (0..stimuli.list.len()).collect();
             let own: Vec<[f32; 2]> = stimuli
                 .list

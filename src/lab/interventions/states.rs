@@ -41,7 +41,7 @@ pub fn read(spec: &Spec, model: &Model, pulse: &mut dyn Pulse) -> Result<States,
     let task = Task::named(&spec.task.name)?;
     let target = task.property(&spec.task.target).unwrap_or(0);
     let (set, source) = examples::of(task, &spec.task, spec.seed, pulse)?;
-    let stimuli = examples::stimuli(task, model, &set, source.is_some())?;
+    let stimuli = examples::stimuli(task, model, &set, source.is_some(), pulse)?;
     let which = stimuli.list.iter().map(|s| s.example);
     let labels = PropertyLabels::new(task, target, &set.examples, which.clone()).with(
         task,
@@ -70,7 +70,7 @@ pub fn read(spec: &Spec, model: &Model, pulse: &mut dyn Pulse) -> Result<States,
         .flatten();
     let twins = match swapped {
         Some(swapped) => {
-            let twins = crate::lab::stimuli::Stimuli::at_least(model, &swapped, 0)?;
+            let twins = crate::lab::stimuli::Stimuli::at_least(model, &swapped, 0, pulse)?;
             (twins.list.len() == all.len()).then(|| twins.hidden(model, layer, &all, pulse)).transpose()?
         }
         None => None,

@@ -123,6 +123,18 @@ impl Folder {
         Ok(folder)
     }
 
+    /// Refuses a folder of a grid to a run that is none.
+    ///
+    /// # Errors
+    /// [`PartError::NoFolder`].
+    pub fn none_in(dir: &Path) -> Result<(), PartError> {
+        if dir.join(LIST).symlink_metadata().is_err() {
+            return Ok(());
+        }
+        let problem = format!("holds the parts of a grid ({LIST}): name another folder");
+        Err(PartError::NoFolder { path: dir.to_owned(), problem })
+    }
+
     /// The folder that some run made.
     ///
     /// # Errors

@@ -1,10 +1,13 @@
 //! The last words of a job that has gone silent: what the scheduler caught of it (`out of memory`, `cancelled`), which the job itself
 //! could not write down.
 
+use std::collections::BTreeMap;
+use std::fs::Metadata;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use crate::base::text::shortened;
+use crate::session::name::utc;
 
 /// The folder, in that of the grid, into which the jobs of an array print.
 pub const LOGS: &str = "logs";
@@ -37,7 +40,7 @@ pub fn last_line(dir: &Path, log: &str) -> Option<String> {
     let (job, task) = log.strip_suffix(".log")?.split_once('-')?;
     let path = dir.join(LOGS).join(name(Some(job), Some(task))?);
     // A pipe or a device in its place would be waited for.
-    let about = std::fs::symlink_metadata(&path).ok().filter(std::fs::Metadata::is_file)?;
+    let about = std::fs::symlink_metadata(&path).ok().filter(Metadata::is_file)?;
     let mut file = std::fs::File::open(path).ok()?;
     file.seek(SeekFrom::Start(about.len().saturating_sub(TAIL))).ok()?;
     let mut bytes = Vec::new();
@@ -45,6 +48,39 @@ pub fn last_line(dir: &Path, log: &str) -> Option<String> {
     let text = String::from_utf8_lossy(&bytes);
     let line = text.rsplit(['\n', '\r']).map(str::trim).find(|line| !line.is_empty())?;
     Some(shortened(line, SHOWN))
+}
+
+/// What the newest job of a task of an array printed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Latest {
+    /// Number of the task.
+    pub task: usize,
+    /// The file.
+    pub log: String,
+    /// When it was last written to, as states say it; RFC 3339 in UTC.
+    pub written: String,
+}
+
+/// The log of the newest job of every task that has one, by task.
+#[must_use]
+pub fn latest(dir: &Path) -> Vec<Latest> {
+    let mut newest: BTreeMap<usize, (u64, String)> = BTreeMap::new();
+    for entry in std::fs::read_dir(dir.join(LOGS)).into_iter().flatten().flatten() {
+        let log = entry.file_name().to_string_lossy().into_owned();
+        let numbers = log.strip_suffix(".log").and_then(|stem| stem.split_once('-'));
+        let Some((Ok(job), Ok(task))) = numbers.map(|(job, task)| (job.parse::<u64>(), task.parse())) else {
+            continue;
+        };
+        let there = newest.entry(task).or_insert_with(|| (job, log.clone()));
+        if job > there.0 {
+            *there = (job, log);
+        }
+    }
+    let latest = newest.into_iter().filter_map(|(task, (_, log))| {
+        let about = std::fs::symlink_metadata(dir.join(LOGS).join(&log)).ok().filter(Metadata::is_file)?;
+        Some(Latest { task, written: utc(about.modified().ok()?), log })
+    });
+    latest.collect()
 }
 
 #[cfg(test)]

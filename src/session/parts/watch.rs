@@ -93,6 +93,9 @@ pub struct View {
     pub failed: Vec<(String, String)>,
     /// Shards that have not been heard of for long, in words.
     pub silent: Vec<String>,
+    /// Tasks of an array whose job ended before it said anything of its shard: their cells wait for nobody.
+    #[serde(default)]
+    pub lost: Vec<usize>,
     /// Shards whose machine has another time than this one, in words.
     #[serde(default)]
     pub clocks: Vec<String>,
@@ -177,7 +180,11 @@ impl Watch {
                 Settled::Not => {}
             }
         }
-        for status in Status::all(folder) {
+        let statuses = Status::all(folder);
+        if !map.iter().all(|s| *s == sign::DONE) {
+            lost(folder, &statuses, now, &mut view);
+        }
+        for status in statuses {
             let index = status.cell.and_then(|c| c.checked_sub(1)).filter(|i| *i < folder.cells.len());
             // Another shard has computed what this one left: it will not be heard of again, and need not be.
             let settled = index.is_some_and(|i| map[i] == sign::DONE);
@@ -262,6 +269,30 @@ impl Watch {
     }
 }
 
+/// Adds jobs of an array that ended before they began with a cell: a file that is missing on the node, a program that does not start there.
+/// Only their logs say so.
+fn lost(folder: &Folder, statuses: &[Status], now: SystemTime, view: &mut View) {
+    for latest in log::latest(folder.dir()) {
+        let prefix = format!("{}/", latest.task);
+        let began = |s: &Status| {
+            s.log.as_ref() == Some(&latest.log) || s.shard.starts_with(&prefix) && s.updated >= latest.written
+        };
+        if statuses.iter().any(began) {
+            continue;
+        }
+        let Some(line) = log::last_line(folder.dir(), &latest.log) else { continue };
+        // What says something else may yet begin.
+        let ended = line.contains("error") || latest.written < utc(now - Duration::from_secs(SILENT));
+        if ended {
+            view.lost.push(latest.task);
+            view.silent.push(format!(
+                "task {} ended before its first cell, last line of {}: {line}",
+                latest.task, latest.log
+            ));
+        }
+    }
+}
+
 fn share(status: &Status, pace: Pace) -> Share {
     let Status { shard, cells, done, failed, left, .. } = status.clone();
     Share { shard, pace, cells, done, failed, left }
@@ -319,6 +350,36 @@ mod tests {
         assert_eq!(paces, [("1/2", Pace::Silent), ("2/2", Pace::Ended)]);
         assert!(view.silent[0].contains("shard 1/2 in cell 2") && view.clocks.is_empty(), "{view:?}");
         assert_eq!((view.map.as_str(), view.left), ("...", None));
+    }
+
+    /// Of jobs that found no file on their node nothing was seen but that no shard had begun, for ever.
+    #[test]
+    fn a_job_that_ended_before_it_began_is_told_of_with_the_last_line_of_its_log() {
+        let tmp = tempfile::tempdir().unwrap();
+        let folder = folder(&tmp);
+        let logs = folder.dir().join(log::LOGS);
+        std::fs::create_dir(&logs).unwrap();
+        let write = |log: &str, text: &str| std::fs::write(logs.join(log), text).unwrap();
+        let look = |later: u64| {
+            let now = SystemTime::now() + Duration::from_secs(later);
+            Watch::default().look_at(&folder, now, Instant::now())
+        };
+        write("31-1.log", "error: rows.jsonl: cannot open it\n");
+        write("31-2.log", "loading\n");
+        write("31-3.log", "");
+        write("8-2.log", "error: of an older job\n");
+        write("notes.log", "error\n");
+        let view = look(0);
+        assert_eq!(view.lost, [1], "{view:?}");
+        assert!(
+            view.silent[0]
+                .contains("task 1 ended before its first cell, last line of 31-1.log: error: rows.jsonl")
+        );
+        assert_eq!(look(SILENT + 5).lost, [1, 2], "the other one has said nothing for long");
+        let mut later = Reporter::new(&folder, "1/2", 1);
+        later.status.log = Some("31-1.log".into());
+        later.write();
+        assert!(look(0).lost.is_empty(), "it began");
     }
 
     /// A job that was killed said nothing itself, and its scheduler's word of it was left in a file that nobody read.

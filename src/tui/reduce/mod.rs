@@ -29,6 +29,7 @@ pub fn reduce(state: &mut State, action: Action) -> Vec<Effect> {
         &action,
         Action::Tick
             | Action::Resize(..)
+            | Action::Down(_)
             | Action::Exported(_)
             | Action::Named(_)
             | Action::Notice(_)
@@ -54,6 +55,7 @@ fn apply(state: &mut State, action: Action) -> Vec<Effect> {
         Action::Resize(columns, rows) => state.view.size = (columns, rows),
         Action::Tick => state.view.ticks = state.view.ticks.wrapping_add(1),
         Action::Event(event) => return job::on_event(state, &event),
+        Action::Down(down) => state.down = down,
         Action::EngineGone => {
             state.queue.clear();
             let what = "the engine has stopped".into();

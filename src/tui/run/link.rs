@@ -5,8 +5,8 @@ use std::time::Instant;
 use tokio::sync::mpsc::Receiver;
 
 use super::Source;
-use crate::engine::Engine;
 use crate::engine::message::{Command, Event};
+use crate::engine::{Down, Engine};
 use crate::session::replay::{Recorded, Step};
 use crate::tui::action::Action;
 use crate::tui::recording::Recorder;
@@ -91,6 +91,21 @@ impl Link {
             Link::Seen { engine, .. } => engine.lose(),
             // Others compute it.
             Link::Replay(_) | Link::Followed(_) => {}
+        }
+    }
+
+    /// Whether the link to the engine is down.
+    pub(super) fn down(&self) -> Option<Down> {
+        match self {
+            Link::Live { engine, .. } | Link::Seen { engine, .. } => engine.down(),
+            Link::Replay(_) | Link::Followed(_) => None,
+        }
+    }
+
+    /// Tries it now.
+    pub(super) fn try_now(&mut self) {
+        if let Link::Live { engine, .. } | Link::Seen { engine, .. } = self {
+            engine.try_now();
         }
     }
 

@@ -19,6 +19,7 @@ use super::screen::{Pane, Screen, ScreenId};
 use super::screens::{SCREENS, Views, labs, screen};
 use super::setup::Setup;
 use super::theme::Theme;
+use crate::engine::Down;
 use crate::engine::board::Board;
 use crate::engine::message::Notice;
 use crate::lab::{LABS, Spec};
@@ -44,6 +45,8 @@ pub struct State {
     pub replay: Option<ReplayState>,
     /// Where the engine is, if it is far away.
     pub far: Option<Seat>,
+    /// Set while the link to it is down.
+    pub down: Option<Down>,
     /// The grid that is followed, if that is what the program was opened for.
     pub followed: Option<Followed>,
     /// Notices that the engine does not know about, each with the number of board notices that preceded it.
@@ -345,6 +348,7 @@ impl State {
             recording: recording.map_or(Recording::Off, Recording::On),
             replay,
             far,
+            down: None,
             followed,
             local: Vec::new(),
             cancelling: None,

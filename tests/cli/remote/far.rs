@@ -123,6 +123,11 @@ echo 4711
         Cutter { thread, cut }
     }
 
+    /// Cuts the link now.
+    pub fn cut(&self) {
+        kill(std::fs::read_to_string(self.path().join("pid")).unwrap().trim());
+    }
+
     /// Kills the engine itself.
     pub fn kill_keeper(&self, name: &str) {
         let all = processes(self.path(), &format!("\"name\":\"{name}\""));

@@ -90,6 +90,22 @@ fn a_rate_is_measured_once_on_a_slice_and_then_remembered_by_later_runs() {
     assert!(!rig.rates.contains_key("steps"));
 }
 
+/// Who cancelled while the paper's experiment was forecast waited for three seconds until all kinds of its work had been measured.
+#[test]
+fn a_run_that_is_to_stop_measures_no_further_rate() {
+    let mut rig = Rig::new(Cache::none());
+    let mut slices = 0;
+    let commands = rig.commands.clone();
+    let mut slice = || {
+        slices += 1;
+        commands.send(Command::Cancel { job: 1 }).unwrap();
+        Ok(1.0)
+    };
+    assert!(rig.host(1).rate("fit", &mut slice).is_ok(), "one slice is not divided");
+    assert!(rig.host(1).rate("sweep", &mut slice).is_err());
+    assert_eq!(slices, 1);
+}
+
 #[test]
 fn a_forecast_reads_the_store_and_writes_nothing() {
     let dir = tempfile::tempdir().unwrap();

@@ -11,7 +11,7 @@ use super::panel::{MOST_RIVALS, Seat, Which};
 use super::prepare::{Bench, RIVAL_EXAMPLES};
 use super::training::is_shared;
 use crate::base::size::show;
-use crate::base::{NoPulse, Problem};
+use crate::base::{Cancelled, NoPulse, Problem};
 use crate::lab::demand::{Forecast, MemoryPart, Work, peak, resident};
 use crate::lab::fault::Fault;
 use crate::lab::hidden;
@@ -144,7 +144,7 @@ const MEASURE: &str = "measure";
 
 /// Seconds of the rest of the run: as expected, and between which bounds where training decides.
 fn seconds(bench: &Bench, host: &mut dyn Host) -> Result<(f64, Option<[f64; 2]>), Fault> {
-    let (work, training) = counted(bench, host);
+    let (work, training) = counted(bench, host)?;
     let slices = Slices::new(bench)?;
     // The sweeps' slices apply what these fit: a fit takes longer than the few strengths that it is then applied at, and its
     // time would be taken for theirs.
@@ -159,12 +159,12 @@ fn seconds(bench: &Bench, host: &mut dyn Host) -> Result<(f64, Option<[f64; 2]>)
 
 /// The work of the run: everything but training, and training by a step of each network. Probes that are there already cost
 /// nothing, and neither do texts that were read before.
-fn counted(bench: &Bench, host: &dyn Host) -> (Work, Work) {
-    let store = host.store();
-    let (mut work, mut training) = (Work::default(), Work::default());
+fn counted(bench: &Bench, host: &mut dyn Host) -> Result<(Work, Work), Cancelled> {
     // The meter reads the twins of the first examples, which are as long as these.
     let twins = bench.test[..bench.chunks[0].len()].iter().map(|r| bench.stimuli.list[*r].ids.len());
-    let twins = if bench.has_twins() { twins.sum::<usize>() as f64 } else { 0.0 };
+    let twins = if bench.has_twins(host)? { twins.sum::<usize>() as f64 } else { 0.0 };
+    let store = host.store();
+    let (mut work, mut training) = (Work::default(), Work::default());
     let read = unread(bench, store.as_ref()) + twins;
     work.add(&format!("{READ} {} {}", bench.model.hash(), bench.site.layer), read);
     to_train(bench, store.as_ref(), MOST_RIVALS, &mut training);
@@ -204,7 +204,7 @@ fn counted(bench: &Bench, host: &dyn Host) -> (Work, Work) {
         }
     }
     map::count(bench, store.as_ref(), &mut work, &mut training);
-    (work, training)
+    Ok((work, training))
 }
 
 /// Adds the steps of the probes of a bench that the cache lacks: the search for the recipes, and the replicates with so many

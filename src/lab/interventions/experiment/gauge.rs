@@ -27,7 +27,7 @@ impl Bench {
         if let Some(gauge) = &self.gauge {
             return Ok(gauge.clone());
         }
-        if self.chunks[0].twins.is_none() && self.has_twins() {
+        if self.chunks[0].twins.is_none() && self.has_twins(host)? {
             let twins = self.twin_states(0..self.chunks[0].len(), host)?;
             Arc::make_mut(&mut self.chunks[0]).twins = Some(twins);
         }

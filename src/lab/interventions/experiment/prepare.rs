@@ -141,7 +141,7 @@ impl Bench {
         host.stage(format!("{} examples for {}", spec.task.name, model.name()), "ex", 0.5);
         let (examples, source) = examples::of(task, &spec.task, spec.seed, host)?;
         host.poll()?;
-        let stimuli = examples::stimuli(task, &model, &examples, source.is_some())?;
+        let stimuli = examples::stimuli(task, &model, &examples, source.is_some(), host)?;
         let which = stimuli.list.iter().map(|s| s.example);
         let labels = PropertyLabels::new(task, target, &examples.examples, which.clone());
         let labels = labels.with(task, &spec.task.also, &examples.examples, which);

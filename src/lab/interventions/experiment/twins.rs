@@ -5,14 +5,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::prepare::Bench;
-use crate::base::Problem;
 use crate::base::matrix::Matrix;
+use crate::base::{Cancelled, Problem};
 use crate::corpus::task::Example;
 use crate::lab::fault::Fault;
 use crate::lab::hidden;
 use crate::lab::host::{Host, NoticeLevel};
 use crate::lab::interventions::find;
-use crate::lab::stimuli::Stimuli;
+use crate::lab::stimuli::{Stimuli, StimuliError};
 
 impl Bench {
     /// Gives every chunk that has been read the states of its examples' twins.
@@ -49,13 +49,20 @@ impl Bench {
     }
 
     /// Whether every test example says what its twin is, and the model can read all of these.
-    pub fn has_twins(&self) -> bool {
+    ///
+    /// # Errors
+    /// [`Cancelled`].
+    pub fn has_twins(&self, host: &mut dyn Host) -> Result<bool, Cancelled> {
         let example = |row: &usize| &self.examples.examples[self.stimuli.list[*row].example];
         let all = self.test.len();
         let written: Vec<Example> = self.test.iter().filter_map(|r| example(r).counterfactual()).collect();
-        self.task.properties[self.labels.target_property].is_subject_number()
-            && written.len() == all
-            && Stimuli::at_least(&self.model, &written, 0).is_ok_and(|twins| twins.list.len() == all)
+        if !self.task.properties[self.labels.target_property].is_subject_number() || written.len() < all {
+            return Ok(false);
+        }
+        match Stimuli::at_least(&self.model, &written, 0, &mut |_, _| host.poll()) {
+            Err(StimuliError::Cancelled(cancelled)) => Err(cancelled),
+            twins => Ok(twins.is_ok_and(|twins| twins.list.len() == all)),
+        }
     }
 
     /// The twins of all test examples, in their order.
@@ -80,7 +87,7 @@ impl Bench {
                 "give every row a `twin` (`probity data show` names the keys), or leave the method out",
             ));
         }
-        let mut twins = Stimuli::at_least(&self.model, &written, 0)?;
+        let mut twins = Stimuli::at_least(&self.model, &written, 0, &mut |_, _| host.poll())?;
         if twins.list.len() < all {
             let what = format!("{} cannot read {} of {all} twins", self.model.name(), all - twins.list.len());
             return Err(refuse(what, "they are too long, or lack a mask; leave the method out"));

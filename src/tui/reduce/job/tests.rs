@@ -1,6 +1,7 @@
 //! Runs that wait, replace each other and are withdrawn; the end of a run and of the program.
 
 use super::*;
+use crate::engine::Down;
 use crate::engine::message::{Generation, JobId, Outcome};
 use crate::lab::LabId;
 use crate::session::format::{Entry, Item};
@@ -278,6 +279,18 @@ fn an_engine_far_away_is_left_stopped_or_waited_for_as_the_user_says() {
     assert!(waited.busy(), "the run goes on");
     assert!(ended(&mut waited, 1, Outcome::Done).ends_with(&[Effect::Send(Command::Shutdown), Effect::Quit]));
     assert!(keys(&mut asked(), "down down down enter").is_empty(), "back");
+}
+
+#[test]
+fn a_link_that_is_down_can_be_tried_at_once_and_one_that_holds_cannot() {
+    let mut state = State::new(Start { far: far(), ..Start::new() });
+    reduce(&mut state, Action::Start);
+    assert!(keys(&mut state, "ctrl-r").is_empty(), "the link holds");
+    let down = Down { next: Some(7) };
+    assert!(reduce(&mut state, Action::Down(Some(down))).is_empty());
+    assert_eq!((state.down, keys(&mut state, "ctrl-r")), (Some(down), vec![Effect::TryLink]));
+    reduce(&mut state, Action::Down(None));
+    assert!(keys(&mut state, "ctrl-r").is_empty());
 }
 
 #[test]

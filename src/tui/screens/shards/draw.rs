@@ -158,7 +158,10 @@ pub fn shards(frame: &mut Frame, area: Rect, state: &State, followed: &Followed)
     let inner = inside(area);
     let view = &followed.view;
     if view.shards.is_empty() {
-        let text = "no shard has begun yet\nthe jobs wait in the queue, or nobody runs them";
+        let text = match view.lost.is_empty() {
+            true => "no shard has begun yet\nthe jobs wait in the queue, or nobody runs them",
+            false => "no shard has begun: jobs ended before their first cell",
+        };
         return message(frame, inner, text, state.theme().style(Role::Dim));
     }
     let name = view.shards.iter().map(|s| s.shard.chars().count()).max().unwrap_or(0).clamp(5, 14) + 1;

@@ -67,7 +67,7 @@ fn grid(state: &State) -> Option<&Grid> {
 fn can_submit(state: &State) -> bool {
     let Some(Followed { view, submitting: false, .. }) = &state.followed else { return false };
     let ended = || view.shards.iter().any(|s| s.pace != Pace::Running);
-    !view.failed.is_empty() || view.waiting > 0 && ended()
+    !view.failed.is_empty() || !view.lost.is_empty() || view.waiting > 0 && ended()
 }
 
 fn ask(state: &mut State) -> Vec<Effect> {

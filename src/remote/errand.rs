@@ -1,0 +1,70 @@
+//! Errands to another machine that need no engine of one's own: what runs there, ending it, bringing sessions home.
+
+use std::path::{Path, PathBuf};
+
+use super::RemoteError;
+use super::address::Address;
+use super::client::{disorder, reply};
+use super::message::{Hello, Message, Status, Want};
+use super::near::Channel;
+use super::parcel::Parcel;
+use crate::session::format::MAX_FILE;
+use crate::session::name;
+
+/// Sends one request that needs no engine.
+fn errand(address: &Address, want: Want, name: &str) -> Result<Channel, RemoteError> {
+    let version = env!("CARGO_PKG_VERSION").into();
+    Channel::open(address, true, &Hello { version, want, name: name.into(), ..Hello::default() })
+}
+
+/// What runs there, and the sessions that are there.
+///
+/// # Errors
+/// [`RemoteError`].
+pub fn list(address: &Address) -> Result<Vec<Status>, RemoteError> {
+    match reply(address, &mut errand(address, Want::List, "")?)? {
+        Message::List(all) => Ok(all),
+        _ => Err(disorder(address)),
+    }
+}
+
+/// Ends an engine there; its run is cancelled and its session stays. Returns when it has ended.
+///
+/// # Errors
+/// [`RemoteError`].
+pub fn stop(address: &Address, name: &str) -> Result<(), RemoteError> {
+    match reply(address, &mut errand(address, Want::Stop, name)?)? {
+        Message::Bye => Ok(()),
+        _ => Err(disorder(address)),
+    }
+}
+
+/// Brings a session home, under a name that is free in `folder`. Returns its file. Nothing is left of one that does not arrive
+/// whole.
+///
+/// # Errors
+/// [`RemoteError`].
+pub fn fetch(address: &Address, session: &str, folder: &Path) -> Result<PathBuf, RemoteError> {
+    let io = |source| RemoteError::Io { place: folder.display().to_string(), source };
+    let mut channel = errand(address, Want::Fetch, session)?;
+    let mut message = reply(address, &mut channel)?;
+    std::fs::create_dir_all(folder).map_err(io)?;
+    let mut parcel = Parcel::new(&folder.join("fetched"), MAX_FILE).map_err(io)?;
+    let mut file = loop {
+        match message {
+            Message::Piece(piece) => parcel.take(&piece).map_err(io)?,
+            Message::Whole(sum) => break parcel.close(&sum).map_err(io)?,
+            _ => return Err(disorder(address)),
+        }
+        message = reply(address, &mut channel)?;
+    };
+    for k in 1..1000 {
+        let named = if k == 1 { session.to_owned() } else { format!("{session}-{k}") };
+        match file.persist_noclobber(name::file(folder, &named)) {
+            Ok(_) => return Ok(name::file(folder, &named)),
+            Err(e) if e.error.kind() == std::io::ErrorKind::AlreadyExists => file = e.file,
+            Err(e) => return Err(io(e.error)),
+        }
+    }
+    Err(io(std::io::ErrorKind::AlreadyExists.into()))
+}

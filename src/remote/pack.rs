@@ -1,0 +1,195 @@
+//! Frames packed together. The journal is text that repeats itself, and not every sshd compresses; so the far end does, over all that it has sent
+//! on a connection.
+
+use std::collections::VecDeque;
+use std::io::{Error, Read, Result};
+
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
+
+use super::frame::{FrameError, MAX_BODY};
+use super::message::{Message, Unreadable};
+
+/// Most bytes of frames that are packed together, unless one alone is longer.
+pub const MOST: usize = 256 << 10;
+
+/// Packs what goes through one connection.
+pub struct Packer(Compress);
+
+impl Default for Packer {
+    fn default() -> Self {
+        Self(Compress::new(Compression::default(), false))
+    }
+}
+
+impl Packer {
+    /// Whole frames as the body of one packed message; all of them can be read once that has arrived.
+    ///
+    /// # Errors
+    /// What the compression says.
+    pub fn pack(&mut self, frames: &[u8]) -> Result<Vec<u8>> {
+        let begun = self.0.total_in();
+        let mut out = Vec::with_capacity(frames.len() / 4 + 64);
+        loop {
+            let taken = (self.0.total_in() - begun) as usize;
+            self.0.compress_vec(&frames[taken..], &mut out, FlushCompress::Sync)?;
+            // Where there is room left, nothing waits to be written.
+            if self.0.total_in() - begun == frames.len() as u64 && out.len() < out.capacity() {
+                return Ok(out);
+            }
+            out.reserve(frames.len() / 4 + 64);
+        }
+    }
+}
+
+/// Reads the messages of one connection, packed or not.
+pub struct Unpacker {
+    stream: Decompress,
+    open: VecDeque<Message>,
+}
+
+impl Default for Unpacker {
+    fn default() -> Self {
+        Self { stream: Decompress::new(false), open: VecDeque::new() }
+    }
+}
+
+impl Unpacker {
+    /// The next message; waits for it.
+    ///
+    /// # Errors
+    /// As [`Message::read`].
+    pub fn read(&mut self, source: &mut dyn Read) -> std::result::Result<Message, Unreadable> {
+        loop {
+            if let Some(message) = self.open.pop_front() {
+                return Ok(message);
+            }
+            match Message::read(source)? {
+                Message::Packed(body) => self.unpack(&body)?,
+                message => return Ok(message),
+            }
+        }
+    }
+
+    /// Takes in the messages of a packed one.
+    fn unpack(&mut self, body: &[u8]) -> std::result::Result<(), Unreadable> {
+        let bytes = self.inflate(body).map_err(FrameError::Io)?;
+        let mut rest = bytes.as_slice();
+        while !rest.is_empty() {
+            match Message::read(&mut rest)? {
+                Message::Packed(_) => {
+                    return Err(FrameError::Io(Error::other("what is packed is packed again")).into());
+                }
+                message => self.open.push_back(message),
+            }
+        }
+        Ok(())
+    }
+
+    fn inflate(&mut self, body: &[u8]) -> Result<Vec<u8>> {
+        let begun = self.stream.total_in();
+        let mut out = Vec::with_capacity(4 * body.len() + 64);
+        loop {
+            let before = (self.stream.total_in(), out.len());
+            let taken = (before.0 - begun) as usize;
+            let status = self.stream.decompress_vec(&body[taken..], &mut out, FlushDecompress::Sync)?;
+            let all = self.stream.total_in() - begun == body.len() as u64;
+            if all && out.len() < out.capacity() {
+                return Ok(out);
+            }
+            if out.len() > MAX_BODY + 2 * MOST {
+                return Err(Error::other("a packed message holds more than any may"));
+            }
+            if status == Status::StreamEnd || before == (self.stream.total_in(), out.len()) {
+                return Err(Error::other("a packed message cannot be read"));
+            }
+            // Grows with what is there, not with what is claimed.
+            out.reserve(out.len().max(64));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn line(number: u64, text: &str) -> Message {
+        Message::Line { number, own: false, line: text.into() }
+    }
+
+    fn frames(messages: &[Message]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        messages.iter().for_each(|m| m.write(&mut bytes).unwrap());
+        bytes
+    }
+
+    /// A stream of packed messages, each of so many.
+    fn packed(messages: &[Message], together: usize) -> Vec<u8> {
+        let mut packer = Packer::default();
+        let mut out = Vec::new();
+        for some in messages.chunks(together) {
+            Message::Packed(packer.pack(&frames(some)).unwrap()).write(&mut out).unwrap();
+        }
+        out
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn what_is_packed_comes_out_as_it_was_and_at_once(
+            texts in proptest::collection::vec("[a-c0-9]{0,200}", 1..12), together in 1_usize..5
+        ) {
+            let all: Vec<Message> = texts.iter().enumerate().map(|(k, t)| line(k as u64, t)).collect();
+            let bytes = packed(&all, together);
+            let (mut unpacker, mut source) = (Unpacker::default(), bytes.as_slice());
+            for message in &all {
+                prop_assert_eq!(&unpacker.read(&mut source).unwrap(), message);
+            }
+            prop_assert!(source.is_empty() && unpacker.read(&mut source).is_err());
+        }
+
+        #[test]
+        fn noise_within_is_an_error_and_never_a_panic(noise in proptest::collection::vec(any::<u8>(), 1..100)) {
+            let bytes = frames(&[Message::Packed(noise)]);
+            let mut source = bytes.as_slice();
+            prop_assert!(Unpacker::default().read(&mut source).is_err());
+        }
+    }
+
+    #[test]
+    fn lines_like_those_before_take_a_fraction_of_their_length() {
+        let findings = |k: u64| {
+            let head =
+                r#""event":"finding","generation":1,"finding":{"lab":"interventions","kind":"reliability""#;
+            let body = r#""method":"alterrep","oracle":"mlp","parameter":"strength","completeness":"#;
+            format!(r#"{{"t":{k}.25,{head},{body}{{"mean":0.{},"lo":0.1}}}}}}"#, k * 7919)
+        };
+        let all: Vec<Message> = (0..200).map(|k| line(k, &findings(k))).collect();
+        let (plain, packed) = (frames(&all).len(), packed(&all, 1).len());
+        assert!(packed * 2 < plain, "{packed} of {plain} bytes");
+    }
+
+    /// A few bytes could have filled the memory.
+    #[test]
+    fn what_would_unpack_to_more_than_any_message_is_refused() {
+        let bomb = Packer::default().pack(&vec![0; 64 << 20]).unwrap();
+        let bytes = frames(&[Message::Packed(bomb)]);
+        let text = Unpacker::default().read(&mut bytes.as_slice()).unwrap_err().to_string();
+        assert!(text.contains("more than any"), "{text}");
+    }
+
+    #[test]
+    fn plain_messages_are_read_among_packed_ones_and_nothing_is_packed_twice() {
+        let mut packer = Packer::default();
+        let mut bytes = frames(&[Message::Ping]);
+        Message::Packed(packer.pack(&frames(&[Message::Pong])).unwrap()).write(&mut bytes).unwrap();
+        let twice = frames(&[Message::Packed(vec![0])]);
+        Message::Packed(packer.pack(&twice).unwrap()).write(&mut bytes).unwrap();
+        let (mut unpacker, mut source) = (Unpacker::default(), bytes.as_slice());
+        assert_eq!(unpacker.read(&mut source).unwrap(), Message::Ping);
+        assert_eq!(unpacker.read(&mut source).unwrap(), Message::Pong);
+        assert!(unpacker.read(&mut source).unwrap_err().to_string().contains("packed again"));
+    }
+}
