@@ -94,6 +94,9 @@ pub(super) struct Stays {
     pub(super) defined: usize,
 }
 
+/// Selectivity on a property and whether it is read right, by example.
+type Told<'a> = (&'a [Option<f64>], &'a [Option<f64>]);
+
 /// Values of a column less their mean, and what is known of them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Centre {
@@ -175,8 +178,7 @@ impl Table {
         labels: &[(&[Option<usize>], usize)],
     ) {
         let c = &judged.scores.completeness;
-        let mut kept: Vec<(&[Option<f64>], &[Option<f64>])> =
-            vec![(&judged.scores.selectivity, &judged.right)];
+        let mut kept: Vec<Told<'_>> = vec![(&judged.scores.selectivity, &judged.right)];
         kept.extend(judged.further.iter().map(|k| (k.selectivity.as_slice(), k.right.as_slice())));
         let n = self.examples;
         let whole = kept.iter().all(|(s, right)| (s.len(), right.len()) == (n, n));
