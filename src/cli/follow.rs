@@ -42,7 +42,7 @@ pub struct FollowArgs {
     /// Go on when every cell has been computed or has failed, for cells that are submitted again.
     #[arg(long, conflicts_with = "once")]
     pub keep: bool,
-    /// Print it as JSON, one line each time that something has changed.
+    /// Print it as JSON, one line each time that something has changed, and every half minute.
     #[arg(long)]
     pub json: bool,
     /// Follow it on another machine, through ssh: ssh://user@host:port. DIR is named as that machine sees it.
