@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::Args;
 use crossterm::cursor::MoveTo;
@@ -42,7 +42,7 @@ pub struct FollowArgs {
     /// Go on when every cell has been computed or has failed, for cells that are submitted again.
     #[arg(long, conflicts_with = "once")]
     pub keep: bool,
-    /// Print it as JSON, one line each time that something has changed.
+    /// Print it as JSON, one line each time that something has changed, and every half minute.
     #[arg(long)]
     pub json: bool,
     /// Follow it on another machine, through ssh: ssh://user@host:port. DIR is named as that machine sees it.
@@ -56,6 +56,8 @@ pub struct FollowArgs {
 
 /// How often the folder is looked at.
 const EVERY: Duration = Duration::from_secs(2);
+/// A program that reads is told the same again after this time: one that is gone is noticed only when it is told something.
+const AGAIN: Duration = Duration::from_secs(30);
 /// Lines of a kind that are shown.
 const SHOWN: usize = 12;
 /// Widest line on a terminal that does not say how wide it is.
@@ -97,11 +99,14 @@ struct Shown {
     screen: bool,
     /// All of it where it is shown in place or read by a program, else its first line.
     last: Vec<String>,
+    /// When that was.
+    told: Instant,
 }
 
 impl Shown {
     fn new(args: &FollowArgs) -> Self {
-        Self { screen: std::io::stdout().is_terminal() && !args.once && !args.json, last: Vec::new() }
+        let screen = std::io::stdout().is_terminal() && !args.once && !args.json;
+        Self { screen, last: Vec::new(), told: Instant::now() }
     }
 
     /// Shows what has changed; true if there is nothing more to follow.
@@ -109,7 +114,8 @@ impl Shown {
         let lines = lines(view);
         let shown =
             if self.screen || args.once || args.json { lines } else { lines.into_iter().take(1).collect() };
-        if self.last != shown {
+        if self.last != shown || args.json && self.told.elapsed() >= AGAIN {
+            self.told = Instant::now();
             show(args, self.screen, view, &shown, out)?;
         }
         self.last = shown;
@@ -167,4 +173,30 @@ fn lines(view: &View) -> Vec<String> {
         out.push("          `probity submit --again --out DIR` submits failed cells again".into());
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a screen that had gone, the program that it had started on the login node never heard while nothing changed in the grid, and stayed.
+    #[test]
+    fn a_program_that_reads_is_told_the_same_again_so_that_its_end_is_noticed() {
+        let args = FollowArgs {
+            dir: "grid".into(),
+            once: false,
+            keep: true,
+            json: true,
+            #[cfg(unix)]
+            remote: None,
+            found: None,
+        };
+        let view = View { cells: 1, done: 1, map: "#".into(), ..View::default() };
+        let (mut shown, mut out) = (Shown::new(&args), Vec::new());
+        assert!(!shown.take(&args, &view, &mut out).unwrap() && !shown.take(&args, &view, &mut out).unwrap());
+        assert_eq!(out.iter().filter(|b| **b == b'\n').count(), 1, "nothing has changed");
+        shown.told = Instant::now().checked_sub(AGAIN).unwrap();
+        assert!(!shown.take(&args, &view, &mut out).unwrap());
+        assert_eq!(out.iter().filter(|b| **b == b'\n').count(), 2);
+    }
 }
